@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from .budget import Budget, BudgetLimits, located
+from .conditions import Conditions
 from .environment import Environment, map_type, settings_for
 from .errors import (
     CircularDependency,
@@ -18,7 +19,7 @@ from .errors import (
     TemplateError,
     ValueUnknown,
 )
-from .fold import Conditions, FoldScope, fold
+from .fold import FoldScope, fold
 from .functions.table import FUNCTIONS, VERSIONS
 from .language import CompiledTemplate, Json, OutputDefinition, Path, Residual, ResourceDefinition, Version
 from .parameters import GivenValues, parse_declarations, resolve_parameters, schema

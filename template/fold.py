@@ -1,19 +1,17 @@
-"""Folding: evaluation at compile time of everything that is known without the cloud, conditions included."""
+"""Folding: evaluation at compile time of everything that is known without the cloud."""
 
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from .budget import Budget, check_depth, located
 from .errors import (
     InvalidReference,
-    InvalidTemplateVersion,
     LimitExceeded,
     TemplateError,
     ValueUnknown,
-    not_provided,
 )
-from .functions.table import APPLY, CONDITION_FIRST, FIRST, REMOVED, wrong_form
+from .functions.table import APPLY, refuse_other, wrong_form
 from .language import Json, Parameter, Path, Residual, Size, Version, measure
 from .residual import failing, first_node, is_deferred, is_failing, is_node, node, plain, quote, select
 from .suggestions import closest
@@ -87,27 +85,6 @@ def _fold(tree: Json, scope: FoldScope, path: Path) -> typing.Any:
         ]
         return [item for item in items if item is not OMITTED]
     return tree
-
-
-def refuse_other(
-    name: Json, argument: Json, version: Version, path: Sequence[str | int], first: Mapping[str, str] = FIRST
-) -> None:
-    """Refuse a function that the version does not have.
-
-    A word like ``filter`` is one only where its argument has the form of the function's; else it is a key.
-
-    :param first: the first version that has each function.
-    :raises InvalidTemplateVersion: it needs a later version, or another format.
-    """
-    if name in REMOVED:
-        raise InvalidTemplateVersion(
-            f'the function "{name}" does not exist in HOT{closest(name, version.functions)}', path
-        )
-    if name in first and first[name] > version.date:
-        if "_" not in name and wrong_form(name, argument) is not None:
-            return
-        text = f'the function "{name}" needs version {first[name]} or later; this is {version.date}'
-        raise InvalidTemplateVersion(text, path)
 
 
 def _function(name: str, argument: Json, scope: FoldScope, path: Path) -> typing.Any:
@@ -259,194 +236,3 @@ _SPECIAL: Mapping[str, _Special] = {
     "resource_facade": _resource_facade,
     "if": _if,
 }
-
-
-_COMPUTED = 20
-"""Names of conditions that are the values of functions, in each other: they are found by recursion."""
-_EVALUATED = 6
-"""Steps of work that one condition takes."""
-_COMPARED = 256
-"""Bytes of a value that one step of work compares."""
-
-
-@dataclass
-class Conditions:
-    """The conditions of one template, each evaluated once.
-
-    Secrets are in clear here, for a condition may depend on a hidden parameter; only truth values leave.
-    """
-
-    definitions: Mapping[str, Json]
-    version: Version
-    parameters: Mapping[str, Parameter]
-    pseudo: Mapping[str, str]
-    budget: Budget
-    _sizes: dict[str, Size] = field(default_factory=dict)
-    _values: dict[str, bool | None] = field(default_factory=dict)
-    _open: dict[str, Iterator[str]] = field(default_factory=dict)
-    _inside: int = 0
-
-    def evaluate(self, condition: Json, path: Path) -> bool:
-        """Return the truth value of a condition: a bool, the name of a condition, or a condition function.
-
-        :raises TemplateError: it is none of these.
-        :raises ValueUnknown: it depends on a parameter whose value is not known yet.
-        """
-        if not self.version.condition_functions:
-            raise TemplateError(
-                f"version {self.version.date} has no conditions; 2016-10-14 or later has", path
-            )
-        if isinstance(condition, str):
-            return self._named(condition, path)
-        value = self._value(condition, path)
-        if isinstance(value, str) and value in self.definitions:
-            return self._named(value, path)
-        if isinstance(value, bool):
-            return value
-        shown = "the value of a hidden parameter" if self._uses_hidden(condition) else f"{value!r:.200}"
-        raise TemplateError(f"a condition must be true or false, not {shown}", path)
-
-    def _named(self, name: str, path: Path) -> bool:
-        if name not in self.definitions:
-            hint = closest(name, self.definitions)
-            raise InvalidReference(f'the template has no condition "{name}"{hint}', path)
-        if name not in self._values:
-            if self._inside >= _COMPUTED:
-                raise LimitExceeded(f"more than {_COMPUTED} computed names lead from one to the next", path)
-            self._inside += 1
-            self._resolve(name)
-            self._inside -= 1
-        if (value := self._values[name]) is None:
-            raise ValueUnknown(f'the value of the condition "{name}" is not known', path)
-        return value
-
-    def _resolve(self, name: str) -> None:
-        """Evaluate a condition after all that it names; without recursion, for chains can be long."""
-        below = len(self._open)
-        self._begin(name)
-        while len(self._open) > below:
-            name, uses = next(reversed(self._open.items()))
-            other = next((used for used in uses if used not in self._values), None)
-            if other is not None:
-                self._begin(other)
-            else:
-                self._values[name] = self._truth(name)
-                del self._open[name]
-
-    def _truth(self, name: str) -> bool | None:
-        """Return the value of a condition; None: it is not known yet."""
-        try:
-            return self.evaluate(self.definitions[name], ("conditions", name))
-        except ValueUnknown:
-            return None
-
-    def _begin(self, name: str) -> None:
-        """Begin to resolve a condition.
-
-        :raises TemplateError: it depends on itself.
-        """
-        if name in self._open:
-            names = list(self._open)
-            circle = " -> ".join([*names[names.index(name) :], name])
-            raise TemplateError(
-                f"conditions depend on each other in a circle: {circle}", ("conditions", name)
-            )
-        self.budget.step(_EVALUATED)
-        self._open[name] = self._uses(self.definitions[name])
-
-    def _uses(self, tree: Json) -> Iterator[str]:
-        """Yield the conditions that a condition names, but for names that functions compute."""
-        trees = [tree]
-        while trees:
-            tree = trees.pop()
-            if isinstance(tree, Mapping) and len(tree) == 1:
-                ((function, argument),) = tree.items()
-                if function == "not":
-                    trees.append(argument)
-                elif function in ("and", "or") and isinstance(argument, list):
-                    trees.extend(reversed(argument))
-                elif function == "get_param" and isinstance(argument, str) and argument in self.parameters:
-                    tree = self.parameters[argument].clear
-            if isinstance(tree, str) and tree in self.definitions:
-                yield tree
-
-    def _value(self, tree: Json, path: Path) -> Json:
-        """Return the value of a tree that may hold condition functions only."""
-        if isinstance(tree, str):  # Most are; the checks below take longer than this function.
-            return tree
-        if isinstance(tree, Mapping) and len(tree) == 1:
-            ((name, argument),) = tree.items()
-            if name in self.version.condition_functions:
-                return self._function(name, argument, (*path, name))
-            refuse_other(name, argument, self.version, path, CONDITION_FIRST)
-            if name in self.version.functions:
-                allowed = ", ".join(sorted(self.version.condition_functions))
-                raise TemplateError(
-                    f'the function "{name}" cannot be used in a condition; these can: {allowed}', path
-                )
-        if isinstance(tree, Mapping | list):
-            self.budget.step(1 + len(tree))
-        if isinstance(tree, Mapping):
-            return {key: self._value(item, (*path, str(key))) for key, item in tree.items()}
-        if isinstance(tree, list):
-            return [self._value(item, (*path, index)) for index, item in enumerate(tree)]
-        return tree
-
-    def _function(self, name: str, argument: Json, path: Path) -> Json:
-        try:
-            return self._apply(name, argument, path)
-        except TemplateError as error:
-            problem, where = error, error.path or path
-        if self._uses_hidden(argument):
-            # Neither the message nor what it was raised from may show the value.
-            raise type(problem)("cannot be evaluated with the value of a hidden parameter", where)
-        raise type(problem)(problem.message, where) from problem
-
-    def _uses_hidden(self, tree: Json) -> bool:
-        if isinstance(tree, Mapping):
-            return any(
-                key == "get_param" and self._is_hidden(item) or self._uses_hidden(item)
-                for key, item in tree.items()
-            )
-        return isinstance(tree, list) and any(self._uses_hidden(item) for item in tree)
-
-    def _is_hidden(self, argument: Json) -> bool:
-        name = argument[0] if isinstance(argument, list) and argument else argument
-        return isinstance(name, str) and name in self.parameters and self.parameters[name].hidden
-
-    def _apply(self, name: str, argument: Json, path: Path) -> Json:
-        if name == "get_param":
-            return self._parameter(argument, path)
-        if name == "not":
-            return not self.evaluate(argument, path)
-        if name in ("and", "or"):
-            if not isinstance(argument, list) or len(argument) < 2:
-                raise TemplateError("must be a list of at least two conditions", path)
-            truths = [self.evaluate(item, (*path, index)) for index, item in enumerate(argument)]
-            return all(truths) if name == "and" else any(truths)
-        made = APPLY[name](self._value(argument, path), self.version, self.budget)
-        if not isinstance(made, str):  # Texts are charged where they are made.
-            self.budget.take_value(made, len(path))
-        return made
-
-    def _parameter(self, argument: Json, path: Path) -> Json:
-        args = self._value(argument, path)
-        name, *steps = args if isinstance(args, list) and args else [args]
-        if not isinstance(name, str):
-            raise TemplateError(f"the parameter's name must be a string, not {name!r}", path)
-        if name in self.pseudo:
-            return select(self.pseudo[name], steps, "")
-        if name not in self.parameters:
-            hint = closest(name, [*self.parameters, *self.pseudo])
-            raise InvalidReference(f'the template has no parameter "{name}"{hint}', path)
-        return select(self._used(name), steps, "")
-
-    def _used(self, name: str) -> Json:
-        """Return a parameter's value, charged for the comparisons with it."""
-        if not self.parameters[name].known:
-            raise ValueUnknown(not_provided(name))
-        value = self.parameters[name].clear
-        if isinstance(value, Mapping | list):
-            size = self._sizes.get(name) or self._sizes.setdefault(name, measure(value))
-            self.budget.step(size.bytes // _COMPARED)
-        return value

@@ -3,9 +3,11 @@
 A new function takes a module of its own in this folder, its import here, and its place in FUNCTIONS.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from ..errors import InvalidTemplateVersion
 from ..language import Apply, Function, Json, Version
+from ..suggestions import closest
 from . import contextual, data, text
 
 FUNCTIONS: Mapping[str, Function] = {
@@ -90,3 +92,24 @@ def wrong_form(name: str, argument: Json) -> str | None:
     """Return what is wrong with the outer form of an argument that cannot be evaluated yet, or None."""
     form = FUNCTIONS[name].form if name in FUNCTIONS else None
     return None if form is None else form.problem(argument)
+
+
+def refuse_other(
+    name: Json, argument: Json, version: Version, path: Sequence[str | int], first: Mapping[str, str] = FIRST
+) -> None:
+    """Refuse a function that the version does not have.
+
+    A word like ``filter`` is one only where its argument has the form of the function's; else it is a key.
+
+    :param first: the first version that has each function.
+    :raises InvalidTemplateVersion: it needs a later version, or another format.
+    """
+    if name in REMOVED:
+        raise InvalidTemplateVersion(
+            f'the function "{name}" does not exist in HOT{closest(name, version.functions)}', path
+        )
+    if name in first and first[name] > version.date:
+        if "_" not in name and wrong_form(name, argument) is not None:
+            return
+        text = f'the function "{name}" needs version {first[name]} or later; this is {version.date}'
+        raise InvalidTemplateVersion(text, path)
