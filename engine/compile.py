@@ -1,7 +1,7 @@
 """Compiling a goal: from what a user asks for to a checked template, and to what is stored of it."""
 
 import typing
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..planning.goal import (
@@ -15,6 +15,7 @@ from ..planning.goal import (
     leaves_open,
     sealed_values,
     stored_environment,
+    without_lost,
     without_secrets,
 )
 from ..planning.group_attributes import refreshed_for, with_requested_attributes
@@ -23,9 +24,9 @@ from ..planning.nested_check import TemplateTree
 from ..planning.questions import Questions
 from ..planning.requests import EXISTING, Branch, Goal, NestedChild
 from ..resources.registry import ResourceRegistry
-from ..sealing.stored import BoundSealer
+from ..sealing.stored import BoundSealer, StoredLookup
 from ..template.budget import Budget
-from ..template.compile import Identity, Limits, Source, compile_template
+from ..template.compile import Identity, Limits, Region, Source, compile_template
 from ..template.language import CompiledTemplate
 from ..template.load import load_template
 from ..template.parameters import parameter_strings
@@ -35,12 +36,16 @@ Json = typing.Any
 
 
 class GoalCompiler:
-    """Implements context.Compiler.  Thread-safe."""
+    """Implements context.Compiler.  Thread-safe.
 
-    def __init__(self, registry: ResourceRegistry, limits: Limits) -> None:
+    :param region: of the cloud; None: Heat's.
+    """
+
+    def __init__(self, registry: ResourceRegistry, limits: Limits, region: Region | None = None) -> None:
         self._registry = registry.usable
         self._limits = limits
         self._operator = registry.operator
+        self._region = region or Region()
 
     def compile(self, goal: Goal, identity: Identity, sealer: BoundSealer, *, tree: bool = True) -> Compiled:
         """Compile a goal and check it against the resource types, within the goal's budget."""
@@ -50,9 +55,7 @@ class GoalCompiler:
         budget = goal.budget or Budget(self._limits.budget)
         goal = replace(goal, budget=budget)
         environment = charged_environment(goal, template, budget)
-        if lost := goal.retained.difference(template.get("parameters") or ()):
-            goal = replace(goal, parameters=_without(goal.parameters, lost))
-            environment = replace(environment, parameters=_without(environment.parameters, lost))
+        goal, environment = without_lost(goal, environment, template)
         if tree:
             environment = hide(environment, goal, template, self._limits)
             if goal.environment_files:
@@ -65,12 +68,15 @@ class GoalCompiler:
         # The token of an admin who updates another project's stack sees the things of the admin's own
         # project: there the steps find out.
         questions = Questions() if cloud is not None and cloud.project_id == identity.project_id else None
-        compiler = _StackCompiler(goal, budget, identity, self._registry, self._limits, sealer, questions)
+        compiler = _StackCompiler(
+            goal, budget, identity, self._registry, self._limits, sealer, questions, self._region
+        )
         root = Branch(template, goal.parameters, environment, goal.facade, goal.secret, 0, goal.unknown)
         plan, children = compiler.compile(root), typing.cast(Mapping[str, NestedChild], {})
         # Without nested stacks the limit of resources was checked when the root was compiled.
         if tree and any(self._registry.is_nested(found.type) for found in plan.resources.values()):
-            nested = TemplateTree(self._registry, self._limits, files, compiler.compile, sealer.open, budget)
+            secrets = StoredLookup(sealer.open)
+            nested = TemplateTree(self._registry, self._limits, files, compiler.compile, secrets, budget)
             nested.keeps = goal.keeps_nested
             if questions is not None:
                 nested.entering = questions.below
@@ -88,12 +94,9 @@ class GoalCompiler:
             identity=identity,
             template=template,
             environment=stored_environment(environment, hidden, sealer),
-            files={
-                **{name: text for name, text in goal.files.items() if name != EXISTING},
-                **used,
-            },
+            files={name: text for name, text in goal.files.items() if name != EXISTING} | used,
             parameters=sealed_values(goal.parameters, hidden, sealer),
-            parameter_view={**identity.pseudo(), **parameter_strings(plan.parameters)},
+            parameter_view={**plan.pseudo, **parameter_strings(plan.parameters)},
             outputs={
                 name: {"value": output.value, "description": output.description}
                 for name, output in plan.outputs.items()
@@ -102,10 +105,6 @@ class GoalCompiler:
             sealer=sealer,
             nested=children,
         )
-
-
-def _without(values: Mapping[str, Json], names: Collection[str]) -> dict[str, Json]:
-    return {name: value for name, value in values.items() if name not in names}
 
 
 @dataclass(frozen=True)
@@ -119,9 +118,14 @@ class _StackCompiler:
     limits: Limits
     sealer: BoundSealer
     questions: Questions | None
+    region: Region
 
     def compile(self, branch: Branch) -> CompiledTemplate:
         """Compile and check one stack, without those nested in it."""
+        with branch.named_errors():
+            return self._compile(branch)
+
+    def _compile(self, branch: Branch) -> CompiledTemplate:
         source = Source(
             branch.template,
             branch.environment,
@@ -131,6 +135,7 @@ class _StackCompiler:
             secret=branch.secret,
             budget=self.budget,
             unknown=branch.unknown,
+            region=self.region,
         )
         plan = compile_template(source, identity=self.identity, limits=self.limits, seal=self.sealer.seal)
         check_allowed(plan, self.goal.may_use)

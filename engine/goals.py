@@ -9,12 +9,14 @@ from ..db.ids import ContentId
 from ..db.rows import Stack
 from ..planning.requests import EXISTING, Goal, UpdateRequest
 from ..sealing.stored import StoredLookup
-from ..template.compile import Identity, find_version
+from ..template.compile import Identity
 from ..template.environment import parse_environment
 from ..template.errors import TemplateError
+from ..template.formats import section_of, version_keys
 from ..template.language import Parameter
 from ..template.parameters import GivenValues, check_immutable, resolve_parameters
 from ..template.residual import evaluate, holds_secret
+from ..template.versions import find_version
 from .context import Compiled, EngineContext
 from .stack_state import current_goal
 
@@ -53,8 +55,7 @@ def previous_goal(context: EngineContext, stack: Stack) -> Goal:
     if stack.previous:
         return stored_goal(context, stack, stack.previous)
     template = _content(context, stack.template_id)
-    versions = ("heat_template_version", "HeatTemplateFormatVersion")
-    return Goal({name: template[name] for name in versions if name in template})
+    return Goal({name: template[name] for name in version_keys(template)})
 
 
 def stored_goal(context: EngineContext, stack: Stack, kept: Mapping[str, Json]) -> Goal:
@@ -98,7 +99,7 @@ def _current_parameters(context: EngineContext, stack: Stack) -> dict[str, Param
     template = typing.cast(Mapping[str, Json], goal.template)
     try:
         return resolve_parameters(
-            template.get("parameters"),
+            section_of(template, "parameters"),
             GivenValues(parse_environment(goal.environment), goal.parameters),
             version=find_version(template),
             seal=context.sealer_of(stack).seal,

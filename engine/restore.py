@@ -12,6 +12,7 @@ from ..resources.registry import ResourceRegistry
 from ..sealing.stored import InClear
 from ..template.environment import with_entries
 from ..template.errors import TemplateError
+from ..template.formats import format_of, section_of
 from ..template.resource_settings import RESTORED, STOKER
 
 Json = typing.Any
@@ -43,14 +44,16 @@ class Restoring:
         :raises TemplateError: a type is not installed any more.
         """
         template = copy.deepcopy(dict(typing.cast(dict[str, Json], goal.template)))
-        resources = template.get("resources") or {}
+        form = format_of(template)
+        resources = section_of(template, "resources") or {}
+        properties = form.resource_keys.get("properties", "properties")
         entries: dict[str, Json] = {}
         for row in (row for row in copies if row.name in resources):
             if below := self._entries(row):
                 entries[row.name] = below
             elif restored := self._restored(row):
                 body = resources[row.name]
-                body["properties"] = {**(body.get("properties") or {}), **restored}
+                body[properties] = {**(body.get(properties) or {}), **restored}
         return replace(goal, template=template, environment=with_entries(goal.environment, entries))
 
     def _entries(self, copy_of: Resource) -> dict[str, Json]:

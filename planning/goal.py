@@ -16,7 +16,7 @@ from ..resources.registry import ResourceRegistry
 from ..resources.schema import has_attribute
 from ..sealing.stored import BoundSealer
 from ..template.budget import Budget, charged_at
-from ..template.compile import Limits, find_version
+from ..template.compile import Limits
 from ..template.environment import Environment, as_document, parse_environment
 from ..template.errors import InvalidReference, LimitExceeded, TemplateError
 from ..template.language import (
@@ -26,7 +26,7 @@ from ..template.language import (
     is_template_name,
 )
 from ..template.merging import Named, merge_environments
-from ..template.parameters import hidden_names, parse_declarations
+from ..template.parameters import declarations_of, declared_names, hidden_names
 from ..template.residual import holds_secret, is_deferred, is_node, mapping, members, quote, sealed
 from ..template.suggestions import closest
 from .requests import EXISTING, Goal, MayUse, TypeForbidden, TypeUnavailable
@@ -135,6 +135,23 @@ def template_is_secret(type_name: str, properties: Json) -> bool:
     return holds_secret(members(properties).get("template") if members(properties) else properties)
 
 
+def without_lost(
+    goal: Goal, environment: Environment, template: Mapping[str, Json]
+) -> tuple[Goal, Environment]:
+    """Return the goal and its environment without values of parameters that are lost."""
+    lost = goal.retained.difference(declared_names(template))
+    if not lost:
+        return goal, environment
+
+    def kept(values: Mapping[str, Json]) -> dict[str, Json]:
+        return {name: value for name, value in values.items() if name not in lost}
+
+    return (
+        replace(goal, parameters=kept(goal.parameters)),
+        replace(environment, parameters=kept(environment.parameters)),
+    )
+
+
 def read_environment(goal: Goal, template: Mapping[str, Json], budget: Budget) -> Environment:
     """Return the goal's environment files and environment as one.
 
@@ -144,7 +161,7 @@ def read_environment(goal: Goal, template: Mapping[str, Json], budget: Budget) -
         return Environment()
     if not goal.environment_files:
         return parse_environment(dict(goal.environment), budget)
-    declarations = parse_declarations(template.get("parameters"), find_version(template))
+    declarations = declarations_of(template)
     named = Named(goal.files, goal.environment_files, budget)
     merged = merge_environments(named, goal.environment, declarations)
     return parse_environment(merged, budget)

@@ -16,7 +16,6 @@ from ..resources.nested.base import NestedType
 from ..resources.nested.parameterize import parameterize
 from ..resources.properties import validate_properties
 from ..resources.registry import ResourceRegistry
-from ..sealing.stored import StoredLookup
 from ..template.budget import Budget
 from ..template.compile import Limits, describe
 from ..template.environment import Environment, nested_environment
@@ -27,9 +26,17 @@ from ..template.errors import (
     TemplateError,
     UnknownParameter,
 )
-from ..template.language import CompiledTemplate, OutputDefinition, ResourceDefinition, is_template_name
+from ..template.formats import format_at, section_of
+from ..template.language import (
+    CompiledTemplate,
+    OutputDefinition,
+    Path,
+    ResourceDefinition,
+    is_template_name,
+)
 from ..template.load import load_template
 from ..template.residual import (
+    Lookup,
     evaluate,
     is_deferred,
     is_failing,
@@ -68,7 +75,7 @@ def check_attributes(name: str, template: Mapping[str, Json], used: Iterable[str
 
     :raises InvalidReference: it has no such output.
     """
-    outputs = template.get("outputs")
+    outputs = section_of(template, "outputs")
     known = {*COMMON, *(outputs if isinstance(outputs, Mapping) else ())}
     for attribute in used:
         if attribute and attribute not in known:
@@ -133,10 +140,10 @@ class TemplateTree:
 
     :ivar files: of the stack.
     :ivar compile: compiles and checks one child, without what is below it.
-    :ivar unseal: opens the token of a secret.
+    :ivar secrets: opens the tokens of secrets.
     :ivar budget: of the request.
     :ivar keeps: returns the plans of all stacks.
-    :ivar entering: called with the name of each resource whose child is checked; a context for the check.
+    :ivar entering: called with the path of each resource whose child is checked; a context for the check.
     :ivar count: resources found so far.
     """
 
@@ -144,11 +151,11 @@ class TemplateTree:
     limits: Limits
     files: Mapping[str, str]
     compile: Compile
-    unseal: Callable[[str], Json]
+    secrets: Lookup
     budget: Budget = field(default_factory=Budget)
     count: int = 0
     keeps: bool = False
-    entering: Callable[[str], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
+    entering: Callable[[Path], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
     _parsed: dict[str, Parsed] = field(default_factory=dict)
     _checked: dict[str, CheckedStack] = field(default_factory=dict)
 
@@ -170,14 +177,15 @@ class TemplateTree:
             plugin = nested[definition.name]
             if plugin is None:
                 continue
+            path = format_at(plan.version).native_path(("resources", definition.name))
             try:
                 place = Place(environment, depth + 1, copies)
-                with self.entering(definition.name):
+                with self.entering(path):
                     child = self._check_child(definition, plugin, uses.get(definition.name, {}), place)
             except TemplateError as error:
                 if definition.name in plan.uncertain:
                     continue  # It need not exist.
-                raise type(error)(error.message, ("resources", definition.name, *error.path)) from error
+                raise type(error)(error.message, (*path, *error.path)) from error
             if child is None:
                 continue
             resources += child.stack.resources * child.copies
@@ -272,7 +280,7 @@ class TemplateTree:
             most = 0 if goal.generated else self.limits.template_bytes
             template = load_template(goal.template, max_bytes=most, budget=self.budget)
             described, before = describe(template), self.budget.stored
-            self.budget.take_stored([template.get("resources"), template.get("outputs")])
+            self.budget.take_stored([section_of(template, "resources"), section_of(template, "outputs")])
             stored = self.budget.stored - before
             self._parsed[text] = Parsed(len(self._parsed), stored, template, described)
         return self._parsed[text]
@@ -284,9 +292,9 @@ class TemplateTree:
             for name, value in given.items()
             if is_deferred(value) and not references(value) and not is_failing(value)
         }
-        lookup = StoredLookup(self.unseal)
         opened = {
-            n: evaluate(value, lookup, self.budget) if n in secret else value for n, value in given.items()
+            n: evaluate(value, self.secrets, self.budget) if n in secret else value
+            for n, value in given.items()
         }
         return opened, frozenset(secret)
 

@@ -15,7 +15,8 @@ from ..resources.properties import asks_cloud, custom_values
 from ..resources.registry import ResourceRegistry
 from ..template import custom_checks
 from ..template.errors import TemplateError
-from ..template.language import CompiledTemplate, Parameter
+from ..template.formats import format_at
+from ..template.language import CompiledTemplate, Parameter, Path
 from .requests import CallersCloud, Question
 
 Json = typing.Any
@@ -57,10 +58,13 @@ class Questions:
         self._above: tuple[str | int, ...] = ()
 
     @contextlib.contextmanager
-    def below(self, resource: str) -> Iterator[None]:
-        """Collect the values of the nested stack that a resource of the present one is."""
+    def below(self, path: Path) -> Iterator[None]:
+        """Collect the values of the nested stack that a resource of the present one is.
+
+        :param path: of the resource in the present stack's template.
+        """
         above = self._above
-        self._above = (*above, "resources", resource)
+        self._above = (*above, *path)
         try:
             yield
         finally:
@@ -68,6 +72,7 @@ class Questions:
 
     def collect(self, plan: CompiledTemplate, registry: ResourceRegistry) -> None:
         """Collect the values of one template that are known."""
+        form = format_at(plan.version)
         for parameter in plan.parameters.values():
             self._collect_parameter(parameter)
         for definition in plan.resources.values():
@@ -83,7 +88,7 @@ class Questions:
                 plugin.properties_schema, definition.properties
             ):
                 place = _Place(
-                    (*self._above, "resources", definition.name, "properties", *path),
+                    (*self._above, *form.native_path(("resources", definition.name, "properties")), *path),
                     description=constraint.description,
                     hidden=sensitive,
                 )

@@ -6,13 +6,12 @@ Everything else is literal: a text or a map that only looks like a token was wri
 import typing
 from collections.abc import Callable, Mapping
 
+from ..template.formats import version_keys
 from ..template.residual import retokened, sealed, token_of
 from .stored import metadata_retokened
 
 Json = typing.Any
 Change = Callable[[str], str]
-_VERSIONS = ("heat_template_version", "HeatTemplateFormatVersion")
-"""One of them is a key of each template, and of no environment."""
 
 
 def replaced(table: str, values: Mapping[str, Json], change: Change) -> dict[str, Json]:
@@ -59,9 +58,8 @@ def _goal(value: Json, change: Change) -> Json:
 
 
 def _body(value: Json, change: Change) -> Json:
-    """Replace the tokens of a content: only environments hold any."""
-    is_template = any(name in value for name in _VERSIONS)
-    return value if is_template else _fields(value, change)
+    """Replace the tokens of a content: only environments hold any, and they name no version."""
+    return value if version_keys(value) else _fields(value, change)
 
 
 _SHAPES: Mapping[tuple[str, str], Callable[[Json, Change], Json]] = {

@@ -5,34 +5,41 @@ First it checks the version that the template names, and the sections and keys t
 
 import graphlib
 import typing
+import urllib.parse
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from .budget import Budget, BudgetLimits, located
 from .conditions import Conditions
 from .environment import Environment, map_type, settings_for
-from .errors import (
-    CircularDependency,
-    InvalidReference,
-    InvalidTemplateVersion,
-    LimitExceeded,
-    TemplateError,
-    ValueUnknown,
-)
+from .errors import CircularDependency, InvalidReference, LimitExceeded, TemplateError, ValueUnknown
 from .fold import FoldScope, fold
-from .functions.table import FUNCTIONS, VERSIONS
-from .language import CompiledTemplate, Json, OutputDefinition, Path, Residual, ResourceDefinition, Version
+from .formats import FORMATS, errors_in, normal_form
+from .language import (
+    AWS_DATE,
+    AWS_KEY,
+    HOT_KEY,
+    CompiledTemplate,
+    Json,
+    OutputDefinition,
+    Path,
+    Residual,
+    ResourceDefinition,
+    Version,
+)
 from .parameters import GivenValues, parse_declarations, resolve_parameters, schema
 from .residual import holds_secret, is_deferred, is_failing, quote, references
 from .suggestions import closest
+from .versions import find_version
 
-VERSION_KEY = "heat_template_version"
-_SECTIONS = (VERSION_KEY, "description", "parameter_groups", "parameters", "resources", "outputs")
+_SECTIONS = (HOT_KEY, "description", "parameter_groups", "parameters", "resources", "outputs")
 _LATER = ("conditions", "condition", "external_id")
 """Sections and keys of 2016-10-14."""
 
 
-def _unknown(key: Json, allowed: Iterable[str], what: str) -> str:
+def _unknown(key: Json, allowed: Iterable[str], what: str, version: Version) -> str:
+    if version.is_cfn and str(key).lower() in _LATER:
+        return f'"{str(key).title()}" needs {AWS_KEY} {AWS_DATE}; this is {version.key} {version.date}'
     if key in _LATER:
         return f'"{key}" needs version 2016-10-14 or later'
     return f'"{key}" is not {what}{closest(str(key), allowed)}'
@@ -43,10 +50,14 @@ def check_sections(template: Mapping[str, Json], version: Version) -> None:
 
     :raises TemplateError: the template has a section that its version does not know.
     """
-    allowed = [*_SECTIONS, "conditions"] if version.has_conditions else list(_SECTIONS)
+    allowed = [*_SECTIONS, "conditions"]
+    if version.is_cfn:
+        allowed = [version.key, *FORMATS[version.key].sections.values()]
+    if not version.has_conditions:
+        allowed.pop(allowed.index("Conditions" if version.is_cfn else "conditions"))
     for key in template:
         if key not in allowed:
-            raise TemplateError(_unknown(key, allowed, "a section of a template"), [str(key)])
+            raise TemplateError(_unknown(key, allowed, "a section of a template", version), [str(key)])
 
 
 def section(template: Mapping[str, Json], name: str) -> dict[str, Json]:
@@ -62,7 +73,9 @@ def section(template: Mapping[str, Json], name: str) -> dict[str, Json]:
     return {str(key): body for key, body in value.items()}
 
 
-def checked_keys(path: Path, body: Json, allowed: Iterable[str], what: str) -> Mapping[str, Json]:
+def checked_keys(
+    path: Path, body: Json, allowed: Iterable[str], what: str, version: Version
+) -> Mapping[str, Json]:
     """Return the body of something that has only certain keys.
 
     :raises TemplateError: the body has other keys, or is no map.
@@ -72,7 +85,7 @@ def checked_keys(path: Path, body: Json, allowed: Iterable[str], what: str) -> M
     names = list(allowed)
     for key in body:
         if key not in names:
-            raise TemplateError(_unknown(key, names, f"a key of {what}"), path)
+            raise TemplateError(_unknown(key, names, f"a key of {what}", version), path)
     return body
 
 
@@ -110,51 +123,6 @@ def _check_grouped(name: Json, known: set[str], grouped: Container[str], path: P
         raise TemplateError(f'the parameter "{name}" is in a group already', path)
 
 
-def find_version(template: Mapping[str, object]) -> Version:
-    """Return the version that a template names.
-
-    :raises InvalidTemplateVersion: it names none, or an unknown one.
-    """
-    known = ", ".join(VERSIONS)
-    for key in ("HeatTemplateFormatVersion", "AWSTemplateFormatVersion"):
-        if key in template:
-            raise InvalidTemplateVersion(
-                f'"{key}" is the CloudFormation format, which is not supported; write the template in HOT, '
-                f"with {VERSION_KEY} one of: {known}"
-            )
-    if VERSION_KEY not in template:
-        raise InvalidTemplateVersion(f"the template has no {VERSION_KEY}; it must be one of: {known}")
-    name = str(template[VERSION_KEY])
-    if name not in VERSIONS:
-        raise InvalidTemplateVersion(f'"{name}" is not known; it must be one of: {known}', [VERSION_KEY])
-    return VERSIONS[name]
-
-
-def list_versions() -> list[dict[str, object]]:
-    """Return all versions in the form of the API's answer."""
-    return [
-        {"version": f"{VERSION_KEY}.{version.date}", "type": "hot", "aliases": _alias(version)}
-        for name, version in VERSIONS.items()
-        if name == version.date
-    ]
-
-
-def _alias(version: Version) -> list[str]:
-    return [f"{VERSION_KEY}.{version.alias}"] if version.alias else []
-
-
-def list_functions(name: str, *, conditions: bool = False) -> list[dict[str, str]]:
-    """Return the functions of a version (``heat_template_version.DATE``, the bare date or the alias).
-
-    :raises InvalidTemplateVersion: the version is unknown.
-    """
-    version = find_version({VERSION_KEY: name.removeprefix(f"{VERSION_KEY}.")})
-    names = version.functions | (version.condition_functions if conditions else frozenset())
-    return [
-        {"functions": function, "description": FUNCTIONS[function].description} for function in sorted(names)
-    ]
-
-
 _RESOURCE_KEYS = (
     "type",
     "properties",
@@ -190,6 +158,18 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Region:
+    """The cloud as templates in CloudFormation's format see it.
+
+    :ivar name: the value of ``AWS::Region``.
+    :ivar zones: the value of ``Fn::GetAZs``.
+    """
+
+    name: str = "ap-southeast-1"
+    zones: tuple[str, ...] = ("nova",)
+
+
+@dataclass(frozen=True)
 class Identity:
     """The stack that a template is compiled for: the values of the pseudo parameters."""
 
@@ -197,8 +177,20 @@ class Identity:
     stack_id: str
     project_id: str
 
-    def pseudo(self) -> dict[str, str]:
-        """Return the pseudo parameters by name."""
+    @property
+    def arn(self) -> str:
+        """The stack's name in the world of AWS, as in Heat."""
+        project = urllib.parse.quote(self.project_id, "")
+        return f"arn:openstack:heat::{project}:stacks/{self.stack_name}/{self.stack_id}"
+
+    def pseudo(self, version: Version, region: Region) -> dict[str, str]:
+        """Return the pseudo parameters of a version by name."""
+        if version.is_cfn:
+            return {
+                "AWS::StackName": self.stack_name,
+                "AWS::StackId": self.arn,
+                "AWS::Region": region.name,
+            }
         return {
             "OS::stack_name": self.stack_name,
             "OS::stack_id": self.stack_id,
@@ -215,6 +207,7 @@ class Source:
     :ivar secret: names of parameters that are hidden whatever the template declares.
     :ivar budget: of the request; None: one of its own.
     :ivar unknown: names of parameters whose values are not known yet.  What depends on them is not checked.
+    :ivar region: of the cloud.
     """
 
     template: Mapping[str, Json]
@@ -226,6 +219,7 @@ class Source:
     secret: frozenset[str] = frozenset()
     budget: Budget | None = None
     unknown: frozenset[str] = frozenset()
+    region: Region = Region()
 
 
 def compile_template(
@@ -236,16 +230,25 @@ def compile_template(
     :param seal: makes the token of a secret.
     :raises TemplateError: the template, the environment or the parameters cannot be used.
     """
-    template, version = source.template, find_version(source.template)
+    version = find_version(source.template)
+    check_sections(source.template, version)
+    with errors_in(FORMATS[version.key]):
+        return _compiled(source, version, identity, limits, seal)
+
+
+def _compiled(
+    source: Source, version: Version, identity: Identity, limits: Limits, seal: Callable[[Json], str]
+) -> CompiledTemplate:
+    template, pseudo = normal_form(source.template), identity.pseudo(version, source.region)
     budget = Budget(limits.budget) if source.budget is None else source.budget
-    check_sections(template, version)
     parameters = resolve_parameters(
         template.get("parameters"),
         GivenValues(source.environment, source.parameters, source.secret, source.unknown),
         version=version,
         seal=seal,
     )
-    conditions = Conditions(section(template, "conditions"), version, parameters, identity.pseudo(), budget)
+    mappings = section(template, "mappings")
+    conditions = Conditions(section(template, "conditions"), version, parameters, pseudo, budget, mappings)
     for name in conditions.definitions:  # Also those that nobody uses.
         _holds(name, conditions, ("conditions",))
     bodies = section(template, "resources")
@@ -258,7 +261,7 @@ def compile_template(
     scope = FoldScope(
         version=version,
         parameters=parameters,
-        pseudo=identity.pseudo(),
+        pseudo=pseudo,
         files=source.files,
         resources=frozenset(enabled),
         disabled=frozenset(name for name, on in enabled.items() if on is False),
@@ -266,6 +269,8 @@ def compile_template(
         facade=source.facade,
         functions=version.functions,
         budget=budget,
+        mappings=mappings,
+        zones=source.region.zones,
     )
     definitions = {}
     for name in (name for name, on in enabled.items() if on is not False):
@@ -284,6 +289,7 @@ def compile_template(
         outputs=_outputs(section(template, "outputs"), scope, conditions),
         parameter_groups=parameter_groups(template, parameters),
         uncertain=uncertain,
+        pseudo=pseudo,
     )
 
 
@@ -302,8 +308,9 @@ def _enabled(name: str, body: Json, version: Version, conditions: Conditions) ->
         raise TemplateError(
             f"a resource's name must have 1 to {MAX_NAME} characters, and no slash among them", path
         )
-    allowed = [*_RESOURCE_KEYS, "external_id", "condition"] if version.has_conditions else _RESOURCE_KEYS
-    body = checked_keys(path, body, allowed, "a resource")
+    allowed = [*_RESOURCE_KEYS, *(["condition"] if version.has_conditions else [])]
+    allowed += ["external_id"] if version.has_external_id else []
+    body = checked_keys(path, body, allowed, "a resource", version)
     declared = body.get("type")
     if not isinstance(declared, str) or not declared:
         raise TemplateError(f"must be the name of a resource type, not {declared!r}", (*path, "type"))
@@ -379,7 +386,7 @@ def _deletion_policy(value: Json, scope: FoldScope, path: Path) -> str:
     if policy is None or is_failing(policy):
         return "Delete"
     spellings = {name: name for name in _POLICIES}
-    if scope.version.has_conditions:
+    if scope.version.has_external_id:
         spellings.update({name.lower(): name for name in _POLICIES})
     if not isinstance(policy, str) or policy not in spellings:
         raise TemplateError(f"must be one of: {', '.join(spellings)}; not {policy!r}", path)
@@ -394,7 +401,7 @@ def _outputs(
     found: dict[str, OutputDefinition] = {}
     for name, raw in bodies.items():
         path: Path = ("outputs", name)
-        body = checked_keys(path, raw, allowed, "an output")
+        body = checked_keys(path, raw, allowed, "an output", scope.version)
         if "value" not in body:
             raise TemplateError("an output needs a value", path)
         disabled = _holds(body.get("condition"), conditions, (*path, "condition")) is False
@@ -418,9 +425,11 @@ def describe(template: Mapping[str, Json]) -> dict[str, typing.Any]:
     """Return the description of a template's parameters, as Heat's ``template validate`` shows it."""
     version = find_version(template)
     check_sections(template, version)
-    declarations = parse_declarations(template.get("parameters"), version)
-    return {
-        "Description": str(template.get("description") or "No description"),
-        "Parameters": {name: schema(declared) for name, declared in declarations.items()},
-        "ParameterGroups": list(parameter_groups(template, declarations)),
-    }
+    with errors_in(FORMATS[version.key]):
+        template = normal_form(template)
+        declarations = parse_declarations(template.get("parameters"), version)
+        return {
+            "Description": str(template.get("description") or "No description"),
+            "Parameters": {name: schema(declared) for name, declared in declarations.items()},
+            "ParameterGroups": list(parameter_groups(template, declarations)),
+        }

@@ -1,15 +1,24 @@
 """Conditions of a template: truth values that parameters decide."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from .budget import Budget
 from .errors import InvalidReference, LimitExceeded, TemplateError, ValueUnknown, not_provided
-from .functions.table import APPLY, CONDITION_FIRST, refuse_other
-from .language import Json, Parameter, Path, Size, Version, measure
+from .functions.table import APPLY, CONDITION_FIRST, refuse_other, wrong_form
+from .language import AWS_DATE, AWS_KEY, Json, Parameter, Path, Size, Version, measure
 from .residual import select
 from .suggestions import closest
 
+_PARAMETER = ("get_param", "Ref")
+_LOGIC: Mapping[str, Callable[[list[bool]], bool]] = {
+    "and": all,
+    "or": any,
+    "Fn::And": all,
+    "Fn::Or": any,
+    "Fn::Not": lambda truths: not truths[0],
+}
+_AT_LEAST_TWO = "a list of at least two conditions"
 _COMPUTED = 20
 """Names of conditions that are the values of functions, in each other: they are found by recursion."""
 _EVALUATED = 6
@@ -30,6 +39,7 @@ class Conditions:
     parameters: Mapping[str, Parameter]
     pseudo: Mapping[str, str]
     budget: Budget
+    mappings: Mapping[str, Json] = field(default_factory=dict)
     _sizes: dict[str, Size] = field(default_factory=dict)
     _values: dict[str, bool | None] = field(default_factory=dict)
     _open: dict[str, Iterator[str]] = field(default_factory=dict)
@@ -42,9 +52,8 @@ class Conditions:
         :raises ValueUnknown: it depends on a parameter whose value is not known yet.
         """
         if not self.version.condition_functions:
-            raise TemplateError(
-                f"version {self.version.date} has no conditions; 2016-10-14 or later has", path
-            )
+            others = f"{AWS_KEY} {AWS_DATE}" if self.version.is_cfn else "2016-10-14 or later"
+            raise TemplateError(f"version {self.version.date} has no conditions; {others} has", path)
         if isinstance(condition, str):
             return self._named(condition, path)
         value = self._value(condition, path)
@@ -112,9 +121,9 @@ class Conditions:
                 ((function, argument),) = tree.items()
                 if function == "not":
                     trees.append(argument)
-                elif function in ("and", "or") and isinstance(argument, list):
+                elif function in _LOGIC and isinstance(argument, list):
                     trees.extend(reversed(argument))
-                elif function == "get_param" and isinstance(argument, str) and argument in self.parameters:
+                elif function in _PARAMETER and isinstance(argument, str) and argument in self.parameters:
                     tree = self.parameters[argument].clear
             if isinstance(tree, str) and tree in self.definitions:
                 yield tree
@@ -154,7 +163,7 @@ class Conditions:
     def _uses_hidden(self, tree: Json) -> bool:
         if isinstance(tree, Mapping):
             return any(
-                key == "get_param" and self._is_hidden(item) or self._uses_hidden(item)
+                key in _PARAMETER and self._is_hidden(item) or self._uses_hidden(item)
                 for key, item in tree.items()
             )
         return isinstance(tree, list) and any(self._uses_hidden(item) for item in tree)
@@ -164,25 +173,41 @@ class Conditions:
         return isinstance(name, str) and name in self.parameters and self.parameters[name].hidden
 
     def _apply(self, name: str, argument: Json, path: Path) -> Json:
-        if name == "get_param":
+        if name in _PARAMETER:
             return self._parameter(argument, path)
         if name == "not":
             return not self.evaluate(argument, path)
-        if name in ("and", "or"):
-            if not isinstance(argument, list) or len(argument) < 2:
-                raise TemplateError("must be a list of at least two conditions", path)
-            truths = [self.evaluate(item, (*path, index)) for index, item in enumerate(argument)]
-            return all(truths) if name == "and" else any(truths)
-        made = APPLY[name](self._value(argument, path), self.version, self.budget)
+        if name in _LOGIC:
+            return self._combined(name, argument, path)
+        if name == "Fn::FindInMap":
+            made = self._find_in_map(argument, path)
+        else:
+            made = APPLY[name](self._value(argument, path), self.version, self.budget)
         if not isinstance(made, str):  # Texts are charged where they are made.
             self.budget.take_value(made, len(path))
         return made
 
+    def _combined(self, name: str, argument: Json, path: Path) -> bool:
+        least, form = (1, "a list of one condition") if name == "Fn::Not" else (2, _AT_LEAST_TWO)
+        if not isinstance(argument, list) or len(argument) < least or (least == 1 and len(argument) > 1):
+            raise TemplateError(f"must be {form}", path)
+        truths = [self.evaluate(item, (*path, index)) for index, item in enumerate(argument)]
+        return _LOGIC[name](truths)
+
+    def _find_in_map(self, argument: Json, path: Path) -> Json:
+        if (wrong := wrong_form("Fn::FindInMap", argument)) is not None:
+            raise TemplateError(wrong, path)
+        name, *keys = self._value(argument, path)
+        if not isinstance(name, str) or name not in self.mappings:
+            hint = closest(str(name), self.mappings)
+            raise InvalidReference(f'the template has no mapping "{name}"{hint}', path)
+        return APPLY["Fn::FindInMap"]([self.mappings[name], *keys], self.version, self.budget)
+
     def _parameter(self, argument: Json, path: Path) -> Json:
         args = self._value(argument, path)
         name, *steps = args if isinstance(args, list) and args else [args]
-        if not isinstance(name, str):
-            raise TemplateError(f"the parameter's name must be a string, not {name!r}", path)
+        if not isinstance(name, str) or (steps and path[-1] == "Ref"):
+            raise TemplateError(f"the parameter's name must be a string, not {args!r:.200}", path)
         if name in self.pseudo:
             return select(self.pseudo[name], steps, "")
         if name not in self.parameters:

@@ -1,7 +1,7 @@
 """Folding: evaluation at compile time of everything that is known without the cloud."""
 
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .budget import Budget, check_depth, located
@@ -35,6 +35,8 @@ class FoldScope:
     :ivar condition: evaluates the value of a condition (a name, a bool, or a condition function).
     :ivar facade: the parent template's definition of this stack's resource; None in a root stack.
     :ivar budget: of the request.
+    :ivar mappings: the section Mappings of a template in CloudFormation's format.
+    :ivar zones: names of the cloud's availability zones.
     :ivar sizes: of the values of parameters that were used.
     """
 
@@ -48,6 +50,8 @@ class FoldScope:
     facade: Mapping[str, Residual] | None = None
     functions: frozenset[str] = field(default=frozenset())
     budget: Budget = field(default_factory=Budget)
+    mappings: Mapping[str, Json] = field(default_factory=dict)
+    zones: Sequence[str] = ()
     sizes: dict[str, Size] = field(default_factory=dict)
 
 
@@ -93,24 +97,28 @@ def _function(name: str, argument: Json, scope: FoldScope, path: Path) -> typing
     try:
         if special is not None:
             return special(argument, scope, path)
-        folded = fold(argument, scope, path)
-        if _is_deferred(folded, scope.budget):
-            wrong = None if is_node(folded) else wrong_form(name, folded)
-            if wrong is not None:
-                raise TemplateError(wrong)
-            return node(name, folded, version=scope.version)
-        made = APPLY[name](plain(folded), scope.version, scope.budget)
-        if isinstance(made, str):  # It was charged where it was made.
-            scope.budget.stored += len(made)
-            return made
-        scope.budget.store_value(made, len(path))
-        return quote(made)
+        return _applied(name, fold(argument, scope, path), scope, path)
     except ValueUnknown as error:
         return failing(error.message)
     except TemplateError as error:
         if error.path[: len(path)] == path:
             raise
         raise type(error)(error.message, path) from error
+
+
+def _applied(name: str, folded: Residual, scope: FoldScope, path: Path) -> Residual:
+    """Return the function's value, or a node for it where its argument is not known yet."""
+    if _is_deferred(folded, scope.budget):
+        wrong = None if is_node(folded) else wrong_form(name, folded)
+        if wrong is not None:
+            raise TemplateError(wrong)
+        return node(name, folded, version=scope.version)
+    made = APPLY[name](plain(folded), scope.version, scope.budget)
+    if isinstance(made, str):  # It was charged where it was made.
+        scope.budget.stored += len(made)
+        return made
+    scope.budget.store_value(made, len(path))
+    return quote(made)
 
 
 def _is_deferred(folded: Residual, budget: Budget) -> bool:
@@ -207,15 +215,59 @@ def _get_file(argument: Json, scope: FoldScope, path: Path) -> Residual:
     return scope.files[name]
 
 
-_FACADE = ("metadata", "deletion_policy", "update_policy")
+_FACADE = {name: name for name in ("metadata", "deletion_policy", "update_policy")}
+_CFN_FACADE = {"Metadata": "metadata", "DeletionPolicy": "deletion_policy", "UpdatePolicy": "update_policy"}
 
 
 def _resource_facade(argument: Json, scope: FoldScope, path: Path) -> Residual:
-    if argument not in _FACADE:
-        raise TemplateError(f"must be one of: {', '.join(_FACADE)}; not {argument!r}")
+    names = _FACADE if path[-1] == "resource_facade" else _CFN_FACADE
+    if not isinstance(argument, str) or argument not in names:
+        raise TemplateError(f"must be one of: {', '.join(names)}; not {argument!r}")
     if scope.facade is None:
         raise TemplateError("has a meaning only in a nested stack's template")
-    return scope.facade.get(argument)
+    return scope.facade.get(names[argument])
+
+
+def _ref(argument: Json, scope: FoldScope, path: Path) -> Residual:
+    name = _known(fold(argument, scope, path), path, "the name")
+    if not isinstance(name, str):
+        raise TemplateError(f"must be the name of a parameter or of a resource, not {name!r}")
+    if name in scope.parameters and (name not in scope.resources or name in scope.disabled):
+        return _get_param(name, scope, path)
+    if name in scope.resources:
+        return node("get_resource", check_resource(name, scope))
+    if name in scope.pseudo:
+        return scope.pseudo[name]
+    hint = closest(name, [*scope.parameters, *scope.resources, *scope.pseudo])
+    raise InvalidReference(f'the template has no parameter and no resource "{name}"{hint}')
+
+
+def _get_att(argument: Json, scope: FoldScope, path: Path) -> Residual:
+    if not isinstance(argument, list) or len(argument) != 2:
+        raise TemplateError("must be of the form [resource, attribute]")
+    return _get_attr(argument, scope, path)
+
+
+def _find_in_map(argument: Json, scope: FoldScope, path: Path) -> Residual:
+    if (wrong := wrong_form("Fn::FindInMap", argument)) is not None:
+        raise TemplateError(wrong)
+    name, *keys = fold(argument, scope, path)
+    name = _known(name, (*path, 0), "the mapping's name")
+    if not isinstance(name, str) or name not in scope.mappings:
+        raise InvalidReference(f'the template has no mapping "{name}"{closest(str(name), scope.mappings)}')
+    if is_deferred(keys):
+        scope.budget.store_value(scope.mappings[name], len(path))
+        return _applied("Fn::FindInMap", [quote(scope.mappings[name]), *keys], scope, path)
+    found = APPLY["Fn::FindInMap"]([scope.mappings[name], *plain(keys)], scope.version, scope.budget)
+    scope.budget.store_value(found, len(path))
+    return quote(found)
+
+
+def _get_azs(argument: Json, scope: FoldScope, path: Path) -> Residual:
+    region = fold(argument, scope, path)
+    if not isinstance(region, str | None) and not is_deferred(region):
+        raise TemplateError(f"must be the name of a region, or an empty string, not {region!r}")
+    return list(scope.zones)
 
 
 def _if(argument: Json, scope: FoldScope, path: Path) -> typing.Any:
@@ -235,4 +287,10 @@ _SPECIAL: Mapping[str, _Special] = {
     "get_file": _get_file,
     "resource_facade": _resource_facade,
     "if": _if,
+    "Ref": _ref,
+    "Fn::GetAtt": _get_att,
+    "Fn::FindInMap": _find_in_map,
+    "Fn::GetAZs": _get_azs,
+    "Fn::ResourceFacade": _resource_facade,
+    "Fn::If": _if,
 }

@@ -14,22 +14,44 @@ from dataclasses import dataclass, field
 
 Json = typing.Any
 
+HOT_KEY = "heat_template_version"
+CFN_KEY = "HeatTemplateFormatVersion"
+AWS_KEY = "AWSTemplateFormatVersion"
+VERSION_KEYS = (HOT_KEY, CFN_KEY, AWS_KEY)
+"""Keys of a template that name its version: HOT's, and two of CloudFormation's format."""
+CFN_DATE, AWS_DATE = "2012-12-12", "2010-09-09"
+CFN_VERSIONS = (AWS_DATE, CFN_DATE)
+"""Versions of CloudFormation's format, of CFN_KEY and of AWS_KEY."""
+
 
 @dataclass(frozen=True)
 class Version:
-    """One version of HOT.
+    """One version of HOT, or of CloudFormation's format.
 
-    :ivar date: its name; `alias` is the name of the release that brought it.
+    :ivar date: its name; `alias` is the name of the release that brought it.  Those of CloudFormation's
+        format are older than each of HOT's, so what came to HOT later they do not have.
+    :ivar key: one of VERSION_KEYS, under which a template names it.
     """
 
     date: str
     alias: str | None
     functions: frozenset[str]
     condition_functions: frozenset[str]
+    key: str = HOT_KEY
+
+    @property
+    def is_cfn(self) -> bool:
+        """It is a version of CloudFormation's format."""
+        return self.key != HOT_KEY
 
     @property
     def has_conditions(self) -> bool:
-        """It has the keys of 2016-10-14: conditions, external_id, lower-case deletion policies."""
+        """It has conditions, in a section, at resources and at outputs."""
+        return bool(self.condition_functions)
+
+    @property
+    def has_external_id(self) -> bool:
+        """It has the other keys of 2016-10-14: external_id, and lower-case deletion policies."""
         return self.date >= "2016-10-14"
 
     @property
@@ -141,8 +163,11 @@ class Function:
     """A function of the template language.
 
     :ivar description: one sentence; the API lists it.
-    :ivar since: date of the first version that has it; None: conditions alone have it.
-    :ivar in_conditions_since: date of the first version that has it in conditions; None: none has.
+    :ivar since: date of the first version of HOT that has it; None: none has, or conditions alone.
+    :ivar in_conditions_since: date of the first version of HOT that has it in conditions; None: none has.
+    :ivar until: date of the first version of HOT that does not have it any more; None: the newest has it.
+    :ivar cfn: versions of CloudFormation's format that have it.
+    :ivar cfn_conditions: those that have it in conditions.
     :ivar form: of the argument, checked at compile time while the argument cannot be evaluated yet.
     :ivar apply: computes the value from the evaluated argument; None for a function that needs more than its
         argument, which fold.py or residual.py evaluates.  It charges a text before it makes
@@ -156,6 +181,9 @@ class Function:
     in_conditions_since: str | None = None
     form: ListForm | MapForm | None = None
     apply: Apply | None = None
+    until: str | None = None
+    cfn: tuple[str, ...] = ()
+    cfn_conditions: tuple[str, ...] = ()
 
 
 """None, bool, int, float, str, list[Json] or dict[str, Json]."""
@@ -283,6 +311,7 @@ class CompiledTemplate:
         attributes that change when other resources are made.
     :ivar uncertain: names of resources whose conditions depend on values that are not known.  They are among
         the resources, unless they are wrong.
+    :ivar pseudo: the pseudo parameters of the template's format, by name.
     """
 
     version: str
@@ -293,6 +322,7 @@ class CompiledTemplate:
     parameter_groups: tuple[Mapping[str, Json], ...] = ()
     refreshed: tuple[str, ...] = ()
     uncertain: frozenset[str] = frozenset()
+    pseudo: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_template_name(type_name: str) -> bool:

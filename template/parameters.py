@@ -19,11 +19,13 @@ from .errors import (
     UnknownParameter,
     not_provided,
 )
+from .formats import FORMATS, declaration_in_hot, errors_in, is_no_echo, section_of
 from .language import Json, Parameter, Path, Version
 from .load import load_document
 from .residual import failing, sealed
 from .scalars import boolean
 from .suggestions import closest
+from .versions import find_version
 
 TYPES = {
     "string": "String",
@@ -73,10 +75,28 @@ def parse_declarations(section: Json, version: Version) -> dict[str, Declaration
     return {str(name): _declaration(str(name), body, version) for name, body in section.items()}
 
 
+def declarations_of(template: Mapping[str, Json]) -> dict[str, Declaration]:
+    """Return the declarations of a template's parameters, whatever its format.
+
+    :raises TemplateError: with the path of what is wrong.
+    """
+    version = find_version(template)
+    with errors_in(FORMATS[version.key]):
+        return parse_declarations(section_of(template, "parameters"), version)
+
+
+def declared_names(template: Mapping[str, Json]) -> frozenset[str]:
+    """Return the names of a template's parameters, whatever its format; none where the section is wrong."""
+    found = section_of(template, "parameters")
+    return frozenset(map(str, found)) if isinstance(found, Mapping) else frozenset()
+
+
 def _declaration(name: str, body: Json, version: Version) -> Declaration:
     path: Path = ("parameters", name)
     if not isinstance(body, Mapping):
         raise TemplateError("must be a map with at least a type", path)
+    if version.is_cfn:
+        body = declaration_in_hot(body, path)
     allowed = [key for key in _KEYS if key != "tags" or version.parameter_tags]
     unknown = [str(key) for key in body if key not in allowed]
     if unknown:
@@ -313,7 +333,7 @@ def _differ(old: Parameter, new: Parameter) -> bool:
     return bool(old.value != new.value)
 
 
-_KEY = re.compile(r"""hidden["']?\s*:""")
+_KEY = re.compile(r"""(?:hidden|NoEcho)["']?\s*:""")
 """Text that each template contains that hides a parameter."""
 
 _READ = 2
@@ -371,14 +391,15 @@ def _parsed(text: str) -> Json:
 
 
 def _declared(document: Mapping[str, Json]) -> Iterator[str]:
-    declarations = document.get("parameters")
-    for name, body in declarations.items() if isinstance(declarations, Mapping) else ():
-        if isinstance(body, Mapping) and _is_true(body.get("hidden")):
-            yield str(name)
+    for section, is_hidden in (("parameters", _is_hidden), ("Parameters", is_no_echo)):
+        declarations = document.get(section)
+        for name, body in declarations.items() if isinstance(declarations, Mapping) else ():
+            if isinstance(body, Mapping) and is_hidden(body):
+                yield str(name)
 
 
-def _is_true(value: Json) -> bool:
+def _is_hidden(body: Mapping[str, Json]) -> bool:
     try:
-        return value is not None and boolean(value)
+        return body.get("hidden") is not None and boolean(body["hidden"])
     except ValueError:
         return False  # The template is refused where it is compiled.

@@ -8,7 +8,7 @@ from ...planning.requests import TypeForbidden, TypeUnavailable
 from ...resources import rendering
 from ...resources.plugin import ResourceType
 from ...rpc.contract import WORK_TOPIC
-from ...template import compile as language
+from ...template import versions as language
 from ...template.errors import TemplateError
 from ..context import Request
 from ..errors import Fault, bad_request, not_found

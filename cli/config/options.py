@@ -16,11 +16,11 @@ from .api_options import API, GUESTS
 from .client_options import CLIENT_GROUPS
 from .database_options import DATABASE
 from .errors import WrongConfiguration
+from .language_options import CFN, YAQL
 from .metrics_options import METRICS, METRICS_OF_ONE, prefer_argument
 from .notification_options import NOTIFICATIONS
 from .stack_options import MORE_OF_STACKS
 from .upgrade_options import UPGRADE_LEVELS
-from .yaql_options import YAQL
 
 DEFAULTS = [
     cfg.HostAddressOpt(
@@ -184,6 +184,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     "coordination": COORDINATION,
     "conductor": CONDUCTOR,
     "api": API,
+    "cfn": CFN,
     "guests": GUESTS,
     "metrics": METRICS,
     "stacks": [*STACKS, *MORE_OF_STACKS],

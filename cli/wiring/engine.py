@@ -5,6 +5,7 @@ from ...engine.context import EngineContext, EngineSettings
 from ...keystone.delegations import Delegations
 from ...planning.plan import Defaults
 from ...template.compile import Limits
+from ..config.language_options import region
 from ..config.limit_options import budget_limits, software_limits
 from ..config.signal_options import signal_limits
 from .parts import Parts
@@ -20,7 +21,7 @@ def make_engine_context(parts: Parts) -> EngineContext:
         hints=parts.messaging.outbox,
         clock=clock,
         settings=settings,
-        compiler=GoalCompiler(parts.catalogue, settings.limits),
+        compiler=GoalCompiler(parts.catalogue, settings.limits, region(parts.conf)),
         delegations=Delegations(
             database=parts.database, sealer=parts.sealer, trusts=parts.trusts, clock=clock
         ),

@@ -13,7 +13,7 @@ from ...sandbox.pool import HelperPool, install
 from ...sealing.signal_urls import SignalAddresses
 from ...sealing.stored import Sealer
 from ..config.errors import WrongConfiguration
-from ..config.yaql_options import helper_limits
+from ..config.language_options import helper_limits
 from .database import count_troubles, open_database, require_configuration
 from .environment_files import with_operator_files
 from .messaging import Messaging, Notifications, make_notifier, open_messaging

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from ...sandbox import evaluator
 from ...sandbox.errors import EvaluationError, LimitReached, UnusableResult
 from ..errors import LimitExceeded, TemplateError
-from ..language import ANY_NUMBER, CostMeter, Function, ListForm, MapForm, Version, measure
+from ..language import ANY_NUMBER, AWS_DATE, CostMeter, Function, ListForm, MapForm, Version, measure
 from ..scalars import equality_key
 
 Json = typing.Any
@@ -279,5 +279,13 @@ FUNCTIONS = (
         "2015-04-30",
         form=MapForm(("for_each", "template")),
         apply=repeat,
+    ),
+    Function(
+        "Fn::Equals",
+        "Whether two values are equal.",
+        None,
+        form=ListForm(2, 2, "[value_1, value_2]"),
+        apply=equals,
+        cfn_conditions=(AWS_DATE,),
     ),
 )

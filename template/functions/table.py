@@ -6,9 +6,9 @@ A new function takes a module of its own in this folder, its import here, and it
 from collections.abc import Mapping, Sequence
 
 from ..errors import InvalidTemplateVersion
-from ..language import Apply, Function, Json, Version
+from ..language import AWS_DATE, AWS_KEY, CFN_DATE, CFN_KEY, Apply, Function, Json, Version
 from ..suggestions import closest
-from . import contextual, data, text
+from . import cfn, contextual, data, text
 
 FUNCTIONS: Mapping[str, Function] = {
     function.name: function
@@ -16,6 +16,7 @@ FUNCTIONS: Mapping[str, Function] = {
         *contextual.FUNCTIONS,
         *text.FUNCTIONS,
         *data.FUNCTIONS,
+        *cfn.FUNCTIONS,
     )
 }
 
@@ -42,20 +43,8 @@ _RELEASES: Mapping[str, str | None] = {
 Source: the Heat template guide's list of versions.  Each version has all functions of the ones before it.
 """
 
-REMOVED = frozenset(
-    {
-        "Ref",
-        "Fn::GetAZs",
-        "Fn::Select",
-        "Fn::Join",
-        "Fn::Split",
-        "Fn::Replace",
-        "Fn::Base64",
-        "Fn::MemberListToMap",
-        "Fn::ResourceFacade",
-    }
-)
-"""Functions of the CloudFormation format, which Stoker does not read in any version."""
+REMOVED = frozenset(name for name, function in FUNCTIONS.items() if function.until is not None)
+"""Functions that the first versions of HOT have, and the newest has not."""
 
 FIRST: Mapping[str, str] = {
     name: function.since for name, function in FUNCTIONS.items() if function.since is not None
@@ -71,21 +60,37 @@ CONDITION_FIRST: Mapping[str, str] = {
 
 
 def _versions() -> dict[str, Version]:
-    found: dict[str, Version] = {}
+    found = {date: _cfn_version(key, date) for key, date in ((AWS_KEY, AWS_DATE), (CFN_KEY, CFN_DATE))}
     for date, alias in _RELEASES.items():
-        version = Version(date, alias, _known_at(date, FIRST), _known_at(date, CONDITION_FIRST))
+        known = frozenset(name for name in _known_at(date, FIRST) if not _is_removed(name, date))
+        version = Version(date, alias, known, _known_at(date, CONDITION_FIRST))
         found[date] = version
         if alias:
             found[alias] = version
     return found
 
 
+def _cfn_version(key: str, date: str) -> Version:
+    return Version(
+        date,
+        None,
+        frozenset(name for name, function in FUNCTIONS.items() if date in function.cfn),
+        frozenset(name for name, function in FUNCTIONS.items() if date in function.cfn_conditions),
+        key,
+    )
+
+
 def _known_at(date: str, first: Mapping[str, str]) -> frozenset[str]:
     return frozenset(name for name, since in first.items() if since <= date)
 
 
+def _is_removed(name: str, date: str) -> bool:
+    until = FUNCTIONS[name].until
+    return until is not None and until <= date
+
+
 VERSIONS = _versions()
-"""Versions by date and by alias."""
+"""Versions by date and by alias: those of CloudFormation's format, and those of HOT, oldest first."""
 
 
 def wrong_form(name: str, argument: Json) -> str | None:
@@ -104,10 +109,15 @@ def refuse_other(
     :param first: the first version that has each function.
     :raises InvalidTemplateVersion: it needs a later version, or another format.
     """
+    if version.is_cfn:
+        if isinstance(name, str) and name.startswith("Fn::") and name not in version.functions:
+            known = version.functions | version.condition_functions
+            text = f'{version.key} {version.date} has no function "{name}" here{closest(name, known)}'
+            raise InvalidTemplateVersion(text, path)
+        return
     if name in REMOVED:
-        raise InvalidTemplateVersion(
-            f'the function "{name}" does not exist in HOT{closest(name, version.functions)}', path
-        )
+        text = f'the function "{name}" is not in version {version.date} of HOT, only in older ones'
+        raise InvalidTemplateVersion(f"{text}{closest(name, version.functions)}", path)
     if name in first and first[name] > version.date:
         if "_" not in name and wrong_form(name, argument) is not None:
             return

@@ -6,7 +6,7 @@ import urllib.parse
 from collections.abc import Mapping, Sequence
 
 from ..errors import TemplateError
-from ..language import ANY_NUMBER, CostMeter, Function, ListForm, MapForm, Version, measure
+from ..language import ANY_NUMBER, CFN_VERSIONS, CostMeter, Function, ListForm, MapForm, Version, measure
 
 Json = typing.Any
 
@@ -244,6 +244,42 @@ def _port(value: Json) -> int:
     return port
 
 
+_JOIN = ListForm(2, 2, "[delimiter, [item, …]]")
+_SPLIT = ListForm(2, 2, "[delimiter, string]")
+_REPLACE = ListForm(2, 2, "[{word: value, …}, string]")
+
+
+def _two(args: Json, form: ListForm) -> list[Json]:
+    if (problem := form.problem(args)) is not None:
+        raise TemplateError(problem)
+    return list(args)
+
+
+def cfn_join(args: Json, version: Version, budget: CostMeter) -> str:
+    """Join ``[delimiter, list]``."""
+    return list_join(_two(args, _JOIN), version, budget)
+
+
+def cfn_split(args: Json, version: Version, budget: CostMeter) -> Json:
+    """Split ``[delimiter, string]``; a list is split already, as the value of a CommaDelimitedList is."""
+    delimiter, text = _two(args, _SPLIT)
+    if isinstance(delimiter, str) and delimiter and isinstance(text, list):
+        return text
+    if text is None:
+        raise TemplateError("can only split a string, not None")
+    return str_split([delimiter, text], version, budget)
+
+
+def cfn_replace(args: Json, version: Version, budget: CostMeter) -> str:
+    """Replace words: ``[{word: value}, string]``."""
+    words, text = _two(args, _REPLACE)
+    if not isinstance(words, Mapping):
+        raise TemplateError(f"the words to replace must be a map, not {_short(words)}")
+    if not isinstance(text, str):
+        raise TemplateError(f"can only replace words of a string, not {_short(text)}")
+    return str_replace({"template": text, "params": words}, version, budget)
+
+
 FUNCTIONS = (
     Function(
         "list_join",
@@ -293,5 +329,32 @@ FUNCTIONS = (
         "2017-09-01",
         form=MapForm(),
         apply=make_url,
+    ),
+    Function(
+        "Fn::Join",
+        "Joins a list of strings to one string.",
+        "2013-05-23",
+        form=_JOIN,
+        apply=cfn_join,
+        until="2014-10-16",
+        cfn=CFN_VERSIONS,
+    ),
+    Function(
+        "Fn::Split",
+        "Splits a string to a list.",
+        "2013-05-23",
+        form=_SPLIT,
+        apply=cfn_split,
+        until="2014-10-16",
+        cfn=CFN_VERSIONS,
+    ),
+    Function(
+        "Fn::Replace",
+        "Puts values in the place of words of a text.",
+        "2013-05-23",
+        form=_REPLACE,
+        apply=cfn_replace,
+        until="2014-10-16",
+        cfn=CFN_VERSIONS,
     ),
 )

@@ -59,9 +59,22 @@ SECTIONS = {
     "no version": ({"resources": {}}, VERSION, ["heat_template_version", "2021-04-16"]),
     "an unknown version": ({"heat_template_version": "1999-01-01"}, VERSION, ["1999-01-01", "2021-04-16"]),
     "a version of AWS": (
-        {"AWSTemplateFormatVersion": "2010-09-09", "Resources": {}},
+        {"AWSTemplateFormatVersion": "2010-09-08", "Resources": {}},
         VERSION,
-        ["heat_template_version"],
+        ["AWSTemplateFormatVersion: ", "2010-09-08", "2010-09-09"],
+    ),
+    "two versions": (
+        {"AWSTemplateFormatVersion": "2010-09-09", "heat_template_version": "2013-05-23"},
+        VERSION,
+        ["more than once: heat_template_version, AWSTemplateFormatVersion"],
+    ),
+    "a wrong property in CloudFormation's format": (
+        {
+            "AWSTemplateFormatVersion": "2010-09-09",
+            "Resources": {"r": {"Type": "OS::Heat::RandomString", "Properties": {"length": 0}}},
+        },
+        INVALID,
+        ["Resources.r.Properties.length", "out of range"],
     ),
     "an unknown section": (template({}, resource={}), INVALID, ['"resource"', "resources"]),
     "resources are a list": (template([]), INVALID, ["resources", "must be a map", "list"]),

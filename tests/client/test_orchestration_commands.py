@@ -96,9 +96,14 @@ def test_template_versions_and_functions_are_listed(openstack: OpenStack) -> Non
     newest = versions[-1]
     assert newest["Version"] == "heat_template_version.2021-04-16"
     assert newest["Aliases"] == ["heat_template_version.wallaby"]
+    assert [row["Version"] for row in versions if row["Type"] == "cfn"] == [
+        "AWSTemplateFormatVersion.2010-09-09",
+        "HeatTemplateFormatVersion.2012-12-12",
+    ]
     for row in versions:
         functions = openstack.json("orchestration", "template", "function", "list", row["Version"])
-        assert {"get_attr", "get_param", "get_resource"} <= {item["Functions"] for item in functions}
+        base = {"Ref", "Fn::GetAtt"} if row["Type"] == "cfn" else {"get_attr", "get_param", "get_resource"}
+        assert base <= {item["Functions"] for item in functions}
         assert all(item["Description"] for item in functions)
     plain = openstack.json("orchestration", "template", "function", "list", newest["Version"])
     conditions = openstack.json(
@@ -153,9 +158,10 @@ def test_a_template_is_made_for_a_resource_type(openstack: OpenStack, kind: str,
     assert body["type" if kind == "hot" else "Type"] == "OS::Heat::RandomString"
 
 
-def test_a_template_made_for_a_type_makes_a_stack(openstack: OpenStack) -> None:
-    name = "OS::Heat::None"
-    made = openstack.run("orchestration", "resource", "type", "show", name, "--template-type", "hot").out
+@pytest.mark.parametrize("kind", ["hot", "cfn"])
+@pytest.mark.parametrize("name", ["OS::Heat::None", "OS::Heat::WaitConditionHandle"])
+def test_a_template_made_for_a_type_makes_a_stack(openstack: OpenStack, kind: str, name: str) -> None:
+    made = openstack.run("orchestration", "resource", "type", "show", name, "--template-type", kind).out
     path = openstack.file("made.yaml", made)
     openstack.run("stack", "create", "made", "-t", path, "--wait", "--poll", "1")
 

@@ -1,29 +1,27 @@
 """What each version of HOT has; the tables are Heat's (heat/engine/hot/template.py and its setup.cfg)."""
 
 import pytest
-from stoker.template.compile import (
-    VERSION_KEY,
-    Identity,
-    Limits,
-    Source,
-    compile_template,
-    find_version,
-    list_functions,
-    list_versions,
-)
+from stoker.template.compile import Identity, Limits, Source, compile_template
 from stoker.template.errors import InvalidTemplateVersion, TemplateError
 from stoker.template.functions import table
 from stoker.template.functions.table import VERSIONS
+from stoker.template.language import HOT_KEY as VERSION_KEY
+from stoker.template.versions import find_version, list_functions, list_versions
 
+CFN = "2012-12-12"
+AWS = "2010-09-09"
+OLD = {"Ref", "Fn::GetAZs", "Fn::Join", "Fn::Split", "Fn::Replace", "Fn::Base64", "Fn::MemberListToMap"}
+OLD |= {"Fn::ResourceFacade", "Fn::Select"}
+CFN_BASE = {*OLD, "Fn::FindInMap", "Fn::GetAtt"}
 BASE = {"get_param", "get_resource", "get_attr", "get_file", "list_join", "str_replace", "resource_facade"}
 LIBERTY = {*BASE, "repeat", "digest", "str_split"}
 NEWTON = {*LIBERTY, "map_merge", "yaql", "map_replace", "if"}
 OCATA = {*NEWTON, "filter", "str_replace_strict"}
 PIKE = {*OCATA, "make_url", "list_concat", "list_concat_unique", "str_replace_vstrict", "contains"}
 FUNCTIONS = {
-    "2013-05-23": BASE,
-    "2014-10-16": BASE,
-    "2015-04-30": {*BASE, "repeat", "digest"},
+    "2013-05-23": {*BASE, *OLD},
+    "2014-10-16": {*BASE, "Fn::Select"},
+    "2015-04-30": {*BASE, "Fn::Select", "repeat", "digest"},
     "2015-10-15": LIBERTY,
     "2016-04-08": {*LIBERTY, "map_merge"},
     "2016-10-14": NEWTON,
@@ -58,7 +56,43 @@ def out(version, value, **sections):
 
 
 def test_every_version_of_heat_is_known_and_no_other():
-    assert set(VERSIONS) == {*FUNCTIONS, *ALIASES}
+    assert set(VERSIONS) == {*FUNCTIONS, *ALIASES, CFN, AWS}
+
+
+@pytest.mark.parametrize(
+    ("key", "date", "functions", "conditions"),
+    [
+        ("HeatTemplateFormatVersion", CFN, CFN_BASE, set()),
+        (
+            "AWSTemplateFormatVersion",
+            AWS,
+            {*CFN_BASE, "Fn::If"},
+            {"Fn::Equals", "Ref", "Fn::FindInMap", "Fn::Not", "Fn::And", "Fn::Or"},
+        ),
+    ],
+)
+def test_the_functions_of_cloudformations_format_are_heats(key, date, functions, conditions):
+    version = find_version({key: date})
+    assert (version.functions, version.condition_functions) == (functions, conditions)
+    assert {row["functions"] for row in list_functions(f"{key}.{date}")} == functions
+    both = list_functions(f"{key}.{date}", conditions=True)
+    assert {row["functions"] for row in both} == functions | conditions
+    assert all(row["description"] for row in both)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        {VERSION_KEY: AWS},
+        {"AWSTemplateFormatVersion": CFN},
+        {"HeatTemplateFormatVersion": AWS},
+        {"AWSTemplateFormatVersion": "2013-05-23"},
+        {"AWSTemplateFormatVersion": AWS, VERSION_KEY: "2013-05-23"},
+    ],
+)
+def test_each_format_has_its_own_versions(template):
+    with pytest.raises(InvalidTemplateVersion):
+        find_version(template)
 
 
 @pytest.mark.parametrize("date", FUNCTIONS)
@@ -79,8 +113,12 @@ def test_a_release_name_means_its_date(alias, date):
 
 def test_versions_are_listed_oldest_first_with_their_aliases():
     listed = list_versions()
-    assert [row["version"] for row in listed] == [f"{VERSION_KEY}.{date}" for date in FUNCTIONS]
-    assert listed[0]["aliases"] == []
+    assert listed[:2] == [
+        {"version": f"AWSTemplateFormatVersion.{AWS}", "type": "cfn", "aliases": []},
+        {"version": f"HeatTemplateFormatVersion.{CFN}", "type": "cfn", "aliases": []},
+    ]
+    assert [row["version"] for row in listed[2:]] == [f"{VERSION_KEY}.{date}" for date in FUNCTIONS]
+    assert listed[2]["aliases"] == []
     assert listed[-1] == {
         "version": f"{VERSION_KEY}.2021-04-16",
         "type": "hot",
@@ -94,8 +132,8 @@ def test_versions_are_listed_oldest_first_with_their_aliases():
         ({}, ["no heat_template_version", "2013-05-23", "wallaby"]),
         ({VERSION_KEY: "2013-05-24"}, ["heat_template_version: ", '"2013-05-24"', "2013-05-23"]),
         ({VERSION_KEY: None}, ['"None"', "2013-05-23"]),
-        ({"AWSTemplateFormatVersion": "2010-09-09"}, ["CloudFormation", VERSION_KEY]),
-        ({"HeatTemplateFormatVersion": "2012-12-12"}, ["CloudFormation", VERSION_KEY]),
+        ({"AWSTemplateFormatVersion": "2010-09-10"}, ["AWSTemplateFormatVersion: ", "be 2010-09-09"]),
+        ({"HeatTemplateFormatVersion": "2012"}, ["HeatTemplateFormatVersion: ", "be 2012-12-12"]),
     ],
 )
 def test_a_template_of_no_known_version_is_told_which_there_are(template, words):
@@ -146,13 +184,15 @@ def test_a_word_that_is_a_function_later_is_a_key_where_it_has_not_its_form(tree
     assert out("2013-05-23", tree) == tree
 
 
-@pytest.mark.parametrize("name", ["Ref", "Fn::Join", "Fn::Select", "Fn::GetAZs", "Fn::Base64"])
-@pytest.mark.parametrize("date", ["2013-05-23", "2021-04-16"])
-def test_functions_of_cloudformation_are_refused(name, date):
+@pytest.mark.parametrize("name", sorted(OLD))
+@pytest.mark.parametrize("date", FUNCTIONS)
+def test_functions_of_cloudformation_are_refused_where_hot_has_them_no_more(name, date):
+    if name in FUNCTIONS[date]:
+        return
     with pytest.raises(InvalidTemplateVersion) as caught:
         out(date, [{name: "x"}])
-    assert str(caught.value).startswith(f'outputs.out.value.0: the function "{name}" does not exist in HOT; ')
-    assert "get_param" in str(caught.value)
+    text = f'outputs.out.value.0: the function "{name}" is not in version {date} of HOT, only in older ones; '
+    assert str(caught.value).startswith(text)
 
 
 @pytest.mark.parametrize("name", ["Ref", "Fn::Join"])

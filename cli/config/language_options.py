@@ -1,10 +1,11 @@
-"""Options of the evaluation of users' expressions."""
+"""Options of the template language: users' expressions, and CloudFormation's format."""
 
 from oslo_config import cfg
 
 from ...sandbox.limits import MIB, WALL_CLOCK, HelperLimits
+from ...template.compile import Region
 
-_DEFAULT = HelperLimits()
+_DEFAULT, _REGION = HelperLimits(), Region()
 YAQL = [
     cfg.IntOpt(
         "limit_iterators",
@@ -50,6 +51,21 @@ YAQL = [
     ),
 ]
 
+CFN = [
+    cfg.StrOpt(
+        "region",
+        default=_REGION.name,
+        help="Value of AWS::Region in templates in CloudFormation's format. Heat's is always the default, "
+        "which public templates use as a key of their mappings.",
+    ),
+    cfg.ListOpt(
+        "availability_zones",
+        default=list(_REGION.zones),
+        help="Names of Nova's availability zones in the order in which Fn::GetAZs lists them. Heat asks "
+        "Nova at each use. A change takes effect at the next creation or update of a stack.",
+    ),
+]
+
 
 def helper_limits(conf: cfg.ConfigOpts) -> HelperLimits:
     """Return the limits that the configuration sets."""
@@ -62,3 +78,8 @@ def helper_limits(conf: cfg.ConfigOpts) -> HelperLimits:
         limit_iterators=section.limit_iterators,
         memory_quota=section.memory_quota,
     )
+
+
+def region(conf: cfg.ConfigOpts) -> Region:
+    """Return the cloud as these templates see it."""
+    return Region(conf.cfn.region, tuple(conf.cfn.availability_zones))

@@ -1,0 +1,185 @@
+"""Formats of templates: the names of sections and keys in HOT and in CloudFormation's format.
+
+Everything behind this module reads a template in its *normal form*: with HOT's names.  Functions, and the
+declarations of parameters, stay as they are written.  Errors have the names of the format, by `native_path`.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from .errors import TemplateError
+from .language import AWS_KEY, CFN_KEY, CFN_VERSIONS, HOT_KEY, VERSION_KEYS, Json, Path
+from .suggestions import closest
+
+_SECTIONS = ("description", "parameters", "conditions", "resources", "outputs")
+_RESOURCE = (
+    "type",
+    "properties",
+    "metadata",
+    "depends_on",
+    "deletion_policy",
+    "update_policy",
+    "description",
+    "condition",
+)
+_OUTPUT = ("description", "value", "condition")
+
+
+_PARAMETER = {
+    "Type": "type",
+    "Default": "default",
+    "Description": "description",
+    "Label": "label",
+    "NoEcho": "hidden",
+}
+_TYPES = {
+    "String": "string",
+    "Number": "number",
+    "CommaDelimitedList": "comma_delimited_list",
+    "Json": "json",
+    "Boolean": "boolean",
+}
+_CONSTRAINTS = {
+    ("range", "min"): "MinValue",
+    ("range", "max"): "MaxValue",
+    ("length", "min"): "MinLength",
+    ("length", "max"): "MaxLength",
+    ("allowed_values",): "AllowedValues",
+    ("allowed_pattern",): "AllowedPattern",
+}
+"""Keys of a parameter in CloudFormation's format, by the places of their values in HOT's constraints."""
+_CONSTRAINT_DESCRIPTION = "ConstraintDescription"
+
+
+def _camel(name: str) -> str:
+    return "".join(part.title() for part in name.split("_"))
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format.
+
+    :ivar sections: HOT's name of a section -> its name in the format; others follow below it.
+    """
+
+    sections: Mapping[str, str]
+    resource_keys: Mapping[str, str]
+    output_keys: Mapping[str, str]
+    parameter_keys: Mapping[str, str]
+
+    def native_path(self, path: Path) -> Path:
+        """Return a path in the normal form with the names that the template has."""
+        if not path or path[0] not in self.sections:
+            return path
+        section, rest = str(path[0]), list(path[1:])
+        if section == "parameters" and rest[1:2] == ["constraints"]:
+            key = _CONSTRAINTS.get(tuple(str(part) for part in rest[3:5]))
+            rest[1:] = [] if key is None else [key]
+        elif len(rest) > 1:
+            keys = {"resources": self.resource_keys, "outputs": self.output_keys}
+            rest[1] = keys.get(section, self.parameter_keys).get(str(rest[1]), rest[1])
+        return (self.sections[section], *rest)
+
+
+_HOT = Format({}, {}, {}, {})
+_CFN = Format(
+    sections={name: _camel(name) for name in (*_SECTIONS, "mappings")},
+    resource_keys={name: _camel(name) for name in _RESOURCE},
+    output_keys={name: _camel(name) for name in _OUTPUT},
+    parameter_keys={name: native for native, name in _PARAMETER.items()},
+)
+FORMATS: Mapping[str, Format] = {HOT_KEY: _HOT, CFN_KEY: _CFN, AWS_KEY: _CFN}
+"""Formats by the key that names the version."""
+
+
+def version_keys(template: Mapping[str, Json]) -> list[str]:
+    """Return those keys of the template that name a version; one, if the template is right."""
+    return [key for key in VERSION_KEYS if key in template]
+
+
+def format_of(template: Mapping[str, Json]) -> Format:
+    """Return the format of a template; HOT for what names no version, or several."""
+    keys = version_keys(template)
+    return FORMATS[keys[0]] if len(keys) == 1 else _HOT
+
+
+def format_at(date: str) -> Format:
+    """Return the format of a version, by the date that is its name."""
+    return _CFN if date in CFN_VERSIONS else _HOT
+
+
+def normal_form(template: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return a template with HOT's names of sections, and of the keys of resources and outputs.
+
+    As in Heat, other keys of a resource or an output in CloudFormation's format are ignored.
+    """
+    form = format_of(template)
+    if form is _HOT:
+        return template
+    names = {native: name for name, native in form.sections.items()}
+    found = {names.get(key, key): value for key, value in template.items()}
+    for section, keys in (("resources", form.resource_keys), ("outputs", form.output_keys)):
+        if isinstance(bodies := found.get(section), Mapping):
+            found[section] = {name: _renamed(body, keys) for name, body in bodies.items()}
+    return found
+
+
+def _renamed(body: Json, keys: Mapping[str, str]) -> Json:
+    if not isinstance(body, Mapping):
+        return body
+    return {name: body[native] for name, native in keys.items() if native in body}
+
+
+def declaration_in_hot(body: Mapping[str, Json], path: Path) -> dict[str, Json]:
+    """Return the declaration of a parameter in CloudFormation's format as HOT has it.
+
+    :param path: of the declaration.
+    :raises TemplateError: it has an unknown key or type.
+    """
+    known = [*_PARAMETER, *_CONSTRAINTS.values(), _CONSTRAINT_DESCRIPTION]
+    if unknown := [str(key) for key in body if key not in known]:
+        raise TemplateError(f'"{unknown[0]}" is not a key of a parameter{closest(unknown[0], known)}', path)
+    found = {name: body[native] for native, name in _PARAMETER.items() if native in body}
+    if str(body.get("Type")) not in _TYPES:
+        text = f"must be one of: {', '.join(_TYPES)}; not {body.get('Type')!r:.200}"
+        raise TemplateError(text, (*path, "type"))
+    constraints: dict[str, Json] = {}
+    for (kind, *bound), native in _CONSTRAINTS.items():
+        if native in body:
+            if bound:
+                constraints.setdefault(kind, {})[bound[0]] = body[native]
+            else:
+                constraints[kind] = body[native]
+    said = {"description": body.get(_CONSTRAINT_DESCRIPTION)}
+    return {
+        **found,
+        "type": _TYPES[str(body["Type"])],
+        "hidden": is_no_echo(body),
+        "constraints": [{kind: value, **said} for kind, value in constraints.items()],
+    }
+
+
+def is_no_echo(body: Mapping[str, Json]) -> bool:
+    """Return whether a declaration in CloudFormation's format hides the parameter: only by the word true."""
+    return str(body.get("NoEcho")).lower() == "true"
+
+
+def section_of(template: Mapping[str, Json], name: str) -> Json:
+    """Return a section as the template has it, by HOT's name; None: the template lacks it."""
+    return template.get(format_of(template).sections.get(name, name))
+
+
+@contextlib.contextmanager
+def errors_in(form: Format) -> Iterator[None]:
+    """Name the places of errors as the format does.
+
+    :raises TemplateError: with the path in the template.
+    """
+    try:
+        yield
+    except TemplateError as error:
+        path = form.native_path(error.path)
+        if path == error.path:
+            raise
+        raise type(error)(error.message, path) from error
