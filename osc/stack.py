@@ -2,13 +2,11 @@
 
 import argparse
 import typing
-import urllib.parse
 
-from heatclient import exc as heat_exc
-from osc_lib import exceptions as exc
 from osc_lib.command import command
 
-Json = typing.Any
+from .access import Json, client_of, find_stack, path_of
+
 COLUMNS = ("resource_name", "hook", "resource_type", "until")
 HOOKS = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
 
@@ -41,10 +39,9 @@ class _Continue(command.Lister):
             selection["resources"] = parsed_args.resources
         if parsed_args.hook:
             selection["hook"] = parsed_args.hook
-        client = _client(self)
-        stack = _find(client, parsed_args.stack)
-        path = f"/stacks/{urllib.parse.quote(stack.stack_name)}/{stack.id}/actions"
-        answer = client.http_client.post(path, data={self.action: selection or None})
+        client = client_of(self)
+        stack = find_stack(client, parsed_args.stack)
+        answer = client.http_client.post(path_of(stack, "actions"), data={self.action: selection or None})
         return _listed(answer.json()["cleared"])
 
 
@@ -71,21 +68,8 @@ class ListBreakpoints(command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[typing.Any, typing.Any]:
         """Run the command."""
-        stack = _find(_client(self), parsed_args.stack)
+        stack = find_stack(client_of(self), parsed_args.stack)
         return _listed(stack.to_dict().get("breakpoints", []))
-
-
-def _client(of: command.Command) -> typing.Any:
-    """Return Heat's client, which its plugin adds to the client manager."""
-    manager: typing.Any = of.app.client_manager
-    return manager.orchestration
-
-
-def _find(client: typing.Any, name_or_id: str) -> typing.Any:
-    try:
-        return client.stacks.get(name_or_id, resolve_outputs=False)
-    except heat_exc.HTTPNotFound as error:
-        raise exc.CommandError(f"Stack not found: {name_or_id}") from error
 
 
 def _listed(found: list[dict[str, Json]]) -> tuple[typing.Any, typing.Any]:

@@ -12,7 +12,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ring": set(),
     "db": set(),
     "observe": set(),
-    "osc": set(),
+    "osc": {"observe"},
     "template": {"sandbox"},
     "rpc": {"db", "observe"},
     "resources": {"template", "sandbox"},

@@ -1,0 +1,235 @@
+"""``openstack stack watch``: a stack in progress, in place on a terminal and line by line elsewhere."""
+
+import argparse
+import datetime
+import time
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from osc_lib import exceptions as exc
+from osc_lib.command import command
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from ..observe.terminal import BAD, IDLE, OK, RUNNING, harmless, make_console
+from .access import Json, add_stack, client_of, find_stack, graph_of
+from .graph import style_of
+
+MARKS = {"COMPLETE": "✓", "FAILED": "✗", "IN_PROGRESS": "●"}
+WAITING, AT_BREAKPOINT = "·", "‖"
+NAME = 40
+"""Characters of a name that are shown in a line."""
+
+
+class WatchStack(command.Command):
+    """Watch a stack until its action ends; exit code 0: it is complete, 1: it failed."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser with the command's arguments."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        add_stack(parser)
+        parser.add_argument(
+            "--interval",
+            metavar="<seconds>",
+            type=float,
+            default=1.0,
+            help="Seconds between two reads (default: %(default)s)",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command."""
+        if parsed_args.interval < MIN_INTERVAL:
+            raise exc.CommandError(f"--interval must be {MIN_INTERVAL} or more, not {parsed_args.interval}")
+        client = client_of(self)
+        stack = find_stack(client, parsed_args.stack)
+        read = _reader(client, stack, parsed_args.nested_depth)
+        console = make_console(typing.cast(typing.Any, self.app).stdout)
+        if not console.is_terminal:
+            return watch(read, PlainLines(console).show, parsed_args.interval)
+        with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+
+            def show(graph: Json) -> None:
+                live.update(Group(*screen(graph, time.time(), console.size.height)), refresh=True)
+
+            return watch(read, show, parsed_args.interval)
+
+
+MIN_INTERVAL = 0.2
+"""Seconds between two reads at least."""
+
+
+def _reader(client: typing.Any, stack: typing.Any, depth: int) -> Callable[[], Json]:
+    """Return a function that returns the present graph, which is sent only where it has changed."""
+    last: list[Json] = []
+
+    def read() -> Json:
+        found = graph_of(client, stack, depth, last[0]["change"] if last else "")
+        if found is not None:
+            last[:] = [found]
+        return last[0]
+
+    return read
+
+
+def watch(
+    read: Callable[[], Json],
+    show: Callable[[Json], object],
+    interval: float,
+    sleep: Callable[[float], None] = time.sleep,
+) -> int:
+    """Show a graph until its stack is not in progress; return the exit code.
+
+    :param interval: seconds between two reads.
+    """
+    while True:
+        graph = read()
+        show(graph)
+        state: str = graph["stack"]["state"]
+        if not state.endswith("IN_PROGRESS"):
+            return 1 if state.endswith("FAILED") else 0
+        sleep(interval)
+
+
+def screen(graph: Json, now: float, height: int) -> Iterator[Text]:
+    """Return the lines of a terminal: what moves comes first where there is no room for all.
+
+    :param now: seconds since the epoch.
+    :param height: lines that there is room for.
+    """
+    items: Sequence[Json] = graph["resources"]
+    yield _fitting(headline(graph, now))
+    rows = list(_rows(graph))
+    room = max(1, height - 2)
+    if len(rows) > room:
+        moving = [row for row in rows if style_of(row[1]) not in (OK, IDLE)]
+        rows = (moving or rows)[: room - 1]
+    before = predecessors(graph)
+    for depth, item in rows:
+        yield _fitting(_line(depth, item, before, now))
+    if len(rows) < len(items):
+        yield Text(f"… and {len(items) - len(rows)} more", IDLE)
+
+
+def _fitting(line: Text) -> Text:
+    """Return a line that is cut at the end of the terminal's."""
+    line.no_wrap, line.overflow = True, "ellipsis"
+    return line
+
+
+def headline(graph: Json, now: float) -> Text:
+    """Return the line on the stack itself: its state, how much is done, and since when."""
+    stack, items = graph["stack"], graph["resources"]
+    done = sum(style_of(item) == OK for item in items)
+    state: str = stack["state"]
+    style = BAD if state.endswith("FAILED") else OK if state.endswith("COMPLETE") else RUNNING
+    text = Text.assemble(
+        (harmless(stack["name"], NAME), "bold"), "  ", (state, style), f"  {done}/{len(items)}"
+    )
+    if stack["seconds_left"] is not None:
+        text.append(f"  paused at breakpoints: openstack stack continue {stack['id']}", HELD_STYLE)
+    elif state.endswith("IN_PROGRESS") and stack["deadline"]:
+        text.append(f"  times out in {_seconds(seconds_of(stack['deadline']) - now)}", IDLE)
+    if state.endswith("FAILED"):
+        text.append(f"  {harmless(stack['reason'], REASON)}", BAD)
+    return text
+
+
+HELD_STYLE, REASON = "yellow", 200
+
+
+def _rows(graph: Json) -> Iterator[tuple[int, Json]]:
+    """Return depth and resource of each line: those of a nested stack below its resource."""
+    inside: dict[str, list[Json]] = {}
+    for item in graph["resources"]:
+        inside.setdefault(item["stack"], []).append(item)
+    waiting = [(0, item) for item in reversed(inside.get(graph["stack"]["id"], []))]
+    while waiting:
+        depth, item = waiting.pop()
+        yield depth, item
+        waiting += [(depth + 1, one) for one in reversed(inside.get(item["nested"] or "", []))]
+
+
+def predecessors(graph: Json) -> Mapping[tuple[str, str], list[str]]:
+    """Return the names of the unfinished resources that each needs, by stack and name."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for item in graph["resources"]:
+        if style_of(item) != OK:
+            for name in item["required_by"]:
+                found.setdefault((item["stack"], name), []).append(item["name"])
+    return found
+
+
+def note_of(item: Json, before: Mapping[tuple[str, str], list[str]]) -> str:
+    """Return what a resource waits for, or why it failed; "": nothing is to be said."""
+    task = item["task"]
+    if item["breakpoint"]:
+        return f"held at {item['breakpoint']}"
+    if item["state"].endswith("FAILED"):
+        return harmless(item["reason"], REASON)
+    if task is None:
+        needs = before.get((item["stack"], item["name"]), [])
+        waits = ", ".join(harmless(name, NAME) for name in needs[:3])
+        return f"waits for {waits}{' and others' if len(needs) > 3 else ''}" if needs else ""
+    parts = {"parked": f"waits for a {task['waits_for']}", "ready": "waits for a conductor"}
+    said = [parts.get(task["state"], "")]
+    if task["attempt"] > 1:
+        said.append(f"attempt {task['attempt']}")
+    if task.get("conductor"):
+        said.append(f"on {harmless(task['conductor'], NAME)}")
+    return ", ".join(part for part in said if part)
+
+
+def _line(depth: int, item: Json, before: Mapping[tuple[str, str], list[str]], now: float) -> Text:
+    style = style_of(item)
+    if item["breakpoint"]:
+        mark = AT_BREAKPOINT
+    else:
+        mark = WAITING if style == IDLE else MARKS.get(item["state"].partition("_")[2], WAITING)
+    name = f"{'  ' * depth}{mark} {harmless(item['name'], NAME)}"
+    text = Text.assemble((f"{name:<28}", style), "  ", (f"{item['state']:<20}", style))
+    if item["task"] is not None and item["task"]["since"] and style != OK:
+        text.append(f"  {_seconds(now - seconds_of(item['task']['since'])):>6}")
+    if note := note_of(item, before if style != OK else {}):
+        text.append(f"  {note}", IDLE if style == IDLE else style)
+    return text
+
+
+def seconds_of(moment: str) -> float:
+    """Return an instant of the API as seconds since the epoch."""
+    return datetime.datetime.fromisoformat(moment).timestamp()
+
+
+def _seconds(span: float) -> str:
+    span = max(0.0, span)
+    return f"{span:.0f} s" if span < 600 else f"{span / 60:.0f} min"
+
+
+class PlainLines:
+    """Writes to a stream that is no terminal: one line for each change of a state."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._seen: dict[object, str] = {}
+
+    def show(self, graph: Json) -> None:
+        """Write what has changed since the graph before."""
+        for line in self.changed(graph):
+            self._console.print(f"{time.strftime('%H:%M:%S')} {line}")
+
+    def changed(self, graph: Json) -> Iterator[str]:
+        """Return the lines for what has changed since the graph before."""
+        before = predecessors(graph)
+        for item in graph["resources"]:
+            # Who waits for others is not worth a line before it starts.
+            said = "" if item["state"].startswith("INIT") and not item["task"] else note_of(item, before)
+            line = f"{harmless(item['name'])} {item['state']}{f' ({said})' if said else ''}"
+            if style_of(item) != IDLE and self._seen.get(item["id"]) != line:
+                self._seen[item["id"]] = line
+                yield line
+        stack = graph["stack"]
+        line = f"stack {harmless(stack['name'])} {stack['state']}: {harmless(stack['reason'], REASON)}"
+        if self._seen.get("stack") != line:
+            self._seen["stack"] = line
+            yield line

@@ -1,0 +1,117 @@
+"""``openstack stack plan``, ``watch``, ``graph`` and ``timeline`` against a running Stoker."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+
+from client.commands import OpenStack
+from harness.templates import chain
+
+TEMPLATE = """
+heat_template_version: 2018-08-31
+parameters:
+  word: {type: string, default: none}
+resources:
+  up: {type: OS::Heat::TestResource, properties: {value: {get_param: word}}}
+  random: {type: OS::Heat::RandomString, properties: {salt: {get_attr: [up, output]}}}
+  gone: {type: OS::Heat::None}
+"""
+CHANGED = TEMPLATE.replace("gone:", "new:")
+FAILING = TEMPLATE.replace("get_param: word}", "get_param: word}, fail: true")
+
+
+def made(openstack: OpenStack, text: str = TEMPLATE) -> str:
+    path = openstack.file("t.yaml", text)
+    openstack.run("stack", "create", "s", "-t", path)
+    return path
+
+
+def test_a_plan_shows_changes_and_ends_with_2_if_there_are_any(openstack: OpenStack) -> None:
+    path = made(openstack)
+    assert openstack.call("stack", "watch", "s", "--interval", "0.2").code == 0
+    done = openstack.call(
+        "stack", "plan", "s", "-t", openstack.file("new.yaml", CHANGED), "--parameter", "word=two"
+    )
+    assert (done.code, done.err) == (2, "")
+    random, up, added, deleted, sums = done.out.splitlines()
+    assert up.startswith("  ~ up  OS::Heat::TestResource")
+    assert random.startswith("-/+ random  OS::Heat::RandomString (may be replaced: depends on up")
+    assert (added, deleted) == ("  + new  OS::Heat::None", "  - gone  OS::Heat::None")
+    assert sums == "Plan: 1 to add, 2 to update, 0 to replace, 1 to delete (1 may be replaced); 0 unchanged"
+    same = openstack.run("stack", "plan", "s", "-t", path, "-f", "json")
+    assert same.json["sums"] == {"replaced": 0, "updated": 0, "added": 0, "deleted": 0, "unchanged": 3}
+    kept = openstack.call("stack", "plan", "s", "--existing", "--parameter", "word=three")
+    assert kept.code == 2
+    assert "Stack not found: nothing" in openstack.fails("stack", "plan", "nothing", "-t", path)
+
+
+def test_a_watch_prints_lines_and_ends_with_the_stack(openstack: OpenStack) -> None:
+    made(openstack)
+    done = openstack.run("stack", "watch", "s", "--interval", "0.2")
+    lines = [line.partition(" ")[2] for line in done.out.splitlines()]
+    assert lines[-1] == "stack s CREATE_COMPLETE: Stack CREATE completed successfully"
+    assert "up CREATE_COMPLETE" in lines
+    assert "--interval must be" in openstack.fails("stack", "watch", "s", "--interval", "0")
+
+
+def test_a_watch_of_a_failing_stack_ends_with_1(openstack: OpenStack) -> None:
+    made(openstack, FAILING)
+    done = openstack.call("stack", "watch", "s", "--interval", "0.2")
+    assert done.code == 1
+    assert "stack s CREATE_FAILED: " in done.out
+
+
+def test_a_watch_on_a_terminal_draws_in_place(openstack: OpenStack) -> None:
+    made(openstack)
+    openstack.run("stack", "watch", "s")
+    main, terminal = pty.openpty()
+    command = [sys.executable, "-m", "openstackclient.shell", "stack", "watch", "s"]
+    env = {**os.environ, **openstack.variables, "TERM": "xterm", "COLUMNS": "100"}
+    env.pop("NO_COLOR", None)
+    with subprocess.Popen(command, env=env, stdout=terminal, stderr=terminal, stdin=terminal) as process:
+        os.close(terminal)
+        shown = b""
+        while chunk := _read(main):
+            shown += chunk
+        assert process.wait(30) == 0
+    os.close(main)
+    text = shown.decode()
+    assert "\x1b[32m✓ up" in text
+    assert re.search(r"s\x1b\[0m  \x1b\[32mCREATE_COMPLETE\x1b\[0m  3/3", text), text
+
+
+def _read(terminal: int) -> bytes:
+    """What was written; nothing when the other side is closed, which Linux reports as an error."""
+    try:
+        return os.read(terminal, 65536)
+    except OSError:
+        return b""
+
+
+def test_graphs_in_three_forms(openstack: OpenStack) -> None:
+    openstack.run("stack", "create", "s", "-t", openstack.file("t.yaml", json.dumps(chain(3))))
+    openstack.run("stack", "watch", "s", "--interval", "0.2")
+    shown = openstack.run("stack", "graph", "s").out.splitlines()
+    assert [line.partition("  OS::")[0] for line in shown] == ["r0", "  r1", "    r2"]
+    dot = openstack.run("stack", "graph", "s", "-f", "dot").out
+    ids = dict(re.findall(r'(r\d+) \[label="(r\d)"', dot))
+    assert [(ids[a], ids[b]) for a, b in re.findall(r"(r\d+) -> (r\d+);", dot)] == [
+        ("r0", "r1"),
+        ("r1", "r2"),
+    ]
+    assert openstack.run("stack", "graph", "s", "-f", "mermaid").out.startswith("flowchart LR\n")
+
+
+def test_a_timeline_has_a_bar_for_each_resource(openstack: OpenStack) -> None:
+    openstack.run("stack", "create", "s", "-t", openstack.file("t.yaml", json.dumps(chain(3))))
+    openstack.run("stack", "watch", "s", "--interval", "0.2")
+    _, *rows, _ = openstack.run("stack", "timeline", "s").out.splitlines()
+    assert [row.split()[0] for row in rows] == ["r0", "r1", "r2"]
+    assert all("█" in row for row in rows)
+    found = openstack.json("stack", "timeline", "s")
+    ends = [found[name][-1]["end"] for name in ("r0", "r1", "r2")]
+    assert ends == sorted(ends)
+    assert {phase["kind"] for phases in found.values() for phase in phases} == {"ready", "done"}

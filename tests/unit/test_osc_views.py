@@ -1,0 +1,293 @@
+"""What the client's commands draw: pure functions of the API's answers."""
+
+import io
+import typing
+
+import pytest
+from stoker.observe.terminal import HELD, bar, harmless, make_console
+from stoker.osc.graph import as_dot, as_mermaid, tree
+from stoker.osc.plan import as_json, lines
+from stoker.osc.timeline import bars, last_action, phases
+from stoker.osc.watch import PlainLines, screen, seconds_of, watch
+
+Json = typing.Any
+HOSTILE = "evil\x1b[2J\x07\u202egpj.\u2028new\nline\x9b5m"
+
+
+def a_resource(number: int, name: str, state: str = "CREATE_COMPLETE", **more: Json) -> Json:
+    return {
+        "id": number,
+        "stack": "root",
+        "name": name,
+        "type": "OS::Heat::TestResource",
+        "state": state,
+        "reason": "",
+        "required_by": [],
+        "nested": None,
+        "breakpoint": None,
+        "task": None,
+        **more,
+    }
+
+
+def a_task(state: str = "running", **more: Json) -> Json:
+    since = "2026-01-01T00:00:10.000000Z"
+    return {"state": state, "attempt": 1, "since": since, "waits_for": None, "conductor": "c1", **more}
+
+
+def a_graph(*resources: Json, state: str = "CREATE_IN_PROGRESS", **more: Json) -> Json:
+    stack = {
+        "id": "root",
+        "name": "shop",
+        "state": state,
+        "reason": "why",
+        "deadline": None,
+        "seconds_left": None,
+    }
+    return {"change": "1", "stack": {**stack, **more}, "nested_stacks": [], "resources": list(resources)}
+
+
+NOW = seconds_of("2026-01-01T00:00:15.000000Z")
+
+
+def drawn(graph: Json, height: int = 40) -> list[str]:
+    return [line.plain.rstrip() for line in screen(graph, NOW, height)]
+
+
+def test_nothing_that_a_terminal_obeys_gets_through() -> None:
+    assert harmless(HOSTILE) == "evil\\x1b[2J\\x07\\u202egpj.\\u2028new\\x0aline\\x9b5m"
+    assert harmless("Zürich 北京 🎉") == "Zürich 北京 🎉"
+    assert harmless("abcdef", 4) == "abc…"
+
+
+def test_a_screen_shows_what_each_resource_does_and_waits_for() -> None:
+    graph = a_graph(
+        a_resource(1, "network", required_by=["web"]),
+        a_resource(2, "disk", "CREATE_IN_PROGRESS", task=a_task(attempt=2), required_by=["web", "schema"]),
+        a_resource(3, "web", "INIT_COMPLETE"),
+        a_resource(4, "schema", "INIT_COMPLETE", task=a_task("held"), breakpoint="pre-create"),
+        a_resource(
+            5, "ready", "CREATE_IN_PROGRESS", task=a_task("parked", waits_for="signal", conductor=None)
+        ),
+        a_resource(6, "bad", "CREATE_FAILED", reason=f"no {HOSTILE}"),
+    )
+    first, *rows = drawn(graph)
+    assert first == "shop  CREATE_IN_PROGRESS  1/6"
+    assert [row.split() for row in rows[:3]] == [
+        ["✓", "network", "CREATE_COMPLETE"],
+        ["●", "disk", "CREATE_IN_PROGRESS", "5", "s", "attempt", "2,", "on", "c1"],
+        ["·", "web", "INIT_COMPLETE", "waits", "for", "disk"],
+    ]
+    assert rows[3].split("  ")[-1] == "held at pre-create"
+    assert rows[4].endswith("waits for a signal")
+    assert "\\x1b[2J" in rows[5]
+
+
+def test_what_moves_comes_first_where_there_is_no_room() -> None:
+    done = [a_resource(number, f"r{number}") for number in range(1000)]
+    graph = a_graph(*done, a_resource(1000, "last", "CREATE_IN_PROGRESS", task=a_task()))
+    shown = drawn(graph, 10)
+    assert len(shown) <= 10
+    assert shown[0].endswith("1000/1001")
+    assert shown[1].startswith("● last")
+    assert shown[-1] == "… and 1000 more"
+
+
+def test_nested_stacks_are_below_their_resources() -> None:
+    graph = a_graph(a_resource(1, "group", nested="inner"), a_resource(2, "after"))
+    graph["resources"].append(a_resource(3, "member", stack="inner"))
+    assert [row.split("CREATE")[0].rstrip() for row in drawn(graph)[1:]] == [
+        "✓ group",
+        "  ✓ member",
+        "✓ after",
+    ]
+
+
+def test_plain_lines_are_written_for_changes_only() -> None:
+    lines_of = PlainLines(make_console(io.StringIO()))
+    waiting = a_resource(1, "a", "INIT_COMPLETE")
+    assert list(lines_of.changed(a_graph(waiting))) == ["stack shop CREATE_IN_PROGRESS: why"]
+    running = a_resource(1, "a", "CREATE_IN_PROGRESS", task=a_task())
+    assert list(lines_of.changed(a_graph(running))) == ["a CREATE_IN_PROGRESS (on c1)"]
+    assert list(lines_of.changed(a_graph(running))) == []
+    hostile = a_graph(a_resource(1, HOSTILE, "CREATE_FAILED"), state="CREATE_FAILED")
+    assert "\x1b" not in "".join(lines_of.changed(hostile))
+
+
+@pytest.mark.parametrize(
+    ("end", "code"), [("CREATE_COMPLETE", 0), ("CREATE_FAILED", 1), ("DELETE_COMPLETE", 0)]
+)
+def test_a_watch_ends_with_its_stack(end: str, code: int) -> None:
+    states = iter(["CREATE_IN_PROGRESS", "CREATE_IN_PROGRESS", end])
+    shown: list[str] = []
+    slept: list[float] = []
+    ended = watch(
+        lambda: a_graph(state=next(states)),
+        lambda graph: shown.append(graph["stack"]["state"]),
+        0.5,
+        slept.append,
+    )
+    assert (ended, shown[-1], slept) == (code, end, [0.5, 0.5])
+
+
+def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def printed(stream: io.StringIO) -> str:
+        make_console(stream).print(bar(0.5, 4, HELD))
+        return stream.getvalue()
+
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert printed(io.StringIO()) == "██░░\n"
+    assert "\x1b[" in printed(Terminal())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[33m" not in printed(Terminal())
+
+
+def test_a_tree_shows_who_needs_whom_and_each_only_once_in_full() -> None:
+    graph = a_graph(
+        a_resource(1, "a", required_by=["c"]),
+        a_resource(2, "b", required_by=["c"]),
+        a_resource(3, "c", nested="in"),
+    )
+    graph["resources"].append(a_resource(4, "leaf", stack="in"))
+    assert [(depth, item["name"], again) for depth, item, again in tree(graph)] == [
+        *((0, "a", False), (1, "c", False), (2, "leaf", False)),
+        *((0, "b", False), (1, "c", True)),
+    ]
+
+
+def test_graphs_for_other_programs_hold_no_commands_of_theirs() -> None:
+    graph = a_graph(a_resource(1, 'a"];x', required_by=["b"]), a_resource(2, "b"), name='s" }')
+    dot = list(as_dot(graph))
+    assert '    r1 [label="a\\"];x", color="#2e7d4f"];' in dot
+    assert dot[-2:] == ["  r1 -> r2;", "}"]
+    mermaid = list(as_mermaid(graph))
+    assert '  r1["a#34;#93;#59;x"]' in mermaid
+    assert mermaid[-1] == "  r1 --> r2"
+    assert "\x1b" not in "".join(
+        [*as_dot(a_graph(a_resource(1, HOSTILE))), *as_mermaid(a_graph(a_resource(1, HOSTILE)))]
+    )
+
+
+def an_event(name: str, state: str, at: float, attempt: int | None = 1, **more: Json) -> Json:
+    moment = f"2026-01-01T00:00:{at:09.6f}Z"
+    claimed = moment if attempt is not None else None
+    return {
+        "resource_name": name,
+        "resource_status": state,
+        "resource_status_reason": "",
+        "physical_resource_id": name,
+        "stack_name": "shop",
+        "time": moment,
+        "attempt": attempt,
+        "ready_time": None,
+        "claimed_time": claimed,
+        "conductor": "c1",
+        **more,
+    }
+
+
+def at(second: float) -> float:
+    return seconds_of(f"2026-01-01T00:00:{second:09.6f}Z")
+
+
+def test_phases_of_a_resource_follow_from_its_events() -> None:
+    ready, claimed = "2026-01-01T00:00:01.000000Z", "2026-01-01T00:00:06.000000Z"
+    paused = {"attempt": None, "resource_status_reason": "CREATE paused until Hook pre-create is cleared"}
+    found = phases(
+        [
+            an_event("shop", "CREATE_IN_PROGRESS", 0, None),
+            an_event("a", "CREATE_IN_PROGRESS", 2, ready_time=ready),
+            an_event("b", "INIT_COMPLETE", 3, **paused),
+            an_event("b", "CREATE_IN_PROGRESS", 5),
+            an_event("a", "CREATE_COMPLETE", 8, attempt=3, claimed_time=claimed, conductor="c2"),
+            an_event("c", "CREATE_FAILED", 9, claimed_time=claimed),
+        ]
+    )
+    assert [(p.kind, p.begin, p.end) for p in found["a"]] == [
+        ("ready", at(1), at(2)),
+        ("again", at(2), at(6)),
+        ("done", at(6), at(8)),
+    ]
+    assert [p.conductor for p in found["a"]] == [None, "c1", "c2"]
+    assert [(p.kind, p.begin, p.end) for p in found["b"]] == [
+        ("held", at(3), at(5)),
+        ("running", at(5), None),
+    ]
+    assert [(p.kind, p.begin, p.end) for p in found["c"]] == [("failed", at(6), at(9))]
+    assert "shop" not in found
+
+
+def test_bars_have_a_line_for_each_resource() -> None:
+    found = phases(
+        [
+            an_event("a", "CREATE_IN_PROGRESS", 0),
+            an_event("a", "CREATE_COMPLETE", 5),
+            an_event(HOSTILE, "CREATE_IN_PROGRESS", 5),
+            an_event(HOSTILE, "CREATE_FAILED", 10),
+        ]
+    )
+    axis, a, hostile, _ = [line.plain for line in bars(found, 60)]
+    assert axis.rstrip().endswith("10.0 s")
+    assert (a.count("█"), hostile.count("█")) == (12, 13)
+    assert a.index("█") < hostile.index("█")
+    assert a.endswith(" 5.00 s")
+    assert "\x1b" not in hostile
+    assert [line.plain for line in bars({}, 60)] == ["nothing has happened yet"]
+
+
+def test_the_last_action_is_shown() -> None:
+    events = [
+        an_event("shop", "CREATE_IN_PROGRESS", 0, None, physical_resource_id="root"),
+        an_event("a", "CREATE_COMPLETE", 1),
+        an_event("shop", "UPDATE_IN_PROGRESS", 2, None, physical_resource_id="root"),
+        an_event("a", "UPDATE_COMPLETE", 3),
+    ]
+    assert [event["resource_status"] for event in last_action(events, "root")] == [
+        "UPDATE_IN_PROGRESS",
+        "UPDATE_COMPLETE",
+    ]
+
+
+def a_change(name: str, reason: str = "state changed", **more: Json) -> Json:
+    return {"resource_name": name, "resource_type": "T", "resource_status_reason": reason, **more}
+
+
+CHANGES = {
+    "added": [a_change("y")],
+    "deleted": [a_change("z")],
+    "replaced": [a_change("r", "")],
+    "updated": [
+        a_change("b", "may be replaced: depends on c.id"),
+        a_change("a", property_changes={"value": {"old": "m", "new": "n"}, "size": {"old": 1, "new": None}}),
+        a_change(HOSTILE, parent_resource="group"),
+    ],
+    "unchanged": [a_change("same")],
+}
+
+
+def test_a_plan_has_a_line_for_each_change_and_one_of_sums() -> None:
+    assert [text for _, text in lines(CHANGES)] == [
+        "-/+ r  T",
+        "  ~ a  T (size: 1 → null, value: m → n)",
+        "-/+ b  T (may be replaced: depends on c.id)",
+        f"  ~ group/{harmless(HOSTILE)}  T",
+        "  + y  T",
+        "  - z  T",
+        "Plan: 1 to add, 3 to update, 1 to replace, 1 to delete (1 may be replaced); 1 unchanged",
+    ]
+
+
+def test_a_plan_for_programs() -> None:
+    plan = as_json(CHANGES)
+    assert plan["sums"] == {"replaced": 1, "updated": 3, "added": 1, "deleted": 1, "unchanged": 1}
+    assert plan["updated"][1] == {
+        "resource": "b",
+        "type": "T",
+        "reason": "may be replaced: depends on c.id",
+        "property_changes": {},
+    }
