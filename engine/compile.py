@@ -77,7 +77,7 @@ class GoalCompiler:
         if tree and any(self._registry.is_nested(found.type) for found in plan.resources.values()):
             secrets = StoredLookup(sealer.open)
             nested = TemplateTree(self._registry, self._limits, files, compiler.compile, secrets, budget)
-            nested.keeps = goal.keeps_nested
+            nested.keeps, nested.all_members = goal.keeps_nested, goal.all_members
             if questions is not None:
                 nested.entering = questions.below
             children = nested.check(plan, environment).children

@@ -8,10 +8,11 @@ from sqlalchemy.engine import Connection
 
 from ..db import stacks
 from ..db.errors import NameTaken
+from ..planning.creation import previewed_resources
 from ..planning.described import described_stack, nested_parameters
 from ..planning.goal import read_environment
 from ..planning.nested_check import missing
-from ..planning.requests import CreateRequest, Goal, Preview, PreviewedResource
+from ..planning.requests import CreateRequest, Goal, Preview
 from ..template.budget import Budget
 from ..template.compile import Identity, describe
 from ..template.environment import Environment, as_document
@@ -21,6 +22,8 @@ from .context import Compiled, EngineContext
 from .stack_limit import check_room
 
 Json = typing.Any
+NO_ID = "None"
+"""The id of a stack that is only checked; Heat's."""
 
 
 class Validation:
@@ -44,11 +47,9 @@ class Validation:
             check_room(conn, request.project_id, most)
 
         self._context.database.read(check)
+        request = replace(request, goal=replace(request.goal, keeps_nested=True, all_members=True))
         compiled = self._compile(request)
-        required_by: dict[str, list[str]] = {name: [] for name in compiled.plan.resources}
-        for name, definition in compiled.plan.resources.items():
-            for required in definition.requires:
-                required_by[required].append(name)
+        registry = self._context.registry.usable
         return Preview(
             name=request.name,
             description=compiled.plan.description,
@@ -56,18 +57,7 @@ class Validation:
             timeout_mins=request.timeout_mins,
             disable_rollback=request.disable_rollback,
             tags=request.tags,
-            resources=[
-                PreviewedResource(
-                    name=name,
-                    type=definition.declared_type,
-                    action="INIT",
-                    properties=definition.properties,
-                    metadata=definition.metadata,
-                    description=definition.description,
-                    required_by=sorted(required_by[name]),
-                )
-                for name, definition in compiled.plan.resources.items()
-            ],
+            resources=previewed_resources(compiled.plan, compiled.nested, registry, request.name),
         )
 
     def validate(self, project_id: str, goal: Goal, *, nested: bool = False) -> dict[str, Json]:
@@ -96,7 +86,7 @@ class Validation:
         return {**shown, "Environment": _environment(environment, given, types)}
 
     def _compile(self, request: CreateRequest) -> Compiled:
-        identity = Identity(request.name, "", request.project_id)
+        identity = Identity(request.name, NO_ID, request.project_id)
         sealer = self._context.sealer.of_stack(request.project_id, "")
         return self._context.compiler.compile(request.goal, identity, sealer)
 

@@ -143,6 +143,7 @@ class TemplateTree:
     :ivar secrets: opens the tokens of secrets.
     :ivar budget: of the request.
     :ivar keeps: returns the plans of all stacks.
+    :ivar all_members: compiles all members of a group, not one for all, where the type can say which.
     :ivar entering: called with the path of each resource whose child is checked; a context for the check.
     :ivar count: resources found so far.
     """
@@ -155,6 +156,7 @@ class TemplateTree:
     budget: Budget = field(default_factory=Budget)
     count: int = 0
     keeps: bool = False
+    all_members: bool = False
     entering: Callable[[Path], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
     _parsed: dict[str, Parsed] = field(default_factory=dict)
     _checked: dict[str, CheckedStack] = field(default_factory=dict)
@@ -196,7 +198,10 @@ class TemplateTree:
 
     def _count(self, more: int) -> None:
         self.count += more
-        if self.limits.resources and self.count > self.limits.resources:
+        self._check_count(self.count)
+
+    def _check_count(self, count: int) -> None:
+        if self.limits.resources and count > self.limits.resources:
             raise LimitExceeded(
                 f"the stack and those inside of it have more than {self.limits.resources} resources",
                 ["resources"],
@@ -307,6 +312,9 @@ class TemplateTree:
         if definition.requested_attributes and not self._charge_members(definition, plugin, given):
             return None
         goal = static_goal(definition, plugin, given, self.files)
+        if goal is not None and self.all_members and goal.copies > 1:
+            self._check_count(self.count + goal.copies)  # Before so many are made.
+            goal = plugin.expanded(goal, given, definition)
         if goal is None or not goal.generated:
             return goal
         assert isinstance(goal.template, Mapping), "a generated template is a map"

@@ -89,6 +89,7 @@ class Goal:
     :ivar budget: of the request; None: one of its own.
     :ivar unknown: names of parameters that have no values yet.  What depends on them is not checked.
     :ivar keeps_nested: what was compiled of nested stacks is returned, too.
+    :ivar all_members: groups have all members, not only one that is checked for all.
     """
 
     template: str | Mapping[str, Json]
@@ -105,6 +106,7 @@ class Goal:
     budget: Budget | None = field(default=None, repr=False, compare=False)
     unknown: frozenset[str] = frozenset()
     keeps_nested: bool = False
+    all_members: bool = False
 
 
 @dataclass(frozen=True)
@@ -190,15 +192,26 @@ class UpdateRequest:
 
 @dataclass(frozen=True)
 class PreviewedResource:
-    """One resource of a previewed stack."""
+    """One resource of a previewed stack.
+
+    :ivar properties: residuals, with the defaults of the type.
+    :ivar attributes: names; none has a value yet.
+    :ivar parent: name of the resource that the stack is; None: it is the root.
+    """
 
     name: str
     type: str
-    action: str
-    properties: Mapping[str, Json]
-    metadata: Mapping[str, Json]
+    properties: Json
+    metadata: Json
     description: str
     required_by: Sequence[str]
+    attributes: Sequence[str]
+    stack_name: str
+    parent: str | None
+
+
+PreviewedResources = Sequence["PreviewedResource | PreviewedResources"]
+"""The resources of a stack; in the place of one that is a nested stack the resources of that."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +224,7 @@ class Preview:
     timeout_mins: int | None
     disable_rollback: bool
     tags: Sequence[str]
-    resources: Sequence[PreviewedResource]
+    resources: PreviewedResources
 
 
 @dataclass(frozen=True)

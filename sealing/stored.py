@@ -320,6 +320,8 @@ def masked(tree: Json) -> Json:
     if is_node(tree):
         if tree[FN] == "sealed":
             return MASK
+        if tree[FN] == "error":
+            return None  # It has no value yet.
         if tree[FN] == "literal":
             return {key: masked(item) for key, item in tree[ARGS][0].items()}
         args = [masked(arg) for arg in tree[ARGS]]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from ...observe.instants import iso_or_none
 from ...planning.preview import ChangeKind, ResourceChange
-from ...planning.requests import Preview, PreviewedResource
+from ...planning.requests import Preview, PreviewedResource, PreviewedResources
 from ...sealing.stored import BoundSealer, masked
 from ...template.language import ResourceDefinition
 from .. import parse
@@ -46,31 +46,35 @@ def _creation(call: Request, found: Preview) -> dict[str, Json]:
         "parent": None,
         "capabilities": [],
         "notification_topics": [],
-        "creation_time": iso_or_none(call.services.clock()),
+        "creation_time": None,
         "updated_time": None,
         "deletion_time": None,
-        "resources": [_previewed(call, found.name, item) for item in found.resources],
+        "resources": _previewed(call, found.resources),
     }
 
 
-def _previewed(call: Request, stack_name: str, item: PreviewedResource) -> dict[str, Json]:
-    identity = {"tenant": call.caller.project_id, "stack_name": stack_name, "stack_id": "None", "path": ""}
-    now = iso_or_none(call.services.clock())
+def _previewed(call: Request, item: PreviewedResource | PreviewedResources) -> Json:
+    """Return a resource, or the list of those of a nested stack, in Heat's shape."""
+    if not isinstance(item, PreviewedResource):
+        return [_previewed(call, one) for one in item]
+    identity = _identity(call.caller.project_id, item.stack_name, "None")
+    parent = {} if item.parent is None else {"parent_resource": item.parent}
     return {
+        **parent,
         "resource_name": item.name,
         "resource_type": item.type,
-        "resource_action": item.action,
+        "resource_action": "INIT",
         "resource_status": "COMPLETE",
         "resource_status_reason": "",
         "resource_identity": {**identity, "path": f"/resources/{item.name}"},
         "stack_identity": identity,
-        "stack_name": stack_name,
+        "stack_name": item.stack_name,
         "physical_resource_id": "",
-        "creation_time": now,
-        "updated_time": now,
+        "creation_time": None,
+        "updated_time": None,
         "properties": masked(item.properties),
         "metadata": masked(item.metadata),
-        "attributes": {},
+        "attributes": dict.fromkeys(item.attributes),
         "description": item.description,
         "required_by": list(item.required_by),
     }

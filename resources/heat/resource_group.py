@@ -136,6 +136,16 @@ class ResourceGroup(GroupResource):
         variable = known.get("index_var") or "%index%"
         return _goal({"0": _body(given, variable, "0")}, definition.requested_attributes, copies=count)
 
+    def expanded(
+        self, goal: ChildGoal, known: Mapping[str, Json], definition: ResourceDefinition
+    ) -> ChildGoal:
+        """Return the goal with a member for each number, but those that removal policies name."""
+        given, variable = definition.properties["resource_def"], known.get("index_var") or "%index%"
+        policies = known.get("removal_policies") or []
+        removed = {str(name) for policy in policies for name in policy.get("resource_list") or []}
+        names = itertools.islice(_names(removed), goal.copies)
+        return _goal({name: _body(given, variable, name) for name in names}, definition.requested_attributes)
+
     def create_rollout(self, target: ResourceView) -> Rollout:
         """Return batches if the policy has them."""
         data = {"removed": _removed(target, None)}

@@ -53,6 +53,15 @@ class NestedType(ResourceType):
         """
         return None
 
+    def expanded(
+        self, goal: ChildGoal, known: Mapping[str, Json], definition: ResourceDefinition
+    ) -> ChildGoal:
+        """Return a group's static goal with all members in place of one for all; for previews.
+
+        :param known, definition: as of `static_goal`.
+        """
+        return goal
+
     def member_attribute(self, attribute: str, path: Sequence[str | int]) -> Sequence[str | int] | None:
         """Return the attribute of the members that a group's attribute reads.
 

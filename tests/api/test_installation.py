@@ -1,6 +1,7 @@
 """What the installation is and knows: versions, health, types, functions, services, validation, preview."""
 
 import datetime
+import json
 import re
 
 import pytest
@@ -189,11 +190,50 @@ def test_a_preview_shows_what_would_be_made_and_stores_nothing(service: Service,
     assert stack["links"] == [{"href": f"{service.url}/v1/{tenant}/stacks/dry/None", "rel": "self"}]
     first, second = stack["resources"]
     assert (first["resource_name"], first["required_by"]) == ("r0", ["r1"])
-    assert first["properties"] == {"value": "x"}
+    assert (first["properties"]["value"], first["properties"]["wait_secs"]) == ("x", 0)
     assert first["resource_identity"]["path"] == "/resources/r0"
-    assert second["properties"] == {"value": {"get_attr": ["r0", "output"]}}
+    assert second["properties"]["value"] == {"get_attr": ["r0", "output"]}
     assert second["physical_resource_id"] == ""
+    assert (stack["creation_time"], first["creation_time"], first["updated_time"]) == (None, None, None)
+    assert stack["parameters"]["OS::stack_id"] == "None"
+    assert (first["attributes"]["output"], first["resource_action"]) == (None, "INIT")
     assert service.get(f"/v1/{tenant}/stacks") == {"stacks": []}
+
+
+def test_a_preview_has_the_resources_of_nested_stacks_in_their_places(service: Service, tenant: str) -> None:
+    inner = template(
+        {"inside": one(value={"get_param": "value"})},
+        parameters={"value": {"type": "string"}},
+        outputs={"o": {"value": {"get_attr": ["inside", "output"]}}},
+    )
+    child = {"type": "inner.yaml", "properties": {"value": "abc"}}
+    fed = {"type": "inner.yaml", "properties": {"value": {"get_attr": ["child", "o"]}}}
+    members = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {
+            "count": 3,
+            "removal_policies": [{"resource_list": ["1"]}],
+            "resource_def": {"type": "inner.yaml", "properties": {"value": "n%index%"}},
+        },
+    }
+    body = {
+        "stack_name": "dry",
+        "template": template({"child": child, "fed": fed, "group": members}),
+        "files": {"inner.yaml": json.dumps(inner)},
+    }
+    answer = service.call("POST", f"/v1/{tenant}/stacks/preview", body)
+    assert answer.status == 200, answer
+    groups = [item for item in answer.body["stack"]["resources"] if isinstance(item[0], list)]
+    stacks = {
+        item[0]["parent_resource"]: item for item in answer.body["stack"]["resources"] if item not in groups
+    }
+    [inside] = stacks["child"]
+    assert (inside["resource_name"], inside["stack_name"]) == ("inside", "dry-child")
+    assert (inside["properties"]["value"], inside["stack_identity"]["stack_id"]) == ("abc", "None")
+    assert stacks["fed"][0]["properties"]["value"] is None
+    [group] = groups
+    assert [[one["properties"]["value"] for one in member] for member in group] == [["n0"], ["n2"], ["n3"]]
+    assert [member[0]["stack_name"] for member in group] == [f"dry-group-{n}" for n in (0, 2, 3)]
 
 
 def test_health_is_told_to_who_asks_for_the_status_only(service: Service) -> None:
