@@ -251,6 +251,7 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
         headers=req.headers,
         signed=signed,
         request_id=request_id(req),
+        downloads=services.downloads,
     )
     with charged_to(caller.project_id):
         return operation.handler(call)

@@ -20,7 +20,7 @@ from ..engine.validate import Validation
 from ..resources.registry import ResourceRegistry
 from ..sealing.stored import BoundSealer, Sealer
 from .console import ConsoleServices
-from .request import ApiLimits, Authenticator, CloudOf, GuestPolls, HttpRequest, Reply, no_cloud
+from .request import ApiLimits, Authenticator, CloudOf, Downloads, GuestPolls, HttpRequest, Reply, no_cloud
 
 T = typing.TypeVar("T")
 
@@ -32,6 +32,7 @@ class Services:
     :ivar health_problem: returns why the service cannot do its work; None: it can.
     :ivar metrics: returns the text of ``/metrics``; None: there is no such path.
     :ivar cloud: returns the cloud as the owner of an access sees it; None: nothing is known of it.
+    :ivar downloads: fetches what requests name; None: nothing is fetched.
     :ivar draining: returns whether the service is about to end.
     :ivar console: what the routes for consoles need.
     """
@@ -57,6 +58,7 @@ class Services:
     metrics: Callable[[], bytes] | None = None
     draining: Callable[[], bool] = lambda: False
     cloud: CloudOf = no_cloud
+    downloads: Downloads | None = None
     console: ConsoleServices = field(default_factory=ConsoleServices)
 
 

@@ -10,9 +10,12 @@ from ..engine.errors import (
     AmbiguousId,
     Changing,
     ConfigInUse,
+    ContainerNotRead,
     InvalidHook,
+    NoContainers,
     NotAvailable,
     NotUpdatable,
+    TemplateNotFetched,
     UnknownConfig,
 )
 from ..keystone.delegated_auth import DelegationRefused, KeystoneUnavailable
@@ -96,6 +99,9 @@ FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
     Changing: lambda error: Fault(409, "ActionInProgress", str(error)),
     NotAvailable: lambda error: Fault(404, "ResourceNotAvailable", str(error)),
     AmbiguousId: lambda error: Fault(400, "PhysicalResourceIDAmbiguity", str(error)),
+    TemplateNotFetched: lambda error: bad_request(f"Could not retrieve template: {error}"),
+    NoContainers: lambda error: bad_request(str(error)),
+    ContainerNotRead: lambda error: Fault(404, "NotFound", str(error)),
     ConfigInUse: lambda error: Fault(400, "InvalidRestrictedAction", str(error)),
     UnknownConfig: lambda error: Fault(400, "Invalid", str(error)),
     InvalidHook: lambda error: Fault(400, "InvalidBreakPointHook", str(error)),

@@ -17,7 +17,7 @@ from ..template.budget import Budget, charged_at
 from ..template.errors import TemplateError
 from ..template.load import load_document
 from .errors import Fault, bad_request
-from .request import LARGEST, HttpRequest, boolean_word, shortened, validated
+from .request import LARGEST, Downloads, HttpRequest, boolean_word, shortened, validated
 from .schemas import ADOPTED, CREATE, NAME_PATTERN, UPDATE
 
 Json = typing.Any
@@ -198,24 +198,33 @@ def goal(call: HttpRequest, body: Mapping[str, Json], *, template_needed: bool =
 
     :raises Fault: 400, there is no template.
     """
-    for key in ("template_url", "files_container"):
-        if body.get(key):
-            raise bad_request(f"{key} is not supported: send the template and the files in the request")
-    if template_needed and not body.get("template"):
+    template, files = body.get("template"), body.get("files") or {}
+    if not template and body.get("template_url"):
+        template = _downloads(call, "template_url").template(body["template_url"])
+    if template_needed and not template:
         raise bad_request("No template specified")
+    if container := body.get("files_container"):
+        fetched = _downloads(call, "files_container").files(call.caller.access, container, files)
+        files = {**fetched, **files}
     environment = body.get("environment") or {}
     if isinstance(environment, str):
         with charged_at("environment"):
             environment = load_document(environment, "environment", Budget(call.limits.budget))
     return Goal(
-        template=body.get("template") or {},
+        template=template or {},
         environment=environment,
         environment_files=body.get("environment_files") or (),
-        files=body.get("files") or {},
+        files=files,
         parameters=body.get("parameters") or {},
         may_use=call.may_use,
         cloud=call.cloud,
     )
+
+
+def _downloads(call: HttpRequest, key: str) -> Downloads:
+    if call.downloads is None:
+        raise bad_request(f"{key} is not supported: send the template and the files in the request")
+    return call.downloads
 
 
 def create_request(call: HttpRequest) -> CreateRequest:

@@ -7,7 +7,7 @@ import itertools
 import re
 import typing
 import urllib.parse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import jsonschema
@@ -63,6 +63,18 @@ CloudOf = Callable[[CallerAccess], CallersCloud | None]
 def no_cloud(access: CallerAccess) -> CallersCloud | None:
     """Return None: nobody asks a cloud."""
     return None
+
+
+@dataclass(frozen=True)
+class Downloads:
+    """Functions that fetch what a request names and does not send.
+
+    :ivar template: returns the text of a template at an address.
+    :ivar files: returns the files of a container, without those of these names.
+    """
+
+    template: Callable[[str], str]
+    files: Callable[[CallerAccess | None, str, Collection[str]], Mapping[str, str]]
 
 
 class Authenticator(typing.Protocol):
@@ -185,6 +197,7 @@ class HttpRequest:
     :ivar headers: names in upper case.
     :ivar signed: parts that a guest has signed, of an operation whose access is SIGNED; `body` is None then.
     :ivar request_id: of the log and the answer.
+    :ivar downloads: what the body may name; None: nothing.
     """
 
     caller: RequestContext
@@ -200,6 +213,7 @@ class HttpRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     signed: SignedRequest | None = None
     request_id: str = ""
+    downloads: Downloads | None = None
 
     def one(self, name: str) -> str | None:
         """Return the last value of a query parameter; None: there is none."""

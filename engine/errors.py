@@ -30,6 +30,26 @@ class AmbiguousId(Exception):
         super().__init__(f"Multiple resources were found with the physical ID ({physical_id}).")
 
 
+class TemplateNotFetched(Exception):
+    """A template that a request names by its address cannot be had; the text says why."""
+
+
+class NoContainers(Exception):
+    """The caller's cloud has no Swift."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "files_container is not supported: the cloud has no Swift; send the files in the request"
+        )
+
+
+class ContainerNotRead(Exception):
+    """The files of a container cannot be had."""
+
+    def __init__(self, container: str, reason: str) -> None:
+        super().__init__(f"Could not fetch files from container {container:.255}, reason: {reason}")
+
+
 class ResourceReplaced(Exception):
     """The resource of this name is not the one that was meant."""
 

@@ -14,6 +14,21 @@ ENVIRONMENTS = [
         "parameters. The environment of a stack precedes them. All programs read them at their start, which "
         "a wrong file stops. The directory need not exist.",
     ),
+    cfg.ListOpt(
+        "template_url_hosts",
+        default=[],
+        help="Hosts, NAME or NAME:PORT, separated by commas, from which requests may have a template fetched "
+        "(`template_url`), by HTTPS only. Redirects lead to these hosts only, and none of their addresses "
+        "may be private. Users make Stoker send requests there. None: no template is fetched.",
+    ),
+    cfg.FloatOpt(
+        "fetch_timeout",
+        default=10.0,
+        min=0.1,
+        max=300,
+        help="Seconds in which a template of template_url, or all files of a container of Swift "
+        "(`files_container`), must have been fetched. The request occupies a thread of the API that long.",
+    ),
     cfg.StrOpt(
         "template_dir",
         default=str(_DIRECTORY / "templates"),

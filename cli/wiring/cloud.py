@@ -7,9 +7,12 @@ from keystoneauth1.plugin import BaseAuthPlugin
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
+from ...api.request import Downloads
 from ...db.engine import ServerClock
 from ...engine.cloud import ANSWERED_WITHIN, CloudChecks
 from ...engine.cloud_questions import ServiceQuestions
+from ...engine.container_files import ContainerFiles
+from ...engine.template_urls import FetchLimits, TemplateFetcher
 from ..config.client_options import client_options
 from .trusts import SECTION
 
@@ -35,3 +38,23 @@ def make_cloud_checks(conf: cfg.ConfigOpts, clock: ServerClock) -> CloudChecks:
         clock=clock,
         monotonic=clock.monotonic,
     )
+
+
+def make_downloads(conf: cfg.ConfigOpts) -> Downloads:
+    """Make what fetches the templates and files that requests name."""
+    section, most = conf.stacks, conf.api.max_body
+    fetcher = TemplateFetcher(
+        FetchLimits(
+            hosts=section.template_url_hosts,
+            max_bytes=min(most, section.max_template or most),
+            seconds=section.fetch_timeout,
+        )
+    )
+    loading.register_session_conf_options(conf, SECTION)
+
+    def make_session(auth: BaseAuthPlugin) -> Session:
+        made: Session = loading.load_session_from_conf_options(conf, SECTION, auth=auth)
+        return made
+
+    files = ContainerFiles(client_options(conf), make_session, max_bytes=most, seconds=section.fetch_timeout)
+    return Downloads(template=fetcher.fetch, files=files.read)

@@ -12,7 +12,7 @@ from ...engine.snapshots import Snapshots
 from ...engine.stacks import StackOperations
 from ...engine.updates import Updates
 from ...engine.validate import Validation
-from .cloud import make_cloud_checks
+from .cloud import make_cloud_checks, make_downloads
 from .health import database_health
 from .keystone import make_auth
 from .parts import Parts
@@ -54,5 +54,6 @@ def make_services(
         health_problem=database_health(conf).problem,
         metrics=metrics_text,
         cloud=make_cloud_checks(conf, parts.database.clock).of,
+        downloads=make_downloads(conf),
         draining=draining,
     )

@@ -54,7 +54,11 @@ FIELDS = {
     "no template": ({"template": None}, BAD, ["No template specified"]),
     "an empty template": ({"template": ""}, BAD, ["No template specified"]),
     "a template that is a number": ({"template": 5}, BAD, ["template", "5", "object"]),
-    "a template by URL": ({"template_url": "http://x/t.yaml"}, BAD, ["template_url", "not supported"]),
+    "a template by URL": (
+        {"template_url": "http://x/t.yaml", "template": None},
+        BAD,
+        ["template_url", "not supported"],
+    ),
     "a container of files": ({"files_container": "c"}, BAD, ["files_container", "not supported"]),
     "an unknown key": ({"stackname": "x"}, BAD, ["stackname", "stack_name"]),
     "a NUL in a tag": ({"tags": ["a\0"]}, BAD, ["tags.0", "NUL"]),

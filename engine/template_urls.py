@@ -1,0 +1,172 @@
+"""Fetching templates that requests name by their address, from hosts that the operator allows."""
+
+import contextlib
+import http.client
+import ipaddress
+import socket
+import ssl
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from .errors import TemplateNotFetched
+
+Resolve = Callable[[str, int], Sequence[str]]
+"""Returns the addresses of a host; raises OSError."""
+REDIRECTS = 3
+_PIECE = 65536
+_PORT = 443
+_MOVED = frozenset({301, 302, 303, 307, 308})
+
+
+@dataclass(frozen=True)
+class FetchLimits:
+    """Limits of a template that is fetched.
+
+    :ivar hosts: names of the hosts that may be asked, ``NAME`` or ``NAME:PORT``; none: nothing is fetched.
+    :ivar max_bytes: of the template.
+    :ivar seconds: for all of it, redirects included.
+    """
+
+    hosts: Sequence[str] = ()
+    max_bytes: int = 524288
+    seconds: float = 10.0
+
+
+def resolve(host: str, port: int) -> Sequence[str]:
+    """Return the addresses of a host; raises OSError."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(item[4][0]) for item in found))
+
+
+class TemplateFetcher:
+    """Fetches templates over HTTPS.  Thread-safe.
+
+    A host of the list gets no further than its own addresses: an address that is not public is refused,
+    whatever the DNS says, and the connection goes to the very address that was checked.
+
+    :param tls: verifies the servers' certificates.
+    :param is_allowed: says whether an address may be asked.
+    """
+
+    def __init__(
+        self,
+        limits: FetchLimits,
+        *,
+        tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
+        resolve: Resolve = resolve,
+        is_allowed: Callable[[str], bool] = lambda address: ipaddress.ip_address(address).is_global,
+    ) -> None:
+        self._limits = limits
+        self._tls = tls
+        self._resolve = resolve
+        self._is_allowed = is_allowed
+
+    def fetch(self, url: str) -> str:
+        """Return the text of a template.
+
+        :raises TemplateNotFetched: the address may not be asked, or has not answered with a template.
+        """
+        if not self._limits.hosts:
+            raise TemplateNotFetched(
+                "template_url is not supported here: send the template in the request, or ask the operator "
+                "to allow its host"
+            )
+        until = time.monotonic() + self._limits.seconds
+        for _ in range(REDIRECTS + 1):
+            found = self._get(url, until)
+            if isinstance(found, bytes):
+                return _text(url, found)
+            url = urllib.parse.urljoin(url, found)
+        raise TemplateNotFetched(f"more than {REDIRECTS} redirects")
+
+    def _get(self, url: str, until: float) -> bytes | str:
+        """Return the body at an address, or the address to which it redirects."""
+        host, port, path = self._parts(url)
+        with self._connected(host, port, until) as connection:
+            try:
+                connection.request("GET", path, headers={"Accept-Encoding": "identity", "Accept": "*/*"})
+                answer = connection.getresponse()
+                if answer.status in _MOVED and (place := answer.getheader("Location")):
+                    return place
+                if answer.status != 200:
+                    raise TemplateNotFetched(f"{host} answers {answer.status}")
+                return self._body(answer, until)
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                raise TemplateNotFetched(self._reason(host, error, until)) from error
+
+    def _parts(self, url: str) -> tuple[str, int, str]:
+        try:
+            parts = urllib.parse.urlsplit(url)
+            host, port = (parts.hostname or "").lower(), parts.port or _PORT
+        except ValueError as error:
+            raise TemplateNotFetched(f"the address is malformed: {error}") from error
+        if parts.scheme != "https":
+            raise TemplateNotFetched(f'Invalid URL scheme "{parts.scheme:.20}", it must be https')
+        if parts.username is not None or parts.password is not None:
+            raise TemplateNotFetched("the address must not have a user or a password")
+        allowed = {name if ":" in name else f"{name}:{_PORT}" for name in map(str.lower, self._limits.hosts)}
+        if f"{host}:{port}" not in allowed:
+            shown = host if port == _PORT else f"{host}:{port}"
+            raise TemplateNotFetched(
+                f"the host {shown:.255} is not allowed; allowed are: {', '.join(self._limits.hosts)}"
+            )
+        path = urllib.parse.quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
+        return host, port, f"{path}?{parts.query}" if parts.query else path
+
+    @contextlib.contextmanager
+    def _connected(self, host: str, port: int, until: float) -> Iterator[http.client.HTTPConnection]:
+        connection = http.client.HTTPConnection(host, port)
+        try:
+            addresses = self._resolve(host, port)
+            refused = [address for address in addresses if not self._is_allowed(address)]
+            if refused or not addresses:
+                raise TemplateNotFetched(f"the host {host} has no public address")
+            plain = socket.create_connection((addresses[0], port), timeout=_left(until))
+            connection.sock = plain
+            connection.sock = self._tls().wrap_socket(plain, server_hostname=host)
+        except OSError as error:
+            connection.close()
+            raise TemplateNotFetched(self._reason(host, error, until)) from error
+        # A timeout counts from byte to byte; a server may send one of them now and then.
+        guard = threading.Timer(_left(until), _shut, [connection.sock])
+        guard.daemon = True
+        guard.start()
+        try:
+            yield connection
+        finally:
+            guard.cancel()
+            connection.close()
+
+    def _body(self, answer: http.client.HTTPResponse, until: float) -> bytes:
+        most, body = self._limits.max_bytes, b""
+        while piece := answer.read(_PIECE):
+            body += piece
+            if len(body) > most:
+                raise TemplateNotFetched(f"Template exceeds maximum allowed size ({most} bytes)")
+        if answer.length or time.monotonic() >= until:
+            raise TemplateNotFetched(f"the template did not arrive within {self._limits.seconds:g} s")
+        return body
+
+    def _reason(self, host: str, error: Exception, until: float) -> str:
+        if time.monotonic() >= until or isinstance(error, TimeoutError):
+            return f"{host} did not answer within {self._limits.seconds:g} s"
+        return f"{host}: {error or type(error).__name__}"
+
+
+def _left(until: float) -> float:
+    return max(0.001, until - time.monotonic())
+
+
+def _shut(sock: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)
+
+
+def _text(url: str, body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        raise TemplateNotFetched(f"{url:.300} is not a text in UTF-8") from error

@@ -1,0 +1,64 @@
+"""Requests that name a template or files in place of sending them."""
+
+import typing
+
+import pytest
+from stoker.api import parse
+from stoker.api.errors import Fault
+from stoker.api.request import ApiLimits, Downloads, HttpRequest, NoAuthentication, RequestContext
+
+TEMPLATE = "heat_template_version: 2021-04-16"
+
+
+def request(body: typing.Any, downloads: Downloads | None) -> HttpRequest:
+    return HttpRequest(
+        caller=RequestContext("p"),
+        auth=NoAuthentication(),
+        limits=ApiLimits(),
+        path={},
+        query={},
+        body={"stack_name": "s", **body},
+        base_url="",
+        downloads=downloads,
+    )
+
+
+class Fetched:
+    """What was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[typing.Any] = []
+        self.downloads = Downloads(template=self._template, files=self._files)
+
+    def _template(self, url: str) -> str:
+        self.asked.append(url)
+        return TEMPLATE
+
+    def _files(self, access: object, container: str, given: typing.Collection[str]) -> dict[str, str]:
+        self.asked.append((container, sorted(given)))
+        return {"a": "fetched", "b": "fetched"}
+
+
+def test_a_template_is_fetched_where_none_is_sent() -> None:
+    fetched = Fetched()
+    body = {"template_url": "https://h/t.yaml"}
+    assert parse.create_request(request(body, fetched.downloads)).goal.template == TEMPLATE
+    assert fetched.asked == ["https://h/t.yaml"]
+    sent = parse.create_request(request({**body, "template": {"sent": 1}}, fetched.downloads))
+    assert (sent.goal.template, len(fetched.asked)) == ({"sent": 1}, 1)
+    changed = parse.update_request(request(body, fetched.downloads), existing=True)
+    assert changed.goal.template == TEMPLATE
+
+
+def test_files_of_a_container_lie_below_those_of_the_request() -> None:
+    fetched = Fetched()
+    body = {"template": TEMPLATE, "files_container": "box", "files": {"a": "sent"}}
+    assert parse.create_request(request(body, fetched.downloads)).goal.files == {"a": "sent", "b": "fetched"}
+    assert fetched.asked == [("box", ["a"])]
+
+
+@pytest.mark.parametrize("key", ["template_url", "files_container"])
+def test_without_what_fetches_they_are_refused(key: str) -> None:
+    with pytest.raises(Fault, match=f"{key} is not supported") as error:
+        parse.create_request(request({key: "x", "template": TEMPLATE if key[0] == "f" else None}, None))
+    assert error.value.status == 400
