@@ -119,12 +119,12 @@ class DeclaredThing(ResourceType):
         """Return why the thing is in a bad state, as far as the service says so."""
         return ""
 
-    def list_query(self, since: float) -> Mapping[str, str]:
-        """Return parameters that make a list for polls of many shorter.
+    def list_queries(self, since: float) -> Sequence[Mapping[str, str]]:
+        """Return the parameters of the lists, in their order, that have all things that are waited for.
 
         :param since: the moment since which the first of them is waited for.
         """
-        return {}
+        return ({},)
 
     # -- calls -------------------------------------------------------------------------------------
 
@@ -208,7 +208,7 @@ class DeclaredThing(ResourceType):
         return typing.cast(Mapping[str, Json], found)
 
     def _poller(self) -> Poller:
-        return Poller(self.list_path or self.path, self._items(), self.list_query)
+        return Poller(self.list_path or self.path, self._items(), self.list_queries)
 
     def _look(self, target: ResourceView, since: float, work: StepContext) -> Mapping[str, Json]:
         service, physical_id = self.service_for(work), self.id_of(target)

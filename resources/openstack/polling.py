@@ -1,7 +1,7 @@
 """How steps poll: pauses that grow, and one list call for many waiting things instead of a call for each."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ..context import Json, StepContext
 from .service import Service
@@ -56,13 +56,16 @@ class Poller:
 
     :param path: of the list that has all fields of its members, such as ``/servers/detail``.
     :param items: key of the members in its answer.
-    :param query: returns parameters of the list by the moment since which the first thing is waited for.
+    :param queries: returns the parameters of the lists that have all that is waited for, by the moment since
+        which the first of it is; what two lists have is as the later one says.
     """
 
-    def __init__(self, path: str, items: str, query: Callable[[float], Mapping[str, str]]) -> None:
+    def __init__(
+        self, path: str, items: str, queries: Callable[[float], Sequence[Mapping[str, str]]]
+    ) -> None:
         self._path = path
         self._items = items
-        self._query = query
+        self._queries = queries
 
     def read(
         self,
@@ -94,5 +97,8 @@ class Poller:
         work.shared(("waiting", service.name, self._path), WaitedFor, KEPT).forget(thing)
 
     def _list(self, service: Service, since: float) -> Mapping[str, Mapping[str, Json]]:
-        found = service.list_all(self._path, self._items, limit=1000, **self._query(since))
-        return {str(item["id"]): item for item in found}
+        return {
+            str(item["id"]): item
+            for query in self._queries(since)
+            for item in service.list_all(self._path, self._items, limit=1000, **query)
+        }

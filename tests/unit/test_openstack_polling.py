@@ -157,7 +157,7 @@ class Polls:
     def __init__(self, scripted: ScriptedService) -> None:
         self.work = Work(scripted)
         self.service = Service(scripted.adapter("block-storage"))
-        self.poller = Poller("/volumes/detail", "volumes", lambda _: {})
+        self.poller = Poller("/volumes/detail", "volumes", lambda _: ({},))
 
     def read(self, thing: str, since: float) -> Json:
         work = typing.cast(StepContext, self.work)
@@ -245,10 +245,12 @@ def test_threads_share_one_list(scripted: ScriptedService) -> None:
 def _servers_in_build(scripted: ScriptedService, count: int) -> list[list[str]]:
     """Poll so many servers for half a minute; the requests of each interval, counted at the service.
 
+    As with Nova, a server that waits to be built is not among those that have changed since a moment.
     They are created one after the other within the first half of it, and none of them is ever complete.
     """
     things = [{"id": f"s{number}", "status": "BUILD"} for number in range(count)]
-    scripted.answers["GET /servers/detail"] = Answer(200, {"servers": things})
+    scripted.answers["GET /servers/detail"] = Answer(200, {"servers": []})
+    scripted.answers["GET /servers/detail?limit=1000&status=BUILD"] = Answer(200, {"servers": things})
     for thing in things:
         scripted.answers[f"GET /servers/{thing['id']}"] = Answer(200, {"server": thing})
     work, plugin = Work(scripted), Server()
@@ -271,10 +273,10 @@ STACK = StackFacts("stack-id", "stack", "project")
 
 
 def test_a_thousand_servers_in_build_cost_as_many_requests_as_ten(scripted: ScriptedService) -> None:
-    """No interval has more than one list, and few requests beside it, however many servers there are."""
+    """No interval has more than two lists, and few requests beside them, however many servers there are."""
     for count in (10, 1000):
         intervals = _servers_in_build(scripted, count)
-        assert max(len(asked) for asked in intervals) <= FEW + 1
+        assert max(len(asked) for asked in intervals) <= FEW + 2
         lists = [sum(request.startswith("GET /servers/detail?") for request in asked) for asked in intervals]
-        assert max(lists) == 1
+        assert max(lists) == 2
         assert len(intervals) > 40

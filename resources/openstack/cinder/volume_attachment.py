@@ -19,7 +19,7 @@ SERVER = "server"
 """Key of the data: the server that has the volume."""
 ATTACHING = StatusMeaning(pending=("AVAILABLE", "RESERVED", "ATTACHING"), bad=(), good=("IN-USE",))
 """The status of a volume that is being attached; it is in use before, too, where other servers have it."""
-VOLUMES = Poller("/volumes/detail", "volumes", lambda _: {})
+VOLUMES = Poller("/volumes/detail", "volumes", lambda _: ({},))
 
 
 class VolumeAttachment(ResourceType):

@@ -1,7 +1,7 @@
 """OS::Nova::Server: a virtual machine."""
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ...context import Json, ResourceView, StepContext
 from ...errors import PermanentError
@@ -37,10 +37,13 @@ class Server(ServerActions):
         """Check the rules over several properties."""
         check_server(properties)
 
-    def list_query(self, since: float) -> Mapping[str, str]:
-        """Return the parameter that lists servers only which something has happened to."""
+    def list_queries(self, since: float) -> Sequence[Mapping[str, str]]:
+        """Return the parameters that list the servers to which something happens, or has happened.
+
+        The compute service counts no change of a server that waits to be built.
+        """
         moment = datetime.datetime.fromtimestamp(since - CLOCKS, datetime.UTC)
-        return {"changes-since": moment.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        return ({"status": "BUILD"}, {"changes-since": moment.strftime("%Y-%m-%dT%H:%M:%SZ")})
 
     # -- create ------------------------------------------------------------------------------------
 
