@@ -29,9 +29,12 @@ from ..sandbox.evaluator import charged_to
 from ..sealing.signal_urls import SignalAddresses
 from .context import Operation, Request, Routes, Services
 from .errors import Fault, bad_request, fault_of, not_found
+from .pages.console import ROUTES as PAGES
+from .pages.console import Console
 from .parse import read_body, read_raw
 from .presigned import signed_by
 from .request import Reply
+from .shared_answers import SharedAnswers
 from .signed import signed_request
 
 Json = typing.Any
@@ -39,7 +42,7 @@ Json = typing.Any
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 UNROUTED = "none"
 """The route of unknown paths, which must not make series of their own."""
-QUIET = ("/healthcheck", "/metrics", "/")
+QUIET = ("/healthcheck", "/metrics", "/", *PAGES)
 """Routes that are polled, and are not worth a line of the log."""
 _PLAIN = re.compile(r"[\w.:-]{1,255}")
 
@@ -142,29 +145,39 @@ class _Api:
     services: Services
     addresses: SignalAddresses
     lookup: Operation
+    answers: SharedAnswers
 
 
 def make_app(
-    services: Services, routes: Routes, addresses: SignalAddresses, *, log: RequestLog | None = None
+    services: Services,
+    routes: Routes,
+    addresses: SignalAddresses,
+    *,
+    log: RequestLog | None = None,
+    pages: Console | None = None,
 ) -> falcon.App[falcon.Request, falcon.Response]:
     """Return the application: every answer, also an error, is JSON in Heat's shape with a request id.
 
     :param addresses: checks the signatures of addresses.
     :param log: counts and logs the requests; None: nobody does.
+    :param pages: the console, for browsers; None: there are none.
     """
     app = falcon.App(middleware=[log or RequestLog(SILENT)])
     app.req_options.strip_url_path_trailing_slash = True
     app.req_options.auto_parse_qs_csv = False
     app.req_options.keep_blank_qs_values = True
     lookup = routes[NAMED]["GET"]
+    api = _Api(services, addresses, lookup, SharedAnswers())
     for path, operations in routes.items():
-        app.add_route(path, _resource(_Api(services, addresses, lookup), operations))
+        app.add_route(path, _resource(api, operations))
+    if pages is not None:
+        pages.add_to(app)
     if services.metrics is not None:
         app.add_route(METRICS, _Metrics(services.metrics))
     app.add_error_handler(Exception, _on_error)
     app.add_error_handler(falcon.HTTPError, _on_error)  # Or Falcon's own, for the more special class.
     app.add_sink(_unknown_path, "/")
-    app.add_sink(_by_arn(_Api(services, addresses, lookup)), ARN_PATH)
+    app.add_sink(_by_arn(api), ARN_PATH)
     return app
 
 
@@ -254,6 +267,8 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
         downloads=services.downloads,
     )
     with charged_to(caller.project_id):
+        if operation.shared and "CACHE-CONTROL" in req.headers:
+            return api.answers.answer(call, operation)
         return operation.handler(call)
 
 

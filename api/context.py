@@ -115,6 +115,8 @@ class Operation:
         signature is in the path.
     :ivar everywhere: its path has no project, for it concerns the whole installation; the token's counts.
     :ivar signed: the handler verifies the signature of the whole request; its body is not parsed.
+    :ivar shared: the answer depends on nothing of the caller but their project and what the policy allows
+        them; see shared_answers.py.
     """
 
     handler: Handler
@@ -122,6 +124,7 @@ class Operation:
     presigned: str = ""
     signed: bool = False
     everywhere: bool = False
+    shared: bool = False
 
 
 Routes = Mapping[str, Mapping[str, Operation]]

@@ -75,32 +75,32 @@ ROUTES: Routes = {
         "GET": Operation(software.metadata, "software_deployments:metadata")
     },
     f"{_TENANT}/build_info": {"GET": Operation(meta.build_info, "build_info:build_info")},
-    f"{_ADMIN}/ring": {"GET": Operation(operators.ring, "ring:show", everywhere=True)},
+    f"{_ADMIN}/ring": {"GET": Operation(operators.ring, "ring:show", everywhere=True, shared=True)},
     f"{_ADMIN}/ring/plan": {"POST": Operation(operators.plan, "ring:plan", everywhere=True)},
     f"{_ADMIN}/ring/{{host}}/drain": {"POST": Operation(operators.drain, "ring:drain", everywhere=True)},
     f"{_ADMIN}/ring/{{host}}/undrain": {
         "POST": Operation(operators.undrain, "ring:undrain", everywhere=True)
     },
     f"{_ADMIN}/conductors/{{host}}": {
-        "GET": Operation(operators.conductor, "conductors:show", everywhere=True)
+        "GET": Operation(operators.conductor, "conductors:show", everywhere=True, shared=True)
     },
     f"{_ADMIN}/stack_counts": {
         "GET": Operation(operators.counts_everywhere, "stacks:global_count", everywhere=True)
     },
     f"{_ADMIN}/stuck_stacks": {
-        "GET": Operation(operators.stuck_stacks, "stacks:global_stuck", everywhere=True)
+        "GET": Operation(operators.stuck_stacks, "stacks:global_stuck", everywhere=True, shared=True)
     },
     f"{_TENANT}/stack_counts": {"GET": Operation(operators.counts, "stacks:count")},
-    f"{_TENANT}/services": {"GET": Operation(meta.services, "service:index")},
+    f"{_TENANT}/services": {"GET": Operation(meta.services, "service:index", shared=True)},
     f"{_TENANT}/stacks": {
-        "GET": Operation(stack_list.index, "stacks:index"),
+        "GET": Operation(stack_list.index, "stacks:index", shared=True),
         "POST": Operation(stacks.create, "stacks:create"),
     },
     f"{_TENANT}/stacks/preview": {"POST": Operation(previews.create, "stacks:preview")},
-    f"{_TENANT}/stacks/detail": {"GET": Operation(stack_list.detail, "stacks:detail")},
+    f"{_TENANT}/stacks/detail": {"GET": Operation(stack_list.detail, "stacks:detail", shared=True)},
     _NAME: _EVERY_METHOD,
     _STACK: {
-        "GET": Operation(stacks.show, "stacks:show"),
+        "GET": Operation(stacks.show, "stacks:show", shared=True),
         "DELETE": Operation(stacks.delete, "stacks:delete"),
         "PUT": Operation(stacks.update, "stacks:update"),
         "PATCH": Operation(stacks.update_existing, None),  # The rule follows from the body.
@@ -112,7 +112,7 @@ ROUTES: Routes = {
     f"{_STACK}/template": {"GET": Operation(stacks.template, "stacks:template")},
     f"{_STACK}/environment": {"GET": Operation(stacks.environment, "stacks:environment")},
     f"{_STACK}/files": {"GET": Operation(stacks.files, "stacks:files")},
-    f"{_STACK}/outputs": {"GET": Operation(stacks.outputs, "stacks:list_outputs")},
+    f"{_STACK}/outputs": {"GET": Operation(stacks.outputs, "stacks:list_outputs", shared=True)},
     f"{_STACK}/outputs/{{output_key}}": {"GET": Operation(stacks.output_show, "stacks:show_output")},
     f"{_STACK}/actions": {"POST": Operation(actions.act, None)},
     f"{_STACK}/snapshots": {
@@ -126,9 +126,9 @@ ROUTES: Routes = {
     f"{_SNAPSHOT}/restore": {"POST": Operation(snapshots.restore, "stacks:restore_snapshot")},
     f"{_STACK}/abandon": {"DELETE": Operation(stacks.abandon, "stacks:abandon")},
     f"{_STACK}/export": {"GET": Operation(stacks.export, "stacks:export")},
-    f"{_STACK}/resources": {"GET": Operation(resources.index, "resource:index")},
+    f"{_STACK}/resources": {"GET": Operation(resources.index, "resource:index", shared=True)},
     _RESOURCE: {
-        "GET": Operation(resources.show, "resource:show"),
+        "GET": Operation(resources.show, "resource:show", shared=True),
         "PATCH": Operation(resources.mark_unhealthy, "resource:mark_unhealthy"),
     },
     f"{_RESOURCE}/metadata": {"GET": Operation(resources.metadata, "resource:metadata")},
@@ -140,8 +140,8 @@ ROUTES: Routes = {
         ("GET", "HEAD"), Operation(guests.metadata, None, presigned=guests.PURPOSE)
     ),
     f"{_STACK}/graph": {"GET": Operation(console.graph, "stacks:graph")},
-    f"{_STACK}/inspect": {"GET": Operation(console.inspect, "stacks:inspect")},
-    f"{_STACK}/events": {"GET": Operation(events.index, "events:index")},
-    f"{_RESOURCE}/events": {"GET": Operation(events.of_resource, "events:index")},
+    f"{_STACK}/inspect": {"GET": Operation(console.inspect, "stacks:inspect", shared=True)},
+    f"{_STACK}/events": {"GET": Operation(events.index, "events:index", shared=True)},
+    f"{_RESOURCE}/events": {"GET": Operation(events.of_resource, "events:index", shared=True)},
     f"{_RESOURCE}/events/{{event_id}}": {"GET": Operation(events.show, "events:show")},
 }

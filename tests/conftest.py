@@ -111,6 +111,7 @@ TOGETHER = {
     "tests/process/test_expressions.py": "daemons, second half",
     "tests/process/test_half_open.py": "daemons, second half",
     "tests/cloud/": FILE,
+    "tests/console/": "console",
     "tests/deploy/": "deploy",
     "tests/process/": FILE,
     "tests/services/ring/": "ring",

@@ -39,6 +39,13 @@ API = [
         default="http://127.0.0.1:8004",
         help="Root URL under which users reach the API. Stoker puts it into the URLs of signals.",
     ),
+    cfg.BoolOpt(
+        "console",
+        default=True,
+        help="Serve the console, pages for browsers, at /console/ below public_url. Its users log in with "
+        "their password or token of Keystone, which the API passes on to the auth_url of "
+        "[keystone_authtoken].",
+    ),
     cfg.FloatOpt("drain", default=0.0, min=0, help=API_DRAIN),
     cfg.IntOpt("max_page", default=1000, min=0, help="Maximum number of entries of a list; 0: no limit."),
     cfg.IntOpt(

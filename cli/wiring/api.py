@@ -10,6 +10,7 @@ from ...api.routes import ROUTES
 from .console import make_console
 from .engine import make_engine_context
 from .keystone import behind_keystone
+from .pages import make_pages
 from .parts import Parts
 from .services import make_services
 
@@ -38,7 +39,8 @@ def make_api(
         hidden_tags=parts.conf.stacks.hidden_stack_tags,
     )
     services = replace(services, limits=limits, console=make_console(parts))
-    app = make_app(services, ROUTES, parts.addresses, log=log or RequestLog(parts.recorder))
+    pages = make_pages(parts.conf, version)
+    app = make_app(services, ROUTES, parts.addresses, log=log or RequestLog(parts.recorder), pages=pages)
     return behind_keystone(app, parts.conf)
 
 

@@ -65,6 +65,21 @@ def get_enforcer() -> policy.Enforcer:
     return make_enforcer(conf)
 
 
+def register_options(conf: cfg.ConfigOpts) -> None:
+    """Register the options of Keystone's middleware and of the service's own account.
+
+    :raises WrongConfiguration: there is no account.
+    """
+    loading.register_auth_conf_options(conf, SECTION)
+    if not conf[SECTION].auth_type and not conf[SECTION].auth_section:
+        raise WrongConfiguration(
+            f"[{SECTION}] auth_type is missing: the service's own account at Keystone; or, for a service "
+            "that everybody may use, set [api] auth_strategy to none"
+        )
+    for group, options in list_auth_token_opts():
+        conf.register_opts(options, group)
+
+
 def behind_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
     """Put Keystone's middleware in front of the application, if [api] auth_strategy is keystone.
 
@@ -75,14 +90,7 @@ def behind_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
     """
     if conf.api.auth_strategy == "none":
         return app
-    loading.register_auth_conf_options(conf, SECTION)
-    if not conf[SECTION].auth_type and not conf[SECTION].auth_section:
-        raise WrongConfiguration(
-            f"[{SECTION}] auth_type is missing: the service's own account at Keystone; or, for a service "
-            "that everybody may use, set [api] auth_strategy to none"
-        )
-    for group, options in list_auth_token_opts():
-        conf.register_opts(options, group)
+    register_options(conf)
     conf.set_default("http_connect_timeout", KEYSTONE_ANSWERS_WITHIN, SECTION)
     settings = {
         "oslo_config_config": conf,

@@ -1,0 +1,126 @@
+// Shows what an update would do before it is sent.
+
+import { parametersForm, textField } from "./form.js";
+import { button, h, named, prose, put } from "./dom.js";
+import { spelledJson } from "./panels.js";
+
+const KINDS = [["added", "+", "created"], ["updated", "~", "updated"], ["replaced", "±", "replaced"], ["deleted", "−", "deleted"], ["unchanged", "=", "unchanged"]];
+const MOST = 200;
+
+/** Show the tab "Update". */
+export function showCompare({ api, data, say, open, refresh }, place) {
+  const template = textField("Template", { rows: 18 }, "The present one as JSON. Change it, or replace it by another: HOT or CFN, YAML or JSON.");
+  const environment = textField("Environment", { rows: 4 }, "Optional: merged over the present one. Files of nested templates stay as they are.");
+  const parameters = h("div", {});
+  const problem = h("p", { class: "problem", role: "alert" });
+  const result = h("div", { role: "region", "aria-label": "What the update would do", tabindex: "-1" });
+  const compare = h("button", { type: "submit", class: "main" }, "Compare");
+  let form = null;
+  let given = {};
+  let present = "";
+  put(place, h("form", { class: "form", on: { submit: (event) => { event.preventDefault(); preview(); } } }, template.element,
+    h("details", {}, h("summary", {}, "Environment"), environment.element), parameters, problem, h("div", { class: "actions" }, compare, button("Read the parameters again", () => describe()))), result);
+
+  async function start() {
+    try {
+      const [body, shown] = await Promise.all([api.get(data.path("template")), api.get(data.path())]);
+      present = JSON.stringify(body, null, 2);
+      template.input.value = present;
+      given = Object.fromEntries(Object.entries(shown.stack.parameters ?? {}).filter(([name, value]) => !name.startsWith("OS::") && !/^\*+$/.test(String(value))));
+      await describe();
+    } catch (error) {
+      put(problem, prose(error.message));
+    }
+  }
+
+  async function describe() {
+    problem.textContent = "";
+    try {
+      const files = await api.get(data.path("files"));
+      const validated = await api.send("POST", "validate", { template: template.input.value, files, ...environmentOf() });
+      form = parametersForm(validated, { ...given, ...(form?.values() ?? {}) });
+      put(parameters, form.element);
+      for (const input of parameters.querySelectorAll("input[type=password]")) Object.assign(input, { required: false, placeholder: "unchanged" });
+    } catch (error) {
+      put(problem, prose(error.message));
+    }
+  }
+
+  function environmentOf() {
+    return environment.input.value.trim() ? { environment: environment.input.value } : {};
+  }
+
+  /** An update of the existing stack: what is not sent stays as it is. */
+  function body() {
+    const changed = template.input.value === present ? {} : { template: template.input.value };
+    return { ...changed, ...environmentOf(), parameters: form?.values() ?? {}, existing: true };
+  }
+
+  async function preview() {
+    problem.textContent = "";
+    compare.disabled = true;
+    try {
+      const sent = body();
+      const answer = await api.send("PATCH", `${data.path("preview")}?show_nested=true`, sent);
+      put(result, shown(answer.resource_changes, sent));
+      result.focus();
+      result.scrollIntoView({ block: "start" });
+    } catch (error) {
+      put(result);
+      put(problem, prose(error.message));
+    } finally {
+      compare.disabled = false;
+    }
+  }
+
+  function shown(changes, sent) {
+    const count = (kind) => changes[kind]?.length ?? 0;
+    const moves = KINDS.slice(0, 4).reduce((sum, [kind]) => sum + count(kind), 0);
+    const send = button(moves ? "Send the update" : "Send it nevertheless", async () => {
+      send.disabled = true;
+      try {
+        await api.send("PATCH", data.path(), sent);
+        say("The update has begun.");
+        refresh();
+        open("graph");
+      } catch (error) {
+        say(error.message, "error");
+        send.disabled = false;
+      }
+    }, { class: "main" });
+    return [
+      h("h2", {}, "What the update would do"),
+      h("p", { class: "counts" }, KINDS.map(([kind, sign, word]) => h("span", { class: `change ${kind}` }, h("b", {}, `${sign} ${count(kind)}`), ` ${word}`))),
+      moves ? null : h("p", {}, "No resource would change."),
+      h("ul", { class: "changes" }, KINDS.slice(0, 4).flatMap(([kind, sign, word]) => (changes[kind] ?? []).slice(0, MOST).map((item) => line(kind, sign, word, item)))),
+      moves > MOST ? h("p", { class: "faint" }, "Long lists are cut.") : null, h("div", { class: "actions" }, send),
+    ];
+  }
+
+  start();
+  return { end() {} };
+}
+
+function line(kind, sign, word, item) {
+  const path = item.parent_resource ? `${item.parent_resource}/${item.resource_name}` : item.resource_name;
+  const reason = ["added"].includes(kind) ? "" : reasonOf(item);
+  return h("li", { class: `change ${kind}` }, h("span", { class: "sign", "aria-hidden": "true" }, sign), h("span", { class: "sr" }, word), named(path), named(item.resource_type, { class: "name faint" }),
+    reason ? h("span", { class: "reason" }, prose(reason)) : null, values(item));
+}
+
+function reasonOf(item) {
+  return String(item.resource_status_reason ?? "").replace(/^state changed(; )?/, "");
+}
+
+/** Show old and new values of properties, where the API gives them. */
+function values(item) {
+  const found = item.property_changes ?? item.properties_changed ?? null;
+  if (!found) return null;
+  const rows = Array.isArray(found) ? found : Object.entries(found).map(([name, change]) => ({ name, ...change }));
+  return h("dl", { class: "values" }, rows.map((row) => [h("dt", {}, named(row.path ?? row.name ?? row.property)), h("dd", {}, h("del", {}, text(row.old)), " → ", h("ins", {}, text(row.new)))]));
+}
+
+function text(value) {
+  if (value === undefined || value === null) return "none";
+  return typeof value === "string" ? prose(value) : spelledJson(value);
+}

@@ -1,0 +1,133 @@
+// The ring, for admins: who owns which share, what would move, drain and undrain.
+
+import { ask } from "./dialog.js";
+import { ago, button, h, named, prose, put, spelled } from "./dom.js";
+import { repeat } from "./live.js";
+import { field } from "./login.js";
+import { glyph, hueOf } from "./states.js";
+import { table } from "./table.js";
+
+const EVERY = 2;
+const ADMIN = { outside: true };
+const STATES = { active: "ok", draining: "held", stopped: "gone", silent: "bad" };
+
+/** Make the label of a conductor's state. */
+export function stateOf(item) {
+  const key = item.alive === false && item.state !== "stopped" ? "bad" : (STATES[item.state] ?? "wait");
+  const word = key === "bad" && item.state === "active" ? "not alive" : item.state;
+  return h("span", { class: `badge ${key}` }, glyph(key), word);
+}
+
+/** Return a percentage in words. */
+function percent(share) {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+/** Return the value that most conductors have. */
+function usual(members, key) {
+  const counts = new Map();
+  for (const item of members.filter((one) => one.alive)) counts.set(item[key], (counts.get(item[key]) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0];
+}
+
+/** Show the ring; return a function that ends it. */
+export function showRing({ api, main, say }) {
+  let ring = null;
+  const problem = h("p", { class: "problem", role: "alert" });
+  const health = h("p", { class: "facts", role: "status" });
+  const bar = h("div", { class: "ringbar", role: "img" });
+  const planned = h("section", { class: "card plan", hidden: true, tabindex: "-1", role: "region", "aria-label": "Plan" });
+  const hosts = () => (ring?.conductors ?? []).map((item) => item.host).sort();
+  const hue = (host) => hueOf(host, [...hosts(), ...(hosts().includes(host) ? [] : [host])]);
+  const list = table([
+    ["Conductor", (item) => h("a", { href: `#/conductor/${encodeURIComponent(item.host)}` }, h("span", { class: `swatch ${hue(item.host)}` }), named(item.host)), "grow"],
+    ["State", (item) => stateOf(item), ""],
+    ["Share", (item) => percent(item.share), "num"],
+    ["Shards", (item) => String(item.shards), "num wide-only"],
+    ["Weight", (item) => String(item.weight), "num wide-only"],
+    ["Stacks", (item) => String(item.stacks_in_progress ?? "–"), "num wide-only"],
+    ["Threads", (item) => [`${item.threads_busy ?? "–"}/${item.threads ?? "–"}`, item.threads_hung ? h("span", { class: "badge bad" }, glyph("bad"), `${item.threads_hung} hung`) : null], "num"],
+    ["Versions", (item) => versions(item), "wide-only"],
+    ["Reported", (item) => ago(item.reported_time), "nowrap wide-only"],
+    ["", (item) => acts(item), "nowrap"],
+  ], { caption: "Conductors", key: (item) => item.host });
+  const joining = field("Name of a conductor that joins", { required: true, maxlength: 255 });
+  const weight = field("Weight", { type: "number", min: 0.1, step: "any", value: "1" });
+  put(main, h("div", { class: "title" }, h("h1", { tabindex: "-1" }, "Ring"), h("span", { class: "grow" })), problem, health, bar, list.element,
+    h("form", { class: "inline", on: { submit: (event) => { event.preventDefault(); plan({ join: { [joining.input.value]: Number(weight.input.value) || 1 } }, `If ${joining.input.value} joined`); } } },
+      joining.element, weight.element, h("button", { type: "submit" }, "Plan the join")), planned);
+
+  function versions(item) {
+    const found = [["ring_version", "ring"], ["rpc_version", "messages"], ["schema", "schema"]];
+    const differ = found.filter(([key]) => item.alive && item[key] !== usual(ring.conductors, key));
+    return differ.length
+      ? h("span", { class: "badge held" }, glyph("held"), differ.map(([key, word]) => `${word} ${spelled(item[key])}`).join(", "))
+      : h("span", { class: "faint" }, `messages ${spelled(item.rpc_version ?? "–")}, schema ${item.schema ?? "–"}`);
+  }
+
+  function acts(item) {
+    const name = spelled(item.host);
+    return h("span", { class: "actions" },
+      item.shards ? button("Plan a leave", () => plan({ leave: [item.host] }, `If ${item.host} left`), { "aria-label": `Plan that ${name} leaves` }) : null,
+      item.wanted === "draining" ? button("Undrain", () => drain(item, "undrain"), { "aria-label": `Undrain ${name}` })
+        : item.state === "stopped" ? null : button("Drain …", () => drain(item, "drain"), { class: "danger", "aria-label": `Drain ${name}` }));
+  }
+
+  async function plan(body, title) {
+    try {
+      drawPlan((await api.send("POST", "v1/admin/ring/plan", body, ADMIN)).plan, title);
+    } catch (error) {
+      say(error.message, "error");
+    }
+  }
+
+  async function drain(item, verb) {
+    if (verb === "drain") {
+      const { plan: found } = await api.send("POST", "v1/admin/ring/plan", { leave: [item.host] }, ADMIN).catch(() => ({ plan: null }));
+      const text = [`${spelled(item.host)} takes no new work, and its shards move to the others. `, found ? `${found.summary}. ` : null, found?.warnings.map((one) => h("strong", {}, spelled(one)))];
+      if (!(await ask(`Drain ${spelled(item.host)}?`, text, [["yes", "Drain it", "danger"]]))) return;
+    }
+    try {
+      await api.send("POST", `v1/admin/ring/${encodeURIComponent(item.host)}/${verb}`, undefined, ADMIN);
+      say(verb === "drain" ? `${spelled(item.host)} is asked to drain.` : `${spelled(item.host)} is asked to take work again.`);
+    } catch (error) {
+      say(error.message, "error");
+    }
+    live.now();
+  }
+
+  /** The shares after a plan: what moves has the colour of its owner before, over which that of the next one runs. */
+  function drawPlan(found, title) {
+    const moved = (host) => found.moves.filter((move) => move.to === host);
+    const segments = Object.entries(found.after).sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([host, count]) => {
+      const incoming = moved(host).reduce((sum, move) => sum + move.shards, 0);
+      const kept = h("span", { class: hue(host), style: { "flex-grow": String(count - incoming) }, title: `${spelled(host)} keeps ${count - incoming} shards` }, named(host), ` ${percent(count / found.shard_count)}`);
+      return [count > incoming ? kept : null, ...moved(host).map((move) => h("span", { class: `moving ${hue(move.from)}`, style: { "flex-grow": String(move.shards) }, title: `${move.shards} shards move from ${spelled(move.from)} to ${spelled(move.to)}` },
+        h("span", { class: `over ${hue(move.to)}` }), h("span", { class: "on" }, count === incoming ? `${spelled(host)} ${percent(count / found.shard_count)}` : `+ ${percent(move.shards / found.shard_count)}`)))];
+    });
+    planned.hidden = false;
+    put(planned, h("div", { class: "title" }, h("h2", {}, spelled(title)), h("span", { class: "grow" }), button("×", () => { planned.hidden = true; }, { class: "quiet", "aria-label": "Close the plan" })),
+      h("p", {}, prose(found.summary), "."), found.warnings.map((one) => h("p", { class: "problem" }, prose(one))),
+      h("div", { class: "ringbar", role: "img", "aria-label": `Shares then: ${Object.entries(found.after).map(([host, count]) => `${spelled(host)} ${percent(count / found.shard_count)}`).join(", ")}` }, segments),
+      h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "From"), h("th", { scope: "col" }, "To"), h("th", { scope: "col", class: "num" }, "Shards"))),
+        h("tbody", {}, found.moves.slice(0, 60).map((move) => h("tr", {}, h("td", { class: "grow" }, named(move.from)), h("td", { class: "grow" }, named(move.to)), h("td", { class: "num" }, String(move.shards)))))),
+      found.moves.length ? null : h("p", { class: "faint" }, "Nothing would move."));
+    planned.focus();
+    planned.scrollIntoView({ block: "nearest" });
+  }
+
+  function draw() {
+    put(health, h("span", { class: ring.settled ? "" : "problem" }, spelled(ring.health)), h("span", {}, spelled(ring.sums)));
+    const owning = ring.conductors.filter((item) => item.shards).sort((a, b) => (a.host < b.host ? -1 : 1));
+    put(bar, owning.map((item) => h("span", { class: hue(item.host), style: { "flex-grow": String(item.shards) }, title: `${spelled(item.host)}: ${item.shards} shards` }, named(item.host), ` ${percent(item.share)}`)));
+    bar.setAttribute("aria-label", `Shares of the ring: ${owning.map((item) => `${spelled(item.host)} ${percent(item.share)}`).join(", ")}`);
+    bar.hidden = owning.length === 0;
+    list.show(ring.conductors, "No conductor has ever reported. Start stoker-conductor.");
+  }
+
+  const live = repeat(async (fresh) => {
+    ring = (await api.get("v1/admin/ring", { fresh, ...ADMIN })).ring;
+    draw();
+  }, EVERY, (error) => { problem.textContent = error ? error.message : ""; });
+  return () => live.stop();
+}

@@ -1,0 +1,41 @@
+// Who uses the console: kept for this tab only, and forgotten with it.
+
+const KEY = "stoker.session";
+const THEME = "stoker.theme";
+
+/** Return the session of this tab; null: nobody has logged in. */
+export function load() {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEY));
+  } catch {
+    return null;
+  }
+}
+
+/** Keep a session: token (none without Keystone), project, user, projects. */
+export function save(session) {
+  sessionStorage.setItem(KEY, JSON.stringify(session));
+}
+
+/** Forget the session. */
+export function clear() {
+  sessionStorage.removeItem(KEY);
+}
+
+/** Return the chosen theme: light, dark, or auto as the system has it. */
+export function theme() {
+  const chosen = localStorage.getItem(THEME);
+  return ["light", "dark"].includes(chosen) ? chosen : "auto";
+}
+
+/** Choose a theme, and apply it. */
+export function setTheme(name) {
+  localStorage.setItem(THEME, name);
+  applyTheme();
+}
+
+/** Apply the chosen theme to the page. */
+export function applyTheme() {
+  if (theme() === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme();
+}

@@ -1,0 +1,115 @@
+// Draws a bar for each attempt.  Only the rows in view are in the page.
+
+import { h, named, put, span } from "./dom.js";
+import { criticalPath, rowsOf } from "./attempts.js";
+import { hueOf } from "./states.js";
+
+const ROW = 24;
+const SPARE = 8;
+const TICKS = [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400];
+
+/** A timeline; `pick(key)` is called with the row that the user chooses. */
+export class TimelineView {
+  constructor(pick) {
+    this._pick = pick;
+    this._rows = [];
+    this._frame = 0;
+    this._axis = h("div", { class: "axis", "aria-hidden": "true" });
+    this._body = h("div", { class: "rows", role: "list", "aria-label": "Attempts in the order in which they began" });
+    this._scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Timeline", on: { scroll: () => this._later() } }, this._body);
+    this._legend = h("div", { class: "legend" });
+    this.element = h("div", { class: "timeline" }, this._legend, this._axis, this._scroll);
+    this._size = new ResizeObserver(() => this._later());
+    this._size.observe(this._scroll);
+  }
+
+  /** Stop to follow the size of the page. */
+  end() {
+    this._size.disconnect();
+    cancelAnimationFrame(this._frame);
+  }
+
+  /** Show events since an instant (null: all of them); `requires` are keys of rows by key. */
+  show(events, { since = null, requires = new Map(), isLive = false } = {}) {
+    const used = since === null ? events : events.filter((event) => Date.parse(event.at) / 1000 >= since - 0.0005);
+    this._rows = rowsOf(used).filter((row) => row.bars.length);
+    this._path = criticalPath(this._rows, requires);
+    this._hosts = [...new Set(used.map((event) => event.conductor).filter(Boolean))].sort();
+    const starts = this._rows.flatMap((row) => row.bars.map((bar) => bar.from));
+    const ends = this._rows.flatMap((row) => row.bars.map((bar) => bar.to ?? bar.from));
+    const isOpen = isLive && this._rows.some((row) => row.bars.some((bar) => bar.to === null));
+    this._from = starts.reduce((a, b) => Math.min(a, b), Infinity);
+    this._to = Math.max(ends.reduce((a, b) => Math.max(a, b), -Infinity), isOpen ? Date.now() / 1000 : 0);
+    if (this._to - this._from < 0.1) this._to = this._from + 0.1;
+    put(this._legend, this._hosts.map((host) => h("span", { class: `key ${hueOf(host, this._hosts)}` }, named(host))),
+      h("span", { class: "key failed" }, "failed"), h("span", { class: "key hold" }, "held"),
+      h("span", { class: "key decisive" }, "decided the duration"));
+    this._later();
+  }
+
+  get rowCount() {
+    return this._rows.length;
+  }
+
+  _later() {
+    if (!this._frame) this._frame = requestAnimationFrame(() => this._draw());
+  }
+
+  _percent(at) {
+    return ((at - this._from) / (this._to - this._from)) * 100;
+  }
+
+  _draw() {
+    this._frame = 0;
+    if (!this._rows.length) {
+      put(this._axis);
+      put(this._body, h("p", { class: "empty" }, "Nothing has been tried yet. Bars appear here as soon as a conductor starts a resource."));
+      return;
+    }
+    this._drawAxis();
+    this._body.style.height = `${this._rows.length * ROW}px`;
+    const first = Math.max(0, Math.floor(this._scroll.scrollTop / ROW) - SPARE);
+    const last = Math.min(this._rows.length, Math.ceil((this._scroll.scrollTop + this._scroll.clientHeight) / ROW) + SPARE);
+    put(this._body, this._rows.slice(first, last).map((row, index) => this._row(row, first + index)));
+  }
+
+  _drawAxis() {
+    const length = this._to - this._from;
+    const room = Math.max(2, this._axis.clientWidth / 90);
+    const step = TICKS.find((tick) => length / tick <= room) ?? TICKS.at(-1) * Math.ceil(length / TICKS.at(-1) / room);
+    const ticks = [];
+    for (let at = 0; at <= length; at += step) {
+      ticks.push(h("span", { style: { left: `${(at / length) * 100}%` } }, at === 0 ? "0" : span(at)));
+    }
+    put(this._axis, h("div", {}, ticks));
+  }
+
+  _row(row, index) {
+    const label = h("button", { type: "button", class: "label", on: { click: () => this._pick(row) } },
+      row.path ? h("span", { class: "faint" }, named(row.path), "/") : null, named(row.name));
+    return h("div", { class: `row ${row.isStack ? "stack" : ""} ${this._path.has(row.key) ? "decisive" : ""}`, role: "listitem", style: { top: `${index * ROW}px` } },
+      label, h("div", { class: "track" }, row.bars.map((bar) => [this._queue(bar), this._bar(row, bar)])));
+  }
+
+  /** The time for which an attempt was ready and no conductor had claimed it. */
+  _queue(bar) {
+    if (bar.ready === null || bar.kind === "hold") return null;
+    const left = Math.max(0, this._percent(bar.ready));
+    return h("span", { class: "queue", title: `ready for ${span(bar.from - bar.ready)} before it began`, style: { left: `${left}%`, width: `${Math.max(0, this._percent(bar.from) - left)}%` } });
+  }
+
+  _bar(row, bar) {
+    const to = bar.to ?? this._to;
+    const left = this._percent(bar.from);
+    const text = [
+      `${bar.action.toLowerCase()}${bar.kind === "hold" ? " held at a breakpoint" : ""}`,
+      bar.attempt ? `attempt ${bar.attempt}` : null, bar.conductor, span(to - bar.from),
+      bar.failed ? `failed: ${bar.reason}` : null, bar.taken ? `taken over by ${bar.taken}` : null, bar.to === null ? "not ended" : null,
+    ].filter(Boolean).join(", ");
+    const kind = bar.kind === "hold" ? "hold" : bar.failed ? "failed" : row.isStack ? "whole" : hueOf(bar.conductor, this._hosts);
+    const shown = bar.kind === "hold" ? "held" : `${bar.failed ? "✕ " : ""}${bar.attempt > 1 ? `#${bar.attempt} ` : ""}${bar.conductor ?? ""}`;
+    return h("span", { class: `bar ${kind} ${bar.to === null ? "open" : ""}`, title: text, style: { left: `${left}%`, width: `${Math.max(0, this._percent(to) - left)}%` } },
+      bar.again === null ? null : h("i", { style: { left: `${((bar.again - bar.from) / Math.max(1e-6, to - bar.from)) * 100}%` } }),
+      h("span", {}, row.isStack ? bar.action.toLowerCase() : shown), h("span", { class: "sr" }, text));
+  }
+}

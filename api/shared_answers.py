@@ -1,0 +1,123 @@
+"""Answers that requests share: many browsers that poll the same thing cost the database what one does.
+
+A request accepts an answer from memory by the header ``Cache-Control: max-age=SECONDS``, as HTTP has it
+(RFC 9111, 5.2.1.1).  Without it each request reads the database, as Heat's clients expect.
+"""
+
+import hashlib
+import json
+import re
+import time
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from .context import Operation, Request
+from .errors import Fault
+from .request import Authenticator, Reply, RequestContext
+from .shared_views import SharedViews
+
+Json = typing.Any
+MOST_BYTES = 32 * 1024 * 1024
+"""Bytes of the answers that are kept; the one not asked for longest goes first."""
+_MAX_AGE = re.compile(r"max-age\s*=\s*([0-9]{1,6})")
+
+
+class _Questions:
+    """Implements Authenticator, and notes what a handler asks of it, and the answers."""
+
+    def __init__(self, auth: Authenticator) -> None:
+        self._auth = auth
+        self.rules: dict[str, bool] = {}
+        self.types: dict[str, bool] = {}
+
+    def identify(self, project_id: str | None, headers: typing.Mapping[str, str]) -> RequestContext:
+        """Return what the authenticator says; no handler asks for it."""
+        return self._auth.identify(project_id, headers)
+
+    def authorize(self, caller: RequestContext, rule: str) -> None:
+        """Note whether the caller may do something, and check it."""
+        self.rules[rule] = _allowed(self._auth, caller, rule)
+        if not self.rules[rule]:
+            self._auth.authorize(caller, rule)
+
+    def may_use(self, caller: RequestContext, type_name: str) -> bool:
+        """Note and return whether the caller may have resources of a type."""
+        self.types[type_name] = self._auth.may_use(caller, type_name)
+        return self.types[type_name]
+
+    def same_for(self, caller: RequestContext) -> bool:
+        """Return whether all answers are the same for this caller."""
+        rules = all(_allowed(self._auth, caller, rule) == found for rule, found in self.rules.items())
+        return rules and all(self._auth.may_use(caller, name) == found for name, found in self.types.items())
+
+
+def _allowed(auth: Authenticator, caller: RequestContext, rule: str) -> bool:
+    try:
+        auth.authorize(caller, rule)
+    except Fault:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """An answer, and what its making has asked of the policy."""
+
+    reply: Reply
+    questions: _Questions
+
+    @property
+    def weight(self) -> int:
+        """Return its bytes."""
+        return len(self.reply.text or b"")
+
+
+class SharedAnswers:
+    """Keeps the latest answers of operations that are shared, for a second.  Thread-safe.
+
+    The callers of one answer have the same project, and the policy allows them the same.
+
+    :param monotonic: seconds that never jump.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._answers: SharedViews[_Answer] = SharedViews(
+            most=MOST_BYTES, weigh=lambda answer: answer.weight, monotonic=monotonic
+        )
+
+    def answer(self, call: Request, operation: Operation) -> Reply:
+        """Return the answer to a request that has passed its policy rule.
+
+        It may be one from memory, or 304, where the request accepts that.
+        """
+        age = _MAX_AGE.search(call.headers.get("CACHE-CONTROL", ""))
+        if age is None:
+            return operation.handler(call)
+        found = None
+        if int(age[1]) > 0:
+            found = self._answers.get(_key(call, operation), lambda before: _make(call, operation))
+        if found is None or not found.questions.same_for(call.caller):
+            found = _make(call, operation)
+        if found.reply.headers["ETag"] in call.headers.get("IF-NONE-MATCH", ""):
+            return Reply(None, 304, found.reply.headers)
+        return found.reply
+
+
+def _make(call: Request, operation: Operation) -> _Answer:
+    questions = _Questions(call.auth)
+    return _Answer(_with_tag(operation.handler(replace(call, auth=questions))), questions)
+
+
+def _key(call: Request, operation: Operation) -> tuple[Json, ...]:
+    query = tuple(sorted((name, tuple(values)) for name, values in call.query.items()))
+    who = (call.caller.project_id, call.caller.everywhere)
+    return (operation.handler, call.base_url, tuple(sorted(call.path.items())), query, who)
+
+
+def _with_tag(reply: Reply) -> Reply:
+    """Return an answer with its text made, and the tag of that text."""
+    text = json.dumps(reply.body).encode("ascii")
+    tag = f'"{hashlib.sha256(text).hexdigest()[:32]}"'
+    headers = {**reply.headers, "ETag": tag, "Cache-Control": "private, no-cache"}
+    return Reply(None, reply.status, headers, text)

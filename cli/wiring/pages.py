@@ -1,0 +1,50 @@
+"""The pages of the console, from the configuration."""
+
+import logging
+
+from keystoneauth1 import loading
+from keystoneauth1.exceptions import MissingRequiredOptions, NoMatchingPlugin
+from keystoneauth1.identity.generic.base import BaseGenericPlugin
+from keystoneauth1.session import Session
+from oslo_config import cfg
+
+from ...api.pages.console import Console
+from ...keystone.login import KeystoneLogin
+from ..config.errors import WrongConfiguration
+from .keystone import KEYSTONE_ANSWERS_WITHIN, SECTION, register_options
+
+LOG = logging.getLogger(__name__)
+
+
+def make_pages(conf: cfg.ConfigOpts, version: str) -> Console | None:
+    """Make the console; None: there is none.
+
+    :raises WrongConfiguration: the service's own account at Keystone is not complete.
+    """
+    if not conf.api.console:
+        return None
+    if conf.api.auth_strategy == "none":
+        return Console(version)
+    auth_url = _keystone(conf)
+    if auth_url is None:
+        LOG.warning("[%s] auth_url is missing: the console is off, for nobody could log in", SECTION)
+        return None
+    options = conf[SECTION]
+
+    def make_session(auth: BaseGenericPlugin) -> Session:
+        certificate = (options.certfile, options.keyfile) if options.certfile and options.keyfile else None
+        verify = False if options.insecure else options.cafile or True
+        return Session(auth=auth, verify=verify, cert=certificate, timeout=KEYSTONE_ANSWERS_WITHIN)
+
+    return Console(version, KeystoneLogin(auth_url, make_session))
+
+
+def _keystone(conf: cfg.ConfigOpts) -> str | None:
+    """Return Keystone's address for this process; None: the configuration names none."""
+    register_options(conf)
+    try:
+        account = loading.load_auth_from_conf_options(conf, SECTION)
+    except (MissingRequiredOptions, NoMatchingPlugin, cfg.Error, ValueError) as error:
+        raise WrongConfiguration(f"[{SECTION}]: {error}") from error
+    found: str | None = getattr(account, "auth_url", None) or conf[SECTION].www_authenticate_uri
+    return found

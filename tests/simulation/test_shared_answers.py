@@ -1,0 +1,89 @@
+"""Answers that requests share: what the database is asked, and who gets what."""
+
+import pathlib
+import typing
+
+import pytest
+from simulation.console import Caller, Callers
+from simulation.test_console_routes import TEMPLATE, statements
+from simulation.test_life import api_of
+from simulation.world import World
+from stoker.api.errors import Fault
+from stoker.api.policy import SHOWS_HOSTS
+from stoker.api.request import NoAuthentication, RequestContext
+from stoker.db.states import Status
+
+Json = typing.Any
+SHARES = {"Cache_Control": "max-age=1"}
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    return World(tmp_path, hosts=1)
+
+
+@pytest.fixture
+def stack_path(world: World) -> str:
+    stack = world.create("s", TEMPLATE)
+    assert world.settle(lambda: world.stack(stack.id).status == Status.COMPLETE, within=60)
+    return f"/v1/tenant/stacks/s/{stack.id}"
+
+
+def _cost(world: World, caller: Caller, path: str, **headers: str) -> int:
+    with statements(world) as found:
+        assert caller.call("GET", path, **headers).status_code in (200, 304)
+    return len(found)
+
+
+@pytest.mark.parametrize("below", ["", "/events", "/resources", "/inspect", "/outputs"])
+def test_a_hundred_consoles_ask_the_database_once(world: World, stack_path: str, below: str) -> None:
+    owner = Callers(world).owner
+    path = stack_path + below
+    assert _cost(world, owner, path, **SHARES) > 0
+    assert sum(_cost(world, owner, path, **SHARES) for _ in range(99)) == 0
+
+
+def test_who_does_not_accept_an_old_answer_gets_a_new_one(world: World, stack_path: str) -> None:
+    owner = Callers(world).owner
+    assert owner.call("GET", stack_path, **SHARES).headers["ETag"]
+    assert _cost(world, owner, stack_path) > 0
+    assert _cost(world, owner, stack_path, Cache_Control="max-age=0") > 0
+
+
+def test_an_answer_that_has_not_changed_is_not_sent_again(world: World, stack_path: str) -> None:
+    owner = Callers(world).owner
+    first = owner.call("GET", stack_path, **SHARES)
+    again = owner.call("GET", stack_path, **SHARES, If_None_Match=first.headers["ETag"])
+    assert (again.status_code, again.text) == (304, "")
+    assert first.json["stack"]["stack_name"] == "s"
+
+
+def test_an_answer_is_shared_with_those_only_who_may_see_the_same(world: World, stack_path: str) -> None:
+    """An operator's events name conductors; the owner's and a stranger's requests come after it."""
+    callers = Callers(world)
+    path = f"{stack_path}/events"
+    assert "conductor" in callers.operator.call("GET", path, **SHARES).json["events"][0]
+    assert "conductor" not in callers.owner.call("GET", path, **SHARES).json["events"][0]
+    assert callers.stranger.call("GET", path, **SHARES).status_code in (403, 404)
+    stranger = path.replace("/tenant/", "/elsewhere/")
+    assert callers.stranger.call("GET", stranger, **SHARES).status_code == 404
+
+
+class ByName(NoAuthentication):
+    """Lets one user of a project see the names of hosts."""
+
+    def authorize(self, caller: RequestContext, rule: str) -> None:
+        if rule == SHOWS_HOSTS and caller.user != "olga":
+            raise Fault(403, "Forbidden", "not for you")
+
+
+def test_of_one_project_too_each_sees_what_the_policy_allows_them(world: World, stack_path: str) -> None:
+    api = api_of(world, auth=ByName())
+
+    def first(user: str) -> Json:
+        headers = {"Cache-Control": "max-age=1", "X-User-Name": user}
+        return api.simulate_get(f"{stack_path}/events", headers=headers).json["events"][0]
+
+    assert "conductor" in first("olga")
+    assert "conductor" not in first("ann")
+    assert "conductor" in first("olga")
