@@ -63,7 +63,9 @@ class Rotation:
         clock: Callable[[], float],
         sleep: Callable[[float], None],
         batch: int = BATCH,
+        progress: Callable[[str, int], None] = lambda table, rows: None,
     ) -> None:
+        self._progress = progress
         self._database = database
         self._sealer = sealer
         self._clock = clock
@@ -101,7 +103,10 @@ class Rotation:
         """Seal again every value that would be sealed differently today."""
         found = RotationRound()
         for table in COLUMNS:
+            seen = 0
             for rows in sealed_rows.scan(self._database, table, batch=self._batch):
+                seen += len(rows)
+                self._progress(table.name, seen)
                 places = {row.key: self._places(table, row) for row in rows}
                 for row in rows:
                     self._count(found, table, row, places[row.key])

@@ -34,6 +34,19 @@ class Share(FormattableColumn[float]):
         return round(self._value, 4)
 
 
+class OutOf(FormattableColumn[tuple[int | None, int | None]]):
+    """A number of things that are used, and how many there are: ``7/32`` for people, 7 for programs."""
+
+    def human_readable(self) -> str:
+        """Return the value for people."""
+        used, most = self._value
+        return "" if used is None else f"{used}/{most}"
+
+    def machine_readable(self) -> typing.Any:
+        """Return the value for programs."""
+        return self._value[0]
+
+
 class Known(FormattableColumn[bool | None]):
     """A truth value that may be unknown."""
 

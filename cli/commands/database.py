@@ -9,6 +9,7 @@ from ...db.engine import Database
 from ...db.schema import revisions, upgrade
 from ..wiring.database import connect, open_database
 from .base import AdminError, conf_of
+from .progress import ProgressLine
 
 
 class DbSync(Command):
@@ -34,7 +35,14 @@ class DbSync(Command):
         """Run the command."""
         conf = conf_of(self)
         database = connect(conf, long_work=True)
-        migrate(database, expand=parsed.expand, contract=parsed.contract)
+        line = ProgressLine(self.app.stderr)
+        migrate(
+            database,
+            expand=parsed.expand,
+            contract=parsed.contract,
+            progress=lambda revision, moved: line.show(f"sync: {revision}: {moved} rows moved"),
+        )
+        line.clear()
         if revisions.fit_of(database.read(revisions.current)).works:
             _, count = open_database(conf)
             at = database.read(revisions.current)
@@ -44,9 +52,16 @@ class DbSync(Command):
         return 0
 
 
-def migrate(database: Database, *, expand: bool, contract: bool) -> None:
+def migrate(
+    database: Database,
+    *,
+    expand: bool,
+    contract: bool,
+    progress: upgrade.Progress = lambda revision, moved: None,
+) -> None:
     """Run one part of the migration; both if neither is chosen.
 
+    :param progress: see db/schema/upgrade.py.
     :raises WrongRevision: see db/schema/upgrade.py.
     :raises AdminError: a conductor of an older release still runs.
     """
@@ -58,7 +73,7 @@ def migrate(database: Database, *, expand: bool, contract: bool) -> None:
             f"conductors of an older release run: {', '.join(old)}; they need what would be removed. "
             "Upgrade or stop them first; `db sync --expand` can be run now"
         )
-    (upgrade.contract if contract else upgrade.sync)(database)
+    (upgrade.contract if contract else upgrade.sync)(database, progress)
 
 
 def outdated(database: Database) -> list[str]:

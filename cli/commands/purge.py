@@ -12,6 +12,7 @@ from ...db import content, events, stacks
 from ...db.engine import Database
 from ...db.ids import StackId
 from .base import AdminError
+from .progress import ProgressLine
 from .sessions import session_of
 
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -75,10 +76,10 @@ class DbPurge(Command):
         age = conf.conductor.keep_deleted if parsed.older_than is None else seconds_of(parsed.older_than)
         most = conf.stacks.max_events_per_stack if parsed.events is None else parsed.events
         done = Purged()
+        line = ProgressLine(self.app.stderr)
         for _ in purge(session.database, done, before=now - age, events_kept=most, batch=parsed.batch):
-            if self.app.stdout.isatty():
-                self.app.stdout.write(f"\r{done.stacks} stacks, {done.events} events ")
-                self.app.stdout.flush()
+            line.show(f"purge: {done.stacks} stacks, {done.events} events, {done.contents} templates removed")
+        line.clear()
         self.app.stdout.write(
             f"removed: {done.stacks} deleted stacks, {done.events} old events of others, "
             f"{done.contents} templates that no stack uses\n"

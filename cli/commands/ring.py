@@ -5,24 +5,32 @@ that the conductors use.  The rest is what each has reported last, in the databa
 any host that reaches both.
 """
 
+import contextlib
 import time
 import typing
 from collections.abc import Sequence
 
 from cliff.command import Command
-from cliff.lister import Lister
+from rich.console import RenderableType
+from rich.live import Live
 
 from ...db import conductors, stacks
-from ...db.conductors import ACTIVE, DRAINING
+from ...db.conductors import ACTIVE, DRAINING, ConductorRecord
 from ...engine.diagnosis.presence import Presence
-from ...engine.diagnosis.ring import health, stacks_by_owner, sums
+from ...engine.diagnosis.ring import health, ring_plan, stacks_by_owner, sums
+from ...observe.terminal import make_console
 from ...ring.changes import WrongChange, changed_view
-from ...ring.hashring import View, assign, plan
+from ...ring.hashring import View, assign
 from ..wiring.messaging import make_bus
 from .base import AdminError
-from .columns import Age, Known, Share, WithFooter
+from .columns import Age, Known, OutOf, Share, WithFooter
 from .presence import presence_of
+from .progress import ProgressLine
+from .ring_screen import ring_screen
 from .sessions import Session, find_stack, session_of
+
+WATCH_EVERY = 0.5
+"""Seconds between two draws; reading who is alive takes up to some more."""
 
 
 def ring_of(found: Presence) -> View:
@@ -40,16 +48,21 @@ def ring_of(found: Presence) -> View:
 class RingShow(WithFooter):
     """Show each conductor's share of the ring and its stacks; with --stack, the owner of one stack."""
 
+    _screen: RenderableType | None = None
+
     def get_parser(self, prog_name: str) -> typing.Any:
         """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("--stack", metavar="STACK", help="show the owner of this stack: id or name")
         parser.add_argument("--project", metavar="ID", help="the project of the stack")
+        parser.add_argument("--watch", action="store_true", help="draw it in place, until Ctrl-C")
         return parser
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
         """Run the command."""
         session = session_of(self)
+        if parsed.watch:
+            self._watch(session)
         if parsed.stack:
             return self._stack(session, parsed)
         found = presence_of(session)
@@ -68,8 +81,33 @@ class RingShow(WithFooter):
             "Reported",
             "Alive",
         )
+        self._screen = ring_screen(found, by_shard)
         stacks_of, owned = stacks_by_owner(found.ring, by_shard), found.shards()
         return columns, [self._row(found, host, owned.get(host, 0), stacks_of[host]) for host in found.hosts]
+
+    def produce_output(self, parsed: typing.Any, column_names: typing.Any, data: typing.Any) -> int:
+        """Print the list; on a terminal, its table with marks and bars."""
+        console = make_console(self.app.stdout)
+        if self._screen is None or parsed.formatter != "table" or parsed.columns or not console.is_terminal:
+            return super().produce_output(parsed, column_names, data)
+        console.print(self._screen)
+        return 0
+
+    def _watch(self, session: Session) -> typing.NoReturn:
+        """Draw the ring until Ctrl-C.
+
+        :raises AdminError: there is no terminal.
+        """
+        console = make_console(self.app.stdout)
+        if not console.is_terminal:
+            raise AdminError("--watch needs a terminal; `ring show -f json` is for programs")
+        with contextlib.suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as live:
+            while True:
+                found = presence_of(session)
+                by_shard = session.database.read(stacks.in_progress_by_shard)
+                live.update(ring_screen(found, by_shard), refresh=True)
+                time.sleep(WATCH_EVERY)
+        raise SystemExit(0)
 
     @staticmethod
     def _row(found: Presence, host: str, owned: int, stacks_owned: int) -> tuple[object, ...]:
@@ -84,7 +122,7 @@ class RingShow(WithFooter):
             owned,
             Share(owned / found.shard_count),
             None if found.group is None else stacks_owned,
-            None if row is None else row.threads_busy,
+            OutOf((None, None) if row is None else (row.threads_busy, row.threads)),
             None if row is None else row.ring_version,
             Age.of(None if row is None else row.heartbeat_at, found.now),
             Known(found.is_alive(host)),
@@ -99,7 +137,7 @@ class RingShow(WithFooter):
         return ("Stack", "Name", "Shard", "Owner", "Why"), [(stack.id, stack.name, stack.shard, owner, why)]
 
 
-class RingPlan(Lister):
+class RingPlan(WithFooter):
     """Show which shards would move if conductors left, joined or changed their weight; changes nothing."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
@@ -131,7 +169,9 @@ class RingPlan(Lister):
             raise AdminError(str(error)) from error
         if not old.owners or not new.owners:
             raise AdminError("the ring is empty, or would be: nothing can be planned")
-        moves = plan(old, new)
+        change = ring_plan(old, new, session.database.read(stacks.in_progress_by_shard))
+        self.footer = [change.summary(), *(f"warning: {text}" for text in change.warnings())]
+        moves = change.moves
         if parsed.shards:
             return ("Shard", "From", "To"), [(s, a, b) for s, (a, b) in sorted(moves.moves.items())]
         return ("From", "To", "Shards"), [(a, b, count) for (a, b), count in sorted(moves.counts.items())]
@@ -171,23 +211,27 @@ class RingRebalance(Command):
         return self._wait(session, parsed.timeout) if parsed.wait else 0
 
     def _wait(self, session: Session, timeout: float) -> int:
-        end = time.monotonic() + timeout
+        end, line = time.monotonic() + timeout, ProgressLine(self.app.stderr)
         before = {row.host: row.heartbeat_at for row in session.database.read(conductors.list_all)}
         while True:
             found = presence_of(session)
             reason = found.unsettled()
             late = [row.host for row in found.alive if row.heartbeat_at == before.get(row.host)]
             if reason is None and not late:
+                line.clear()
                 self.app.stdout.write(f"settled: every one of {session.shard_count} shards has one owner\n")
                 return 0
             if time.monotonic() > end:
+                line.clear()
                 problem = reason or f"no report since from: {', '.join(late)}"
                 self.app.stderr.write(f"not settled within {timeout} s: {problem}\n")
                 return 1
             owned = sum(row.shards_owned for row in found.alive)
-            if self.app.stdout.isatty():
-                self.app.stdout.write(f"\r[{'#' * (40 * owned // session.shard_count):<40}] {owned} shards ")
-                self.app.stdout.flush()
+            agreed = sum(row.ring_version == found.ring.version for row in found.alive)
+            line.show(
+                f"rebalance: {agreed} of {len(found.alive)} conductors agree, "
+                f"{owned} of {session.shard_count} shards are owned"
+            )
             time.sleep(0.1)
 
 
@@ -203,14 +247,49 @@ class _Drain(Command):
         """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("host", metavar="HOST")
+        parser.add_argument("--wait", action="store_true", help="until the shards have moved")
+        parser.add_argument("--timeout", type=float, default=60.0, help="seconds (default: %(default)s)")
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
         """Run the command."""
         session = session_of(self)
+        before = self._report(session, parsed.host)
         session.database.write(lambda conn: conductors.set_wanted(conn, parsed.host, self.wanted))
         self.app.stdout.write(f"{parsed.host} is asked to be {self.wanted}\n")
-        return 0
+        return self._wait(session, before, parsed) if parsed.wait and before is not None else 0
+
+    def _report(self, session: Session, host: str) -> ConductorRecord | None:
+        found = session.database.read(conductors.list_all)
+        return next((row for row in found if row.host == host), None)
+
+    def _wait(self, session: Session, before: ConductorRecord, parsed: typing.Any) -> int:
+        end, line = time.monotonic() + parsed.timeout, ProgressLine(self.app.stderr)
+        while time.monotonic() < end:
+            row = self._report(session, parsed.host) or before
+            if row.state == self.wanted and row.heartbeat_at != before.heartbeat_at and self.is_done(row):
+                line.clear()
+                self.app.stdout.write(
+                    f"{row.host} is {row.state}: it owns {row.shards_owned} shards; "
+                    f"steps that run there: {row.threads_busy}\n"
+                )
+                return 0
+            line.show(self.progress(before, row))
+            time.sleep(0.1)
+        line.clear()
+        self.app.stderr.write(f"not done within {parsed.timeout} s: {self.progress(before, row)}\n")
+        return 1
+
+    def is_done(self, row: ConductorRecord) -> bool:
+        """Return whether the shards of a conductor have moved."""
+        raise NotImplementedError
+
+    def progress(self, before: ConductorRecord, row: ConductorRecord) -> str:
+        """Return how far the command is.
+
+        :param before: the conductor's report at the beginning; row: its last one.
+        """
+        raise NotImplementedError
 
 
 class RingDrain(_Drain):
@@ -218,8 +297,25 @@ class RingDrain(_Drain):
 
     wanted = DRAINING
 
+    def is_done(self, row: ConductorRecord) -> bool:
+        """Return whether the conductor owns nothing any more."""
+        return row.shards_owned == 0
+
+    def progress(self, before: ConductorRecord, row: ConductorRecord) -> str:
+        """Return how many shards are left."""
+        left = f"{row.shards_owned} of {max(before.shards_owned, row.shards_owned)} shards left"
+        return f"drain {row.host}: {left}, {row.threads_busy} steps running"
+
 
 class RingUndrain(_Drain):
     """Return a drained conductor to the ring."""
 
     wanted = ACTIVE
+
+    def is_done(self, row: ConductorRecord) -> bool:
+        """Return whether the conductor owns shards again."""
+        return row.shards_owned > 0
+
+    def progress(self, before: ConductorRecord, row: ConductorRecord) -> str:
+        """Return how many shards it owns."""
+        return f"undrain {row.host}: {row.shards_owned} shards owned"

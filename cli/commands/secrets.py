@@ -11,6 +11,7 @@ from cliff.command import Command
 from ...sealing.rotation import BATCH, Rotation, RotationRound
 from ..wiring.secrets import binds_tokens, make_sealer
 from .base import AdminError
+from .progress import ProgressLine
 from .sessions import session_of
 
 DONE, NEEDED = 0, 2
@@ -42,16 +43,24 @@ class SecretsRotate(Command):
         """Run the command; return 0 if only the first key is needed, 2 if others still are."""
         session = session_of(self, long_work=True)
         sealer = make_sealer(session.conf, binds_tokens(session.database))
+        self._line = ProgressLine(self.app.stderr)
         rotation = Rotation(
-            session.database, sealer, clock=session.database.clock, sleep=time.sleep, batch=int(parsed.batch)
+            session.database,
+            sealer,
+            clock=session.database.clock,
+            sleep=time.sleep,
+            batch=int(parsed.batch),
+            progress=lambda table, rows: self._line.show(f"rotate: {rows} rows of {table} read"),
         )
         if parsed.check:
             found, left = rotation.count(), 0
         else:
             found, left = rotation.run(self._tell, patience=parsed.wait)
+        self._line.clear()
         return self._conclude(found, sealer.fingerprints, left)
 
     def _tell(self, found: RotationRound) -> None:
+        self._line.clear()
         out = self.app.stdout
         for table, count in sorted(found.sealed_anew.items()):
             out.write(f"{table}: {count} rows resealed\n")

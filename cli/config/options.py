@@ -1,5 +1,6 @@
 """All options, with their units and trade-offs.  Only cli/ reads configuration."""
 
+import argparse
 import pathlib
 import socket
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from oslo_log import log
 
 from ...observe.logs import FORMAT
 from ...ring.timing import MembershipTiming
+from . import about
 from . import files as config_files
 from .api_options import API, GUESTS
 from .client_options import CLIENT_GROUPS
@@ -200,6 +202,13 @@ def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
     return [(None if group == "DEFAULT" else group, list(options)) for group, options in GROUPS.items()]
 
 
+def make_parser(program: str) -> argparse.ArgumentParser:
+    """Return a parser whose help says what a program is, and names the others and the documents."""
+    return argparse.ArgumentParser(
+        prog=program, description=about.description(program), epilog=about.epilog(program)
+    )
+
+
 def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None = None) -> cfg.ConfigOpts:
     """Read the process's configuration from the command line and the files that it names.
 
@@ -218,7 +227,14 @@ def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None
     log.set_defaults(logging_context_format_string=FORMAT, default_log_levels=QUIET)
     found = config_files.defaults() if files is None else [str(path) for path in files]
     try:
-        conf(arguments, project=config_files.PROJECT, prog=program, default_config_files=found)
+        conf(
+            arguments,
+            project=config_files.PROJECT,
+            prog=program,
+            default_config_files=found,
+            description=about.description(program),
+            epilog=about.epilog(program),
+        )
         prefer_argument(conf, program)
         _check_values(conf)
     except (cfg.Error, ValueError) as error:

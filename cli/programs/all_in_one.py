@@ -138,7 +138,7 @@ def run_all(jobs: Sequence[Callable[[], object]]) -> list[object]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="stoker", description="Orchestration engine for OpenStack.")
+    parser = options.make_parser(PROGRAM)
     parser.add_argument("--version", action="version", version=VERSION)
     commands = parser.add_subparsers(dest="command", required=True)
     serve = commands.add_parser(

@@ -14,10 +14,12 @@ from cliff.commandmanager import CommandManager
 from ...db.errors import DatabaseError
 from ..commands.base import AdminError
 from ..config import options
+from ..config.about import description, epilog
 from ..config.errors import WrongConfiguration
 from ..daemon.main_loop import run_command
 from ..daemon.version import VERSION
 
+PROGRAM = "stoker-manage"
 GROUP = "stoker.manage"
 COMMANDS = {
     name: EntryPoint(name, f"stoker.cli.commands.{place}", GROUP)
@@ -49,13 +51,14 @@ class ManageApp(App):
     def __init__(self) -> None:
         manager = CommandManager(GROUP)
         manager.commands.update(COMMANDS)
-        super().__init__("Administration of Stoker.", VERSION, manager, deferred_help=True)
+        super().__init__(description(PROGRAM), VERSION, manager, deferred_help=True)
         self.conf: typing.Any = None
 
     def build_option_parser(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Return the parser with the option that names configuration files."""
         parser = super().build_option_parser(*args, **kwargs)
         parser.add_argument("--config-file", type=pathlib.Path, action="append", help="file with options")
+        parser.epilog = epilog(PROGRAM)
         return parser
 
     def initialize_app(self, argv: list[str]) -> None:
@@ -65,12 +68,24 @@ class ManageApp(App):
             self.conf = options.load([], program="stoker-manage", files=self.options.config_file)
 
     def run_subcommand(self, argv: list[str]) -> int:
-        """Run one command."""
+        """Run one command; of a group of commands, such as ``ring``, list them with a line each."""
+        group = " ".join(argv[1:] if argv[:1] == ["help"] else argv)
+        if found := self._commands_of(group):
+            self.stdout.write("".join(found))
+            return 0 if argv[:1] == ["help"] else 2
         try:
             return int(super().run_subcommand(argv) or 0)
         except (AdminError, DatabaseError, WrongConfiguration) as error:
             self.stderr.write(f"stoker-manage: {error}\n")
             return 1
+
+    def _commands_of(self, group: str) -> list[str]:
+        """Return a line for each command of a group; none: there is no such group."""
+        names = [name for name in sorted(COMMANDS) if name.startswith(f"{group} ")]
+        width = max(map(len, names), default=0)
+        loaded = {name: self.command_manager.find_command(name.split())[0] for name in names}
+        lines = {name: str(factory(self, None).get_description()) for name, factory in loaded.items()}
+        return [f"  {name:{width}}  {text.strip().splitlines()[0]}\n" for name, text in lines.items()]
 
 
 def main(arguments: list[str] | None = None) -> int:

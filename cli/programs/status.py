@@ -20,6 +20,7 @@ from ...rpc.contract import VERSION, parsed, understood
 from ...rpc.level import AUTO
 from ...sealing.rotation import Rotation
 from ..commands.config import problems
+from ..config.about import description, epilog
 from ..config.errors import WrongConfiguration
 from ..daemon.main_loop import run_command
 from ..wiring.database import open_database
@@ -146,10 +147,10 @@ def judged(spoken: Mapping[str, str], *, pin: str) -> Result:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the program; the exit code is 0 without findings, 1 for a warning, 2 for a failure."""
-    parser = argparse.ArgumentParser(prog=PROGRAM)
-    parser.add_argument("area", choices=["upgrade"])
-    parser.add_argument("action", choices=["check"])
-    parser.add_argument("--config-file", type=pathlib.Path, action="append")
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=description(PROGRAM), epilog=epilog(PROGRAM))
+    parser.add_argument("area", choices=["upgrade"], help="what to check")
+    parser.add_argument("action", choices=["check"], help="lists what prevents this release from running")
+    parser.add_argument("--config-file", type=pathlib.Path, action="append", help="file with options")
     parser.add_argument("--json", action="store_true", help="for programs")
     given = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
     return run_command(lambda: _shown(Checks(given.config_file), as_json=given.json))

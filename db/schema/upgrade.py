@@ -2,6 +2,7 @@
 
 import pathlib
 import typing
+from collections.abc import Callable
 
 from alembic import command
 from alembic.config import Config
@@ -13,14 +14,22 @@ from ..errors import WrongRevision
 from . import revisions
 from .revisions import EXPANDED, NEWEST, Fit, fit_of, place_of
 
+Progress = Callable[[str, int], None]
 
-def sync(database: Database) -> None:
+
+def silent(revision: str, moved: int) -> None:
+    """Say nothing."""
+
+
+def sync(database: Database, progress: Progress = silent) -> None:
     """Migrate to the newest revision; no code of an older release may run.
+
+    :param progress: see upgrade.
 
     :raises WrongRevision: it belongs to a newer release.
     """
     _known(database)
-    upgrade(database)
+    upgrade(database, progress=progress)
 
 
 def expand(database: Database) -> None:
@@ -38,14 +47,16 @@ def expand(database: Database) -> None:
         upgrade(database, EXPANDED)
 
 
-def contract(database: Database) -> None:
+def contract(database: Database, progress: Progress = silent) -> None:
     """Remove what only older releases need, up to the number that the database was expanded to.
+
+    :param progress: see upgrade.
 
     :raises WrongRevision: it belongs to a newer release, or was not expanded.
     """
     at = _known(database)
     if at is not None and at.endswith("_expand"):
-        upgrade(database, at.replace("_expand", "_contract"))
+        upgrade(database, at.replace("_expand", "_contract"), progress)
     elif fit_of(at) != Fit.EXACT:
         raise WrongRevision(
             f"the database is at {at or 'no version'}: first it has to be expanded (`db sync --expand`), "
@@ -62,8 +73,10 @@ def _known(database: Database) -> str | None:
     return at
 
 
-def upgrade(database: Database, revision: str = NEWEST) -> None:
+def upgrade(database: Database, revision: str = NEWEST, progress: Progress = silent) -> None:
     """Run the migrations up to a revision, in one transaction.
+
+    :param progress: called after each batch with the migration's name and how many rows it has moved.
 
     A migration with a function ``move_batch`` moves rows on which daemons work.  The function runs before the
     migration, in short transactions that are retried, until it returns 0.  So the migration finds few rows.
@@ -72,8 +85,10 @@ def upgrade(database: Database, revision: str = NEWEST) -> None:
     for script in _ahead(at, revision):
         if at is not None and (move_batch := getattr(script.module, "move_batch", None)) is not None:
             _run(database, str(script.down_revision))
-            while database.write(move_batch):
-                pass
+            moved = 0
+            while batch := database.write(move_batch):
+                moved += batch
+                progress(script.revision, moved)
     _run(database, revision)
 
 

@@ -17,7 +17,7 @@ from client.serving import Service
 from harness import plugin_page
 from harness.waiting import wait_for
 from stoker.api import policy
-from stoker.cli.config import options
+from stoker.cli.config import about, options
 from stoker.cli.programs import manage
 from stoker.conductor.worker import claimed
 from stoker.db.schema import tables
@@ -62,6 +62,10 @@ def test_every_document_is_a_page(pages: dict[str, str]) -> None:
         str(path.relative_to(DOC).with_suffix("")) for path in [*DOC.rglob("*.md"), *DOC.rglob("*.rst")]
     }
     assert sources <= set(pages)
+
+
+def test_every_document_that_a_help_text_names_exists() -> None:
+    assert [path for path in about.DOCUMENTS if not (ROOT / path).is_file()] == []
 
 
 def test_every_file_that_a_page_names_exists() -> None:

@@ -111,6 +111,17 @@ def test_its_configuration_holds_the_key_for_its_owner_only_and_serves_the_admin
     shares = dict(line.split() for line in shown.splitlines())
     assert set(shares) == {"conductor-1", "conductor-2", "conductor-3"}
     assert sum(map(int, shares.values())) == 4096
+    drained = embedded.manage("ring", "drain", "conductor-1", "--wait").splitlines()
+    assert drained == [
+        "conductor-1 is asked to be draining",
+        "conductor-1 is draining: it owns 0 shards; steps that run there: 0",
+    ]
+    back = embedded.manage("ring", "undrain", "conductor-1", "--wait").splitlines()[-1]
+    assert back.startswith(f"conductor-1 is active: it owns {shares['conductor-1']} shards")
+    *_, summary = embedded.manage("ring", "plan", "--leave", "conductor-1").splitlines()
+    moved, said = summary.split("% of the ring moves, with 0 stacks in progress; then the shares are ")
+    assert 33 <= int(moved) <= 37
+    assert set(said.split(", ")) == {"conductor-2 50%", "conductor-3 50%"}
     path = create(embedded, "owned", templates.flat(1, wait_secs=-1))
     stack_id = path.rsplit("/", 1)[1]
     owner = embedded.manage("ring", "show", "--stack", stack_id, "-f", "value", "-c", "Owner").strip()

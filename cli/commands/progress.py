@@ -1,0 +1,43 @@
+"""A line that says how far a long command is: in place on a terminal, and nowhere else."""
+
+import time
+import typing
+from collections.abc import Callable
+
+from ...observe.terminal import harmless
+
+EVERY = 0.1
+"""Seconds between two writes at least."""
+CLEAR = "\r\x1b[2K"
+"""Returns to the beginning of the line and clears it."""
+
+
+class ProgressLine:
+    """Writes one line again and again.  Used by one thread.
+
+    :param stream: of messages; where it is no terminal nothing is written, for scripts read it.
+    :param monotonic: seconds.
+    """
+
+    def __init__(self, stream: typing.TextIO, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._monotonic = monotonic
+        self._is_terminal = stream.isatty()
+        self._written_at: float | None = None
+
+    def show(self, text: str) -> None:
+        """Write a text in the place of the one before, unless that is very new."""
+        now = self._monotonic()
+        if self._is_terminal and (self._written_at is None or now - self._written_at >= EVERY):
+            self._written_at = now
+            self._write(CLEAR + harmless(text))
+
+    def clear(self) -> None:
+        """Clear the line, so that something else can be printed."""
+        if self._written_at is not None:
+            self._written_at = None
+            self._write(CLEAR)
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()

@@ -1,0 +1,31 @@
+"""The programs in a line each, for their help texts."""
+
+from collections.abc import Mapping
+
+PROGRAMS: Mapping[str, str] = {
+    "stoker": "runs the API and several conductors in one process, to try it",
+    "stoker-api": "serves the Orchestration API",
+    "stoker-conductor": "does the work on stacks, which all conductors share",
+    "stoker-manage": "is for operators (database, ring, stuck stacks, keys)",
+    "stoker-status": "checks before an upgrade whether this release can run",
+}
+"""A verb and what each program does."""
+DOCUMENTS: Mapping[str, str] = {
+    "doc/install.md": "installing",
+    "doc/operation.md": "running it",
+    "doc/handbook.md": "what to do when something fails",
+}
+"""Where to read more, in Stoker's sources."""
+
+
+def description(program: str) -> str:
+    """Return what a program is, in a sentence."""
+    what = f"{program} {PROGRAMS[program]}" if program in PROGRAMS else program
+    return f"{what}. It is a part of Stoker, an orchestration engine for OpenStack."
+
+
+def epilog(program: str) -> str:
+    """Return the text that names the other programs and the documents."""
+    others = "; ".join(f"{name} {what}" for name, what in PROGRAMS.items() if name != program)
+    documents = ", ".join(f"{path} ({what})" for path, what in DOCUMENTS.items())
+    return f"The other programs: {others}. Documents, in the sources: {documents}."
