@@ -7,14 +7,16 @@ listener nothing is collected, and no statement is spent.
 import enum
 import typing
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .ids import StackId
+from .rows import Task
 from .schema import tables
 from .schema.tables import IDS
+from .states import Status
 
 _COLLECTED = "stoker_notifications"
 
@@ -22,12 +24,13 @@ _COLLECTED = "stoker_notifications"
 class EventKind(enum.StrEnum):
     """The kinds of facts that are notified.
 
-    The last two are parts of the notifications' types.
+    All but the first are parts of the notifications' types.
     """
 
     STACK = "stack"  #: a stack has started an action, or ended it
     REACHED = "reached"  #: a resource is held at a breakpoint
     CLEARED = "cleared"  #: it is not held any more
+    SCALING = "autoscaling"  #: a signal has started to scale a group; or that has ended
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,24 @@ class AtBreakpoint:
 
 
 @dataclass(frozen=True)
+class ScalingFact:
+    """A change of the size of a group that a signal has requested.
+
+    :ivar ending: ``start``, ``end`` or ``error``.
+    :ivar group: the group's reference.
+    :ivar kind: of the adjustment, as policies name it, and `by` how much.
+    :ivar capacity: members of the group at this moment; after the end, those that it should have.
+    """
+
+    ending: str
+    group: str
+    kind: str
+    by: float
+    capacity: int
+    message: str
+
+
+@dataclass(frozen=True)
 class Notification:
     """One fact about a stack as the transaction leaves it.
 
@@ -52,6 +73,7 @@ class Notification:
 
     :ivar reason: of the stack, or of the event at the breakpoint.
     :ivar at: the resource at the breakpoint; None: the fact is about the stack.
+    :ivar scaling: of a group; None: likewise.
     """
 
     kind: EventKind
@@ -69,6 +91,7 @@ class Notification:
     updated_at: float | None
     tags: Sequence[str] = ()
     at: AtBreakpoint | None = None
+    scaling: ScalingFact | None = None
 
 
 Listener = typing.Callable[[Sequence[Notification]], None]
@@ -108,6 +131,38 @@ def at_breakpoints(
         for stack_id, reason, at in hits
         if stack_id in found
     ]
+
+
+def about_scaling(conn: Connection, stack_id: StackId, fact: ScalingFact) -> None:
+    """Notify of the scaling of a group of the stack."""
+    collected: list[Notification] | None = conn.get_execution_options().get(_COLLECTED)
+    if collected is not None and (found := _read(conn, [stack_id])):
+        collected.append(replace(_notification(EventKind.SCALING, found[stack_id]), scaling=fact))
+
+
+def scaling_ended(conn: Connection, task: Task, failure: str | None) -> None:
+    """Notify that the task that scales a group is done, or has failed; see planning.action.plan_scaling.
+
+    :param failure: the reason; None: it is done.
+    """
+    definition = task.definition or {}
+    asked: typing.Any = definition.get("metadata") or {}
+    if "group" not in asked or conn.get_execution_options().get(_COLLECTED) is None:
+        return  # A task of the release before does not say what was asked for.
+    capacity = definition["properties"]["size"] if failure is None else _members(conn, task)
+    ending, message = "end", f"End resizing the group {asked['group']}"
+    if failure is not None:
+        ending, message = "error", failure
+    about_scaling(conn, task.stack_id, ScalingFact(ending, capacity=capacity, message=message, **asked))
+
+
+def _members(conn: Connection, task: Task) -> int:
+    """Return how many sound members the group of a task has now."""
+    r = tables.resource
+    child = sa.select(r.c.physical_id).where(r.c.id == task.resource_id).scalar_subquery()
+    is_sound = sa.and_(r.c.replaced_by.is_(None), r.c.snapshot_id.is_(None), r.c.status != Status.FAILED)
+    counted = sa.select(sa.func.count()).select_from(r).where(r.c.stack_id == child, is_sound)
+    return int(conn.execute(counted).scalar_one())
 
 
 _S = tables.stack.c

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
-from ..db import events, resources, stacks, traversals
+from ..db import events, notifications, resources, stacks, traversals
 from ..db.errors import NotFound
+from ..db.notifications import ScalingFact
 from ..db.rows import Event, Resource, Stack, Task
 from ..db.states import FINAL, Status
 from ..db.work import tasks
@@ -58,11 +59,17 @@ def scale(context: EngineContext, stack: Stack, request: ScalingRequest) -> None
     def start(conn: Connection) -> Task:
         current = stacks.lock(conn, stack.id)
         group = _idle(conn, current, found[0])
-        scaling = plugin.plan_scaling(view_of(context, current, group), request.adjustment, scope.now)
-        task, ended = plan_scaling(current, group.id, scaling, scope, timeout=timeout, keep=traversals.KEPT)
+        asked = request.adjustment
+        scaling = plugin.plan_scaling(view_of(context, current, group), asked, scope.now)
+        task, ended = plan_scaling(
+            current, group.id, (asked, scaling), scope, timeout=timeout, keep=traversals.KEPT
+        )
         tasks.insert_many(conn, [task])
         traversals.keep(conn, ended)
         events.add_many(conn, [request.event])
+        message = f"Start resizing the group {asked.group}"
+        fact = ScalingFact("start", asked.group, asked.kind, asked.by, scaling.before, message)
+        notifications.about_scaling(conn, stack.id, fact)
         return task
 
     begun = context.database.write(start)

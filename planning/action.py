@@ -6,7 +6,7 @@ from dataclasses import replace
 from ..db.ids import ResourceId, SnapshotId, TaskId, TraversalNumber
 from ..db.rows import FailureCause, Resource, Stack, Task, Traversal
 from ..db.states import REDELIVER_AFTER, Status, TaskKind, TaskState, TraversalState
-from ..resources.signals import Scaling
+from ..resources.signals import Adjustment, Scaling
 from .plan import (
     Edges,
     Plan,
@@ -120,7 +120,7 @@ def _copy(row: Resource, copy_id: ResourceId, task: Task, snapshot_id: SnapshotI
 def plan_scaling(
     stack: Stack,
     group_id: ResourceId,
-    scaling: Scaling,
+    change: tuple[Adjustment, Scaling],
     scope: TraversalScope,
     *,
     timeout: float,
@@ -130,9 +130,14 @@ def plan_scaling(
 
     The task belongs to the stack's last traversal, which has ended and whose row may be gone already.
 
+    :param change: the request, and its result.
     :param timeout: seconds that the task may take.
     :param keep: seconds until the purge.
     """
+    adjustment, scaling = change
+    # What was asked for is only notified; the release before ignores it here.
+    asked = {"group": adjustment.group, "kind": adjustment.kind, "by": adjustment.by}
+    properties = {"size": scaling.size, "cooldown": scaling.cooldown}
     task = Task(
         id=TaskId(scope.first_id),
         traversal=stack.traversal,
@@ -146,7 +151,7 @@ def plan_scaling(
         timeout=timeout,
         retries_left=scope.defaults.retries,
         request=scope.request,
-        definition=TaskDefinition(properties={"size": scaling.size, "cooldown": scaling.cooldown}).to_json(),
+        definition=TaskDefinition(properties=properties, metadata=asked).to_json(),
     )
     ended = Traversal(
         id=TraversalNumber(scope.first_id + 1),

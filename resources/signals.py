@@ -26,10 +26,14 @@ class Adjustment:
 
 @dataclass(frozen=True)
 class Scaling:
-    """The result of an adjustment: the new size, and the cooldown after it in seconds."""
+    """The result of an adjustment: the new size, and the cooldown after it in seconds.
+
+    :ivar before: the size that the group had.
+    """
 
     size: int
     cooldown: float
+    before: int = 0
 
 
 @dataclass(frozen=True)

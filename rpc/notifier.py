@@ -5,6 +5,7 @@ event type                                      when
 =============================================== ===================================================
 orchestration.stack.ACTION.start, .end, .error  a stack has started or ended an action; as Heat's
 orchestration.breakpoint.reached, .cleared      a resource is held at a breakpoint, or is no longer
+orchestration.autoscaling.start, .end, .error   a signal scales a group, or that has ended; as Heat's
 =============================================== ===================================================
 
 One may be lost, with the process that was to send it; none is sent for what did not happen.
@@ -72,6 +73,7 @@ class Notifier:
 
     def _send(self, notification: Notification) -> None:
         failed = notification.kind == EventKind.STACK and notification.status == "FAILED"
+        failed = failed or (notification.scaling is not None and notification.scaling.ending == "error")
         send = getattr(self._sender, "error" if failed else self._level.lower())
         send({}, event_type(notification), payload(notification))
 
@@ -80,6 +82,8 @@ def event_type(notification: Notification) -> str:
     """Return the event type of a notification."""
     if notification.kind == EventKind.STACK:
         return f"{SERVICE}.stack.{notification.action.lower()}.{_ENDINGS.get(notification.status, 'error')}"
+    if notification.scaling is not None:
+        return f"{SERVICE}.{notification.kind}.{notification.scaling.ending}"
     return f"{SERVICE}.breakpoint.{notification.kind}"
 
 
@@ -91,6 +95,8 @@ def event_types() -> dict[str, str]:
         for action in ACTIONS
         for ending, meaning in meanings.items()
     }
+    for ending, meaning in meanings.items():
+        found[f"{SERVICE}.{EventKind.SCALING}.{ending}"] = f"The scaling of a group by a signal {meaning}."
     found[f"{SERVICE}.breakpoint.{EventKind.REACHED}"] = "A resource is held at a breakpoint."
     found[f"{SERVICE}.breakpoint.{EventKind.CLEARED}"] = "It is not held there any more."
     return found
@@ -99,7 +105,8 @@ def event_types() -> dict[str, str]:
 def payload(notification: Notification) -> dict[str, Json]:
     """Return the payload, as Heat's format_notification_body (heat/engine/api.py) makes it.
 
-    `user_identity` is empty, because it is not stored.  A breakpoint's has the resource, too.
+    `user_identity` is empty, because it is not stored.  A breakpoint's has the resource, too, and a scaling's
+    what Heat's has (heat/engine/notification/autoscaling.py).
     """
     body: dict[str, Json] = {
         "tenant_id": notification.project_id,
@@ -115,6 +122,14 @@ def payload(notification: Notification) -> dict[str, Json]:
         "description": notification.description or NO_DESCRIPTION,
         "tags": list(notification.tags),
     }
+    if (scaling := notification.scaling) is not None:
+        body |= {
+            "adjustment": scaling.by,
+            "adjustment_type": "".join(part.capitalize() for part in scaling.kind.split("_")),
+            "capacity": scaling.capacity,
+            "groupname": scaling.group,
+            "message": scaling.message,
+        }
     if notification.at is not None:
         body |= {
             "parent_id": notification.parent_id,

@@ -70,6 +70,7 @@ class Admission:
                 failure=(outcome.reason or "unknown") if outcome.state == TaskState.FAILED else None,
                 cause=outcome.cause,
                 aborts=outcome.aborts,
+                is_done=outcome.state == TaskState.DONE,
             )
             for outcome in self.accepted
             if outcome.state in FINAL

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .. import traversals
+from .. import notifications, traversals
 from ..ids import BATCH, StackId, TaskId, TraversalId, TraversalNumber, WaitsOn, chunks
 from ..rows import FailureCause, ReadyTasks, Task, Traversal
 from ..schema import tables
@@ -39,12 +39,14 @@ class FinishedTask:
     :ivar failure: why it failed; None: it did not fail.
     :ivar cause: the cause that the failure names.
     :ivar aborts: a breakpoint has ended the action, so it is not rolled back.
+    :ivar is_done: its step has ended well.
     """
 
     task: Task
     failure: str | None = None
     cause: FailureCause | None = None
     aborts: bool = False
+    is_done: bool = False
 
     @property
     def fails(self) -> bool:
@@ -81,6 +83,9 @@ def count_down(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -
     failed task, too, and run.  Only a check continues after a failure: it reports all that is wrong.
     """
     _count_down_traversals(conn, ended)
+    for one in ended:
+        if one.task.kind == TaskKind.SCALE and (one.is_done or one.failure is not None):
+            notifications.scaling_ended(conn, one.task, one.failure)
     for traversal, number in sorted(
         {
             (one.task.traversal, one.task.finish_id)

@@ -161,7 +161,7 @@ class AutoScalingGroup(GroupResource):
         if now < until:
             raise NoAction(f"the group {target.name} may not be scaled for {until - now:.0f} more seconds")
         cooldown = adjustment.cooldown if adjustment.cooldown is not None else target.properties["cooldown"]
-        return Scaling(size, cooldown or 0.0)
+        return Scaling(size, cooldown or 0.0, current)
 
     def handle_scale(self, target: ResourceView, scaling: Scaling, work: StepContext) -> Step:
         """Start to scale the group, as an update does."""

@@ -19,11 +19,13 @@ from simulation.nested import (
 )
 from simulation.world import World
 from stoker.db.errors import NotFound
+from stoker.db.notifications import Notification
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind
 from stoker.engine.signals import Signals
 from stoker.resources.errors import NotSupported
+from stoker.rpc.notifier import event_type, payload
 from stoker.template.errors import TemplateError
 
 Json = typing.Any
@@ -168,6 +170,44 @@ def test_a_scaling_that_fails_is_an_event_and_the_next_one_repairs_it(world: Wor
     scaled(world, stack)
     assert [thing.value for thing in world.cloud.things.values()] == ["x", "x"]
     assert rows(world, stack)["g"].attributes["current_size"] == 2
+
+
+def test_a_scaling_is_notified_at_its_start_and_its_end(tmp_path: pathlib.Path) -> None:
+    heard: list[Notification] = []
+    world = World(tmp_path, hosts=1, listener=heard.extend)
+    world.cloud.pictures["p"] = "x"
+    group = autoscaling_group(desired_capacity=2, max_size=9, given={"picture": "p"})
+    percent = policy(50, "percent_change_in_capacity")
+    stack = created(world, hot({"g": group, "up": policy(2), "more": percent, "none": policy(0)}))
+    reference = rows(world, stack)["g"].reference_id
+
+    def said() -> list[Json]:
+        found = [(event_type(one), payload(one)) for one in heard if one.scaling is not None]
+        heard.clear()
+        keys = ("adjustment", "adjustment_type", "capacity", "message")
+        assert all(
+            (body["groupname"], body["stack_name"], body["state"]) == (reference, "s", "CREATE_COMPLETE")
+            for _, body in found
+        )
+        assert all(name.startswith("orchestration.autoscaling.") for name, _ in found)
+        return [(name.rpartition(".")[2], *(body[key] for key in keys)) for name, body in found]
+
+    assert said() == []
+    scaled(world, stack)
+    start, end = f"Start resizing the group {reference}", f"End resizing the group {reference}"
+    assert said() == [
+        ("start", 2, "ChangeInCapacity", 2, start),
+        ("end", 2, "ChangeInCapacity", 4, end),
+    ]
+    scaled(world, stack, "none")
+    assert said() == []
+    del world.cloud.pictures["p"]
+    scaled(world, stack, "more")
+    begun, (ending, by, kind, capacity, message) = said()
+    assert begun == ("start", 50, "PercentChangeInCapacity", 4, start)
+    assert (ending, by, kind, capacity) == ("error", 50, "PercentChangeInCapacity", 4)
+    assert message
+    assert rows(world, stack)["g"].metadata in (None, {}), "what was asked for is the task's alone"
 
 
 def test_a_new_definition_reaches_the_members_one_after_the_other(world: World) -> None:
