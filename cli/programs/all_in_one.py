@@ -87,6 +87,11 @@ class Embedded:
         for conductor in self.conductors:
             conductor.wait_ready(10)
 
+    @property
+    def has_console(self) -> bool:
+        """Return whether the API serves the console; once it has started."""
+        return self._parts is not None and bool(self._parts.conf.api.console)
+
     def start_reports(self) -> Callable[[], None]:
         """Return what asks for a report as of the daemons, with sections for each conductor.
 
@@ -184,6 +189,8 @@ class Serve:
         """Serve until a stop is asked for, see Daemon."""
         print(f"Stoker serves at {self._embedded.url}; use it with:", flush=True)
         print(f"export {client_environment(self._embedded.url)}", flush=True)
+        if self._embedded.has_console:
+            print(f"or open {self._embedded.url}/console/ in a browser", flush=True)
         while self.signals.next() != OperatorSignal.STOP:
             print("stoker: SIGHUP changes nothing here; restart it instead", file=sys.stderr)
         return 0

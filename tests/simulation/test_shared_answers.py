@@ -69,6 +69,14 @@ def test_an_answer_is_shared_with_those_only_who_may_see_the_same(world: World, 
     assert callers.stranger.call("GET", stranger, **SHARES).status_code == 404
 
 
+def test_a_list_is_shared_within_a_project_only(world: World, stack_path: str) -> None:
+    """An operator may ask by any project's path, and still gets the list of their own."""
+    callers = Callers(world)
+    assert callers.operator.call("GET", "/v1/tenant/stacks", **SHARES).json["stacks"] == []
+    [found] = callers.owner.call("GET", "/v1/tenant/stacks", **SHARES).json["stacks"]
+    assert found["stack_name"] == "s"
+
+
 class ByName(NoAuthentication):
     """Lets one user of a project see the names of hosts."""
 

@@ -4,10 +4,10 @@ import { button, h, put, s, spelled } from "./dom.js";
 import { sceneOf, shapeOf } from "./scene.js";
 import { STATES, glyph, keyOf, words } from "./states.js";
 
-const FAR = 0.6;
+const FAR = 0.65;
 const LEAST = 0.02;
 const MOST = 2.5;
-const MARGIN = 150;
+const MARGIN = 120;
 const STEP = 1.3;
 const TOP = 1.1;
 const FONT = '12.5px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", "DejaVu Sans", sans-serif';
@@ -199,7 +199,7 @@ export class GraphView {
       this.zoom(far(event) / far(before), other.clientX - box.left, other.clientY - box.top);
     } else {
       this._at = { ...this._at, x: this._at.x + dx, y: this._at.y + dy };
-      this._later();
+      this._later(false);
     }
     this._pointers.set(event.pointerId, event);
   }
@@ -282,7 +282,9 @@ export class GraphView {
     this._nodes.replaceChildren();
   }
 
-  _later() {
+  /** Draw in the next frame; where it has only moved, what is drawn around the view may do. */
+  _later(isChanged = true) {
+    this._isChanged ||= isChanged;
     if (!this._frame) this._frame = requestAnimationFrame(() => this._draw());
   }
 
@@ -291,7 +293,12 @@ export class GraphView {
     const { width, height } = this.svg.getBoundingClientRect();
     const { x, y, k } = this._at;
     this._world.setAttribute("transform", `translate(${x.toFixed(2)} ${y.toFixed(2)}) scale(${k.toFixed(4)})`);
+    const seen = { x0: -x / k, y0: -y / k, x1: (width - x) / k, y1: (height - y) / k };
+    const had = this._had;
+    if (!this._isChanged && had && seen.x0 >= had.x0 && seen.y0 >= had.y0 && seen.x1 <= had.x1 && seen.y1 <= had.y1) return;
+    this._isChanged = false;
     const view = { x0: (-x - MARGIN) / k, y0: (-y - MARGIN) / k, x1: (width - x + MARGIN) / k, y1: (height - y + MARGIN) / k };
+    this._had = view;
     const isFar = k < FAR;
     const visible = this._scene.items.filter((i) => i.x < view.x1 && i.x + i.w > view.x0 && i.y < view.y1 && i.y + i.h > view.y0);
     this.svg.classList.toggle("is-far", isFar);
