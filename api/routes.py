@@ -75,6 +75,7 @@ ROUTES: Routes = {
         "GET": Operation(software.metadata, "software_deployments:metadata")
     },
     f"{_TENANT}/build_info": {"GET": Operation(meta.build_info, "build_info:build_info")},
+    f"{_TENANT}/services": {"GET": Operation(meta.services, "service:index", shared=True)},
     f"{_ADMIN}/ring": {"GET": Operation(operators.ring, "ring:show", everywhere=True, shared=True)},
     f"{_ADMIN}/ring/plan": {"POST": Operation(operators.plan, "ring:plan", everywhere=True)},
     f"{_ADMIN}/ring/{{host}}/drain": {"POST": Operation(operators.drain, "ring:drain", everywhere=True)},
@@ -91,7 +92,6 @@ ROUTES: Routes = {
         "GET": Operation(operators.stuck_stacks, "stacks:global_stuck", everywhere=True, shared=True)
     },
     f"{_TENANT}/stack_counts": {"GET": Operation(operators.counts, "stacks:count")},
-    f"{_TENANT}/services": {"GET": Operation(meta.services, "service:index", shared=True)},
     f"{_TENANT}/stacks": {
         "GET": Operation(stack_list.index, "stacks:index", shared=True),
         "POST": Operation(stacks.create, "stacks:create"),
