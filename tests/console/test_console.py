@@ -8,6 +8,7 @@ from client.serving import Service
 from console.conftest import SHOP, Console, held, node
 from harness.browser import Browser, shoot
 from harness.templates import flat, one, template
+from harness.waiting import wait_for
 from playwright.sync_api import Page, expect
 
 Json = typing.Any
@@ -361,13 +362,29 @@ def test_the_ring_shows_shares_plans_and_drains(service: Service, console: Conso
 
 
 def test_a_conductor_shows_the_tasks_in_its_hands(console: Console) -> None:
-    page = console.open()
     console.create("slow", template({"sleeps": one(action_wait_secs={"create": 600})}))
-    for host in ("conductor-1", "conductor-2"):
-        page.goto(f"{console.service.url}/console/#/conductor/{host}")
-        expect(page.locator(".facts")).to_contain_text("of 32 busy")
-        shoot(page, host)
-    expect(page.get_by_role("link", name="Ring").first).to_be_visible()
+    wait_for(lambda: _at_work(console) != [])
+    [host] = _at_work(console)
+    page = console.open(f"#/conductor/{host}")
+    expect(page.locator(".facts")).to_contain_text("of 32 busy")
+    row = page.locator("tbody tr").filter(has_text=console.project)
+    expect(row).to_contain_text("sleeps")
+    shoot(page, "conductor")
+    row.get_by_role("link", name="slow").click()
+    expect(page.locator(".card.why")).to_contain_text(["sleeps"])
+    page.get_by_role("button", name="Cancel …").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop here").click()
+    expect(page.locator("main .title .badge").first).to_have_text("create failed")
+
+
+def _at_work(console: Console) -> list[str]:
+    """The conductors that have a task of the project in hand."""
+    return [
+        host
+        for host in ("conductor-1", "conductor-2")
+        for task in console.service.get(f"/v1/admin/conductors/{host}")["conductor"]["tasks"]
+        if task["project"] == console.project
+    ]
 
 
 def test_another_project_s_stack_is_not_shown(console: Console, service: Service) -> None:

@@ -30,17 +30,22 @@ class Guarded:
         page.get_by_role("button", name="Log in").click()
 
 
+_USERS = (("both", ("red", "blue")), ("red-only", ("red",)), ("many-only", ("many",)), ("nobody", ()))
+
+
 @pytest.fixture(scope="module")
 def guarded(keystone: Keystone, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     folder = tmp_path_factory.mktemp("guarded")
-    projects = {name: keystone.make("project", name=name, domain_id="default") for name in ("red", "blue")}
-    for user, granted in (("both", ("red", "blue")), ("red-only", ("red",)), ("nobody", ())):
+    projects = {
+        name: keystone.make("project", name=name, domain_id="default") for name in ("red", "blue", "many")
+    }
+    for user, granted in _USERS:
         made = keystone.make("user", name=user, domain_id="default", password=PASSWORD)
         for project in granted:
             keystone.grant(made, projects[project], "member")
     config = folder / "keystone.conf"
     config.write_text(
-        "[api]\nauth_strategy = keystone\n"
+        "[api]\nauth_strategy = keystone\nmax_page = 2\n"
         f"[keystone_authtoken]\nauth_type = password\nauth_url = {keystone.url}\nusername = admin\n"
         f"password = {PASSWORD}\nproject_name = admin\n"
         "user_domain_id = default\nproject_domain_id = default\n"
@@ -105,6 +110,18 @@ def test_an_admin_sees_the_ring(guarded: Guarded, browser: Browser) -> None:
     guarded.log_in(page, "admin", project="admin")
     page.get_by_role("link", name="Ring").click()
     expect(page.locator("tbody tr")).to_contain_text("conductor-1")
+
+
+def test_of_more_stacks_than_a_page_the_numbers_of_all_are_said(guarded: Guarded, browser: Browser) -> None:
+    headers = {"X-Auth-Token": guarded.keystone.token("many-only", "many")}
+    path = f"/v1/{guarded.projects['many']}/stacks"
+    for number in range(3):
+        body = {"stack_name": f"s{number}", "template": flat(1)}
+        assert guarded.service.call("POST", path, body, headers=headers).status == 201
+    page = browser.page()
+    guarded.log_in(page, "many-only")
+    expect(page.locator("tbody tr")).to_have_count(2)
+    expect(page.get_by_text("The latest 2 of 3 stacks are shown")).to_be_visible()
 
 
 def test_an_expired_login_asks_again_on_the_same_page(guarded: Guarded, browser: Browser) -> None:

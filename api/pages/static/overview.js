@@ -20,6 +20,7 @@ export function showOverview({ api, main, say, isAdmin }) {
   let stacks = [];
   let state = null;
   let text = "";
+  let isCut = false;
   const tiles = h("div", { class: "tiles", role: "group", "aria-label": "Stacks by state" });
   const stuck = h("section", { class: "stuck", hidden: true, "aria-labelledby": "stuck" });
   const search = h("input", { type: "search", placeholder: "Search by name, tag or owner", "aria-label": "Search stacks",
@@ -34,10 +35,11 @@ export function showOverview({ api, main, say, isAdmin }) {
     ["Tags", (stack) => (stack.tags ?? []).map((tag) => h("span", { class: "tag" }, named(tag))), "wide-only"],
   ], { caption: "Stacks" });
   const problem = h("p", { class: "problem", role: "alert" });
+  const rest = h("p", { class: "faint", hidden: true });
   const fleet = h("section", { class: "fleet", hidden: true, "aria-label": "The installation" });
   put(main,
     h("div", { class: "title" }, h("h1", { tabindex: "-1" }, "Stacks"), h("span", { class: "grow" }), h("a", { class: "button main", href: "#/launch" }, "Launch a stack")),
-    problem, fleet, tiles, stuck, h("div", { class: "bar-row" }, search, shown), list.element);
+    problem, fleet, tiles, rest, stuck, h("div", { class: "bar-row" }, search, shown), list.element);
 
   function tile(key, count) {
     return h("button", { type: "button", class: `tile ${key}`, "aria-pressed": String(state === key), on: { click: () => { state = state === key ? null : key; draw(); } } },
@@ -97,14 +99,25 @@ export function showOverview({ api, main, say, isAdmin }) {
       h("a", { href: stackHash(stack, "why") }, named(stack.stack_name)), badge(stack.stack_status, stack.causes.includes("held")), h("span", {}, stack.causes.join(", ")), named(stack.project, { class: "name faint" }), stack.since ? ago(stack.since) : null)))) : null);
   }
 
+  /** Say how many stacks there are beside the latest ones, which are all that is shown. */
+  async function loadRest(fresh) {
+    rest.hidden = !isCut;
+    if (!isCut) return;
+    const { stack_counts: counts } = await api.get("stack_counts", { fresh });
+    rest.textContent = `The latest ${stacks.length} of ${counts.total} stacks are shown and counted here; ${counts.by_status.FAILED ?? 0} of all have failed, ${counts.by_status.IN_PROGRESS ?? 0} are in progress.`;
+  }
+
   let shownFleet = "";
   draw();
   const live = repeat(async (fresh) => {
     if (isAdmin()) await loadFleet(fresh);
     const body = await api.get(`stacks?limit=${PAGE}`, { fresh });
-    if (body.stacks === stacks) return;
-    stacks = body.stacks;
-    draw();
+    isCut = Boolean(body.links);
+    if (body.stacks !== stacks) {
+      stacks = body.stacks;
+      draw();
+    }
+    await loadRest(fresh);
   }, EVERY, (error) => { problem.textContent = error ? error.message : ""; });
   const end = () => live.stop();
   end.now = live.now;

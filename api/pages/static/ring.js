@@ -42,7 +42,7 @@ export function showRing({ api, main, say }) {
   const list = table([
     ["Conductor", (item) => h("a", { href: `#/conductor/${encodeURIComponent(item.host)}` }, h("span", { class: `swatch ${hue(item.host)}` }), named(item.host)), "grow"],
     ["State", (item) => stateOf(item), ""],
-    ["Share", (item) => percent(item.share), "num"],
+    ["Share", (item) => percent(item.share), "num wide-only"],
     ["Shards", (item) => String(item.shards), "num wide-only"],
     ["Weight", (item) => String(item.weight), "num wide-only"],
     ["Stacks", (item) => String(item.stacks_in_progress ?? "–"), "num wide-only"],
