@@ -215,6 +215,9 @@ class ResourceType:
         """
         return {}
 
+    def configure(self, values: Mapping[str, Json]) -> None:  # noqa: B027 - most need nothing
+        """Take values of the configuration, once, before anything else is called."""
+
     def validate(self, properties: Mapping[str, Json]) -> None:
         """Check rules over several properties.
 

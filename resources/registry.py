@@ -39,7 +39,8 @@ class ResourceRegistry:
     """Resource types by name.  Immutable; may be used by all threads.
 
     :param types: one instance of each class serves all resources of the type.
-    :param defaults: defaults of properties, by their `Property.default_option`.
+    :param defaults: defaults of properties, by their `Property.default_option`; and ``region_name``, the name
+        of the own region.
     :ivar operator: the environment below that of each stack; None: there is none.
     """
 
@@ -176,6 +177,7 @@ class ResourceRegistry:
 
 
 def _configured(plugin: ResourceType, defaults: Mapping[str, Json]) -> ResourceType:
+    plugin.configure(defaults)
     wanted = {
         name: dataclasses.replace(prop, default=defaults[prop.default_option])
         for name, prop in plugin.properties_schema.items()

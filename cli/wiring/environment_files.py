@@ -22,6 +22,12 @@ MOST_BYTES = 1024 * 1024
 """Size of a file above which it is no environment or template that somebody has written."""
 
 
+def installed_types(conf: cfg.ConfigOpts) -> ResourceRegistry:
+    """Return the registry of the types that are installed, with what options say of them."""
+    values = {**conf.guests, "region_name": conf.clients.region_name}
+    return ResourceRegistry.installed(defaults=values)
+
+
 def with_operator_files(registry: ResourceRegistry, conf: cfg.ConfigOpts) -> ResourceRegistry:
     """Return the registry of types with what the files of [stacks] environment_dir and template_dir say.
 

@@ -15,7 +15,7 @@ from ...sealing.stored import Sealer
 from ..config.errors import WrongConfiguration
 from ..config.language_options import helper_limits
 from .database import count_troubles, open_database, require_configuration
-from .environment_files import with_operator_files
+from .environment_files import installed_types, with_operator_files
 from .messaging import Messaging, Notifications, make_notifier, open_messaging
 from .secrets import binds_tokens, make_addresses, make_sealer
 
@@ -60,7 +60,7 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     """
     require_configuration(conf)
     make_sealer(conf)  # Checks the key before anything is opened.
-    catalogue = with_operator_files(ResourceRegistry.installed(defaults=conf.guests), conf)
+    catalogue = with_operator_files(installed_types(conf), conf)
     helpers = install(helper_limits(conf))
     notifications = make_notifier(conf)
     listener = None if notifications is None else notifications.notifier.notify

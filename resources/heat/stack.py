@@ -8,8 +8,6 @@ from ..errors import PropertyError
 from ..nested.base import NestedType
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 
-_ELSEWHERE = ("region_name", "credential_secret_id", "ca_cert", "insecure")
-
 
 class StackResource(NestedType):
     """A nested stack in the same region and with the same credentials; others are refused."""
@@ -41,19 +39,30 @@ class StackResource(NestedType):
         "stack_name": Attribute("The stack's name.", "string"),
         "outputs": Attribute("All outputs.", "map"),
     }
+    _own_region: str | None = None
+
+    def configure(self, values: Mapping[str, Json]) -> None:
+        """Take the name of the own region."""
+        self._own_region = values.get("region_name")
 
     def validate(self, properties: Mapping[str, Json]) -> None:
-        """Refuse another region and other credentials.
+        """Refuse another region and other credentials, in Heat's words.
+
+        A stack in the own region is made without a request, so certificates do not matter.
 
         :raises PropertyError: the context has one.
         """
         context = properties.get("context") or {}
-        refused = [name for name in _ELSEWHERE if context.get(name)]
-        if refused:
-            raise PropertyError(
-                "stacks in other regions, or with other credentials, are not supported: leave it out",
-                ("context", refused[0]),
-            )
+        region = context.get("region_name")
+        if context.get("credential_secret_id"):
+            path, place, reason = "credential_secret_id", "remote cloud", "other credentials"
+        elif region and region != self._own_region:
+            path, place, reason = "region_name", f'region "{region:.255}"', "stacks in other regions"
+        else:
+            return
+        own = f"the own region is {self._own_region}" if self._own_region else "no own region is configured"
+        text = f'at {place} due to "{reason} are not supported; {own}"'
+        raise PropertyError(f"Cannot establish connection to Heat endpoint {text}", ("context", path))
 
     def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
         """Return the goal if the template and the parameters are known."""

@@ -1,7 +1,8 @@
-"""Options of an operator: how many stacks a project may have, and which of them lists omit."""
+"""Options of an operator: how many stacks a project may have, which of them lists omit, the own region."""
 
 import collections
 import concurrent.futures
+import json
 import pathlib
 import threading
 from collections.abc import Iterator
@@ -9,12 +10,14 @@ from collections.abc import Iterator
 import pytest
 import requests
 from client.serving import Json, Service, fault
-from harness.templates import flat
+from harness.templates import flat, template
 
 OPTIONS = """\
 [stacks]
 max_stacks_per_tenant = 3
 hidden_stack_tags = infra, service
+[clients]
+region_name = north
 """
 RACERS = 8
 
@@ -96,3 +99,17 @@ def test_lists_omit_stacks_with_a_hidden_tag_unless_they_are_asked_for(limited: 
     assert limited.call("GET", "/v1/tags/stacks/infra").status == 302
     refused = limited.call("POST", "/v1/tags/stacks", {"stack_name": "d", "template": flat(1)})
     assert fault(refused) == (400, "RequestLimitExceeded")  # Hidden stacks count.
+
+
+def test_a_stack_in_the_own_region_is_nested(limited: Service) -> None:
+    inner = json.dumps(flat(1))
+    places: list[Json] = [{"region_name": "north", "insecure": True}, {"region_name": "south"}]
+    bodies = [
+        {"type": "OS::Heat::Stack", "properties": {"template": inner, "context": place}} for place in places
+    ]
+    own, other = (template({"stack": body}) for body in bodies)
+    path = limited.made("regions", "own", own)
+    assert len(limited.get(f"{path}/resources?nested_depth=1")["resources"]) == 2
+    answer = limited.call("POST", "/v1/regions/stacks", {"stack_name": "other", "template": other})
+    assert fault(answer) == (400, "StackValidationFailed")
+    assert 'Cannot establish connection to Heat endpoint at region "south"' in answer.error["message"]

@@ -7,6 +7,7 @@ from stoker.resources.errors import PermanentError, PropertyError
 from stoker.resources.heat.stack import StackResource
 from stoker.resources.nested.base import failure_of
 from stoker.resources.nested.provider import ProviderTemplate
+from stoker.resources.registry import ResourceRegistry
 from stoker.resources.steps import Done, Park
 
 TEMPLATE = "heat_template_version: 2018-08-31"
@@ -65,11 +66,39 @@ def test_a_child_that_is_gone_fails_all_but_the_deletion():
     assert plugin.needs_replace_failed(target, work)
 
 
-@pytest.mark.parametrize("name", ["region_name", "credential_secret_id", "ca_cert"])
-def test_another_region_or_other_credentials_are_refused(name):
-    with pytest.raises(PropertyError, match="not supported: leave it out"):
-        StackResource().validate({"template": TEMPLATE, "context": {name: "x"}})
-    StackResource().validate({"template": TEMPLATE, "context": {"insecure": False}})
+@pytest.mark.parametrize(
+    ("context", "path", "text"),
+    [
+        (
+            {"region_name": "south"},
+            "region_name",
+            'at region "south" due to "stacks in other regions are not',
+        ),
+        (
+            {"region_name": "north", "credential_secret_id": "x"},
+            "credential_secret_id",
+            "at remote cloud due to",
+        ),
+    ],
+)
+def test_another_region_or_other_credentials_are_refused(context, path, text):
+    registry = ResourceRegistry({"Stack": StackResource}, {"region_name": "north"})
+    with pytest.raises(PropertyError, match="Cannot establish connection to Heat endpoint ") as error:
+        registry.get("Stack").validate({"template": TEMPLATE, "context": context})
+    assert text in str(error.value)
+    assert str(error.value).endswith('the own region is north"')
+    assert str(error.value).startswith(f"context.{path}: ")
+
+
+def test_the_own_region_is_like_none():
+    named = ResourceRegistry({"Stack": StackResource}, {"region_name": "north"}).get("Stack")
+    unnamed = ResourceRegistry({"Stack": StackResource}).get("Stack")
+    for context in (None, {}, {"insecure": True, "ca_cert": "PEM"}, {"region_name": ""}):
+        named.validate({"template": TEMPLATE, "context": context})
+        unnamed.validate({"template": TEMPLATE, "context": context})
+    named.validate({"template": TEMPLATE, "context": {"region_name": "north"}})
+    with pytest.raises(PropertyError, match="no own region is configured"):
+        unnamed.validate({"template": TEMPLATE, "context": {"region_name": "north"}})
 
 
 def test_the_reference_of_a_provider_template_is_what_it_calls_its_stack_id():
