@@ -18,7 +18,7 @@ from ..sealing.stored import BoundSealer
 from ..template.budget import Budget, charged_at
 from ..template.compile import Limits
 from ..template.environment import Environment, as_document, parse_environment
-from ..template.errors import InvalidReference, LimitExceeded, TemplateError
+from ..template.errors import InvalidProperty, InvalidReference, LimitExceeded, TemplateError
 from ..template.language import (
     CompiledTemplate,
     Reference,
@@ -266,7 +266,7 @@ def _check_properties(
             plugin.validate_in_stack(definition, others)
     except PropertyError as error:
         where = (*path, "properties", *error.path)
-        raise TemplateError(f"Property error: {error.message}", where) from error
+        raise InvalidProperty(error.message, where) from error
     try:
         validate_properties(plugin.update_policy_schema, definition.update_policy)
     except PropertyError as error:
@@ -291,7 +291,8 @@ def _check_references(
         if not has_attribute(schema, reference.attribute):
             hint = closest(reference.attribute, schema)
             raise InvalidReference(
-                f"The Referenced Attribute ({reference.resource} {reference.attribute}) is incorrect{hint}",
+                f"The Referenced Attribute ({reference.resource} {reference.attribute}) is incorrect."
+                f" Its type has no such attribute{hint}",
                 path,
             )
 

@@ -84,7 +84,7 @@ class _Rewriter:
         try:
             requested = self._groups[name].member_attribute(attribute, inside)
         except LookupError as error:
-            text = f"The Referenced Attribute ({name} {attribute}) is incorrect: {error}"
+            text = f"The Referenced Attribute ({name} {attribute}) is incorrect. {error}"
             if path[0] == "outputs":
                 return failing(text)  # Heat makes the stack; only who reads the output gets the error.
             raise InvalidReference(text, path) from error

@@ -29,7 +29,6 @@ from ..template.errors import (
 from ..template.formats import format_at, section_of
 from ..template.language import (
     CompiledTemplate,
-    OutputDefinition,
     Path,
     ResourceDefinition,
     is_template_name,
@@ -55,7 +54,7 @@ def check_names(declared: Mapping[str, Json], given: Mapping[str, Json], environ
     :raises UnknownParameter, ParameterMissing: they differ.
     """
     if unknown := sorted(set(given) - set(declared)):
-        raise UnknownParameter(f'The Parameter "{unknown[0]}" was not defined in template.', ("properties",))
+        raise UnknownParameter(f"The Parameter ({unknown[0]}) was not defined in template.", ("properties",))
     if lacking := missing(declared, given, environment):
         raise ParameterMissing(f"The Parameter ({lacking[0]}) was not provided.", ("properties",))
 
@@ -83,13 +82,12 @@ def check_attributes(name: str, template: Mapping[str, Json], used: Iterable[str
 
 
 def attributes_used(plan: CompiledTemplate) -> dict[str, dict[str, None]]:
-    """Return the attributes that a template uses of each of its resources."""
+    """Return the attributes that the resources of a template use of each other.
+
+    An output that uses one that does not exist is no reason to refuse the stack.
+    """
     found: dict[str, dict[str, None]] = {}
-    users: Iterable[ResourceDefinition | OutputDefinition] = (
-        *plan.resources.values(),
-        *plan.outputs.values(),
-    )
-    for user in users:
+    for user in plan.resources.values():
         for reference in user.references:
             found.setdefault(reference.resource, {})[reference.attribute or ""] = None
     return found

@@ -25,7 +25,7 @@ from ..resources.update_decision import (
     survives_failure,
 )
 from ..sealing.stored import RowLookup, SealedRowLookup, StoredLookup
-from ..template.errors import TemplateError
+from ..template.errors import InvalidProperty
 from ..template.language import CompiledTemplate, Reference, ResourceDefinition
 from ..template.residual import evaluate, is_deferred, is_node, partial, references
 from .plan import Plan, TaskDefinition, TraversalScope, tasks_by_resource
@@ -311,7 +311,7 @@ class UpdatePreview:
             if not unknown:
                 plugin.validate(known)
         except PropertyError as error:
-            raise TemplateError(f"Property error: {error.message}", (*path, *error.path)) from error
+            raise InvalidProperty(error.message, (*path, *error.path)) from error
         return known
 
 

@@ -14,7 +14,7 @@ from ..resources.plugin import ResourceType
 from ..resources.properties import asks_cloud, custom_values
 from ..resources.registry import ResourceRegistry
 from ..template import custom_checks
-from ..template.errors import TemplateError
+from ..template.errors import InvalidProperty, TemplateError
 from ..template.formats import format_at
 from ..template.language import CompiledTemplate, Parameter, Path
 from .requests import CallersCloud, Question
@@ -46,7 +46,7 @@ class _Place:
             else f"Error validating value '{value}': {problem}"
         )
         if self.parameter is None:
-            return TemplateError(f"Property error: {text}", self.path)
+            return InvalidProperty(text, self.path)
         return TemplateError(f"Parameter '{self.parameter}' is invalid: {text}", self.path)
 
 

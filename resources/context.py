@@ -256,6 +256,9 @@ class Children(typing.Protocol):
     def state(self, child: str) -> ChildState | None:
         """Return the state of a child, None if it is deleted or never existed."""
 
+    def output_errors(self, child: str) -> Mapping[str, str]:
+        """Return the errors of those outputs of a child that can never be computed, by name."""
+
     def outputs(self, child: str) -> Mapping[str, Json]:
         """Return the outputs of a child by name; None is the value of one that cannot be computed."""
 

@@ -231,7 +231,7 @@ def _members(
         shown = sorted(known for known, prop in schema.items() if not prop.support_status.hidden)
         allowed = f"allowed: {', '.join(shown)}" if shown else "none is allowed here"
         hint = did_you_mean(str(unknown), shown)
-        raise PropertyError(f"Unknown Property {unknown}{hint} ({allowed})", (*path, unknown))
+        raise PropertyError(f"Unknown Property {unknown}{hint} ({allowed})", path)
     for name in {**{key: None for key in schema if key != ANY_NAME}, **given}:
         prop = _of(schema, name)
         if name not in given and prop.required and prop.default is None:

@@ -4,6 +4,7 @@ First it checks the version that the template names, and the sections and keys t
 """
 
 import graphlib
+import itertools
 import typing
 import urllib.parse
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -12,7 +13,18 @@ from dataclasses import dataclass, field
 from .budget import Budget, BudgetLimits, located
 from .conditions import Conditions
 from .environment import Environment, map_type, settings_for
-from .errors import CircularDependency, InvalidReference, LimitExceeded, TemplateError, ValueUnknown
+from .errors import (
+    SUGGESTION,
+    CircularDependency,
+    InvalidProperty,
+    InvalidReference,
+    InvalidTemplateSection,
+    LimitExceeded,
+    TemplateError,
+    UnknownResource,
+    Unresolvable,
+    ValueUnknown,
+)
 from .fold import FoldScope, fold
 from .formats import FORMATS, errors_in, normal_form
 from .language import (
@@ -28,7 +40,7 @@ from .language import (
     Version,
 )
 from .parameters import GivenValues, parse_declarations, resolve_parameters, schema
-from .residual import holds_secret, is_deferred, is_failing, quote, references
+from .residual import failing, holds_secret, is_deferred, is_failing, quote, references
 from .suggestions import closest
 from .versions import find_version
 
@@ -57,7 +69,8 @@ def check_sections(template: Mapping[str, Json], version: Version) -> None:
         allowed.pop(allowed.index("Conditions" if version.is_cfn else "conditions"))
     for key in template:
         if key not in allowed:
-            raise TemplateError(_unknown(key, allowed, "a section of a template", version), [str(key)])
+            text = _unknown(key, allowed, "a section of a template", version)
+            raise InvalidTemplateSection(f"{key}. {text}")
 
 
 def section(template: Mapping[str, Json], name: str) -> dict[str, Json]:
@@ -352,7 +365,14 @@ def _resource(name: str, body: Mapping[str, Json], scope: FoldScope, source: Sou
 
 
 def _part(key: str, body: Mapping[str, Json], scope: FoldScope, path: Path) -> Json:
-    value = fold(body.get(key), scope, (*path, key))
+    try:
+        value = fold(body.get(key), scope, (*path, key))
+    except Unresolvable as error:
+        if key != "properties":
+            raise
+        # As in Heat it is the property that has no value, whatever functions are around.
+        names = itertools.takewhile(lambda part: part not in scope.functions, error.path)
+        raise InvalidProperty(error.message, tuple(names)) from error
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -375,9 +395,8 @@ def _depends_on(value: Json, scope: FoldScope, path: Path) -> tuple[str, ...]:
         raise TemplateError("must be the name of a resource, or a list of names", path)
     for name in names:
         if name not in scope.resources:
-            raise InvalidReference(
-                f'the template has no resource "{name}"{closest(name, scope.resources)}', path
-            )
+            hint = f'The template has no resource "{name}"{closest(name, scope.resources)}'
+            raise UnknownResource.at(name, path, hint)
     return tuple(sorted(set(names) - scope.disabled))
 
 
@@ -405,9 +424,23 @@ def _outputs(
         if "value" not in body:
             raise TemplateError("an output needs a value", path)
         disabled = _holds(body.get("condition"), conditions, (*path, "condition")) is False
-        value = None if disabled else fold(body["value"], scope, (*path, "value"))
+        value = None if disabled else _output_value(body["value"], scope, (*path, "value"))
         found[name] = OutputDefinition(name, value, str(body.get("description") or ""), references(value))
     return found
+
+
+def _output_value(value: Json, scope: FoldScope, path: Path) -> Residual:
+    """Return the value of an output.
+
+    As in Heat, one that names no parameter, file or resource is no reason to refuse the stack: only who reads
+    the output gets the error.  But get_attr of a resource that does not exist is refused, in Heat too.
+    """
+    try:
+        return fold(value, scope, path)
+    except (Unresolvable, UnknownResource) as error:
+        if error.path[-1] in ("get_attr", "Fn::GetAtt"):
+            raise
+        return failing(error.message.partition(SUGGESTION)[0])
 
 
 def _in_order(definitions: Mapping[str, ResourceDefinition]) -> dict[str, ResourceDefinition]:

@@ -6,10 +6,14 @@ from dataclasses import dataclass, field
 
 from .budget import Budget, check_depth, located
 from .errors import (
+    SUGGESTION,
     InvalidReference,
     LimitExceeded,
     TemplateError,
+    UnknownResource,
+    Unresolvable,
     ValueUnknown,
+    not_provided,
 )
 from .functions.table import APPLY, refuse_other, wrong_form
 from .language import Json, Parameter, Path, Residual, Size, Version, measure
@@ -148,7 +152,7 @@ def _get_param(argument: Json, scope: FoldScope, path: Path) -> Residual:
         raise TemplateError(f"the parameter's name must be a string, not {name!r}")
     if name not in scope.parameters and name not in scope.pseudo:
         hint = closest(name, [*scope.parameters, *scope.pseudo])
-        raise InvalidReference(f'the template has no parameter "{name}"{hint}')
+        raise Unresolvable(f'{not_provided(name)}{SUGGESTION}parameter "{name}"{hint}')
     known = scope.parameters.get(name)
     as_is = known is not None and name not in scope.pseudo and (known.hidden or not known.known)
     value = scope.pseudo[name] if name in scope.pseudo else scope.parameters[name].value
@@ -171,23 +175,26 @@ def _copy(name: str, value: Json, scope: FoldScope, path: Path) -> Residual:
     return quote(value)
 
 
-def check_resource(name: Json, scope: FoldScope) -> str:
+def check_resource(name: Json, scope: FoldScope, path: Path) -> str:
     """Return the name of a resource, checked.
 
+    :param path: of the function that names it.
     :raises InvalidReference: the template has no such resource.
     """
     if not isinstance(name, str):
         raise InvalidReference(f"the resource's name must be a string, not {name!r}")
     if name in scope.disabled:
-        raise InvalidReference(f'the resource "{name}" does not exist: its condition is false')
+        hint = f'The resource "{name}" does not exist: its condition is false'
+        raise UnknownResource.at(name, path[:-1], hint)
     if name not in scope.resources:
-        raise InvalidReference(f'the template has no resource "{name}"{closest(name, scope.resources)}')
+        hint = f'The template has no resource "{name}"{closest(name, scope.resources)}'
+        raise UnknownResource.at(name, path[:-1], hint)
     return name
 
 
 def _get_resource(argument: Json, scope: FoldScope, path: Path) -> Residual:
     name = _known(fold(argument, scope, path), path, "the resource's name")
-    return node("get_resource", check_resource(name, scope))
+    return node("get_resource", check_resource(name, scope, path))
 
 
 def _get_attr(argument: Json, scope: FoldScope, path: Path) -> Residual:
@@ -198,7 +205,7 @@ def _get_attr(argument: Json, scope: FoldScope, path: Path) -> Residual:
             "must name an attribute: [resource, attribute, …]; all attributes need 2015-10-15"
         )
     name, *rest = fold(argument, scope, path)
-    resource = check_resource(_known(name, path, "the resource's name"), scope)
+    resource = check_resource(_known(name, path, "the resource's name"), scope, path)
     attribute = _known(rest[0], path, "the attribute's name") if rest else ""
     if not isinstance(attribute, str):
         raise TemplateError(f"the attribute's name must be a string, not {attribute!r}")
@@ -210,7 +217,8 @@ def _get_file(argument: Json, scope: FoldScope, path: Path) -> Residual:
     if not isinstance(name, str):
         raise TemplateError(f"the file's name must be a string, not {name!r}")
     if name not in scope.files:
-        raise InvalidReference(f'no file "{name}" was sent with the template{closest(name, scope.files)}')
+        missing = f'No content found in the "files" section for {path[-1]} path: {name}.'
+        raise Unresolvable(f'{missing}{SUGGESTION}file "{name}"{closest(name, scope.files)}')
     scope.budget.store(len(scope.files[name]))
     return scope.files[name]
 
@@ -235,11 +243,12 @@ def _ref(argument: Json, scope: FoldScope, path: Path) -> Residual:
     if name in scope.parameters and (name not in scope.resources or name in scope.disabled):
         return _get_param(name, scope, path)
     if name in scope.resources:
-        return node("get_resource", check_resource(name, scope))
+        return node("get_resource", check_resource(name, scope, path))
     if name in scope.pseudo:
         return scope.pseudo[name]
     hint = closest(name, [*scope.parameters, *scope.resources, *scope.pseudo])
-    raise InvalidReference(f'the template has no parameter and no resource "{name}"{hint}')
+    known = f'{SUGGESTION[1:]}parameter and no resource "{name}"{hint}'
+    raise UnknownResource.at(name, path[:-1], known)
 
 
 def _get_att(argument: Json, scope: FoldScope, path: Path) -> Residual:

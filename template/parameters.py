@@ -12,6 +12,7 @@ from .conversion import convert
 from .declared_constraints import KINDS, parse_constraint
 from .environment import Environment
 from .errors import (
+    SUGGESTION,
     ImmutableParameter,
     LimitExceeded,
     ParameterMissing,
@@ -215,7 +216,8 @@ def resolve_parameters(
     for name in given:
         if name not in declarations:
             hint = closest(str(name), declarations)
-            raise UnknownParameter(f'the template has no parameter "{name}"{hint}', ["parameters", str(name)])
+            text = f'The Parameter ({name}) was not defined in template.{SUGGESTION}parameter "{name}"{hint}'
+            raise UnknownParameter(text, ["parameters", str(name)])
     hidden = {*environment.encrypted_param_names, *values.secret}
     has_more = environment.operator is not None
     defaults = environment.defaults if has_more else environment.parameter_defaults
@@ -257,7 +259,7 @@ def _resolve(
     elif declared.has_default:
         value, supplied = _constrained(declared, declared.default, (*path, "default")), False
     else:
-        raise ParameterMissing(f'the parameter "{declared.name}" has no value and no default', path)
+        raise ParameterMissing(f"{not_provided(declared.name)} It has no default", path)
     return Parameter(
         name=declared.name,
         type=declared.type,

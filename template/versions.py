@@ -7,6 +7,9 @@ from .formats import version_keys
 from .functions.table import FUNCTIONS, VERSIONS
 from .language import AWS_DATE, AWS_KEY, CFN_DATE, CFN_KEY, HOT_KEY, Version
 
+_INVALID = "The template version is invalid: "
+"""Heat's words."""
+
 
 def find_version(template: Mapping[str, object]) -> Version:
     """Return the version that a template names.
@@ -17,14 +20,17 @@ def find_version(template: Mapping[str, object]) -> Version:
     if not keys:
         known = ", ".join(_known(HOT_KEY))
         raise InvalidTemplateVersion(
-            f"the template has no {HOT_KEY}, which must be one of: {known}; "
+            f"{_INVALID}Template version was not provided. "
+            f"The template has no {HOT_KEY}, which must be one of: {known}; "
             f"nor {AWS_KEY}: {AWS_DATE}, nor {CFN_KEY}: {CFN_DATE}"
         )
     if len(keys) > 1:
-        raise InvalidTemplateVersion(f"the template names its version more than once: {', '.join(keys)}")
+        raise InvalidTemplateVersion(
+            f"{_INVALID}Ambiguous versions ({', '.join(keys)}). The template must name one version"
+        )
     name, known_names = str(template[keys[0]]), _known(keys[0])
     if name not in known_names:
-        raise InvalidTemplateVersion(f'"{name}" is not known; it must be {_one_of(known_names)}', [keys[0]])
+        raise InvalidTemplateVersion(f'{_INVALID}"{name}". "{keys[0]}" should be {_one_of(known_names)}')
     return VERSIONS[name]
 
 

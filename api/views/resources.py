@@ -10,7 +10,10 @@ from ...db.rows import ListedStack, Resource
 from ...db.work.breakpoint_rules import reached_reason
 from ...db.work.breakpoints import HeldTask
 from ...observe.instants import iso_or_none
+from ...resources.nested.base import output_error
 from ...sealing.stored import MASK, BoundSealer, SealError, in_clear
+from ...template.language import is_template_name
+from ...template.residual import ResidualError
 from ..request import HttpRequest, link, quoted, stack_url
 
 Json = typing.Any
@@ -39,7 +42,24 @@ class StackLookup:
             return None
         if name == "":
             return attributes(found, self.unseal)
+        self._check(found, name)
         return in_clear((found.attributes or {}).get(name), self.unseal)
+
+    @staticmethod
+    def _check(found: Resource, name: str) -> None:
+        """Check that an attribute is not a wrong output of a nested stack, or one that it does not have.
+
+        :raises ResidualError: it is, in Heat's words.
+        """
+        if (error := output_error(found.name, found.data, name)) is not None:
+            raise ResidualError(error)
+        known = found.attributes or {}
+        if (
+            "outputs" in known
+            and is_template_name(found.plugin)
+            and name not in {*known, "show", "stack_name"}
+        ):
+            raise ResidualError(f"The Referenced Attribute ({found.name} {name}) is incorrect.")
 
 
 def attributes(item: Resource, unseal: Callable[[str], Json]) -> dict[str, Json]:

@@ -17,7 +17,7 @@ from ...resources.errors import Cancelled, PermanentError
 from ...resources.nested.parameterize import parameterize
 from ...template.residual import partial
 from .nested import NestedStackOperations
-from .secrets import SealedLookup, Secrets, open_outputs
+from .secrets import SealedLookup, Secrets, failing_outputs, open_outputs
 from .target import kept_properties
 
 
@@ -77,6 +77,14 @@ class StepChildren:
             traversal=found.traversal,
             failure=None if cause is None else ChildFailure(**asdict(cause)),
         )
+
+    def output_errors(self, child: str) -> Mapping[str, str]:
+        """Implement Children."""
+        found = self._stack(StackId(child))
+        if found is None:
+            return {}
+        rows = {row.name: row for row in self._nested.rows(found.id) if row.replaced_by is None}
+        return failing_outputs(found.outputs, rows)
 
     def outputs(self, child: str) -> Mapping[str, Json]:
         """Implement Children."""

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from ...db.rows import Resource
 from ...db.work.claim import Claim
 from ...resources.errors import PermanentError
+from ...resources.nested.base import output_error
 from ...sealing.stored import BoundSealer, RowLookup, as_residual, in_clear, redacted
 from ...template.budget import Budget
 from ...template.errors import TemplateError
-from ...template.residual import evaluate, is_node, mapping, quote, sealed
+from ...template.residual import ARGS, FN, evaluate, is_node, mapping, nodes, quote, sealed
 
 Json = typing.Any
 
@@ -131,6 +132,26 @@ def open_outputs(
         except (TemplateError, LookupError):
             values[name] = None
     return values
+
+
+def failing_outputs(outputs: Mapping[str, Json], rows: Mapping[str, Resource]) -> dict[str, str]:
+    """Return the errors of those outputs that can never be computed, whatever the resources say.
+
+    Their texts name parts of templates, and hold no values.
+
+    :param rows: the stack's resources by name.
+    """
+    found: dict[str, str] = {}
+    for name, output in outputs.items():
+        for item in nodes(output["value"]):
+            args, text = item[ARGS], None
+            if item[FN] == "error":
+                text = args[0]
+            elif item[FN] == "get_attr" and args[0] in rows and isinstance(args[1], str):
+                text = output_error(args[0], rows[args[0]].data, args[1])
+            if text is not None:
+                found.setdefault(name, text)
+    return found
 
 
 class Opener(typing.Protocol):

@@ -13,6 +13,8 @@ from ..steps import Done, Park, Step
 
 ADOPTED = "adopted"
 """Key in the data of a resource that is adopted: the document of the nested stack."""
+OUTPUT_ERRORS = "output_errors"
+"""Key in the data: the errors of those outputs of the child that can never be computed, by name."""
 BACKSTOP = 300.0
 """Seconds after which a parent polls its child without being woken."""
 
@@ -219,7 +221,9 @@ class NestedType(ResourceType):
         self, target: ResourceView, child: str, state: ChildState, work: StepContext
     ) -> Mapping[str, Json]:
         """Return the data that the resource stores of a child whose action succeeded."""
-        return {"outputs": dict(work.children.outputs(child)), "name": state.name}
+        errors = dict(work.children.output_errors(child))
+        found = {"outputs": dict(work.children.outputs(child)), "name": state.name}
+        return {**found, OUTPUT_ERRORS: errors} if errors else found
 
     def _act(self, target: ResourceView, action: str, work: StepContext) -> Step:
         child, state = child_of(target, work)
@@ -238,6 +242,16 @@ class NestedType(ResourceType):
         if not state.is_over:
             return wait_for_child(progress["child"])
         raise failure_of(state)
+
+
+def output_error(resource: str, data: Json, output: str) -> str | None:
+    """Return Heat's text for an output of a nested stack that can never be computed; None: it can be.
+
+    :param data: what the resource's type has stored.
+    """
+    errors = data.get(OUTPUT_ERRORS) if isinstance(data, Mapping) else None
+    text = errors.get(output) if isinstance(errors, Mapping) else None
+    return None if text is None else f"Error in {resource} output {output}: {text}"
 
 
 def child_of(target: ResourceView, work: StepContext) -> tuple[str, ChildState]:

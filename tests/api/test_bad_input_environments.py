@@ -30,7 +30,7 @@ PARAMETERS = {
     "missing": (
         {"template": with_parameter(type="string")},
         MISSING,
-        ["parameters.p", "no value"],
+        ["parameters.p", "was not provided"],
     ),
     "unknown": (given(1, type="number") | {"parameters": {"p": 1, "q": 2}}, UNKNOWN, ['"q"', "p"]),
     "no number": (given("many", type="number"), INVALID, ["parameters.p", "many", "number"]),

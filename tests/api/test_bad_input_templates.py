@@ -61,12 +61,12 @@ SECTIONS = {
     "a version of AWS": (
         {"AWSTemplateFormatVersion": "2010-09-08", "Resources": {}},
         VERSION,
-        ["AWSTemplateFormatVersion: ", "2010-09-08", "2010-09-09"],
+        ['"AWSTemplateFormatVersion" should be', "2010-09-08", "2010-09-09"],
     ),
     "two versions": (
         {"AWSTemplateFormatVersion": "2010-09-09", "heat_template_version": "2013-05-23"},
         VERSION,
-        ["more than once: heat_template_version, AWSTemplateFormatVersion"],
+        ["Ambiguous versions (heat_template_version, AWSTemplateFormatVersion)"],
     ),
     "a wrong property in CloudFormation's format": (
         {
@@ -76,7 +76,7 @@ SECTIONS = {
         INVALID,
         ["Resources.r.Properties.length", "out of range"],
     ),
-    "an unknown section": (template({}, resource={}), INVALID, ['"resource"', "resources"]),
+    "an unknown section": (template({}, resource={}), "InvalidTemplateSection", ['"resource"', "resources"]),
     "resources are a list": (template([]), INVALID, ["resources", "must be a map", "list"]),
     "a resource is a word": (template({"r": "x"}), INVALID, ["resources.r", "must be a map"]),
     "a resource without type": (template({"r": {"properties": {}}}), INVALID, ["resources.r.type"]),
@@ -150,7 +150,7 @@ REFERENCES = {
         REFERENCE,
         ["outputs.o", "a nope"],
     ),
-    "get_param": (value({"get_param": "nope"}), REFERENCE, ["nope"]),
+    "get_param": (value({"get_param": "nope"}), INVALID, ["nope"]),
     "an unknown condition": (
         template({"a": {"type": "OS::Heat::None", "condition": "nope"}}),
         REFERENCE,
@@ -166,7 +166,7 @@ REFERENCES = {
 FUNCTIONS = {
     "get_file of a file that was not sent": (
         value({"get_file": "nope.txt"}),
-        REFERENCE,
+        INVALID,
         ["get_file", "nope.txt"],
     ),
     "get_attr with one word": (value({"get_attr": "a"}), INVALID, ["get_attr", "[resource, attribute"]),

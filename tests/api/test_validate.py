@@ -181,9 +181,12 @@ def test_a_resource_that_may_not_exist_is_not_judged(service: Service, tenant: s
 @pytest.mark.parametrize(
     ("resources", "where"),
     [
-        ({"r": one(valeu=1)}, "resources.r.properties.valeu"),
+        ({"r": one(valeu=1)}, "resources.r.properties: Unknown Property valeu"),
         ({"r": one(wait_secs="x", value={"get_param": "word"})}, "resources.r.properties.wait_secs"),
-        ({"r": one(value={"get_param": "wrod"})}, "resources.r.properties.value.get_param"),
+        (
+            {"r": one(value={"get_param": "wrod"})},
+            "resources.r.properties.value: The Parameter (wrod)",
+        ),
         ({"r": one(value={"get_attr": ["r2", "output"]})}, "resources.r.properties.value.get_attr"),
         ({"r": {"type": "inner.yaml"}}, "resources.r.resources.text.properties.length"),
         ({"r": {"type": "inner.yaml", "properties": {"x": {"get_param": "word"}}}}, "resources.r"),
@@ -216,3 +219,123 @@ def test_many_equal_nested_stacks_are_described_within_the_budget(service: Servi
     assert answer(service, tenant, body, files=files).status == 200
     found = answer(service, tenant, body, files=files, query="?show_nested=1")
     assert fault(found) == (400, "RequestLimitExceeded")
+
+
+TEXTS: dict[str, tuple[Json, str, str]] = {
+    "an unknown version": (
+        {"heat_template_version": "invalid"},
+        "InvalidTemplateVersion",
+        'The template version is invalid: "invalid". "heat_template_version" should be one of: 2013-05-23, ',
+    ),
+    "no version": (
+        {"heat_template_version": None, "description": "x"},
+        "InvalidTemplateVersion",
+        "The template version is invalid: ",
+    ),
+    "an unknown section": (
+        template({}, resource={}),
+        "InvalidTemplateSection",
+        "The template section is invalid: resource",
+    ),
+    "an unknown property": (
+        template({"r": one(valeu=1)}),
+        "StackValidationFailed",
+        "Property error: resources.r.properties: Unknown Property valeu",
+    ),
+    "a wrong value": (
+        template({"r": one(wait_secs="x")}),
+        "StackValidationFailed",
+        "Property error: resources.r.properties.wait_secs: Value 'x' is not a number",
+    ),
+    "a required property": (
+        template({"r": {"type": "OS::Heat::ResourceGroup"}}),
+        "StackValidationFailed",
+        "Property error: resources.r.properties: Property resource_def not assigned",
+    ),
+    "an unknown parameter": (
+        template({"r": one(value={"list_join": ["", [{"get_param": "missing"}]]})}),
+        "StackValidationFailed",
+        "Property error: resources.r.properties.value: The Parameter (missing) was not provided.",
+    ),
+    "a file that was not sent": (
+        template({"r": one(value={"get_file": "f"})}),
+        "StackValidationFailed",
+        'Property error: resources.r.properties.value: No content found in the "files" section for '
+        "get_file path: f",
+    ),
+    "an unknown resource": (
+        template({"r": one(value={"get_resource": "nope"})}),
+        "InvalidTemplateReference",
+        'The specified reference "nope" (in r.Properties.value) is incorrect.',
+    ),
+    "an unknown dependency": (
+        template({"r": {**one(), "depends_on": "nope"}}),
+        "InvalidTemplateReference",
+        'The specified reference "nope" (in r.DependsOn) is incorrect.',
+    ),
+    "a circle": (
+        template({"r": {**one(), "depends_on": "r"}}),
+        "CircularDependencyException",
+        "Circular Dependency Found: ",
+    ),
+    "a nested value": (
+        template({"r": {"type": "inner.yaml"}}),
+        "StackValidationFailed",
+        "Property error: resources.r.resources.text.properties.length: Value 'long' is not an integer",
+    ),
+}
+"""What is wrong, the type of the error, and Heat's text, behind which a hint may follow."""
+
+
+@pytest.mark.parametrize("path", ["validate", "stacks", "stacks/preview"])
+@pytest.mark.parametrize(("body", "kind", "text"), TEXTS.values(), ids=TEXTS)
+def test_errors_begin_with_heats_texts(
+    service: Service, tenant: str, path: str, body: Json, kind: str, text: str
+) -> None:
+    files = {"inner.yaml": json.dumps(random("long"))}
+    sent = {"template": body, "files": files, **({} if path == "validate" else {"stack_name": "s"})}
+    found = service.call("POST", f"/v1/{tenant}/{path}", sent)
+    assert fault(found) == (400, kind)
+    assert found.error["message"].startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "text"),
+    [
+        ({}, "UserParameterMissing", "The Parameter (p) was not provided."),
+        ({"q": 1, "p": 1}, "UnknownUserParameter", "The Parameter (q) was not defined in template."),
+    ],
+)
+def test_errors_of_given_parameters_begin_with_heats_texts(
+    service: Service, tenant: str, given: Json, kind: str, text: str
+) -> None:
+    body = template({}, parameters={"p": {"type": "number"}})
+    sent = {"template": body, "stack_name": "s", "parameters": given}
+    found = service.call("POST", f"/v1/{tenant}/stacks", sent)
+    assert fault(found) == (400, kind)
+    assert found.error["message"].startswith(text)
+
+
+def test_an_output_that_cannot_be_computed_has_an_error_up_to_the_root(service: Service, tenant: str) -> None:
+    """As tempest's test_output_error_nested, with one level more and an output that does not exist."""
+    inner = template(
+        {"t": one(value="a")},
+        outputs={"a": {"value": {"get_attr": ["t", "output"]}}, "b": {"value": {"get_param": "foo"}}},
+    )
+
+    def around(name: str, child: str) -> Json:
+        outputs = {key: {"value": {"get_attr": [name, key]}} for key in ("a", "b", "gone")}
+        return template({name: {"type": child}}, outputs=outputs)
+
+    files = {"inner.yaml": json.dumps(inner), "middle.yaml": json.dumps(around("low", "inner.yaml"))}
+    path = service.made(tenant, "s", around("parent", "middle.yaml"), files=files)
+    shown = {item["output_key"]: item for item in service.get(path)["stack"]["outputs"]}
+    assert (shown["a"]["output_value"], "output_error" in shown["a"]) == ("a", False)
+    assert shown["b"]["output_value"] is None
+    assert shown["b"]["output_error"] == (
+        "Error in parent output b: Error in low output b: The Parameter (foo) was not provided."
+    )
+    path = service.made(tenant, "flat", around("parent", "inner.yaml"), files=files)
+    shown = {item["output_key"]: item for item in service.get(path)["stack"]["outputs"]}
+    assert shown["b"]["output_error"] == "Error in parent output b: The Parameter (foo) was not provided."
+    assert shown["gone"]["output_error"] == "The Referenced Attribute (parent gone) is incorrect."

@@ -75,6 +75,9 @@ class FakeChildren:
     def state(self, child: str) -> ChildState | None:
         return self.states.get(child)
 
+    def output_errors(self, child: str) -> Mapping[str, str]:
+        return {}
+
     def outputs(self, child: str) -> Mapping[str, Json]:
         return self.values
 

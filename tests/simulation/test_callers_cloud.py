@@ -364,12 +364,12 @@ def test_known_properties_are_checked_at_any_depth(site: Site) -> None:
     known = template("Acme::Machine", image="small", disks=[{"image": "small"}])
     assert site.create(known).status_code == 201
     assert said(site.create(template("Acme::Machine", image="x"))) == (
-        "resources.r0.properties.image: Property error: Error validating value 'x': The Image (x) could not "
+        "Property error: resources.r0.properties.image: Error validating value 'x': The Image (x) could not "
         "be found."
     )
     partly = template("Acme::Machine", disks=[{"image": {"get_resource": "other"}}, {"image": "y"}])
     partly["resources"]["other"] = {"type": "OS::Heat::None"}
-    assert said(site.create(partly)).startswith("resources.r0.properties.disks.1.image: Property error")
+    assert said(site.create(partly)).startswith("Property error: resources.r0.properties.disks[1].image: ")
     partly["resources"]["r0"]["properties"]["disks"].pop()
     assert site.create(partly).status_code == 201
 
@@ -380,7 +380,7 @@ def test_values_in_nested_stacks_are_named_by_their_path(site: Site) -> None:
     assert said(answer).startswith("resources.r0: Parameter 'p' is invalid: Error validating value 'x'")
     files = {"child.yaml": json.dumps(template("Acme::Machine", image="x"))}
     answer = site.create(template("child.yaml"), files=files)
-    assert said(answer).startswith("resources.r0.resources.r0.properties.image: Property error")
+    assert said(answer).startswith("Property error: resources.r0.resources.r0.properties.image: ")
 
 
 def test_secrets_are_not_shown_and_the_authors_own_words_are(site: Site) -> None:

@@ -129,7 +129,7 @@ def test_an_output_that_names_no_attribute_of_the_members_is_an_error_of_its_own
     }
     stack = created(world, hot({"g": group(1)}, outputs=outputs))
     lookup = RowLookup(rows(world, stack), lambda token: token)
-    with pytest.raises(TemplateError, match=r"\(g attributes\) is incorrect: attributes needs the name"):
+    with pytest.raises(TemplateError, match=r"\(g attributes\) is incorrect. attributes needs the name"):
         evaluate(stack.outputs["o"]["value"], lookup)
     assert len(evaluate(stack.outputs["refs"]["value"], lookup)) == 1
 

@@ -106,7 +106,7 @@ def test_update_policy_is_judged_by_the_type_and_given_to_its_steps(world: World
     update(world, stack, template(a=volume(value="y")))
     assert world.cloud.asked == ["update 3", "update 1"]
     for policy, complaint in (
-        ({"bach": 1}, r"resources.a.update_policy.bach: Unknown key bach.*allowed: batch, kind"),
+        ({"bach": 1}, r"resources.a.update_policy: Unknown key bach.*allowed: batch, kind"),
         ({"batch": "many"}, r"resources.a.update_policy.batch: .*many"),
     ):
         with pytest.raises(TemplateError, match=complaint):

@@ -166,8 +166,9 @@ def test_what_is_not_there_cannot_be_referred_to(tree):
             }
         )
     name = next(iter(tree))
-    text = f'resources.on.properties.x.{name}: the resource "off" does not exist: its condition is false'
-    assert str(caught.value) == text
+    text = 'The specified reference "off" (in on.Properties.x) is incorrect. '
+    hint = f'The resource "off" does not exist: its condition is false (resources.on.properties.x.{name})'
+    assert str(caught.value) == text + hint
 
 
 def test_only_the_chosen_side_of_an_if_is_looked_at():

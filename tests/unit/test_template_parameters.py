@@ -122,7 +122,7 @@ def test_the_request_wins_over_the_environment_and_that_over_its_defaults_and_th
 
 
 def test_a_parameter_without_any_value_is_named():
-    text = 'parameters.p: the parameter "p" has no value and no default'
+    text = "The Parameter (p) was not provided. It has no default (parameters.p)"
     assert failure({"p": {"type": "string"}}, error=ParameterMissing) == text
     assert failure({"p": {"type": "string", "default": None}}, {"p": None}, error=ParameterMissing) == text
 
@@ -132,8 +132,9 @@ def test_a_value_for_no_parameter_is_named_with_the_nearest_one(where):
     given = {"colour": "red"}
     declared = {"color": {"type": "string", "default": "x"}}
     options = {"given": given} if where == "request" else {"environment": {"parameters": given}}
-    text = 'parameters.colour: the template has no parameter "colour"; did you mean "color"?'
-    assert failure(declared, error=UnknownParameter, **options) == text
+    text = "The Parameter (colour) was not defined in template. "
+    hint = 'The template has no parameter "colour"; did you mean "color"? (parameters.colour)'
+    assert failure(declared, error=UnknownParameter, **options) == text + hint
 
 
 def test_defaults_of_the_environment_may_be_for_other_templates():

@@ -98,8 +98,6 @@ def test_a_parameter_that_looks_like_a_node_stays_what_it_is():
 @pytest.mark.parametrize(
     ("tree", "words"),
     [
-        ({"get_param": "txet"}, 'the template has no parameter "txet"; did you mean "text"?'),
-        ({"get_param": ["txet", 0]}, 'the template has no parameter "txet"; did you mean "text"?'),
         ({"get_param": 1}, "the parameter's name must be a string, not 1"),
         ({"get_param": []}, "the parameter's name must be a string, not []"),
         ({"get_param": {"a": "b"}}, "the parameter's name must be a string, not {'a': 'b'}"),
@@ -107,10 +105,7 @@ def test_a_parameter_that_looks_like_a_node_stays_what_it_is():
             {"get_param": {"get_attr": ["server", "name"]}},
             "the parameter's name must be known before any resource",
         ),
-        ({"get_resource": "sever"}, 'the template has no resource "sever"; did you mean "server"?'),
         ({"get_resource": ["server"]}, "the resource's name must be a string, not ['server']"),
-        ({"get_attr": ["sever", "x"]}, 'the template has no resource "sever"; did you mean "server"?'),
-        ({"get_attr": [{"get_param": "OS::stack_name"}, "x"]}, 'the template has no resource "stack"; '),
         ({"get_attr": "server"}, "must be of the form [resource, attribute, key or index, …]"),
         ({"get_attr": []}, "must be of the form [resource, attribute, key or index, …]"),
         ({"get_attr": ["server", 1]}, "the attribute's name must be a string, not 1"),
@@ -122,6 +117,48 @@ def test_a_parameter_that_looks_like_a_node_stays_what_it_is():
 def test_references_that_lead_nowhere_are_refused_where_they_stand(tree, words):
     name = next(iter(tree))
     assert failure({"deep": [tree]}).startswith(f"outputs.out.value.deep.0.{name}: {words}")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("sever", '"sever"; did you mean "server"?'),
+        ({"get_param": "OS::stack_name"}, '"stack"; there are: net, server'),
+    ],
+)
+def test_an_attribute_of_a_resource_that_does_not_exist_is_refused_also_in_an_output(name, hint):
+    known = "sever" if name == "sever" else "stack"
+    text = f'The specified reference "{known}" (in unknown) is incorrect. The template has no resource {hint}'
+    assert failure({"deep": [{"get_attr": [name, "x"]}]}) == f"{text} (outputs.out.value.deep.0.get_attr)"
+
+
+UNRESOLVABLE = [
+    ({"get_param": "txet"}, "The Parameter (txet) was not provided."),
+    ({"get_param": ["txet", 0]}, "The Parameter (txet) was not provided."),
+    ({"get_resource": "sever"}, 'The specified reference "sever" (in unknown) is incorrect.'),
+    ({"get_file": "b.sh"}, 'No content found in the "files" section for get_file path: b.sh.'),
+]
+
+
+@pytest.mark.parametrize(("tree", "text"), UNRESOLVABLE)
+@pytest.mark.parametrize("around", [lambda tree: tree, lambda tree: {"list_join": ["", ["a", tree]]}])
+def test_an_output_that_cannot_be_computed_has_heats_error_for_who_reads_it(tree, text, around):
+    found = compiled(around(tree))
+    with pytest.raises(ResidualError) as caught:
+        evaluate(found.value, Answers())
+    assert str(caught.value) == text
+
+
+@pytest.mark.parametrize(("tree", "text"), UNRESOLVABLE)
+def test_a_property_that_cannot_be_computed_is_refused_in_heats_words(tree, text):
+    properties = {"list": [{"k": {"list_join": ["", ["a", tree]]}}]}
+    template = {"heat_template_version": NEW, "resources": {"r": {"type": "T", "properties": properties}}}
+    with pytest.raises(TemplateError) as caught:
+        compile_template(Source(template), identity=Identity("s", "i", "p"), limits=Limits(), seal=str)
+    begins = f"Property error: resources.r.properties.list[0].k: {text}"
+    if "get_resource" in tree:
+        begins = 'The specified reference "sever" (in r.Properties.list[0].k.list_join[1][1]) is incorrect.'
+    assert str(caught.value).startswith(begins)
 
 
 def test_all_attributes_need_2015_10_15():
@@ -276,5 +313,5 @@ def test_the_facade_is_what_the_parent_says_of_the_resource(part):
 
 def test_a_name_that_is_near_no_other_is_answered_with_all():
     with pytest.raises(InvalidReference) as caught:
-        compiled({"get_resource": "zzz"})
-    assert str(caught.value).endswith('the template has no resource "zzz"; there are: net, server')
+        compiled({"get_attr": ["zzz", "x"]})
+    assert 'The template has no resource "zzz"; there are: net, server' in str(caught.value)
