@@ -2,7 +2,7 @@
 
 import { button, h, put, s, spelled } from "./dom.js";
 import { sceneOf, shapeOf } from "./scene.js";
-import { STATES, glyph, keyOf, words } from "./states.js";
+import { STATES, keyOf, shape, words } from "./states.js";
 
 const FAR = 0.65;
 const LEAST = 0.02;
@@ -343,7 +343,7 @@ export class GraphView {
 
   _make(item, resource) {
     const label = s("text", { x: 28, y: 18 });
-    const icon = s("g", { transform: "translate(8 7)" });
+    const icon = s("g", { class: "glyph", transform: "translate(8 7) scale(.875)" });
     const group = s("g", { class: "node", transform: `translate(${item.x} ${item.y})` },
       s("title", {}), s("rect", { width: item.w, height: item.h, rx: 5 }), icon, label);
     label.textContent = cut(spelled(resource.name), item.w - ICON - 8 - (resource.hasChild ? FOLD : 0));
@@ -364,7 +364,7 @@ export class GraphView {
     if (drawn.key !== key) {
       drawn.group.classList.remove(...Object.keys(STATES));
       drawn.group.classList.add(key);
-      put(drawn.icon, glyph(key));
+      put(drawn.icon, shape(key));
       drawn.key = key;
     }
     drawn.group.firstChild.textContent = title;

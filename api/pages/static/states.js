@@ -42,8 +42,8 @@ export function words(status, key) {
   return text.startsWith("init") ? "waiting" : text;
 }
 
-/** Make the shape of a state, 16 by 16. */
-export function glyph(key, props) {
+/** Make the parts of the shape of a state, 16 by 16. */
+export function shape(key) {
   const state = STATES[key] ?? STATES.wait;
   const parts = [];
   if (state.round) parts.push(s("circle", { cx: 8, cy: 8, r: 7, class: "g-fill" }));
@@ -51,7 +51,12 @@ export function glyph(key, props) {
   if (state.dotted) parts.push(s("circle", { cx: 8, cy: 8, r: 5.5, class: "g-dot" }));
   if (state.open) parts.push(s("circle", { cx: 8, cy: 8, r: 5.8, class: "g-track" }));
   if (state.path) parts.push(s("path", { d: state.path, class: state.open ? "g-turn" : "g-mark" }));
-  return s("svg", { viewBox: "0 0 16 16", width: 14, height: 14, class: `glyph ${key}`, "aria-hidden": "true", ...props }, parts);
+  return parts;
+}
+
+/** Make the shape of a state beside a text. */
+export function glyph(key) {
+  return s("svg", { viewBox: "0 0 16 16", width: 14, height: 14, class: `glyph ${key}`, "aria-hidden": "true" }, shape(key));
 }
 
 /** Make the label of a state: shape, words, colour. */

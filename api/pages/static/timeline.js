@@ -14,12 +14,16 @@ export class TimelineView {
     this._pick = pick;
     this._rows = [];
     this._frame = 0;
+    this._drawn = new Map();
     this._axis = h("div", { class: "axis", "aria-hidden": "true" });
     this._body = h("div", { class: "rows", role: "list", "aria-label": "Attempts in the order in which they began" });
     this._scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Timeline", on: { scroll: () => this._later() } }, this._body);
     this._legend = h("div", { class: "legend" });
     this.element = h("div", { class: "timeline" }, this._legend, this._axis, this._scroll);
-    this._size = new ResizeObserver(() => this._later());
+    this._size = new ResizeObserver(() => {
+      this._drawn.clear();
+      this._later();
+    });
     this._size.observe(this._scroll);
   }
 
@@ -40,6 +44,7 @@ export class TimelineView {
     const isOpen = isLive && this._rows.some((row) => row.bars.some((bar) => bar.to === null));
     this._from = starts.reduce((a, b) => Math.min(a, b), Infinity);
     this._to = Math.max(ends.reduce((a, b) => Math.max(a, b), -Infinity), isOpen ? Date.now() / 1000 : 0);
+    this._drawn.clear();
     if (this._to - this._from < 0.1) this._to = this._from + 0.1;
     put(this._legend, this._hosts.map((host) => h("span", { class: `key ${hueOf(host, this._hosts)}` }, named(host))),
       h("span", { class: "key failed" }, "failed"), h("span", { class: "key hold" }, "held"),
@@ -66,11 +71,24 @@ export class TimelineView {
       put(this._body, h("p", { class: "empty" }, "Nothing has been tried yet. Bars appear here as soon as a conductor starts a resource."));
       return;
     }
-    this._drawAxis();
+    if (!this._drawn.size) {
+      this._drawAxis();
+      put(this._body);
+    }
     this._body.style.height = `${this._rows.length * ROW}px`;
     const first = Math.max(0, Math.floor(this._scroll.scrollTop / ROW) - SPARE);
     const last = Math.min(this._rows.length, Math.ceil((this._scroll.scrollTop + this._scroll.clientHeight) / ROW) + SPARE);
-    put(this._body, this._rows.slice(first, last).map((row, index) => this._row(row, first + index)));
+    for (const [index, element] of this._drawn) {
+      if (index >= first && index < last) continue;
+      element.remove();
+      this._drawn.delete(index);
+    }
+    for (let index = first; index < last; index += 1) {
+      if (this._drawn.has(index)) continue;
+      const element = this._row(this._rows[index], index);
+      this._drawn.set(index, element);
+      this._body.append(element);
+    }
   }
 
   _drawAxis() {
