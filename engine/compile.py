@@ -56,13 +56,14 @@ class GoalCompiler:
         goal = replace(goal, budget=budget)
         environment = charged_environment(goal, template, budget)
         goal, environment = without_lost(goal, environment, template)
+        if self._operator is not None:  # First, for its templates hide names, too.
+            environment = self._operator.under(environment, goal.files)
         if tree:
             environment = hide(environment, goal, template, self._limits)
             if goal.environment_files:
                 goal = without_secrets(goal, environment)
         files, used = goal.files, dict[str, str]()
         if self._operator is not None:
-            environment = self._operator.under(environment, goal.files)
             files = self._operator.with_templates(goal.files, used)
         cloud = goal.cloud
         # The token of an admin who updates another project's stack sees the things of the admin's own

@@ -185,6 +185,17 @@ def test_parameters_get_the_operators_defaults_on_all_levels(operated: Service) 
     assert shown["Parameters"]["colour"]["Default"] == "blue"
 
 
+def test_what_a_template_of_the_operators_hides_is_hidden_in_all_stacks(operated: Service) -> None:
+    body = template({"r": one()}, parameters={"secret": {"type": "string"}, "plain": {"type": "string"}})
+    files = {"env.yaml": "parameters: {secret: s3same, plain: seen}"}
+    named = {"files": files, "environment_files": ["env.yaml"]}
+    path = operated.made("hidden", "s", body, **named)
+    shown = operated.get(path)["stack"]["parameters"]
+    assert (shown["secret"], shown["plain"]) == ("******", "seen")
+    assert "s3same" not in json.dumps(operated.get(f"{path}/environment"))
+    assert operated.get(f"{path}/files") == {}
+
+
 def test_a_type_that_is_switched_off_is_unknown(operated: Service) -> None:
     listed = operated.get("/v1/off/resource_types")["resource_types"]
     assert "OS::Heat::TestResource" in listed
