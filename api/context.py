@@ -20,7 +20,17 @@ from ..engine.validate import Validation
 from ..resources.registry import ResourceRegistry
 from ..sealing.stored import BoundSealer, Sealer
 from .console import ConsoleServices
-from .request import ApiLimits, Authenticator, CloudOf, Downloads, GuestPolls, HttpRequest, Reply, no_cloud
+from .request import (
+    ApiLimits,
+    Authenticator,
+    CloudOf,
+    Downloads,
+    Exchange,
+    GuestPolls,
+    HttpRequest,
+    Reply,
+    no_cloud,
+)
 
 T = typing.TypeVar("T")
 
@@ -34,6 +44,7 @@ class Services:
     :ivar cloud: returns the cloud as the owner of an access sees it; None: nothing is known of it.
     :ivar downloads: fetches what requests name; None: nothing is fetched.
     :ivar draining: returns whether the service is about to end.
+    :ivar ec2: exchanges signed requests for users; None: nobody is authenticated.
     :ivar console: what the routes for consoles need.
     """
 
@@ -59,6 +70,7 @@ class Services:
     draining: Callable[[], bool] = lambda: False
     cloud: CloudOf = no_cloud
     downloads: Downloads | None = None
+    ec2: Exchange | None = None
     console: ConsoleServices = field(default_factory=ConsoleServices)
 
 

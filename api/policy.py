@@ -73,6 +73,24 @@ RULES: tuple[tuple[str, str, str, str, str], ...] = (
     ("build_info:build_info", READER, "Show which version runs.", "GET", "/v1/{tenant_id}/build_info"),
     ("events:index", READER, "List events.", "GET", f"{_STACK}/events"),
     ("events:show", READER, "Show an event.", "GET", f"{_RESOURCE}/events/{{event_id}}"),
+    *(
+        (f"cloudformation:{action}", check, f"{action} of the CloudFormation API.", "POST", "/v1/")
+        for action, check in (
+            ("CancelUpdateStack", MEMBER),
+            ("CreateStack", MEMBER),
+            ("DeleteStack", MEMBER),
+            ("DescribeStackEvents", READER),
+            ("DescribeStackResource", READER_OR_STACK_USER),
+            ("DescribeStackResources", READER),
+            ("DescribeStacks", READER),
+            ("EstimateTemplateCost", READER),
+            ("GetTemplate", READER),
+            ("ListStackResources", READER),
+            ("ListStacks", READER),
+            ("UpdateStack", MEMBER),
+            ("ValidateTemplate", READER),
+        )
+    ),
     ("conductors:show", OPERATOR, "Show a conductor.", "GET", "/v1/admin/conductors/{host}"),
     ("resource:index", READER, "List the resources of a stack.", "GET", f"{_STACK}/resources"),
     ("resource:show", READER, "Show a resource.", "GET", _RESOURCE),

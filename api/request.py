@@ -56,6 +56,9 @@ class RequestContext:
         return self.everywhere or project_id == self.project_id
 
 
+Exchange = Callable[[Mapping[str, Json]], Mapping[str, str]]
+"""Returns the headers of the user whose EC2 credentials have signed a request; see Ec2Tokens."""
+
 CloudOf = Callable[[CallerAccess], CallersCloud | None]
 """Returns the cloud as the owner of an access sees it; None: nothing is known of it."""
 

@@ -8,6 +8,7 @@ import functools
 from .context import Operation, Routes
 from .handlers import (
     actions,
+    cloudformation,
     console,
     events,
     guests,
@@ -37,11 +38,27 @@ _LOOKUP = Operation(stack_list.lookup, "stacks:lookup")
 _operators = functools.partial(Operation, everywhere=True)
 _EVERY_METHOD = dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), _LOOKUP)
 
+_CLOUDFORMATION = cloudformation.CloudFormation(
+    cloudformation.Operations(
+        guest=guests.describe,
+        versions=meta.versions,
+        create=stacks.create,
+        delete=stacks.delete,
+        show=stacks.show,
+        index=stack_list.index,
+        template=stacks.template,
+        validate=previews.validate,
+        resources=resources.index,
+        resource=resources.show,
+        metadata=resources.metadata,
+    )
+)
+
 ROUTES: Routes = {
     "/": {"GET": Operation(meta.versions, None)},
     "/v1": {
-        "GET": Operation(guests.root, None, signed=True),
-        "POST": Operation(guests.query, None, signed=True),
+        "GET": Operation(_CLOUDFORMATION.root, None, signed=True),
+        "POST": Operation(_CLOUDFORMATION.query, None, signed=True),
     },
     "/v1/signal/{arn:path}": {"POST": Operation(signals.signed_signal, None, signed=True)},
     "/v1/waitcondition/{arn:path}": {"PUT": Operation(signals.wait_condition, None, signed=True)},

@@ -154,6 +154,24 @@ def types_in(conn: Connection, stack_id: StackId) -> list[str]:
     return sorted(conn.execute(found).scalars())
 
 
+def stacks_with_object(conn: Connection, project_id: str, physical_id: str) -> list[StackId]:
+    """Return the living stacks of a project that have a resource of this physical id, at most two."""
+    r, s = tables.resource, tables.stack
+    found = (
+        sa.select(s.c.id)
+        .join(r, r.c.stack_id == s.c.id)
+        .where(
+            s.c.project_id == project_id,
+            s.c.deleted_at.is_(None),
+            r.c.physical_id == physical_id,
+            r.c.snapshot_id.is_(None),
+        )
+        .distinct()
+        .limit(2)
+    )
+    return list(conn.execute(found).scalars())
+
+
 LONG = ("reference_id", "definition", "properties", "attributes", "metadata", "data", "progress")
 """Columns whose values may be long."""
 _SHORT = [column for column in tables.resource.c if column.name not in LONG]

@@ -16,7 +16,6 @@ from ..presigned import GONE, refused
 from ..request import Reply
 from ..signed import check_named, guest_of, parameters, stack_arn
 from ..views import cfn
-from ..views.versions import api_versions
 
 Json = typing.Any
 PURPOSE = METADATA
@@ -68,17 +67,11 @@ def _is_known(call: Request, server: GuestServer) -> bool:
 # -- requests that are signed ----------------------------------------------------------------------
 
 
-def root(call: Request) -> Reply:
-    """Answer GET /v1: an action of the CloudFormation API, or the versions of the Orchestration API."""
-    return query(call) if "Action" in call.query else api_versions(call)
+def describe(call: Request) -> Reply:
+    """Answer GET and POST /v1?Action=DescribeStackResource, signed by a guest.
 
-
-def query(call: Request) -> Reply:
-    """Answer GET and POST /v1?Action=…, signed by a guest."""
-    return cfn.answered(call, lambda: _describe(call))
-
-
-def _describe(call: Request) -> Reply:
+    :raises Fault: with Amazon's name of the error.
+    """
     asked = parameters(call.signed)
     server = guest_of(call.signed, call.services.guests, call.services.clock())
     action = asked.get("Action", "")

@@ -1,6 +1,5 @@
 """Handlers that list stacks, or find one by its name."""
 
-import re
 import typing
 import urllib.parse
 from collections.abc import Sequence
@@ -13,14 +12,13 @@ from ...db.queries import stack_list
 from ...db.queries.stack_list import SORT_KEYS, StackQuery
 from ...db.rows import DetailedStack, ListedStack
 from ..context import Request
-from ..errors import bad_request, not_found
+from ..errors import bad_request
 from ..request import Reply, link, quoted, shortened, stack_url
+from ..stack_names import ARN, named
 from ..views import stacks
 
 Json = typing.Any
 
-_ARN = re.compile(r"arn:openstack:heat::([^:/]+):stacks/([^/]+)/([^/]+)(/.+)?", re.DOTALL)
-"""The name of a stack in the form of Amazon's: project, name, id, and what lies below it."""
 _FILTERS = {
     "id": "id",
     "name": "name",
@@ -134,19 +132,13 @@ def _sort(call: Request) -> list[tuple[str, bool]]:
 
 
 def lookup(call: Request) -> Reply:
-    """Answer any method on /stacks/NAME_OR_ID_OR_ARN and what lies below it: redirect to the full path."""
+    """Answer any method on /stacks/NAME_OR_ID_ORARN and what lies below it: redirect to the full path."""
     name = call.path["stack_name"]
-    if (found := _ARN.fullmatch(name)) is not None:
+    if (found := ARN.fullmatch(name)) is not None:
         return _redirect(call, _url_of_arn(call, *found.groups()))
-
-    def find(conn: Connection) -> ListedStack:
-        try:
-            return stack_list.find_by_name(conn, call.caller.project_id, name)
-        except NotFound:
-            return _by_id(conn, call, name)
-
     below = [part for part in (call.path.get("below"),) if part]
-    return _redirect(call, stack_url(call, call.read(find), *below))
+    found_stack = call.read(lambda conn: named(conn, call, name))
+    return _redirect(call, stack_url(call, found_stack, *below))
 
 
 def _url_of_arn(call: Request, project_id: str, name: str, stack_id: str, below: str | None) -> str:
@@ -158,13 +150,3 @@ def _url_of_arn(call: Request, project_id: str, name: str, stack_id: str, below:
 
 def _redirect(call: Request, url: str) -> Reply:
     return Reply(None, 302, {"Location": f"{url}?{call.query_string}" if call.query_string else url})
-
-
-def _by_id(conn: Connection, call: Request, stack_id: str) -> ListedStack:
-    try:
-        found = stack_list.get_listed(conn, StackId(stack_id))
-    except NotFound as error:
-        raise not_found("Stack", stack_id) from error
-    if not call.caller.may_see(found.project_id):
-        raise not_found("Stack", stack_id)
-    return found

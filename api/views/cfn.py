@@ -45,6 +45,44 @@ def described(detail: Mapping[str, str], metadata: str, *, as_json: bool) -> Rep
     return _xml(f"{action}Response", {f"{action}Result": {"StackResourceDetail": inner}})
 
 
+def result(action: str, value: Mapping[str, Json], request_id: str, *, as_json: bool) -> Reply:
+    """Return the answer to an action of a user.
+
+    :param value: its result; what is None is left out.
+    """
+    answer = {f"{action}Result": _given(value), "ResponseMetadata": {"RequestId": request_id}}
+    if as_json:
+        return Reply({f"{action}Response": answer})
+    return _xml(f"{action}Response", answer)
+
+
+def _given(value: Json) -> Json:
+    if isinstance(value, Mapping):
+        return {name: _given(item) for name, item in value.items() if item is not None}
+    return [_given(item) for item in value] if isinstance(value, list) else value
+
+
+_DENIED = (401, 403)
+_CODES = {
+    "StackExists": "AlreadyExists",
+    "ActionInProgress": "InvalidAction",
+    "RequestLimitExceeded": "RequestLimitExceeded",
+}
+"""Amazon's names of errors, as Heat gives them, by Stoker's; most others are InvalidParameterValue."""
+_OWN = frozenset({"InvalidAction", "MissingParameter", "InvalidParameterCombination"})
+
+
+def amazons(fault: Fault) -> Fault:
+    """Return an error of the Orchestration API with Amazon's name and status, as in Heat."""
+    if fault.status in _DENIED:
+        return Fault(403, "AccessDenied", fault.message)
+    if fault.status >= 500:
+        kind = "ServiceUnavailable" if fault.status == 503 else "InternalFailure"
+        return Fault(fault.status, kind, fault.message)
+    kind = fault.kind if fault.kind in _OWN else _CODES.get(fault.kind, "InvalidParameterValue")
+    return Fault(400, kind, fault.message)
+
+
 def signalled(resource: str) -> Reply:
     """Return the answer to a signal of a wait condition."""
     return _xml("resource", {"resource": resource})
@@ -85,8 +123,12 @@ def _xml(root: str, value: Json, status: int = 200) -> Reply:
 
 
 def _fill(element: ElementTree.Element, value: Json) -> None:
-    if isinstance(value, str):
-        element.text = _NOT_XML.sub("�", value)
-        return
-    for name, inner in value.items():
-        _fill(ElementTree.SubElement(element, name), inner)
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            _fill(ElementTree.SubElement(element, name), inner)
+    elif isinstance(value, list):
+        for inner in value:
+            _fill(ElementTree.SubElement(element, "member"), inner)
+    else:
+        text = value if isinstance(value, str) else json.dumps(value)
+        element.text = _NOT_XML.sub("�", text)

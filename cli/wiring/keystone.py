@@ -15,9 +15,10 @@ from oslo_policy import policy
 from ...api.keystone import KeystoneAuthentication
 from ...api.policy import list_rules
 from ...api.presigned import is_presigned
-from ...api.request import Authenticator, NoAuthentication
+from ...api.request import Authenticator, Exchange, NoAuthentication
 from ..config.errors import WrongConfiguration
 from ..http.request import Refusal
+from .trusts import make_ec2_tokens
 
 SECTION = "keystone_authtoken"
 POLICY_FILE = "policy.yaml"
@@ -38,6 +39,11 @@ def make_auth(conf: cfg.ConfigOpts) -> Authenticator:
         LOG.warning("[api] auth_strategy is none: the API does not authenticate its users")
         return NoAuthentication()
     return KeystoneAuthentication(make_enforcer(conf))
+
+
+def make_ec2(conf: cfg.ConfigOpts) -> Exchange | None:
+    """Return what exchanges requests signed with EC2 credentials for users; None: nobody is authenticated."""
+    return None if conf.api.auth_strategy == "none" else make_ec2_tokens(conf).headers
 
 
 def make_enforcer(conf: cfg.ConfigOpts) -> policy.Enforcer:

@@ -14,7 +14,7 @@ from ...engine.updates import Updates
 from ...engine.validate import Validation
 from .cloud import make_cloud_checks, make_downloads
 from .health import database_health
-from .keystone import make_auth
+from .keystone import make_auth, make_ec2
 from .parts import Parts
 from .software import make_guests, make_software
 
@@ -56,4 +56,5 @@ def make_services(
         cloud=make_cloud_checks(conf, parts.database.clock).of,
         downloads=make_downloads(conf),
         draining=draining,
+        ec2=make_ec2(conf),
     )

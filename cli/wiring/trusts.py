@@ -2,12 +2,14 @@
 
 import time
 import typing
+from collections.abc import Callable
 
 from keystoneauth1 import loading
 from keystoneauth1.exceptions import MissingRequiredOptions, NoMatchingPlugin
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
+from ...keystone.ec2_tokens import Ec2Tokens
 from ...keystone.trusts import KeystoneTrusts
 from ..config.errors import WrongConfiguration
 
@@ -35,8 +37,27 @@ def make_trusts(conf: cfg.ConfigOpts) -> KeystoneTrusts:
 
     :raises WrongConfiguration: [trustee] is not complete.
     """
-    _register(conf)
+    session = _sessions(conf)
 
+    try:
+        session("trust")
+    except (MissingRequiredOptions, NoMatchingPlugin, cfg.Error, TypeError, ValueError) as error:
+        raise WrongConfiguration(
+            f"[{SECTION}]: {error}; trusts need the service's own account with a password, as in "
+            f"[{API_SECTION}], or set [stacks] deferred_auth_method to none"
+        ) from error
+    return KeystoneTrusts(session, roles=conf.stacks.trusts_delegated_roles)
+
+
+def make_ec2_tokens(conf: cfg.ConfigOpts) -> Ec2Tokens:
+    """Make what exchanges requests signed with EC2 credentials for tokens; asks Keystone for nothing yet."""
+    session = _sessions(conf)
+    return Ec2Tokens(lambda: session(None))
+
+
+def _sessions(conf: cfg.ConfigOpts) -> Callable[[str | None], Session]:
+    """Return what makes sessions of the service's own account; with a trust's id, scoped to that."""
+    _register(conf)
     discovery = _Discovery()
 
     def session(trust: str | None) -> Session:
@@ -47,14 +68,7 @@ def make_trusts(conf: cfg.ConfigOpts) -> KeystoneTrusts:
         )
         return made
 
-    try:
-        session("trust")
-    except (MissingRequiredOptions, NoMatchingPlugin, cfg.Error, TypeError, ValueError) as error:
-        raise WrongConfiguration(
-            f"[{SECTION}]: {error}; trusts need the service's own account with a password, as in "
-            f"[{API_SECTION}], or set [stacks] deferred_auth_method to none"
-        ) from error
-    return KeystoneTrusts(session, roles=conf.stacks.trusts_delegated_roles)
+    return session
 
 
 class _Discovery:

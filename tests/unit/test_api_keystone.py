@@ -69,7 +69,7 @@ def test_a_stack_user_signals_and_sees_metadata_only(auth: KeystoneAuthenticatio
                 continue
     assert allowed == {
         *("resource:metadata", "resource:signal", "stacks:lookup"),
-        "software_deployments:metadata",
+        *("software_deployments:metadata", "cloudformation:DescribeStackResource"),
     }
 
 

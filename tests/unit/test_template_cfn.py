@@ -459,6 +459,9 @@ def test_the_text_of_select_costs_what_its_json_takes():
     assert compiled(template).outputs["o"].value == []
     limits = Limits(budget=BudgetLimits(bytes=1_000_000))
     assert "more than 1000000 bytes" in problem(template, LimitExceeded, limits=limits)
+    # It is charged before it is read, by its length.
+    template = {**AWS, "Outputs": {"o": {"Value": {"Fn::Select": [0, f"[{' ' * 100_000}1]"]}}}}
+    assert "more than 1000000 bytes" in problem(template, LimitExceeded, limits=limits)
 
 
 def test_a_copied_mapping_is_charged_at_each_use():

@@ -1,0 +1,70 @@
+"""Users who sign requests with EC2 credentials, as clients of Amazon's CloudFormation do."""
+
+import hashlib
+import typing
+import urllib.parse
+
+from ..keystone.ec2_tokens import SignatureRefused
+from ..sealing.ec2_signatures import SignatureError, SignedRequest, read_claim
+from ..sealing.signal_urls import row_of_key
+from .errors import Fault
+from .request import Authenticator, Exchange, RequestContext
+
+Json = typing.Any
+_STATUS = {"IncompleteSignature": 400, "RequestExpired": 400}
+
+
+def is_guests(signed: SignedRequest | None) -> bool:
+    """Return whether the key of a request is one of those that Stoker gives to guests.
+
+    :raises Fault: 400 or 403, the request is not signed, or not rightly.
+    """
+    return row_of_key(_access_key(signed)) is not None
+
+
+def _access_key(signed: SignedRequest | None) -> str:
+    assert signed is not None
+    try:
+        return read_claim(signed).access_key
+    except SignatureError as error:
+        raise Fault(_STATUS.get(error.code, 403), error.code, str(error)) from error
+
+
+def signer(signed: SignedRequest | None, auth: Authenticator, exchange: Exchange | None) -> RequestContext:
+    """Return the user who has signed a request, in the project of their key.
+
+    :param exchange: None: nobody is authenticated, and the key only says which project it is.
+    :raises Fault: 400, 401 or 403.
+    :raises KeystoneUnavailable: Keystone does not answer.
+    """
+    key = _access_key(signed)
+    assert signed is not None
+    if exchange is None:
+        return auth.identify(None, {"X-PROJECT-ID": key})
+    try:
+        headers = exchange(credentials(key, signed))
+    except SignatureRefused as error:
+        text = "User is not authorized to perform action: the key is unknown, or the signature is wrong"
+        raise Fault(403, "AccessDenied", text) from error
+    return auth.identify(None, headers)
+
+
+def credentials(key: str, signed: SignedRequest) -> dict[str, Json]:
+    """Return a signed request in the form that Keystone verifies, which is Heat's."""
+    params = dict((*signed.query, *signed.form))
+    found = {name.title(): value for name, value in signed.headers.items()}
+    given = [
+        params.pop("Signature", None),
+        params.get("X-Amz-Signature"),
+        found.get("Authorization", "").partition("Signature=")[2].partition(",")[0],
+    ]
+    return {
+        "access": key,
+        "signature": next((text for text in given if text), ""),
+        "host": signed.host,
+        "verb": signed.method,
+        "path": urllib.parse.quote(signed.path, safe="/~"),
+        "params": params,
+        "headers": found,
+        "body_hash": hashlib.sha256(signed.body).hexdigest(),
+    }

@@ -1,0 +1,364 @@
+"""The actions of Amazon's CloudFormation API, as views of the operations of the Orchestration API.
+
+A user signs them with EC2 credentials of Keystone's.
+"""
+
+import json
+import re
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from sqlalchemy.engine import Connection
+
+from ...db import events as event_rows
+from ...db import resources as resource_rows
+from ...db.events import EventQuery
+from ...db.ids import StackId
+from ...keystone.delegated_auth import DelegationRefused
+from ...sandbox.evaluator import charged_to
+from ...template.compile import Identity
+from .. import parse
+from ..context import Handler, Request
+from ..ec2 import is_guests, signer
+from ..errors import Fault, bad_request, fault_of, not_found
+from ..request import Reply
+from ..signed import parameters
+from ..stack_names import ARN, named
+from ..views import cfn
+from ..views import cfn_stacks as views
+
+Json = typing.Any
+PAGE = 100
+"""Most stacks or events of one answer: each described stack takes queries of its own."""
+COST = "https://en.wikipedia.org/wiki/Gratis"
+"""The cost of every template, as in Heat."""
+_NO_TRUST = (
+    "Keystone does not let the stack act for you by a trust. Current versions refuse that to "
+    "requests that are signed with EC2 credentials: create the stack through the Orchestration API"
+)
+_MEMBER = re.compile(r"([A-Za-z]+)\.member\.([0-9]{1,9})(?:\.([A-Za-z]+))?")
+_ROLLBACK = {"DO_NOTHING": True, "ROLLBACK": False, "DELETE": False}
+
+
+@dataclass(frozen=True)
+class Operations:
+    """The operations that actions are views of.
+
+    :ivar guest: answers an action that a guest has signed.
+    :ivar versions: answers who asks for no action.
+    """
+
+    guest: Handler
+    versions: Handler
+    create: Handler
+    delete: Handler
+    show: Handler
+    index: Handler
+    template: Handler
+    validate: Handler
+    resources: Handler
+    resource: Handler
+    metadata: Handler
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An action that a user asks for, with its parameters."""
+
+    given: Mapping[str, str]
+    operations: Operations
+
+    def get(self, name: str) -> str | None:
+        """Return a parameter; None where it is not given, or empty."""
+        return self.given.get(name) or None
+
+    def required(self, name: str) -> str:
+        """Return a parameter.
+
+        :raises Fault: 400, it is not given.
+        """
+        if not self.given.get(name):
+            raise Fault(400, "MissingParameter", f"{name} parameter is required")
+        return self.given[name]
+
+    def members(self, prefix: str) -> Iterator[dict[str, str]]:
+        """Yield the entries of a list, in their order; a plain value under the key ""."""
+        found: dict[int, dict[str, str]] = {}
+        for name, value in self.given.items():
+            if (match := _MEMBER.fullmatch(name)) and match[1] == prefix:
+                found.setdefault(int(match[2]), {})[match[3] or ""] = value
+        yield from (found[index] for index in sorted(found))
+
+
+class CloudFormation:
+    """The handlers of ``/v1``: it answers guests, and users with EC2 credentials."""
+
+    def __init__(self, operations: Operations) -> None:
+        self._operations = operations
+
+    def root(self, call: Request) -> Reply:
+        """Answer GET /v1: an action, or the versions of the Orchestration API."""
+        return self.query(call) if "Action" in call.query else self._operations.versions(call)
+
+    def query(self, call: Request) -> Reply:
+        """Answer GET and POST /v1?Action=…."""
+        return cfn.answered(call, lambda: self._answer(call))
+
+    def _answer(self, call: Request) -> Reply:
+        return self._operations.guest(call) if is_guests(call.signed) else self._perform(call)
+
+    def _perform(self, call: Request) -> Reply:
+        """Answer an action of the user who has signed the request.
+
+        :raises Fault: with Amazon's name of the error.
+        """
+        asked = Asked(parameters(call.signed), self._operations)
+        action = asked.get("Action") or ""
+        if action not in ACTIONS:
+            raise Fault(400, "InvalidAction", f"The action {action[:100]} is not valid for this endpoint")
+        if any("\0" in part for pair in asked.given.items() for part in pair):
+            raise Fault(400, "InvalidParameterValue", "A parameter must not hold a NUL character")
+        caller = signer(call.signed, call.auth, call.services.ec2)
+        cloud = None if caller.access is None else call.services.cloud(caller.access)
+        user = replace(call, caller=caller, cloud=cloud, query={}, path={}, body=None)
+        try:
+            call.auth.authorize(caller, f"cloudformation:{action}")
+            with charged_to(caller.project_id):
+                found = ACTIONS[action](user, asked)
+        except DelegationRefused as error:
+            raise Fault(403, "AccessDenied", f"{_NO_TRUST}: {error}") from error
+        except cfn.KNOWN as error:
+            fault = fault_of(error)
+            assert fault is not None
+            raise cfn.amazons(fault) from error
+        return cfn.result(action, found, call.request_id, as_json=cfn.wants_json(call))
+
+
+# -- parameters of actions -------------------------------------------------------------------------
+
+
+def _template(asked: Asked) -> dict[str, Json]:
+    """Return the template, or its address, as the Orchestration API has it.
+
+    :raises Fault: 400, there is neither.
+    """
+    address = asked.get("TemplateURL") or asked.get("TemplateUrl")
+    if address is not None and not asked.get("TemplateBody"):
+        return {"template_url": address}
+    return {"template": asked.required("TemplateBody")}
+
+
+def _goal(asked: Asked) -> dict[str, Json]:
+    """Return what CreateStack and UpdateStack have in common, as a body of the Orchestration API."""
+    if asked.get("DisableRollback") and asked.get("OnFailure"):
+        text = "DisableRollback and OnFailure may not be used together"
+        raise Fault(400, "InvalidParameterCombination", text)
+    given = [pair for pair in asked.members("Parameters") if "ParameterKey" in pair]
+    body: dict[str, Json] = {
+        "parameters": {
+            pair["ParameterKey"]: pair["ParameterValue"] for pair in given if "ParameterValue" in pair
+        }
+    }
+    if asked.get("TimeoutInMinutes"):
+        body["timeout_mins"] = asked.required("TimeoutInMinutes")
+    if asked.get("DisableRollback"):
+        body["disable_rollback"] = asked.required("DisableRollback")
+    if asked.get("OnFailure"):
+        if asked.required("OnFailure") not in _ROLLBACK:
+            raise bad_request(f"OnFailure must be one of: {', '.join(_ROLLBACK)}")
+        body["disable_rollback"] = _ROLLBACK[asked.required("OnFailure")]
+    return body
+
+
+# -- stacks ----------------------------------------------------------------------------------------
+
+
+def _arn(call: Request, name: str, stack_id: str) -> str:
+    return Identity(name, stack_id, call.caller.project_id).arn
+
+
+def _at(call: Request, asked: Asked) -> Request:
+    """Return a request for the stack that StackName names, by its name, id or ARN.
+
+    :raises Fault: 404, also for another project's.
+    """
+    name = asked.required("StackName")
+    if (found := ARN.fullmatch(name)) is not None:
+        project_id, stack_name, stack_id, _ = found.groups()
+        if project_id != call.caller.project_id:
+            raise not_found("Stack", name)
+        return replace(call, path={"stack_name": stack_name, "stack_id": stack_id})
+    listed = call.read(lambda conn: named(conn, call, name))
+    return replace(call, path={"stack_name": listed.name, "stack_id": listed.id})
+
+
+def _own_arn(call: Request) -> str:
+    return _arn(call, call.path["stack_name"], call.path["stack_id"])
+
+
+def _create(call: Request, asked: Asked) -> dict[str, Json]:
+    name = asked.required("StackName")
+    body = {"stack_name": name, **_template(asked), **_goal(asked)}
+    made = asked.operations.create(replace(call, body=body)).body["stack"]["id"]
+    return {"StackId": _arn(call, name, made)}
+
+
+def _update(call: Request, asked: Asked) -> dict[str, Json]:
+    """Update a stack; what the request calls previous stays, as with ``--existing``."""
+    kept = [pair for pair in asked.members("Parameters") if pair.get("UsePreviousValue") == "true"]
+    previous = asked.get("UsePreviousTemplate") == "true"
+    body = _goal(asked) if previous else {**_goal(asked), **_template(asked)}
+    there = replace(_at(call, asked), body=body)
+    request = parse.update_request(there, existing=previous or bool(kept))
+    call.services.updates.update(there.stack(), request)
+    return {"StackId": _own_arn(there)}
+
+
+def _delete(call: Request, asked: Asked) -> dict[str, Json]:
+    asked.operations.delete(_at(call, asked))
+    return {}
+
+
+def _cancel_update(call: Request, asked: Asked) -> dict[str, Json]:
+    call.services.updates.cancel(_at(call, asked).stack(), rollback=True, by=call.caller.user)
+    return {}
+
+
+def _listed(call: Request, asked: Asked, statuses: list[str]) -> tuple[list[Json], str | None]:
+    """Return one page of the project's stacks, and the token of the next one."""
+    query = {
+        "limit": [str(PAGE)],
+        "marker": [asked.get("NextToken") or ""],
+        "status": statuses,
+        "show_deleted": ["true" if "DELETE_COMPLETE" in statuses else "false"],
+    }
+    body = asked.operations.index(replace(call, query=query)).body
+    shown = body["stacks"]
+    return shown, shown[-1]["id"] if "links" in body else None
+
+
+def _list_stacks(call: Request, asked: Asked) -> dict[str, Json]:
+    statuses = [entry.get("", "") for entry in asked.members("StackStatusFilter")]
+    shown, token = _listed(call, asked, statuses)
+    found = [views.summary(_arn(call, item["stack_name"], item["id"]), item) for item in shown]
+    return {"StackSummaries": found, "NextToken": token}
+
+
+def _describe_stacks(call: Request, asked: Asked) -> dict[str, Json]:
+    if asked.get("StackName"):
+        places, token = [_at(call, asked)], None
+    else:
+        shown, token = _listed(call, asked, [])
+        paths = [{"stack_name": item["stack_name"], "stack_id": item["id"]} for item in shown]
+        places = [replace(call, path=path) for path in paths]
+    described = [views.stack(_own_arn(there), asked.operations.show(there).body["stack"]) for there in places]
+    return {"Stacks": described, "NextToken": token}
+
+
+def _get_template(call: Request, asked: Asked) -> dict[str, Json]:
+    return {"TemplateBody": json.dumps(asked.operations.template(_at(call, asked)).body)}
+
+
+def _validate(call: Request, asked: Asked) -> dict[str, Json]:
+    found = asked.operations.validate(replace(call, body=_template(asked))).body
+    return {
+        "Description": found["Description"],
+        "Parameters": [views.parameter(name, item) for name, item in found["Parameters"].items()],
+        "Capabilities": [],
+    }
+
+
+def _estimate(call: Request, asked: Asked) -> dict[str, Json]:
+    return {"Url": COST}
+
+
+# -- resources and events --------------------------------------------------------------------------
+
+
+def _describe_resource(call: Request, asked: Asked) -> dict[str, Json]:
+    there = _at(call, asked)
+    there = replace(there, path={**there.path, "resource_name": asked.required("LogicalResourceId")})
+    shown = asked.operations.resource(there).body["resource"]
+    detail = {
+        **views.resource(shown, "LastUpdatedTimestamp"),
+        "StackId": _own_arn(there),
+        "StackName": there.path["stack_name"],
+        "Description": shown["description"],
+        "Metadata": json.dumps(asked.operations.metadata(there).body["metadata"]),
+    }
+    return {"StackResourceDetail": detail}
+
+
+def _describe_resources(call: Request, asked: Asked) -> dict[str, Json]:
+    if asked.get("StackName") and asked.get("PhysicalResourceId"):
+        text = "Use `StackName` or `PhysicalResourceId` but not both"
+        raise Fault(400, "InvalidParameterCombination", text)
+    there = _with_object(call, asked) if asked.get("PhysicalResourceId") else _at(call, asked)
+    wanted = asked.get("LogicalResourceId")
+    about = {"StackId": _own_arn(there), "StackName": there.path["stack_name"]}
+    found = [
+        {**about, **views.resource(item, "Timestamp")}
+        for item in asked.operations.resources(there).body["resources"]
+        if wanted in (None, item["resource_name"])
+    ]
+    return {"StackResources": found}
+
+
+def _with_object(call: Request, asked: Asked) -> Request:
+    """Return a request for the stack of the resource with a physical id.
+
+    :raises Fault: 404, there is none, or there are several.
+    """
+    physical_id, project_id = asked.required("PhysicalResourceId"), call.caller.project_id
+
+    def find(conn: Connection) -> list[StackId]:
+        return resource_rows.stacks_with_object(conn, project_id, physical_id)
+
+    found = call.read(find)
+    if len(found) > 1:
+        raise bad_request(f"Several stacks have a resource with the physical id {physical_id:.300}")
+    if not found:
+        raise not_found("Resource", physical_id)
+    listed = call.read(lambda conn: named(conn, call, found[0]))
+    return replace(call, path={"stack_name": listed.name, "stack_id": listed.id})
+
+
+def _list_resources(call: Request, asked: Asked) -> dict[str, Json]:
+    shown = asked.operations.resources(_at(call, asked)).body["resources"]
+    return {"StackResourceSummaries": [views.resource(item, "LastUpdatedTimestamp") for item in shown]}
+
+
+def _events(call: Request, asked: Asked) -> dict[str, Json]:
+    """Return events, the newest first, as Amazon does."""
+    there = _at(call, asked)
+
+    def read(conn: Connection) -> dict[str, Json]:
+        stack = there.find_stack(conn)
+        marker = asked.get("NextToken")
+        if marker is not None and event_rows.get(conn, marker).stack_id != stack.id:
+            raise not_found("Event", marker)
+        query = EventQuery(stack.id, limit=PAGE, marker=marker, descending=True)
+        found = event_rows.list_events(conn, query)
+        shown = [views.event(_own_arn(there), stack, item) for item, _ in found]
+        return {"StackEvents": shown, "NextToken": found[-1][0].uuid if len(found) == PAGE else None}
+
+    return call.read(read)
+
+
+ACTIONS: Mapping[str, Callable[[Request, Asked], dict[str, Json]]] = {
+    "CancelUpdateStack": _cancel_update,
+    "CreateStack": _create,
+    "DeleteStack": _delete,
+    "DescribeStackEvents": _events,
+    "DescribeStackResource": _describe_resource,
+    "DescribeStackResources": _describe_resources,
+    "DescribeStacks": _describe_stacks,
+    "EstimateTemplateCost": _estimate,
+    "GetTemplate": _get_template,
+    "ListStackResources": _list_resources,
+    "ListStacks": _list_stacks,
+    "UpdateStack": _update,
+    "ValidateTemplate": _validate,
+}
+"""Each action by its name, which is also that of its policy rule, ``cloudformation:NAME``."""

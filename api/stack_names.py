@@ -1,0 +1,36 @@
+"""Finds stacks by what users name them by: name, id or ARN."""
+
+import re
+
+from sqlalchemy.engine import Connection
+
+from ..db.errors import NotFound
+from ..db.ids import StackId
+from ..db.queries import stack_list
+from ..db.rows import ListedStack
+from .errors import not_found
+from .request import HttpRequest
+
+ARN = re.compile(r"arn:openstack:heat::([^:/]+):stacks/([^/]+)/([^/]+)(/.+)?", re.DOTALL)
+"""The name of a stack in the form of Amazon's: project, name, id, and what lies below it."""
+
+
+def named(conn: Connection, call: HttpRequest, name: str) -> ListedStack:
+    """Return the stack of the caller's project that has a name, or else an id that the caller may see.
+
+    :raises Fault: 404.
+    """
+    try:
+        return stack_list.find_by_name(conn, call.caller.project_id, name)
+    except NotFound:
+        return _by_id(conn, call, name)
+
+
+def _by_id(conn: Connection, call: HttpRequest, stack_id: str) -> ListedStack:
+    try:
+        found = stack_list.get_listed(conn, StackId(stack_id))
+    except NotFound as error:
+        raise not_found("Stack", stack_id) from error
+    if not call.caller.may_see(found.project_id):
+        raise not_found("Stack", stack_id)
+    return found

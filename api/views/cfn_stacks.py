@@ -1,0 +1,105 @@
+"""Stacks, resources and events in the shapes of Amazon's CloudFormation API, made of Heat's."""
+
+import json
+import typing
+from collections.abc import Mapping
+
+from ...db.rows import Event, ListedStack
+from ...observe.instants import iso_or_none
+
+Json = typing.Any
+
+
+def text(value: Json) -> str | None:
+    """Return a value as Amazon's API has it: a string, or JSON in a string; None stays None."""
+    return value if isinstance(value, str | None) else json.dumps(value)
+
+
+def summary(arn: str, shown: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a stack of ListStacks.
+
+    :param shown: as lists of the Orchestration API show it.
+    """
+    return {
+        "StackId": arn,
+        "StackName": shown["stack_name"],
+        "TemplateDescription": shown["description"],
+        "CreationTime": shown["creation_time"],
+        "LastUpdatedTime": shown["updated_time"],
+        "DeletionTime": shown["deletion_time"],
+        "StackStatus": shown["stack_status"],
+        "StackStatusReason": shown["stack_status_reason"],
+    }
+
+
+def stack(arn: str, shown: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a stack of DescribeStacks.
+
+    :param shown: as the Orchestration API shows it, with its outputs.
+    """
+    described = summary(arn, shown)
+    described["Description"] = described.pop("TemplateDescription")
+    outputs = shown.get("outputs") or []
+    return {
+        **described,
+        "DisableRollback": shown["disable_rollback"],
+        "TimeoutInMinutes": shown["timeout_mins"],
+        "Parameters": [
+            {"ParameterKey": name, "ParameterValue": text(value)}
+            for name, value in shown["parameters"].items()
+        ],
+        "Outputs": [
+            {
+                "OutputKey": output["output_key"],
+                "OutputValue": text(output.get("output_value")),
+                "Description": output["description"],
+            }
+            for output in outputs
+        ],
+        "Capabilities": [],
+        "NotificationARNs": [],
+    }
+
+
+def resource(shown: Mapping[str, Json], time_name: str) -> dict[str, Json]:
+    """Return a resource without its stack.
+
+    :param shown: as the Orchestration API shows it.
+    :param time_name: Amazon's name of the time of its last change, which differs between actions.
+    """
+    return {
+        "LogicalResourceId": shown["resource_name"],
+        "PhysicalResourceId": shown["physical_resource_id"],
+        "ResourceType": shown["resource_type"],
+        "ResourceStatus": shown["resource_status"],
+        "ResourceStatusReason": shown["resource_status_reason"],
+        time_name: shown["updated_time"],
+    }
+
+
+def event(arn: str, home: ListedStack, item: Event) -> dict[str, Json]:
+    """Return an event of DescribeStackEvents."""
+    return {
+        "EventId": item.uuid,
+        "StackId": arn,
+        "StackName": home.name,
+        "LogicalResourceId": item.resource_name,
+        "PhysicalResourceId": item.physical_id,
+        "ResourceType": item.resource_type,
+        "ResourceStatus": f"{item.action}_{item.status}",
+        "ResourceStatusReason": item.reason,
+        "Timestamp": iso_or_none(item.at),
+    }
+
+
+def parameter(name: str, described: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a parameter of ValidateTemplate.
+
+    :param described: what ``template validate`` shows of it.
+    """
+    return {
+        "ParameterKey": name,
+        "DefaultValue": text(described.get("Default", "")),
+        "Description": described.get("Description", ""),
+        "NoEcho": described.get("NoEcho", "false"),
+    }
