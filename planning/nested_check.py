@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..resources.context import ChildGoal
-from ..resources.errors import UnknownType
 from ..resources.nested.base import NestedType
 from ..resources.nested.parameterize import parameterize
 from ..resources.properties import validate_properties
@@ -41,6 +40,7 @@ from ..template.residual import (
     is_failing,
     references,
 )
+from .facade import check_facade
 from .requests import Branch, CheckedStack, NestedChild
 
 Json = typing.Any
@@ -206,12 +206,9 @@ class TemplateTree:
             )
 
     def _nested(self, definition: ResourceDefinition) -> NestedType | None:
-        if definition.external_id is not None:
+        if definition.external_id is not None or not self.registry.is_nested(definition.type):
             return None
-        try:
-            plugin = self.registry.get(definition.type)
-        except UnknownType:
-            return None
+        plugin = self.registry.get(definition.type)
         return plugin if isinstance(plugin, NestedType) else None
 
     def _check_child(
@@ -235,6 +232,10 @@ class TemplateTree:
         if not goal.generated:
             given, secret = self._opened(given)
         declared = parsed.described["Parameters"]
+        if is_template_name(definition.type) and definition.declared_type in self.registry:
+            facade_type = self.registry.get(definition.declared_type)
+            outputs = parsed.template.get("outputs")
+            check_facade(definition.declared_type, facade_type, declared, outputs, below)
         if unknown := {name for name, value in given.items() if is_deferred(value)}:
             check_names(declared, given, below)
             given = {name: value for name, value in given.items() if name not in unknown}

@@ -67,6 +67,12 @@ class InvalidProperty(TemplateError):
     prefix = "Property error"
 
 
+class FacadeMismatch(TemplateError):
+    """A template does not fit the type that it is mapped to."""
+
+    path_last = True
+
+
 class InvalidReference(TemplateError):
     """A resource, parameter or condition is used that the template does not have."""
 

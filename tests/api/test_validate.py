@@ -339,3 +339,47 @@ def test_an_output_that_cannot_be_computed_has_an_error_up_to_the_root(service: 
     shown = {item["output_key"]: item for item in service.get(path)["stack"]["outputs"]}
     assert shown["b"]["output_error"] == "Error in parent output b: The Parameter (foo) was not provided."
     assert shown["gone"]["output_error"] == "The Referenced Attribute (parent gone) is incorrect."
+
+
+FITTING: Json = {
+    "parameters": {
+        "length": {"type": "number", "default": 3},
+        "character_classes": {"type": "comma_delimited_list", "default": []},
+        "more": {"type": "string", "default": "x"},
+    },
+    "outputs": {"value": {"value": "v"}},
+}
+"""Parameters and outputs of a template that can be in the place of OS::Heat::RandomString."""
+MISFITS: list[tuple[Json, str]] = [
+    (
+        {"parameters": {"length": {"type": "string", "default": "3"}}},
+        "Property length type mismatch between facade OS::Heat::RandomString (Integer) and provider (String)",
+    ),
+    (
+        {"parameters": {"more": {"type": "string"}}},
+        "Provider requires property more unknown in facade OS::Heat::RandomString",
+    ),
+    ({"outputs": {}}, "Attribute value for facade OS::Heat::RandomString missing in provider"),
+]
+
+
+@pytest.mark.parametrize(("sections", "text"), MISFITS)
+def test_a_template_that_does_not_fit_the_type_that_it_is_mapped_to_is_refused(
+    service: Service, tenant: str, sections: Json, text: str
+) -> None:
+    body = template({"r": {"type": "OS::Heat::RandomString", "properties": {"length": 4}}})
+    environment = {"resource_registry": {"OS::Heat::RandomString": "mine.yaml"}}
+    fields = {"environment": environment, "files": {"mine.yaml": template({}, **FITTING)}}
+    assert answer(service, tenant, body, **fields).status == 200
+    fields["files"] = {"mine.yaml": template({}, **{**FITTING, **sections})}
+    found = answer(service, tenant, body, **fields)
+    assert fault(found) == (400, "StackValidationFailed")
+    assert found.error["message"] == f"{text} (resources.r)"
+
+
+def test_a_template_without_a_required_property_of_the_type_is_refused(service: Service, tenant: str) -> None:
+    body = template({"r": {"type": "OS::Heat::ResourceGroup"}})
+    environment = {"resource_registry": {"OS::Heat::ResourceGroup": "mine.yaml"}}
+    found = answer(service, tenant, body, environment=environment, files={"mine.yaml": template({})})
+    text = "Required property resource_def for facade OS::Heat::ResourceGroup missing in provider"
+    assert (found.status, found.error["message"]) == (400, f"{text} (resources.r)")

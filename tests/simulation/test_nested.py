@@ -294,15 +294,16 @@ def test_a_child_whose_parents_step_hangs_is_deleted_when_the_step_was_detached(
 
 def test_a_template_in_the_place_of_a_type_may_have_resources_of_that_type(world: World) -> None:
     own = server()["type"]
+    outputs = {name: {"value": name} for name in world.catalogue.get(own).attributes_schema}
     given = {
         "environment": {"resource_registry": {own: "mine.yaml"}},
-        "files": {"mine.yaml": json.dumps(hot({"r": server()}))},
+        "files": {"mine.yaml": json.dumps(hot({"r": server()}, outputs=outputs))},
     }
     stack = created(world, hot({"mine": {"type": own}}), **given)
     assert stack.status == Status.COMPLETE, stack.reason
     [inside] = children(world, stack).values()
     assert [row.plugin for row in rows(world, inside).values()] == [own]
-    given["files"] = {"mine.yaml": json.dumps(hot({"r": server(value="new")}))}
+    given["files"] = {"mine.yaml": json.dumps(hot({"r": server(value="new")}, outputs=outputs))}
     world.update(stack, hot({"mine": {"type": own}}), **given)
     assert settled(world, stack).status == Status.COMPLETE
     assert [thing.value for thing in world.cloud.things.values()] == ["new"]
