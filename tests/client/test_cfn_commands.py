@@ -138,7 +138,11 @@ def test_errors_name_the_place_in_the_template(openstack: OpenStack) -> None:
     assert "small letters" in printed
     for before, after, place in [
         ("[first, output]}]}]", "[first, outputt]}]}]", "Resources.second: The Referenced Attribute"),
-        ("Properties: {value: {Ref: Secret}}", "Properties: {valu: 1}", "Resources.extra.Properties.valu"),
+        (
+            "Properties: {value: {Ref: Secret}}",
+            "Properties: {valu: 1}",
+            "Resources.extra.Properties: Unknown Property valu",
+        ),
         ("Type: OS::Heat::TestResource\n    Condition", "Type: OS::X\n    Condition", "Resources.extra.Type"),
         ("Resources:", "Resource:", '"Resource" is not a section of a template; did you mean "Resources"'),
     ]:
