@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..resources.context import ChildGoal
-from ..resources.nested.base import NestedType
+from ..resources.nested.base import RESOURCE, NestedType
 from ..resources.nested.parameterize import parameterize
 from ..resources.properties import validate_properties
 from ..resources.registry import ResourceRegistry
@@ -76,7 +76,11 @@ def check_attributes(name: str, template: Mapping[str, Json], used: Iterable[str
     """
     outputs = section_of(template, "outputs")
     known = {*COMMON, *(outputs if isinstance(outputs, Mapping) else ())}
+    inside = template.get("resources")
+    known.update(f"{RESOURCE}{key}" for key in (inside if isinstance(inside, Mapping) else ()))
     for attribute in used:
+        if attribute.startswith(RESOURCE):  # With the path behind it.
+            attribute = ".".join(attribute.partition(",")[0].split(".")[:2])
         if attribute and attribute not in known:
             raise InvalidReference(f"The Referenced Attribute ({name} {attribute}) is incorrect.")
 

@@ -256,6 +256,12 @@ class Children(typing.Protocol):
     def state(self, child: str) -> ChildState | None:
         """Return the state of a child, None if it is deleted or never existed."""
 
+    def inner_values(self, child: str, requested: Sequence[Sequence[str | int]]) -> Mapping[str, Json]:
+        """Return what others ask of the resources of a child, by the names of the attributes.
+
+        :param requested: each begins with ``resource.NAME`` or ``resource.NAME.ATTRIBUTE``; the path follows.
+        """
+
     def output_errors(self, child: str) -> Mapping[str, str]:
         """Return the errors of those outputs of a child that can never be computed, by name."""
 

@@ -14,8 +14,9 @@ from ...planning.goal import SECRET_TEMPLATE, secret_parameters, template_is_sec
 from ...planning.plan import TaskDefinition
 from ...resources.context import ChildFailure, ChildGoal, ChildState, GroupMember, Json, physical_name
 from ...resources.errors import Cancelled, PermanentError
+from ...resources.nested.members import output_name
 from ...resources.nested.parameterize import parameterize
-from ...template.residual import partial
+from ...template.residual import node, partial
 from .nested import NestedStackOperations
 from .secrets import SealedLookup, Secrets, failing_outputs, open_outputs
 from .target import kept_properties
@@ -77,6 +78,21 @@ class StepChildren:
             traversal=found.traversal,
             failure=None if cause is None else ChildFailure(**asdict(cause)),
         )
+
+    def inner_values(self, child: str, requested: Sequence[Sequence[str | int]]) -> Mapping[str, Json]:
+        """Implement Children."""
+        found = self._stack(StackId(child))
+        if found is None:
+            return {}
+        rows = {row.name: row for row in self._nested.rows(found.id) if row.replaced_by is None}
+        asked = {}
+        for parts in requested:
+            _, name, *attribute = str(parts[0]).split(".", 2)
+            path = [*attribute, *parts[1:]]
+            if name in rows:
+                value = node("get_attr", name, *path) if path else node("get_resource", name)
+                asked[output_name(parts)] = {"value": value}
+        return open_outputs(asked, rows, self._secrets)
 
     def output_errors(self, child: str) -> Mapping[str, str]:
         """Implement Children."""

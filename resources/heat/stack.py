@@ -12,6 +12,8 @@ from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 class StackResource(NestedType):
     """A nested stack in the same region and with the same credentials; others are refused."""
 
+    has_member_attributes = True
+    shows_resources = True
     description = (
         "A stack of its own inside of this one.\n\n"
         "Its template, parameters and timeout are properties; its outputs are attributes."

@@ -15,6 +15,10 @@ ADOPTED = "adopted"
 """Key in the data of a resource that is adopted: the document of the nested stack."""
 OUTPUT_ERRORS = "output_errors"
 """Key in the data: the errors of those outputs of the child that can never be computed, by name."""
+INNER = "inner"
+"""Key in the data: the attributes of resources of the child that others refer to."""
+RESOURCE = "resource."
+"""Beginning of an attribute that reads a resource of a nested stack: ``resource.NAME``."""
 BACKSTOP = 300.0
 """Seconds after which a parent polls its child without being woken."""
 
@@ -39,6 +43,8 @@ class NestedType(ResourceType):
     always_updated = True
     #: Attributes are those of the child's resources: the child has an output for each requested one.
     has_member_attributes: typing.ClassVar[bool] = False
+    #: Its attribute ``resource.NAME`` and the path behind it read a resource of the child, as in Heat.
+    shows_resources: typing.ClassVar[bool] = False
 
     #: `static_goal`, where it returns a goal, describes the child completely.
     previewable: typing.ClassVar[bool] = True
@@ -74,7 +80,7 @@ class NestedType(ResourceType):
 
         :raises LookupError: there is no such attribute; the text says why.
         """
-        return None
+        return [attribute, *path] if attribute.startswith(RESOURCE) else None
 
     def plan_scaling(self, target: ResourceView, adjustment: Adjustment, now: float) -> Scaling:
         """Return the new size of a group that a signal adjusts.
@@ -215,14 +221,16 @@ class NestedType(ResourceType):
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the outputs, each by its name and all as ``outputs``."""
         outputs = target.data.get("outputs") or {}
-        return {**outputs, "outputs": outputs}
+        return {**(target.data.get(INNER) or {}), **outputs, "outputs": outputs}
 
     def child_data(
         self, target: ResourceView, child: str, state: ChildState, work: StepContext
     ) -> Mapping[str, Json]:
         """Return the data that the resource stores of a child whose action succeeded."""
         errors = dict(work.children.output_errors(child))
-        found = {"outputs": dict(work.children.outputs(child)), "name": state.name}
+        found: dict[str, Json] = {"outputs": dict(work.children.outputs(child)), "name": state.name}
+        if self.shows_resources and target.requested_attributes:
+            found[INNER] = dict(work.children.inner_values(child, target.requested_attributes))
         return {**found, OUTPUT_ERRORS: errors} if errors else found
 
     def _act(self, target: ResourceView, action: str, work: StepContext) -> Step:

@@ -14,6 +14,8 @@ class ProviderTemplate(NestedType):
     Only the template says which these are; it is among the files of the stack.  See planning/nested_check.py.
     """
 
+    has_member_attributes = True
+    shows_resources = True
     description = "A stack of a template that is mapped to a type, or named in its place."
     support_status = SupportStatus(status="HIDDEN")
     properties_schema = {ANY_NAME: Property("any", "A parameter.", update_allowed=True)}

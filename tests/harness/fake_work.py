@@ -75,6 +75,9 @@ class FakeChildren:
     def state(self, child: str) -> ChildState | None:
         return self.states.get(child)
 
+    def inner_values(self, child: str, requested: Sequence[Sequence[str | int]]) -> Mapping[str, Json]:
+        return {}
+
     def output_errors(self, child: str) -> Mapping[str, str]:
         return {}
 

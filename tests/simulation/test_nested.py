@@ -307,3 +307,36 @@ def test_a_template_in_the_place_of_a_type_may_have_resources_of_that_type(world
     world.update(stack, hot({"mine": {"type": own}}), **given)
     assert settled(world, stack).status == Status.COMPLETE
     assert [thing.value for thing in world.cloud.things.values()] == ["new"]
+
+
+READ = [["resource.s", "address"], ["resource.s.address"], ["resource.s"]]
+"""Attributes of a nested stack that read its resource: an attribute, the same in one word, the reference."""
+
+
+@pytest.mark.parametrize("with_file", [True, False])
+def test_an_attribute_of_a_nested_stack_may_read_one_of_its_resources(world: World, with_file: bool) -> None:
+    inside = json.dumps(hot({"s": server(value="new")}))
+    one = {"type": INNER} if with_file else {"type": "OS::Heat::Stack", "properties": {"template": inside}}
+    readers = {
+        f"r{index}": {"type": "OS::Heat::Value", "properties": {"value": {"get_attr": ["n", *asked]}}}
+        for index, asked in enumerate(READ)
+    }
+    outputs = {"o": {"value": {"get_attr": ["n", "resource.s", "value"]}}}
+    stack = created(world, hot({"n": one, **readers}, outputs=outputs), files={INNER: inside})
+    assert stack.status == Status.COMPLETE, stack.reason
+    found = rows(world, stack)
+    [thing] = world.cloud.things
+    row = rows(world, children(world, stack)["n"])["s"]
+    address = row.attributes["address"]
+    for name, expected in zip(readers, [address, address, thing], strict=True):
+        assert found[name].attributes["value"] == expected
+    assert found["n"].attributes["resource.s, value"] == "new"
+
+
+def test_a_resource_that_a_nested_stack_does_not_have_cannot_be_read(world: World) -> None:
+    reader = {
+        "type": "OS::Heat::Value",
+        "properties": {"value": {"get_attr": ["n", "resource.x", "address"]}},
+    }
+    with pytest.raises(TemplateError, match=r"The Referenced Attribute \(n resource.x\) is incorrect"):
+        world.create("s", hot({"n": {"type": INNER}, "r": reader}), files={INNER: json.dumps(hot({}))})
