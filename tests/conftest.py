@@ -120,6 +120,7 @@ TOGETHER = {
     "tests/services/db/": "databases",
     "tests/api/": "api",
     "tests/unit/test_wheel.py": "wheel",
+    "tests/doc/test_tutorial.py": "tutorial",
     "tests/doc/": "doc",
 }
 """Beginnings of the names of tests -> what they run together with, in one process, in this order.
