@@ -177,7 +177,8 @@ def make_app(
     app.add_error_handler(Exception, _on_error)
     app.add_error_handler(falcon.HTTPError, _on_error)  # Or Falcon's own, for the more special class.
     app.add_sink(_unknown_path, "/")
-    app.add_sink(_by_arn(api), ARN_PATH)
+    # The ARN of a stack leads to it as its name does, with every method.
+    app.add_sink(_responder(api, dict.fromkeys(METHODS, lookup)), ARN_PATH)
     return app
 
 
@@ -193,9 +194,15 @@ class _Metrics:
 
 def _resource(api: _Api, operations: Mapping[str, Operation]) -> object:
     """Return an object with a responder for each method, as Falcon expects it."""
+    respond = staticmethod(_responder(api, operations))
+    return type("Resource", (), {f"on_{method.lower()}": respond for method in METHODS})()
+
+
+def _responder(api: _Api, operations: Mapping[str, Operation]) -> Callable[..., None]:
+    """Return what answers the requests of a route."""
     allowed = ", ".join(sorted(operations))
 
-    def respond(self: object, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+    def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         operation, variables = operations.get(req.method), path
         if path.get("stack_id") in BELOW_A_NAME and "stack_name" in path:
             # ``/stacks/NAME/resources`` looks like a stack's id that is "resources".
@@ -207,29 +214,16 @@ def _resource(api: _Api, operations: Mapping[str, Operation]) -> object:
         else:
             resp.set_header("Allow", allowed)
             raise Fault(405, "HTTPMethodNotAllowed", f"{req.method} is not allowed here; allowed: {allowed}")
-        _answer(req, resp, reply)
+        resp.status = reply.status
+        for name, value in reply.headers.items():
+            resp.set_header(name, value)
+        if reply.text is not None:
+            resp.data, resp.content_type = reply.text, reply.content_type
+        elif reply.body is not None or reply.status == 200:  # Heat's client warns of one without JSON.
+            _write(resp, reply.body)
+        resp.set_header(IDENTIFIER, request_id(req))
 
-    return type("Resource", (), {f"on_{method.lower()}": respond for method in METHODS})()
-
-
-def _answer(req: falcon.Request, resp: falcon.Response, reply: Reply) -> None:
-    resp.status = reply.status
-    for name, value in reply.headers.items():
-        resp.set_header(name, value)
-    if reply.text is not None:
-        resp.data, resp.content_type = reply.text, reply.content_type
-    elif reply.body is not None or reply.status == 200:  # Heat's client warns of one without JSON.
-        _write(resp, reply.body)
-    resp.set_header(IDENTIFIER, request_id(req))
-
-
-def _by_arn(api: _Api) -> Callable[..., None]:
-    """Return what redirects from the ARN of a stack, as from its name, with every method."""
-
-    def redirect(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        _answer(req, resp, _perform(api, api.lookup, req, path))
-
-    return redirect
+    return respond
 
 
 def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping[str, str]) -> Reply:

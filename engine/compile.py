@@ -27,6 +27,7 @@ from ..resources.registry import ResourceRegistry
 from ..sealing.stored import BoundSealer, StoredLookup
 from ..template.budget import Budget
 from ..template.compile import Identity, Limits, Region, Source, compile_template
+from ..template.formats import errors_in, format_of
 from ..template.language import CompiledTemplate
 from ..template.load import load_template
 from ..template.parameters import parameter_strings
@@ -54,8 +55,8 @@ class GoalCompiler:
         )
         budget = goal.budget or Budget(self._limits.budget)
         goal = replace(goal, budget=budget)
-        environment = charged_environment(goal, template, budget)
-        goal, environment = without_lost(goal, environment, template)
+        given = goal, charged_environment(goal, template, budget)
+        goal, environment = without_lost(*given, template) if goal.retained else given
         if self._operator is not None:  # First, for its templates hide names, too.
             environment = self._operator.under(environment, goal.files)
         if tree:
@@ -123,35 +124,32 @@ class _StackCompiler:
 
     def compile(self, branch: Branch) -> CompiledTemplate:
         """Compile and check one stack, without those nested in it."""
-        with branch.named_errors():
-            return self._compile(branch)
-
-    def _compile(self, branch: Branch) -> CompiledTemplate:
-        source = Source(
-            branch.template,
-            branch.environment,
-            self.goal.files,
-            branch.parameters,
-            branch.facade,
-            secret=branch.secret,
-            budget=self.budget,
-            unknown=branch.unknown,
-            region=self.region,
-        )
-        plan = compile_template(source, identity=self.identity, limits=self.limits, seal=self.sealer.seal)
-        check_allowed(plan, self.goal.may_use)
-        if self.goal.cloud is not None:
-            check_available(plan, self.registry, self.goal.cloud.has_service)
-        plan = check_types(plan, self.registry)
-        if self.questions is not None:
-            self.questions.collect(plan, self.registry)
-        check_storable(plan)
-        types = {name: self.registry.get(found.type) for name, found in plan.resources.items()}
-        if any(self.registry.is_nested(found.type) for found in plan.resources.values()):
-            plan = with_requested_attributes(plan, types)
-        if plan.outputs:
-            plan = replace(plan, refreshed=refreshed_for(plan.outputs.values(), types))
-        implied = {name: found.implied_dependencies for name, found in types.items()}
-        if len(implied) < 2 or not any(implied.values()):  # One alone depends on nothing.
-            return plan
-        return with_implied_dependencies(plan, implied, self.budget)
+        with errors_in(format_of(branch.template)):
+            source = Source(
+                branch.template,
+                branch.environment,
+                self.goal.files,
+                branch.parameters,
+                branch.facade,
+                secret=branch.secret,
+                budget=self.budget,
+                unknown=branch.unknown,
+                region=self.region,
+            )
+            plan = compile_template(source, identity=self.identity, limits=self.limits, seal=self.sealer.seal)
+            check_allowed(plan, self.goal.may_use)
+            if self.goal.cloud is not None:
+                check_available(plan, self.registry, self.goal.cloud.has_service)
+            plan = check_types(plan, self.registry)
+            if self.questions is not None:
+                self.questions.collect(plan, self.registry)
+            check_storable(plan)
+            types = {name: self.registry.get(found.type) for name, found in plan.resources.items()}
+            if any(self.registry.is_nested(found.type) for found in plan.resources.values()):
+                plan = with_requested_attributes(plan, types)
+            if plan.outputs:
+                plan = replace(plan, refreshed=refreshed_for(plan.outputs.values(), types))
+            implied = {name: found.implied_dependencies for name, found in types.items()}
+            if len(implied) < 2 or not any(implied.values()):  # One alone depends on nothing.
+                return plan
+            return with_implied_dependencies(plan, implied, self.budget)

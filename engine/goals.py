@@ -12,11 +12,10 @@ from ..sealing.stored import StoredLookup
 from ..template.compile import Identity
 from ..template.environment import parse_environment
 from ..template.errors import TemplateError
-from ..template.formats import section_of, version_keys
+from ..template.formats import find_version, section_of
 from ..template.language import Parameter
 from ..template.parameters import GivenValues, check_immutable, resolve_parameters
 from ..template.residual import evaluate, holds_secret
-from ..template.versions import find_version
 from .context import Compiled, EngineContext
 from .stack_state import current_goal
 
@@ -55,7 +54,8 @@ def previous_goal(context: EngineContext, stack: Stack) -> Goal:
     if stack.previous:
         return stored_goal(context, stack, stack.previous)
     template = _content(context, stack.template_id)
-    return Goal({name: template[name] for name in version_keys(template)})
+    key = find_version(template).key
+    return Goal({key: template[key]})
 
 
 def stored_goal(context: EngineContext, stack: Stack, kept: Mapping[str, Json]) -> Goal:

@@ -1,13 +1,20 @@
 """Instants as text, for people and programs."""
 
 import datetime
+import typing
 
 
-def iso(moment: float) -> str:
-    """Return an instant in ISO 8601, as Heat writes it: ``2026-01-31T12:34:56Z``.
+@typing.overload
+def iso(moment: float) -> str: ...
+@typing.overload
+def iso(moment: float | None) -> str | None: ...
+def iso(moment: float | None) -> str | None:
+    """Return an instant in ISO 8601, as Heat writes it: ``2026-01-31T12:34:56Z``; None for None.
 
-    :param moment: seconds since the epoch.
+    :param moment: seconds since the epoch; None: it has not come.
     """
+    if moment is None:
+        return None
     return datetime.datetime.fromtimestamp(moment, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -19,11 +26,6 @@ def exact_or_none(moment: float | None) -> str | None:
     if moment is None:
         return None
     return datetime.datetime.fromtimestamp(moment, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def iso_or_none(moment: float | None) -> str | None:
-    """Return an instant in ISO 8601; None for one that has not come."""
-    return None if moment is None else iso(moment)
 
 
 def describe_span(seconds: float) -> str:

@@ -155,9 +155,9 @@ class Edges:
         """Return the tasks that wait for this one."""
         return list(self._after.get(task_id, ()))
 
-    def count_before(self, task_id: TaskId) -> int:
-        """Return how many tasks this one waits for."""
-        return self._before.get(task_id, 0)
+    def around(self, task_id: TaskId) -> tuple[int, list[TaskId]]:
+        """Return how many tasks this one waits for, and the tasks that wait for this one."""
+        return self._before.get(task_id, 0), list(self._after.get(task_id, ()))
 
 
 @dataclass(frozen=True)
@@ -285,7 +285,8 @@ def make_plan(
 def _task(
     job: PlannedTask, edges: Edges, number: TraversalNumber, scope: TraversalScope, *, late: int
 ) -> Task:
-    pending = edges.count_before(job.id) + late
+    before, successors = edges.around(job.id)
+    pending = before + late
     settings, defaults = job.settings, scope.defaults
     task = Task(
         id=job.id,
@@ -304,7 +305,7 @@ def _task(
         definition=job.definition,
         restricted=sorted(settings.restricted_actions) if job.kind == TaskKind.UPDATE else (),
         inputs=job.inputs,
-        successors=edges.after(job.id),
+        successors=successors,
         hooks=scope.breakpoints.of(job.kind, settings) if settings.hooks else None,
         request=scope.request,
     )

@@ -1,6 +1,5 @@
 """The requests of users, which the API makes and the engine carries out, and what previews find; values."""
 
-import contextlib
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +7,6 @@ from dataclasses import dataclass, field
 from ..keystone.delegated_auth import Trustor
 from ..template.budget import Budget
 from ..template.environment import Environment
-from ..template.formats import errors_in, format_of
 from ..template.language import CompiledTemplate, ResourceDefinition
 
 Json = typing.Any
@@ -243,10 +241,6 @@ class Branch:
     secret: frozenset[str]
     depth: int
     unknown: frozenset[str] = frozenset()
-
-    def named_errors(self) -> contextlib.AbstractContextManager[None]:
-        """Return a context whose errors have the paths of the template, in its own format."""
-        return errors_in(format_of(self.template))
 
 
 @dataclass(frozen=True)

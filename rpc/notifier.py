@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import oslo_messaging
 
 from ..db.notifications import EventKind, Notification
-from ..observe.instants import iso_or_none
+from ..observe.instants import iso
 from .bus import LOCAL
 from .outbox import SendQueue
 
@@ -117,8 +117,8 @@ def payload(notification: Notification) -> dict[str, Json]:
         "stack_name": notification.name,
         "state": f"{notification.action}_{notification.status}",
         "state_reason": notification.reason,
-        "create_at": iso_or_none(notification.created_at),
-        "updated_at": iso_or_none(notification.updated_at),
+        "create_at": iso(notification.created_at),
+        "updated_at": iso(notification.updated_at),
         "description": notification.description or NO_DESCRIPTION,
         "tags": list(notification.tags),
     }

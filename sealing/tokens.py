@@ -6,7 +6,7 @@ Everything else is literal: a text or a map that only looks like a token was wri
 import typing
 from collections.abc import Callable, Mapping
 
-from ..template.formats import version_keys
+from ..template.language import VERSION_KEYS
 from ..template.residual import retokened, sealed, token_of
 from .stored import metadata_retokened
 
@@ -59,7 +59,7 @@ def _goal(value: Json, change: Change) -> Json:
 
 def _body(value: Json, change: Change) -> Json:
     """Replace the tokens of a content: only environments hold any, and they name no version."""
-    return value if version_keys(value) else _fields(value, change)
+    return value if any(key in value for key in VERSION_KEYS) else _fields(value, change)
 
 
 _SHAPES: Mapping[tuple[str, str], Callable[[Json, Change], Json]] = {

@@ -26,7 +26,7 @@ from .errors import (
     ValueUnknown,
 )
 from .fold import FoldScope, fold
-from .formats import FORMATS, errors_in, normal_form
+from .formats import FORMATS, errors_in, find_version, normal_form
 from .language import (
     AWS_DATE,
     AWS_KEY,
@@ -42,7 +42,6 @@ from .language import (
 from .parameters import GivenValues, parse_declarations, resolve_parameters, schema
 from .residual import failing, holds_secret, is_deferred, is_failing, quote, references
 from .suggestions import closest
-from .versions import find_version
 
 _SECTIONS = (HOT_KEY, "description", "parameter_groups", "parameters", "resources", "outputs")
 _LATER = ("conditions", "condition", "external_id")
@@ -252,7 +251,8 @@ def compile_template(
 def _compiled(
     source: Source, version: Version, identity: Identity, limits: Limits, seal: Callable[[Json], str]
 ) -> CompiledTemplate:
-    template, pseudo = normal_form(source.template), identity.pseudo(version, source.region)
+    template = normal_form(source.template) if version.is_cfn else source.template
+    pseudo = identity.pseudo(version, source.region)
     budget = Budget(limits.budget) if source.budget is None else source.budget
     parameters = resolve_parameters(
         template.get("parameters"),
@@ -300,7 +300,7 @@ def _compiled(
         parameters=parameters,
         resources=_in_order(definitions),
         outputs=_outputs(section(template, "outputs"), scope, conditions),
-        parameter_groups=parameter_groups(template, parameters),
+        parameter_groups=parameter_groups(template, parameters) if "parameter_groups" in template else (),
         uncertain=uncertain,
         pseudo=pseudo,
     )
@@ -321,8 +321,7 @@ def _enabled(name: str, body: Json, version: Version, conditions: Conditions) ->
         raise TemplateError(
             f"a resource's name must have 1 to {MAX_NAME} characters, and no slash among them", path
         )
-    allowed = [*_RESOURCE_KEYS, *(["condition"] if version.has_conditions else [])]
-    allowed += ["external_id"] if version.has_external_id else []
+    allowed = [*_RESOURCE_KEYS, *(["condition", "external_id"] if version.has_conditions else [])]
     body = checked_keys(path, body, allowed, "a resource", version)
     declared = body.get("type")
     if not isinstance(declared, str) or not declared:
@@ -405,7 +404,7 @@ def _deletion_policy(value: Json, scope: FoldScope, path: Path) -> str:
     if policy is None or is_failing(policy):
         return "Delete"
     spellings = {name: name for name in _POLICIES}
-    if scope.version.has_external_id:
+    if scope.version.has_conditions and not scope.version.is_cfn:
         spellings.update({name.lower(): name for name in _POLICIES})
     if not isinstance(policy, str) or policy not in spellings:
         raise TemplateError(f"must be one of: {', '.join(spellings)}; not {policy!r}", path)

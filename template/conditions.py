@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from .budget import Budget
 from .errors import InvalidReference, LimitExceeded, TemplateError, ValueUnknown, not_provided
-from .functions.table import APPLY, CONDITION_FIRST, refuse_other, wrong_form
+from .formats import refuse_other
+from .functions.table import APPLY, CONDITION_FIRST, wrong_form
 from .language import AWS_DATE, AWS_KEY, Json, Parameter, Path, Size, Version, measure
 from .residual import select
 from .suggestions import closest

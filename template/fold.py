@@ -15,7 +15,8 @@ from .errors import (
     ValueUnknown,
     not_provided,
 )
-from .functions.table import APPLY, refuse_other, wrong_form
+from .formats import refuse_other
+from .functions.table import APPLY, wrong_form
 from .language import Json, Parameter, Path, Residual, Size, Version, measure
 from .residual import failing, first_node, is_deferred, is_failing, is_node, node, plain, quote, select
 from .suggestions import closest

@@ -1,15 +1,27 @@
-"""Formats of templates: the names of sections and keys in HOT and in CloudFormation's format.
+"""Formats and versions of templates: the names of sections and keys in HOT and in CloudFormation's format.
 
 Everything behind this module reads a template in its *normal form*: with HOT's names.  Functions, and the
 declarations of parameters, stay as they are written.  Errors have the names of the format, by `native_path`.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from .errors import TemplateError
-from .language import AWS_KEY, CFN_KEY, CFN_VERSIONS, HOT_KEY, VERSION_KEYS, Json, Path
+from .errors import InvalidTemplateVersion, TemplateError
+from .functions.table import FIRST, REMOVED, VERSIONS, wrong_form
+from .language import (
+    AWS_DATE,
+    AWS_KEY,
+    CFN_DATE,
+    CFN_KEY,
+    CFN_VERSIONS,
+    HOT_KEY,
+    VERSION_KEYS,
+    Json,
+    Path,
+    Version,
+)
 from .suggestions import closest
 
 _SECTIONS = ("description", "parameters", "conditions", "resources", "outputs")
@@ -93,14 +105,67 @@ FORMATS: Mapping[str, Format] = {HOT_KEY: _HOT, CFN_KEY: _CFN, AWS_KEY: _CFN}
 """Formats by the key that names the version."""
 
 
-def version_keys(template: Mapping[str, Json]) -> list[str]:
-    """Return those keys of the template that name a version; one, if the template is right."""
-    return [key for key in VERSION_KEYS if key in template]
+_INVALID = "The template version is invalid: "
+"""Heat's words."""
+_NAMES = {key: [name for name, version in VERSIONS.items() if version.key == key] for key in VERSION_KEYS}
+"""Names of versions by the key under which a template names one."""
+
+
+def find_version(template: Mapping[str, object]) -> Version:
+    """Return the version that a template names.
+
+    :raises InvalidTemplateVersion: it names none, several, or an unknown one.
+    """
+    keys = [key for key in VERSION_KEYS if key in template]
+    if not keys:
+        raise InvalidTemplateVersion(
+            f"{_INVALID}Template version was not provided. "
+            f"The template has no {HOT_KEY}, which must be one of: {', '.join(_NAMES[HOT_KEY])}; "
+            f"nor {AWS_KEY}: {AWS_DATE}, nor {CFN_KEY}: {CFN_DATE}"
+        )
+    if len(keys) > 1:
+        raise InvalidTemplateVersion(
+            f"{_INVALID}Ambiguous versions ({', '.join(keys)}). The template must name one version"
+        )
+    name, known = str(template[keys[0]]), _NAMES[keys[0]]
+    if name not in known:
+        raise InvalidTemplateVersion(f'{_INVALID}"{name}". "{keys[0]}" should be {_one_of(known)}')
+    return VERSIONS[name]
+
+
+def _one_of(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"one of: {', '.join(names)}"
+
+
+def refuse_other(
+    name: Json, argument: Json, version: Version, path: Sequence[str | int], first: Mapping[str, str] = FIRST
+) -> None:
+    """Refuse a function that the version does not have.
+
+    A word like ``filter`` is one only where its argument has the form of the function's; else it is a key.
+
+    :param first: the first version that has each function.
+    :raises InvalidTemplateVersion: it needs a later version, or another format.
+    """
+    if version.is_cfn:
+        if isinstance(name, str) and name.startswith("Fn::") and name not in version.functions:
+            known = version.functions | version.condition_functions
+            text = f'{version.key} {version.date} has no function "{name}" here{closest(name, known)}'
+            raise InvalidTemplateVersion(text, path)
+        return
+    if name in REMOVED:
+        text = f'the function "{name}" is not in version {version.date} of HOT, only in older ones'
+        raise InvalidTemplateVersion(f"{text}{closest(name, version.functions)}", path)
+    if name in first and first[name] > version.date:
+        if "_" not in name and wrong_form(name, argument) is not None:
+            return
+        text = f'the function "{name}" needs version {first[name]} or later; this is {version.date}'
+        raise InvalidTemplateVersion(text, path)
 
 
 def format_of(template: Mapping[str, Json]) -> Format:
     """Return the format of a template; HOT for what names no version, or several."""
-    keys = version_keys(template)
+    keys = [key for key in VERSION_KEYS if key in template]
     return FORMATS[keys[0]] if len(keys) == 1 else _HOT
 
 

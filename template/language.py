@@ -31,6 +31,9 @@ class Version:
     :ivar date: its name; `alias` is the name of the release that brought it.  Those of CloudFormation's
         format are older than each of HOT's, so what came to HOT later they do not have.
     :ivar key: one of VERSION_KEYS, under which a template names it.
+    :ivar is_cfn: it is a version of CloudFormation's format.
+    :ivar has_conditions: it has conditions, in a section, at resources and at outputs.  Of HOT
+        it has external_id and lower-case deletion policies, too.
     """
 
     date: str
@@ -38,21 +41,8 @@ class Version:
     functions: frozenset[str]
     condition_functions: frozenset[str]
     key: str = HOT_KEY
-
-    @property
-    def is_cfn(self) -> bool:
-        """It is a version of CloudFormation's format."""
-        return self.key != HOT_KEY
-
-    @property
-    def has_conditions(self) -> bool:
-        """It has conditions, in a section, at resources and at outputs."""
-        return bool(self.condition_functions)
-
-    @property
-    def has_external_id(self) -> bool:
-        """It has the other keys of 2016-10-14: external_id, and lower-case deletion policies."""
-        return self.date >= "2016-10-14"
+    is_cfn: bool = False
+    has_conditions: bool = False
 
     @property
     def attr_path_inside(self) -> bool:

@@ -20,13 +20,12 @@ from .errors import (
     UnknownParameter,
     not_provided,
 )
-from .formats import FORMATS, declaration_in_hot, errors_in, is_no_echo, section_of
+from .formats import FORMATS, declaration_in_hot, errors_in, find_version, is_no_echo, section_of
 from .language import Json, Parameter, Path, Version
 from .load import load_document
 from .residual import failing, sealed
 from .scalars import boolean
 from .suggestions import closest
-from .versions import find_version
 
 TYPES = {
     "string": "String",

@@ -3,7 +3,7 @@
 import typing
 
 from ...db import conductors
-from ...observe.instants import iso_or_none
+from ...observe.instants import iso
 from ...planning.requests import TypeForbidden, TypeUnavailable
 from ...resources import rendering
 from ...resources.plugin import ResourceType
@@ -109,8 +109,8 @@ def services(call: Request) -> Reply:
             "topic": WORK_TOPIC,
             "report_interval": 1,
             "status": "unknown" if isinstance(group, str) else "up" if item.host in group.hosts else "down",
-            "created_at": iso_or_none(item.started_at),
-            "updated_at": iso_or_none(item.heartbeat_at),
+            "created_at": iso(item.started_at),
+            "updated_at": iso(item.heartbeat_at),
             "deleted_at": None,
             "state": item.state,
             "shards_owned": item.shards_owned,

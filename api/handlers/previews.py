@@ -3,7 +3,7 @@
 import typing
 from collections.abc import Mapping, Sequence
 
-from ...observe.instants import iso_or_none
+from ...observe.instants import iso
 from ...planning.preview import ChangeKind, ResourceChange
 from ...planning.requests import Preview, PreviewedResource, PreviewedResources
 from ...sealing.stored import BoundSealer, masked
@@ -157,7 +157,7 @@ def _resource(
     description = definition.description if definition is not None else ""
     metadata = definition.metadata if definition is not None else {}
     declared = definition.declared_type if definition is not None else ""
-    now = iso_or_none(call.services.clock())
+    now = iso(call.services.clock())
     if row is not None:
         description = description or (row.definition or {}).get("description", "")
         metadata = row.metadata or {}
@@ -172,8 +172,8 @@ def _resource(
         "stack_identity": identity,
         "stack_name": identity["stack_name"],
         "physical_resource_id": "" if row is None else row.physical_id or "",
-        "creation_time": now if row is None else iso_or_none(row.created_at),
-        "updated_time": now if row is None else iso_or_none(row.updated_at),
+        "creation_time": now if row is None else iso(row.created_at),
+        "updated_time": now if row is None else iso(row.updated_at),
         "metadata": masked(metadata),
         "attributes": {} if row is None else attributes(row, unsealer(sealer)),
         "description": description,

@@ -10,7 +10,7 @@ from ...db.errors import NotFound
 from ...db.ids import SnapshotId
 from ...db.rows import Snapshot, Stack
 from ...engine.exports import snapshot_document
-from ...observe.instants import iso_or_none
+from ...observe.instants import iso
 from ...sealing.stored import Masked
 from ..context import Request
 from ..errors import Fault
@@ -83,7 +83,7 @@ def _view(conn: Connection, stack: Stack, found: Sequence[Snapshot]) -> list[dic
             "data": snapshot_document(
                 stack, item, contents, resources.copies(conn, stack.id, item.id), Masked()
             ),
-            "creation_time": iso_or_none(item.created_at),
+            "creation_time": iso(item.created_at),
         }
         for item in found
     ]

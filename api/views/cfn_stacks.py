@@ -5,7 +5,7 @@ import typing
 from collections.abc import Mapping
 
 from ...db.rows import Event, ListedStack
-from ...observe.instants import iso_or_none
+from ...observe.instants import iso
 
 Json = typing.Any
 
@@ -88,7 +88,7 @@ def event(arn: str, home: ListedStack, item: Event) -> dict[str, Json]:
         "ResourceType": item.resource_type,
         "ResourceStatus": f"{item.action}_{item.status}",
         "ResourceStatusReason": item.reason,
-        "Timestamp": iso_or_none(item.at),
+        "Timestamp": iso(item.at),
     }
 
 

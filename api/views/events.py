@@ -3,7 +3,7 @@
 import typing
 
 from ...db.rows import Event, ListedStack
-from ...observe.instants import exact_or_none, iso_or_none
+from ...observe.instants import exact_or_none, iso
 from ..request import HttpRequest, link, stack_url
 
 Json = typing.Any
@@ -23,7 +23,7 @@ def event_summary(call: HttpRequest, stack: ListedStack, item: Event, *, hosts: 
         "physical_resource_id": item.physical_id,
         "resource_status": f"{item.action}_{item.status}",
         "resource_status_reason": item.reason,
-        "event_time": iso_or_none(item.at),
+        "event_time": iso(item.at),
         "links": [link(own), link(resource, "resource"), link(stack_url(call, stack), "stack")],
         "time": exact_or_none(item.at),
         "attempt": item.attempt,

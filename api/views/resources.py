@@ -9,7 +9,7 @@ from ...db.ids import StackId
 from ...db.rows import ListedStack, Resource
 from ...db.work.breakpoint_rules import reached_reason
 from ...db.work.breakpoints import HeldTask
-from ...observe.instants import iso_or_none
+from ...observe.instants import iso
 from ...resources.nested.base import output_error
 from ...sealing.stored import MASK, BoundSealer, SealError, in_clear
 from ...template.language import is_template_name
@@ -120,8 +120,8 @@ def resource_summary(
         "resource_type": item.type,
         "resource_status": f"{item.action}_{item.status}",
         "resource_status_reason": item.reason,
-        "creation_time": iso_or_none(item.created_at),
-        "updated_time": iso_or_none(item.updated_at),
+        "creation_time": iso(item.created_at),
+        "updated_time": iso(item.updated_at),
         "required_by": sorted(required_by),
         "links": [link(own), link(stack_url(call, stack), "stack")],
     }

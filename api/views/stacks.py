@@ -8,7 +8,7 @@ from ...db.rows import DetailedStack, ListedStack, Stack
 from ...db.work.breakpoint_rules import paused_reason
 from ...db.work.breakpoints import HeldTask
 from ...db.work.cancel import Unanswered
-from ...observe.instants import iso_or_none
+from ...observe.instants import iso
 from ...template.budget import Budget
 from ...template.errors import TemplateError
 from ...template.residual import Lookup, evaluate
@@ -29,9 +29,9 @@ def stack_summary(call: HttpRequest, stack: ListedStack, *, project: bool = Fals
         "description": stack.description,
         "stack_status": f"{stack.action}_{stack.status}",
         "stack_status_reason": stack.reason,
-        "creation_time": iso_or_none(stack.created_at),
-        "updated_time": iso_or_none(stack.updated_at),
-        "deletion_time": iso_or_none(stack.deleted_at),
+        "creation_time": iso(stack.created_at),
+        "updated_time": iso(stack.updated_at),
+        "deletion_time": iso(stack.deleted_at),
         "stack_owner": stack.owner,
         "parent": stack.parent_id,
         "stack_user_project_id": stack.project_id,
@@ -50,7 +50,7 @@ def breakpoint_view(item: HeldTask) -> dict[str, Json]:
         "hook": item.hook,
         "resource_type": item.resource_type,
         "physical_resource_id": item.physical_id or "",
-        "until": iso_or_none(item.until),
+        "until": iso(item.until),
     }
 
 
@@ -88,7 +88,7 @@ def not_stopped(step: Unanswered) -> dict[str, Json]:
     return {
         "resource_name": step.resource,
         "conductor": host_of(step.member),
-        "given_up_at": iso_or_none(step.stop_by),
+        "given_up_at": iso(step.stop_by),
     }
 
 

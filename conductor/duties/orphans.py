@@ -5,7 +5,7 @@ import logging
 
 from ...db import conductors
 from ...db.ids import MemberId, host_of
-from ...db.work import member_claims, orphans
+from ...db.work import member_claims, orphans, tasks
 from ...db.work.losses import Loss
 from ...engine.context import announce
 from ...observe import metrics
@@ -31,7 +31,7 @@ class Orphans:
 
     def run(self) -> None:
         """Release what the gone ones of all claiming members hold."""
-        claiming = frozenset(self._context.database.read(member_claims.claiming_members))
+        claiming = frozenset(self._context.database.read(tasks.claiming_members))
         gone = self._absentees.gone(claiming, self._context.ring.present())
         for member in sorted(gone):
             self._release_orphaned_creates(member)
@@ -39,7 +39,7 @@ class Orphans:
 
     def _release_claims(self, member: MemberId) -> None:
         context = self._context
-        claimed = context.database.read(lambda conn: member_claims.of_member(conn, member))
+        claimed = context.database.read(lambda conn: tasks.claimed_by(conn, member))
         mine = [(task_id, attempt) for task_id, attempt, shard in claimed if context.ring.owns(shard)]
         if not mine:
             return

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 from ...db.engine import Database
 from ...db.errors import RowLocked, Unavailable
 from ...db.rows import ReadyTasks
-from ...db.work import member_claims
+from ...db.work import member_claims, tasks
 from ...db.work.claim import Claim, Claimant
 from ...engine.context import Hints, announce
 from ..steps.orphans import record_hung, resolve_late
@@ -70,7 +70,7 @@ class Reconciler:
         if self.unfinished or self.locked_claims.retries:
             self.requeue([self.unfinished.popleft() for _ in range(len(self.unfinished))])
         if self.uncertain:
-            claimed = self.database.read(lambda conn: member_claims.of_member(conn, who.member))
+            claimed = self.database.read(lambda conn: tasks.claimed_by(conn, who.member))
             keys = [(task_id, attempt) for task_id, attempt, _ in claimed]
             if unknown := [key for key in keys if self.held.get(key) is None]:
                 self.requeue(unknown)

@@ -92,24 +92,6 @@ def answer(conn: Connection, member: MemberId, *, asked: Claims, over: Claims, n
     return ready
 
 
-def of_member(conn: Connection, member: MemberId) -> list[tuple[TaskId, int, int]]:
-    """Return (task, attempt, shard) of all claims of a member."""
-    t = tables.task
-    rows = conn.execute(
-        sa.select(t.c.id, t.c.attempt, t.c.shard).where(t.c.member == member, t.c.state == TaskState.RUNNING)
-    )
-    return [(TaskId(task_id), attempt, shard) for task_id, attempt, shard in rows]
-
-
-# Not "IS NOT NULL": a SQLite built without STAT4 reads the whole index for that, the NULLs too.
-_CLAIMING = sa.select(tables.task.c.member).where(tables.task.c.member > "").distinct()
-
-
-def claiming_members(conn: Connection) -> list[MemberId]:
-    """Return all members that hold a claim now."""
-    return [MemberId(member) for member in conn.execute(_CLAIMING).scalars()]
-
-
 def still_claimed(conn: Connection, claims: Claims) -> list[tuple[TaskId, int]]:
     """Return those of the claims (task, attempt) that hold, and lock their tasks."""
     t, attempts = tables.task, dict(claims)

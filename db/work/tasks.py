@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..ids import AwaitedKind, StackId, TaskId, TraversalId, TraversalNumber, chunks
+from ..ids import AwaitedKind, MemberId, StackId, TaskId, TraversalId, TraversalNumber, chunks
 from ..rows import ReadyTasks, Task
 from ..schema import tables
 from ..states import Standing, TaskState
@@ -47,6 +47,24 @@ def running_of_stack(conn: Connection, stack_id: StackId, *, lock: bool = True) 
     query = sa.select(t).where(t.c.stack_id == stack_id, t.c.state == TaskState.RUNNING).order_by(t.c.id)
     rows = conn.execute(query.with_for_update() if lock else query).mappings()
     return [Task.of(dict(row)) for row in rows]
+
+
+def claimed_by(conn: Connection, member: MemberId) -> list[tuple[TaskId, int, int]]:
+    """Return (task, attempt, shard) of all claims of a member."""
+    t = tables.task
+    rows = conn.execute(
+        sa.select(t.c.id, t.c.attempt, t.c.shard).where(t.c.member == member, t.c.state == TaskState.RUNNING)
+    )
+    return [(TaskId(task_id), attempt, shard) for task_id, attempt, shard in rows]
+
+
+# Not "IS NOT NULL": a SQLite built without STAT4 reads the whole index for that, the NULLs too.
+_CLAIMING = sa.select(tables.task.c.member).where(tables.task.c.member > "").distinct()
+
+
+def claiming_members(conn: Connection) -> list[MemberId]:
+    """Return all members that hold a claim now."""
+    return [MemberId(member) for member in conn.execute(_CLAIMING).scalars()]
 
 
 def begun_of_traversal(conn: Connection, traversal: TraversalId) -> list[Task]:

@@ -3,11 +3,9 @@
 A new function takes a module of its own in this folder, its import here, and its place in FUNCTIONS.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from ..errors import InvalidTemplateVersion
 from ..language import AWS_DATE, AWS_KEY, CFN_DATE, CFN_KEY, Apply, Function, Json, Version
-from ..suggestions import closest
 from . import cfn, contextual, data, text
 
 FUNCTIONS: Mapping[str, Function] = {
@@ -63,7 +61,8 @@ def _versions() -> dict[str, Version]:
     found = {date: _cfn_version(key, date) for key, date in ((AWS_KEY, AWS_DATE), (CFN_KEY, CFN_DATE))}
     for date, alias in _RELEASES.items():
         known = frozenset(name for name in _known_at(date, FIRST) if not _is_removed(name, date))
-        version = Version(date, alias, known, _known_at(date, CONDITION_FIRST))
+        in_conditions = _known_at(date, CONDITION_FIRST)
+        version = Version(date, alias, known, in_conditions, has_conditions=bool(in_conditions))
         found[date] = version
         if alias:
             found[alias] = version
@@ -71,13 +70,9 @@ def _versions() -> dict[str, Version]:
 
 
 def _cfn_version(key: str, date: str) -> Version:
-    return Version(
-        date,
-        None,
-        frozenset(name for name, function in FUNCTIONS.items() if date in function.cfn),
-        frozenset(name for name, function in FUNCTIONS.items() if date in function.cfn_conditions),
-        key,
-    )
+    known = frozenset(name for name, function in FUNCTIONS.items() if date in function.cfn)
+    in_conditions = frozenset(name for name, function in FUNCTIONS.items() if date in function.cfn_conditions)
+    return Version(date, None, known, in_conditions, key, is_cfn=True, has_conditions=bool(in_conditions))
 
 
 def _known_at(date: str, first: Mapping[str, str]) -> frozenset[str]:
@@ -97,29 +92,3 @@ def wrong_form(name: str, argument: Json) -> str | None:
     """Return what is wrong with the outer form of an argument that cannot be evaluated yet, or None."""
     form = FUNCTIONS[name].form if name in FUNCTIONS else None
     return None if form is None else form.problem(argument)
-
-
-def refuse_other(
-    name: Json, argument: Json, version: Version, path: Sequence[str | int], first: Mapping[str, str] = FIRST
-) -> None:
-    """Refuse a function that the version does not have.
-
-    A word like ``filter`` is one only where its argument has the form of the function's; else it is a key.
-
-    :param first: the first version that has each function.
-    :raises InvalidTemplateVersion: it needs a later version, or another format.
-    """
-    if version.is_cfn:
-        if isinstance(name, str) and name.startswith("Fn::") and name not in version.functions:
-            known = version.functions | version.condition_functions
-            text = f'{version.key} {version.date} has no function "{name}" here{closest(name, known)}'
-            raise InvalidTemplateVersion(text, path)
-        return
-    if name in REMOVED:
-        text = f'the function "{name}" is not in version {version.date} of HOT, only in older ones'
-        raise InvalidTemplateVersion(f"{text}{closest(name, version.functions)}", path)
-    if name in first and first[name] > version.date:
-        if "_" not in name and wrong_form(name, argument) is not None:
-            return
-        text = f'the function "{name}" needs version {first[name]} or later; this is {version.date}'
-        raise InvalidTemplateVersion(text, path)

@@ -14,7 +14,7 @@ from stoker.conductor.worker.executor import NoThread, StepExecutor, WorkMetrics
 from stoker.conductor.worker.unstorable import UnstorableResults
 from stoker.db.rows import Stack
 from stoker.db.states import Status
-from stoker.db.work import member_claims
+from stoker.db.work import tasks
 
 Json = typing.Any
 MANY = {f"r{number}": {"looks": 3, "after": 2} for number in range(6)}
@@ -30,7 +30,7 @@ def claimed(world: World) -> list[tuple[int, int]]:
     [conductor] = world.conductors.values()
     member = conductor.ring.member()
     assert member is not None
-    found = world.database.read(lambda conn: member_claims.of_member(conn, member))
+    found = world.database.read(lambda conn: tasks.claimed_by(conn, member))
     return sorted((task_id, attempt) for task_id, attempt, _ in found)
 
 

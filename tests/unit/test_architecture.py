@@ -303,5 +303,6 @@ def test_no_module_has_a_name_that_says_nothing(module: Module) -> None:
 @by_module
 def test_public_functions_say_what_they_promise(module: Module) -> None:
     tops = [node for node in module.tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    silent = [node.name for node in tops if not node.name.startswith("_") and not ast.get_docstring(node)]
+    documented = {node.name for node in tops if ast.get_docstring(node)}  # Not the overloads of a function.
+    silent = [node.name for node in tops if node.name[0] != "_" and node.name not in documented]
     assert not silent, f"{module.name}: {silent}"

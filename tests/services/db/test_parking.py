@@ -24,7 +24,7 @@ from stoker.db.engine import Database
 from stoker.db.ids import MemberId, ResourceId, TaskId, TraversalId, WaitsOn
 from stoker.db.rows import Outcome
 from stoker.db.states import Status, TaskState, redelivery_delay
-from stoker.db.work import due_tasks, member_claims
+from stoker.db.work import due_tasks, member_claims, tasks
 from stoker.db.work.claim import Claim
 
 
@@ -172,14 +172,12 @@ def test_only_the_attempt_that_was_seen_is_given_back(database: Database) -> Non
 def test_who_claims_what_can_be_listed(database: Database) -> None:
     graph = store_graph(database, {"one": [], "two": [], "three": []})
     one, two, _ = graph.ids
-    assert database.read(member_claims.claiming_members) == []
+    assert database.read(tasks.claiming_members) == []
     claim_all(database, [one])
     claim_all(database, [two], B)
-    assert sorted(database.read(member_claims.claiming_members)) == ["a/1", "b/1"]
-    assert database.read(lambda conn: member_claims.of_member(conn, B.member)) == [
-        (two, 1, graph.stack.shard)
-    ]
-    assert database.read(lambda conn: member_claims.of_member(conn, MemberId("c/1"))) == []
+    assert sorted(database.read(tasks.claiming_members)) == ["a/1", "b/1"]
+    assert database.read(lambda conn: tasks.claimed_by(conn, B.member)) == [(two, 1, graph.stack.shard)]
+    assert database.read(lambda conn: tasks.claimed_by(conn, MemberId("c/1"))) == []
 
 
 def test_metadata_changes_only_if_it_is_as_it_was_seen(database: Database) -> None:
