@@ -65,7 +65,7 @@ class Previews:
     ) -> list[ResourceChange]:
         preview, found = preview_update(
             compiled.plan,
-            stack,
+            replace(stack, hidden=compiled.environment["encrypted_param_names"]),
             registry=self._context.registry,
             unseal=compiled.sealer.open,
             now=self._context.clock(),

@@ -8,7 +8,7 @@ result depends on such a value the preview says so.
 import enum
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ..db.ids import ResourceId, StackId, TraversalId
 from ..db.rows import Resource, Task
@@ -24,11 +24,12 @@ from ..resources.update_decision import (
     may_replace,
     survives_failure,
 )
-from ..sealing.stored import RowLookup, SealedRowLookup, StoredLookup
-from ..template.errors import InvalidProperty
+from ..sealing.stored import RowLookup, SealedRowLookup, SealError, StoredLookup
+from ..template.errors import InvalidProperty, TemplateError
 from ..template.language import CompiledTemplate, Reference, ResourceDefinition
-from ..template.residual import evaluate, is_deferred, is_node, partial, references
+from ..template.residual import evaluate, is_deferred, is_node, mapping, partial, references
 from .plan import Plan, TaskDefinition, TraversalScope, tasks_by_resource
+from .property_changes import GivenProperties, PropertyChange, property_changes
 from .update import RegisteredTypeFacts, StillToBeAdopted, UpdatePlanner, update_ids_needed
 
 Json = typing.Any
@@ -55,6 +56,9 @@ class ResourceChange:
     :ivar row: the resource as it is; None: it does not exist.
     :ivar definition: the resource as it shall be; None: the update deletes it.
     :ivar inside: the stacks that it is and will be, where the request asks for them.
+    :ivar property_changes: the properties that change, if it is updated or replaced; those whose new values
+        are not known yet are absent.
+    :ivar cause: why it has to be replaced; empty if only its type knows that.
     """
 
     name: str
@@ -63,6 +67,8 @@ class ResourceChange:
     row: Resource | None = None
     definition: ResourceDefinition | None = None
     inside: "Sequence[NestedChanges]" = ()
+    property_changes: Mapping[str, PropertyChange] = field(default_factory=dict)
+    cause: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,11 +94,13 @@ class PreviewedStack:
 
     :ivar id: "": it does not exist yet.
     :ivar running: tasks of older traversals that still run.
+    :ivar hidden: names of the parameters that a template of its tree hides.
     """
 
     id: StackId
     rows: Sequence[Resource] = ()
     running: Sequence[Task] = ()
+    hidden: Sequence[str] = ()
 
 
 def preview_update(
@@ -122,7 +130,7 @@ def preview_update(
     )
     types = RegisteredTypeFacts(registry)
     planner = UpdatePlanner(stack.rows, compiled, running, scope, types, observing=converge)
-    preview = UpdatePreview(compiled, stack.rows, running, registry=registry, unseal=unseal)
+    preview = UpdatePreview(compiled, stack, running, registry=registry, unseal=unseal)
     try:
         return preview, preview.read(planner.plan())
     except StillToBeAdopted as error:
@@ -132,7 +140,7 @@ def preview_update(
 class UpdatePreview:
     """The preview of one update.
 
-    :param existing: the stack's rows.
+    :param stack: as it is.
     :param running: tasks of older traversals that still run, by resource.
     :param unseal: opens the token of a secret.
     """
@@ -140,14 +148,15 @@ class UpdatePreview:
     def __init__(
         self,
         compiled: CompiledTemplate,
-        existing: Sequence[Resource],
+        stack: PreviewedStack,
         running: Mapping[ResourceId, Task],
         *,
         registry: ResourceRegistry,
         unseal: Callable[[str], Json],
     ) -> None:
         self._compiled = compiled
-        self._existing = {row.id: row for row in existing}
+        self._existing = {row.id: row for row in stack.rows}
+        self._hidden = frozenset(stack.hidden)
         self._running = running
         self._registry = registry
         self._unseal = unseal
@@ -183,6 +192,7 @@ class UpdatePreview:
                     name, ChangeKind.UNCHANGED, row=current[name], definition=definition
                 )
             if (row := self._found[name].row) is not None:
+                self._found[name] = self._explained(self._found[name], row, definition)
                 self._rows[name] = row
         gone = [row for name, row in current.items() if name not in self._compiled.resources]
         return [
@@ -258,6 +268,55 @@ class UpdatePreview:
                 else (ChangeKind.UNCHANGED, "")
             )
         return ChangeKind.UPDATED, ""
+
+    def _explained(
+        self, found: ResourceChange, row: Resource, definition: ResourceDefinition
+    ) -> ResourceChange:
+        """Return the change of a resource with those of its properties and the cause of a replacement."""
+        if found.effect not in (ChangeKind.UPDATED, ChangeKind.REPLACED):
+            return found
+        changes, cause = {}, ""
+        if row.plugin == definition.type:
+            changes = self._property_changes(row, definition)
+        if found.effect == ChangeKind.REPLACED:
+            cause = self._cause(row, definition, changes)
+        return replace(found, property_changes=changes, cause=cause)
+
+    def _property_changes(self, row: Resource, definition: ResourceDefinition) -> dict[str, PropertyChange]:
+        if row.properties is None:
+            return {}  # Nothing was given to it yet.
+        plugin = self._registry.get(row.plugin)
+        schema = plugin.properties_schema
+        try:
+            unknown = self._unknown(definition, plugin)
+            old = resolve_stored(schema, evaluate(row.properties, StoredLookup(self._unseal)))
+            new = self._known(definition, plugin, unknown)
+            tree = self._kept(definition, unknown)
+        except (TemplateError, SealError):
+            return {}  # A replacement does not need the old values; its step refuses wrong new ones.
+        before, after = GivenProperties(old, row.properties), GivenProperties(new, tree)
+        hidden = self._hidden if self._registry.is_nested(row.plugin) else frozenset()
+        return property_changes(schema, before, after, unknown=unknown, hidden=hidden)
+
+    def _kept(self, definition: ResourceDefinition, unknown: Mapping[str, Json]) -> Json:
+        """Return the other properties with their secrets sealed."""
+        given = definition.properties
+        if is_node(given):
+            return {} if unknown else self.kept(definition)
+        lookup = SealedRowLookup(self._rows)
+        return mapping({name: partial(tree, lookup) for name, tree in given.items() if name not in unknown})
+
+    def _cause(
+        self, row: Resource, definition: ResourceDefinition, changes: Mapping[str, PropertyChange]
+    ) -> str:
+        if row.plugin != definition.type:
+            return f"its type changes from {row.type} to {definition.declared_type}"
+        if row.status == Status.FAILED:
+            return f"its {row.action} failed"
+        if forced := [name for name, change in changes.items() if change.requires_replacement]:
+            return f"the change of {', '.join(forced)} requires a replacement"
+        always = self._registry.get(row.plugin).always_replaced
+        return "every update replaces a resource of this type" if always else ""
 
     def _must(self, plugin: ResourceType, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
         """Return whether the known values alone make a replacement necessary."""

@@ -149,9 +149,9 @@ def resolve_stored(schema: Mapping[str, Property], values: Mapping[str, Json]) -
     a resource whose create never started, or whose type became stricter, can be deleted.
     """
     resolved: dict[str, Json] = {}
-    values = _renamed(schema, values)
+    values = renamed(schema, values)
     for name in {**{key: None for key in schema if key != ANY_NAME}, **values}:
-        one = {name: _of(schema, name)}
+        one = {name: property_of(schema, name)}
         try:
             resolved |= _resolve_members(one, {name: values[name]} if name in values else {}, ())
         except PropertyError:
@@ -169,12 +169,12 @@ def changed(
 
 def replacement_needed(schema: Mapping[str, Property], names: Iterable[str]) -> frozenset[str]:
     """Return the changed names for which the resource has to be replaced."""
-    return frozenset(name for name in names if not _of(schema, name).update_allowed)
+    return frozenset(name for name in names if not property_of(schema, name).update_allowed)
 
 
 def immutable_changed(schema: Mapping[str, Property], names: Iterable[str]) -> frozenset[str]:
     """Return the changed names whose change must be refused."""
-    return frozenset(name for name in names if _of(schema, name).immutable)
+    return frozenset(name for name in names if property_of(schema, name).immutable)
 
 
 def _without_secrets(
@@ -197,7 +197,8 @@ def _without_secrets(
 _UNLISTED = Property("any")
 
 
-def _of(schema: Mapping[str, Property], name: str) -> Property:
+def property_of(schema: Mapping[str, Property], name: str) -> Property:
+    """Return the property that a schema has for a name; one that takes anything where it has none."""
     return schema.get(name) or schema.get(ANY_NAME) or _UNLISTED
 
 
@@ -210,7 +211,7 @@ def _same(one: Json, other: Json) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
-def _renamed(schema: Mapping[str, Property], given: Mapping[str, Json]) -> Mapping[str, Json]:
+def renamed(schema: Mapping[str, Property], given: Mapping[str, Json]) -> Mapping[str, Json]:
     """Return the values with those of old names under the names that have taken their place."""
     old = [name for name in given if name in schema and schema[name].alias_of in schema]
     if not old:
@@ -233,7 +234,7 @@ def _members(
         hint = did_you_mean(str(unknown), shown)
         raise PropertyError(f"Unknown Property {unknown}{hint} ({allowed})", path)
     for name in {**{key: None for key in schema if key != ANY_NAME}, **given}:
-        prop = _of(schema, name)
+        prop = property_of(schema, name)
         if name not in given and prop.required and prop.default is None:
             raise PropertyError(f"Property {name} not assigned", path)
         yield name, prop, name in given
@@ -243,7 +244,7 @@ def _resolve_members(
     schema: Mapping[str, Property], given: Mapping[str, Json], path: Path
 ) -> dict[str, Json]:
     resolved: dict[str, Json] = {}
-    given = _renamed(schema, given)
+    given = renamed(schema, given)
     for name, prop, is_given in _members(schema, given, path):
         there = is_given or prop.default is not None
         resolved[name] = _convert(prop, given.get(name), (*path, name)) if there else None
@@ -298,7 +299,7 @@ def custom_values(
     :returns: the path of each, the constraint, the value, and whether it is a secret.
     """
     for name, tree in members(residuals).items():
-        prop = _of(schema, name)
+        prop = property_of(schema, name)
         for path, constraint, value in _custom_values(prop, tree, (name,)):
             yield path, constraint, value, prop.sensitive
 
@@ -309,7 +310,7 @@ def _custom_values(prop: Property, tree: Json, path: Path) -> Iterator[tuple[Pat
             yield path, typing.cast(Custom, constraint), plain(tree)
     if isinstance(prop.schema, Mapping):
         for name, inner in members(tree).items():
-            yield from _custom_values(_of(prop.schema, name), inner, (*path, name))
+            yield from _custom_values(property_of(prop.schema, name), inner, (*path, name))
     elif prop.schema is not None and isinstance(tree, list):
         for index, item in enumerate(tree):
             yield from _custom_values(prop.schema, item, (*path, index))
@@ -321,7 +322,7 @@ def _of_cloud(constraint: Constraint) -> bool:
 
 def _known_members(schema: Mapping[str, Property], given: Mapping[str, Json], path: Path) -> dict[str, Json]:
     known: dict[str, Json] = {}
-    given = _renamed(schema, given)
+    given = renamed(schema, given)
     for name, prop, is_given in _members(schema, given, path):
         if is_given and is_deferred(given[name]):
             _check_partly(prop, given[name], (*path, name))

@@ -2,6 +2,7 @@
 
 import typing
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 from ...observe.instants import iso
 from ...planning.preview import ChangeKind, ResourceChange
@@ -126,6 +127,8 @@ def _show(
     required_by = _required_by([item.definition for item in found if item.definition is not None])
     for item in found:
         shown = _resource(around, identity, item, required_by.get(item.name, []))
+        if item.effect in (ChangeKind.UPDATED, ChangeKind.REPLACED):
+            shown["property_changes"] = {name: asdict(one) for name, one in item.property_changes.items()}
         if parent is not None:
             shown["parent_resource"] = parent
         if any(child.items is None for child in item.inside):
@@ -167,7 +170,7 @@ def _resource(
         "resource_type": declared,
         "resource_action": "INIT" if row is None else row.action,
         "resource_status": "COMPLETE" if row is None else row.status,
-        "resource_status_reason": item.reason or ("" if row is None else row.reason),
+        "resource_status_reason": _reason(item) or ("" if row is None else row.reason),
         "resource_identity": {**identity, "path": f"/resources/{item.name}"},
         "stack_identity": identity,
         "stack_name": identity["stack_name"],
@@ -179,6 +182,10 @@ def _resource(
         "description": description,
         "required_by": sorted(required_by),
     }
+
+
+def _reason(item: ResourceChange) -> str:
+    return "; ".join(text for text in (item.cause, item.reason) if text)
 
 
 def _identity(project_id: str, name: str, stack_id: str) -> dict[str, str]:

@@ -37,7 +37,7 @@ def test_a_plan_shows_changes_and_ends_with_2_if_there_are_any(openstack: OpenSt
     )
     assert (done.code, done.err) == (2, "")
     random, up, added, deleted, sums = done.out.splitlines()
-    assert up.startswith("  ~ up  OS::Heat::TestResource")
+    assert up == "  ~ up  OS::Heat::TestResource (value: none → two)"
     assert random.startswith("-/+ random  OS::Heat::RandomString (may be replaced: depends on up")
     assert (added, deleted) == ("  + new  OS::Heat::None", "  - gone  OS::Heat::None")
     assert sums == "Plan: 1 to add, 2 to update, 0 to replace, 1 to delete (1 may be replaced); 0 unchanged"

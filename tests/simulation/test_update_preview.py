@@ -11,6 +11,7 @@ from simulation.world import World
 from stoker.db import statements
 from stoker.db.states import Status, TaskKind
 from stoker.engine.errors import NotUpdatable
+from stoker.planning.requests import Goal, UpdateRequest
 from stoker.template.errors import TemplateError
 
 Json = typing.Any
@@ -42,6 +43,29 @@ def test_each_kind_of_change_is_told(world: World) -> None:
         "more": ("added", ""),
         "gone": ("deleted", ""),
     }
+
+
+def test_values_and_causes_are_told_as_far_as_they_are_known(world: World) -> None:
+    stack = created(world, template(a=server(value="m"), b=server(value={"get_attr": ["a", "value"]})))
+    goal = Goal(template(a=server(value="n"), b=server(value={"get_attr": ["a", "value"]}, size=2)))
+    a, b = world.previews.preview(world.stack(stack.id), UpdateRequest(goal))
+    assert {name: (change.old, change.new) for name, change in a.property_changes.items()} == {
+        "value": ("m", "n")
+    }
+    assert list(b.property_changes) == ["size"], "its value is not known yet"
+    assert b.property_changes["size"].requires_replacement
+    assert (a.cause, b.cause) == ("", "the change of size requires a replacement")
+    failed = world.create("failed", template(a=server(fail=True)))
+    assert world.settle(lambda: ended(world, failed), within=60)
+    goal = Goal(template(a=server(value="n")))
+    (a,) = world.previews.preview(world.stack(failed.id), UpdateRequest(goal))
+    assert a.cause == "its CREATE failed"
+    assert a.property_changes == {}, "it never was given any"
+    slow = world.create("slow", template(a=server(value="m", endless=True, after=9)))
+    world.calm()
+    (a,) = world.previews.preview(world.stack(slow.id), UpdateRequest(goal))
+    assert a.reason.startswith("may be replaced")
+    assert a.property_changes["value"].old == "m"
 
 
 def test_a_preview_changes_nothing(world: World) -> None:
