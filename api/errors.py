@@ -2,7 +2,7 @@
 
 import http
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ..db.errors import NameTaken, NotFound, RowLocked, TooSlow, Unavailable
 from ..engine.errors import (
@@ -23,7 +23,7 @@ from ..planning.requests import TypeForbidden, TypeUnavailable
 from ..resources.errors import NotSupported, PropertyError, SignalError, UnknownType
 from ..sandbox.errors import HelperUnavailable
 from ..sealing.stored import SealError
-from ..template.errors import TemplateError
+from ..template.errors import TemplateError, dotted
 
 Json = typing.Any
 
@@ -33,21 +33,28 @@ class Fault(Exception):
 
     :ivar status: of HTTP.
     :ivar kind: stable name of the error, Heat's where Heat has one.
+    :ivar errors: all errors of a template, this one first, where there are several.
     """
 
-    def __init__(self, status: int, kind: str, message: str) -> None:
+    def __init__(
+        self, status: int, kind: str, message: str, errors: Sequence[Mapping[str, str]] = ()
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.kind = kind
         self.message = message
+        self.errors = errors
 
     def body(self) -> Json:
         """Return the answer's body."""
+        error: dict[str, Json] = {"type": self.kind, "message": self.message, "traceback": None}
+        if self.errors:
+            error["errors"] = list(self.errors)
         return {
             "code": self.status,
             "title": http.HTTPStatus(self.status).phrase,
             "explanation": _EXPLANATIONS.get(self.status, self.message),
-            "error": {"type": self.kind, "message": self.message, "traceback": None},
+            "error": error,
         }
 
 
@@ -81,7 +88,9 @@ def not_found(kind: str, key: str) -> Fault:
 
 def _template(error: Exception) -> Fault:
     assert isinstance(error, TemplateError)
-    return Fault(400, error.code, str(error))
+    found = (error, *error.others) if error.others else ()
+    errors = [{"path": dotted(one.path), "message": one.message} for one in found]
+    return Fault(400, error.code, str(error), errors)
 
 
 def _missing(error: Exception) -> Fault:

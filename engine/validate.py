@@ -13,6 +13,7 @@ from ..planning.described import described_stack, nested_parameters
 from ..planning.goal import read_environment
 from ..planning.nested_check import missing
 from ..planning.requests import CreateRequest, Goal, Preview
+from ..planning.template_findings import all_errors, find_warnings
 from ..template.budget import Budget
 from ..template.compile import Identity, describe
 from ..template.environment import Environment, as_document
@@ -66,7 +67,7 @@ class Validation:
         Where some are missing, only that can be judged which does not depend on them.
 
         :param nested: also return the parameters of the nested stacks.
-        :raises TemplateError: the template or the environment is wrong.
+        :raises TemplateError: the template or the environment is wrong; further errors are in `others`.
         """
         limits = self._context.settings.limits
         budget = Budget(limits.budget)
@@ -78,10 +79,19 @@ class Validation:
         given = {**environment.parameters, **goal.parameters}
         lacking = frozenset(missing(described["Parameters"], given, environment))
         goal = replace(goal, unknown=lacking, keeps_nested=nested, budget=budget)
-        compiled = self._compile(CreateRequest(project_id=project_id, name="validated", goal=goal))
+        request = CreateRequest(project_id=project_id, name="validated", goal=goal)
+
+        def compile_changed(changed: Mapping[str, Json]) -> Compiled:
+            # The budget is that of the request.  The cloud is not asked again.
+            return self._compile(replace(request, goal=replace(goal, template=changed, cloud=None)))
+
+        with all_errors(template, compile_changed):
+            compiled = self._compile(request)
         shown = described_stack(described, environment, given)
         if below := nested_parameters(compiled.nested, budget):
             shown["NestedParameters"] = below
+        if warnings := find_warnings(template, compiled.plan, lacking):
+            shown["Warnings"] = warnings
         types = [item.declared_type for item in compiled.plan.resources.values()]
         return {**shown, "Environment": _environment(environment, given, types)}
 

@@ -15,11 +15,13 @@ class TemplateError(ValueError):
     :ivar path: where in the document, e.g. ``("resources", "web", "properties", "count")``.
     :ivar prefix: Heat's words before the path; "": none.
     :ivar path_last: the path follows the message, which is Heat's.
+    :ivar others: further errors of the template, where a validation has searched for them.
     """
 
     code = "StackValidationFailed"
     prefix = ""
     path_last = False
+    others: "Sequence[TemplateError]" = ()
 
     def __init__(self, message: str, path: Sequence[str | int] = ()) -> None:
         self.message = _shortened(message, _LONGEST)

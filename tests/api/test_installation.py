@@ -127,6 +127,7 @@ def test_validation_tells_of_the_parameters(service: Service, tenant: str) -> No
             "a": {"Type": "String", "Description": "", "NoEcho": "false", "Label": "a"},
             "b": {"Type": "Json", "Description": "", "NoEcho": "false", "Label": "b", "Default": {"x": 1}},
         },
+        "Warnings": ["parameters.b: nothing uses this parameter"],
         "ParameterGroups": [{"label": "g", "parameters": ["a"]}],
         "Environment": {
             "parameters": {},

@@ -383,3 +383,75 @@ def test_a_template_without_a_required_property_of_the_type_is_refused(service: 
     found = answer(service, tenant, body, environment=environment, files={"mine.yaml": template({})})
     text = "Required property resource_def for facade OS::Heat::ResourceGroup missing in provider"
     assert (found.status, found.error["message"]) == (400, f"{text} (resources.r)")
+
+
+def test_what_is_probably_not_meant_is_warned_of(service: Service, tenant: str) -> None:
+    body = template(
+        {
+            "a": one(value={"get_param": "used"}),
+            "b": {
+                "type": "OS::Heat::Value",
+                "properties": {"value": [{"get_parm": "used"}, {"my_data": "x"}]},
+            },
+        },
+        parameters={name: {"type": "string"} for name in ("used", "idle")},
+        outputs={
+            "bad": {"value": {"get_resource": "nothing"}},
+            "open": {"value": {"get_param": "used"}},
+        },
+    )
+    found = answer(service, tenant, body)
+    assert found.status == 200, found
+    misspelt, output, unused = found.body["Warnings"]
+    assert misspelt == (
+        'resources.b.properties.value[0]: "get_parm" is no function, so it is data; did you mean "get_param"?'
+    )
+    assert output.startswith("outputs.bad: its value cannot be computed: ")
+    assert '"nothing"' in output
+    assert unused == "parameters.idle: nothing uses this parameter"
+    assert "Warnings" not in answer(service, tenant, template({"a": one()})).body
+
+
+@pytest.mark.parametrize("use", [{"Ref": "p"}, {"Fn::Join": ["", [{"Ref": "p"}]]}])
+def test_a_parameter_of_the_other_format_that_is_used_is_not_warned_of(
+    service: Service, tenant: str, use: Json
+) -> None:
+    body = {
+        "AWSTemplateFormatVersion": "2010-09-09",
+        "Parameters": {"p": {"Type": "String", "Default": "d"}, "idle": {"Type": "String", "Default": "d"}},
+        "Resources": {"r": {"Type": "OS::Heat::TestResource", "Properties": {"value": use}}},
+    }
+    assert answer(service, tenant, body).body["Warnings"] == ["parameters.idle: nothing uses this parameter"]
+
+
+def test_all_errors_of_a_template_are_named_at_once(service: Service, tenant: str) -> None:
+    body = template(
+        {
+            "a": {"type": "OS::Heat::TestResorce"},
+            "b": one(value={"get_attr": ["a", "output"]}),
+            "c": one(wait_secs="long"),
+            "d": one(value={"get_param": "nothing"}),
+        },
+        outputs={"o": {"values": 1}},
+    )
+    found = answer(service, tenant, body)
+    assert found.status == 400
+    errors = found.error["errors"]
+    assert found.error["message"].endswith(errors[0]["message"]), "what clients match is the first one"
+    assert sorted(one["path"] for one in errors) == [
+        "outputs.o",
+        "resources.a.type",
+        "resources.c.properties.wait_secs",
+        "resources.d.properties.value",
+    ]
+    many = template({f"r{n}": {"type": "No::Such::Type"} for n in range(20)})
+    assert len(answer(service, tenant, many).error["errors"]) == 10
+    assert "errors" not in answer(service, tenant, template({"a": one(no="x"), "b": one()})).error
+    native = {
+        "AWSTemplateFormatVersion": "2010-09-09",
+        "Resources": {name: {"Type": "No::Such::Type"} for name in "ab"},
+    }
+    assert [one["path"] for one in answer(service, tenant, native).error["errors"]] == [
+        "Resources.a.Type",
+        "Resources.b.Type",
+    ]

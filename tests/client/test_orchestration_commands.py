@@ -31,7 +31,10 @@ def test_a_template_is_validated_without_values(openstack: OpenStack, options: t
     }
     assert (shown["Parameters"]["size"]["Type"], shown["Parameters"]["size"]["Default"]) == ("Number", 3)
     assert shown["Parameters"]["secret"]["NoEcho"] == "true"
-    assert set(shown) == {"Description", "Parameters", "Environment"}
+    assert set(shown) == {"Description", "Parameters", "Environment", "Warnings"}
+    assert shown["Warnings"] == [
+        f"parameters.{name}: nothing uses this parameter" for name in ("size", "secret")
+    ]
 
 
 def test_a_validation_shows_the_parameters_of_nested_stacks(openstack: OpenStack) -> None:

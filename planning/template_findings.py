@@ -1,0 +1,145 @@
+"""Warnings about a template that is valid, and the search for further errors in one that is not; pure."""
+
+import contextlib
+import difflib
+import itertools
+import typing
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from ..template.errors import LimitExceeded, TemplateError, dotted, not_provided
+from ..template.formats import find_version, section_of
+from ..template.language import CompiledTemplate, Path, Version
+from ..template.residual import ARGS, FN, nodes
+from ..template.suggestions import nearest
+from .requests import TypeForbidden
+
+Json = typing.Any
+MOST_ERRORS = 10
+"""Errors of a template that are named at once."""
+MOST_WARNINGS = 50
+_LONGEST = 500
+"""Characters of a warning: users choose the names in it."""
+_MOST_COMPARED = 1000
+"""Words that are compared with the functions: a large template may have many."""
+_ALIKE = 0.85
+"""Likeness from which a word is taken for a misspelt function; difflib's, 1.0: the same."""
+_STAND_INS: Mapping[str, Json] = {
+    "resources": {"type": "OS::Heat::None"},
+    "Resources": {"Type": "OS::Heat::None"},
+    "outputs": {"value": None},
+    "Outputs": {"Value": None},
+}
+"""Bodies without errors by the section; references to a resource of this type are right."""
+
+
+@contextlib.contextmanager
+def all_errors(
+    template: Mapping[str, Json], compile_changed: Callable[[Mapping[str, Json]], object]
+) -> Iterator[None]:
+    """Add to an error in a template those that remain without the resource or output that has it, and so on.
+
+    :param compile_changed: compiles the changed template.
+    :raises TemplateError: the first one, with `others`.
+    """
+    try:
+        yield
+    except TemplateError as error:
+        error.others = list(itertools.islice(_others(template, error, compile_changed), MOST_ERRORS - 1))
+        raise
+
+
+def _others(
+    template: Mapping[str, Json],
+    error: TemplateError,
+    compile_changed: Callable[[Mapping[str, Json]], object],
+) -> Iterator[TemplateError]:
+    while (changed := without_part(template, error.path)) is not None:
+        template = changed
+        try:
+            compile_changed(template)
+            return
+        except (LimitExceeded, TypeForbidden):
+            return
+        except TemplateError as other:
+            error = other
+        yield error
+
+
+def without_part(template: Mapping[str, Json], path: Path) -> dict[str, Json] | None:
+    """Return a template with a body in the place of the resource or output that has an error.
+
+    :param path: of the error.
+    :returns: None: the error is elsewhere.
+    """
+    section, name = [*path, "", ""][:2]
+    stand_in, bodies = _STAND_INS.get(str(section)), template.get(str(section))
+    if stand_in is None or not isinstance(bodies, Mapping) or bodies.get(name, stand_in) == stand_in:
+        return None
+    return {**template, str(section): {**bodies, name: stand_in}}
+
+
+def find_warnings(
+    template: Mapping[str, Json], plan: CompiledTemplate, unknown: Collection[str] = ()
+) -> list[str]:
+    """Return what is probably not meant in a valid template, each with its path; 50 at most.
+
+    :param plan: what it was compiled to.
+    :param unknown: names of parameters that were given no values.
+    """
+    found = [*_misspelt(template, find_version(template)), *_failing(plan, unknown), *_unused(template, plan)]
+    return [text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…" for text in found[:MOST_WARNINGS]]
+
+
+def _misspelt(template: Mapping[str, Json], version: Version) -> Iterator[str]:
+    meant: dict[str, str | None] = {}
+    for path, value in _parts(template):
+        word = _word(value)
+        if word and word not in meant and len(meant) < _MOST_COMPARED:
+            meant[word] = _meant(word, version.functions)
+        if (near := meant.get(word)) is not None:
+            yield f'{dotted(path)}: "{word}" is no function, so it is data; did you mean "{near}"?'
+
+
+def _word(value: Json) -> str:
+    """Return what could be a function's name; "": nothing.
+
+    Words such as "filters" and "not" could be names of properties, too.
+    """
+    word = str(next(iter(value))) if isinstance(value, Mapping) and len(value) == 1 else ""
+    return word if "_" in word or word.startswith("Fn::") else ""
+
+
+def _meant(word: str, functions: Collection[str]) -> str | None:
+    """Return the function that a word is a misspelling of."""
+    near = None if word in functions else nearest(word, functions)
+    alike = near is not None and difflib.SequenceMatcher(None, word, near).ratio() >= _ALIKE
+    return near if alike else None
+
+
+def _failing(plan: CompiledTemplate, unknown: Collection[str]) -> Iterator[str]:
+    lacking = {not_provided(name) for name in unknown}
+    for name, output in plan.outputs.items():
+        reasons = [item[ARGS][0] for item in nodes(output.value) if item[FN] == "error"]
+        if reasons and not lacking.intersection(reasons):
+            yield f"{dotted(('outputs', name))}: its value cannot be computed: {reasons[0]}"
+
+
+def _unused(template: Mapping[str, Json], plan: CompiledTemplate) -> Iterator[str]:
+    texts = {value for _, value in _parts(template) if isinstance(value, str)}
+    texts |= {text.partition(".")[0] for text in texts}  # Old versions have paths such as a.b.
+    for name in plan.parameters:
+        if name not in texts:
+            yield f"{dotted(('parameters', name))}: nothing uses this parameter"
+
+
+def _parts(template: Mapping[str, Json]) -> Iterator[tuple[Path, Json]]:
+    """Yield everything in the sections that use parameters, with its path."""
+    names = ("conditions", "resources", "outputs")
+    todo: list[tuple[Path, Json]] = [((name,), section_of(template, name)) for name in reversed(names)]
+    while todo:
+        path, value = todo.pop()
+        yield path, value
+        if isinstance(value, Mapping):
+            todo.extend(((*path, str(key)), item) for key, item in reversed(list(value.items())))
+        elif isinstance(value, list):
+            todo.extend(((*path, index), item) for index, item in reversed(list(enumerate(value))))

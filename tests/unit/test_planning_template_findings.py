@@ -1,0 +1,61 @@
+"""What is found in a template beside its first error."""
+
+import typing
+
+import pytest
+from stoker.planning import template_findings
+from stoker.planning.template_findings import find_warnings, without_part
+from stoker.template.compile import Identity, Limits, Source, compile_template
+
+Json = typing.Any
+
+
+def warnings(value: Json, unknown: frozenset[str] = frozenset(), **sections: Json) -> list[str]:
+    body = {"type": "T", "properties": {"p": value}}
+    template = {"heat_template_version": "2018-08-31", "resources": {"r": body}, **sections}
+    source = Source(template, unknown=unknown)
+    plan = compile_template(source, identity=Identity("s", "", "p"), limits=Limits(), seal=str)
+    return find_warnings(template, plan, unknown)
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("get_parm", "get_param"), ("get_atr", "get_attr"), ("str_replce", "str_replace"), ("Get_Param", None)],
+)
+def test_a_misspelt_function_is_named(word: str, meant: str | None) -> None:
+    found = warnings([{word: "x"}])
+    assert len(found) == (meant is not None)
+    assert all(f'p[0]: "{word}" is no function' in text and f'"{meant}"?' in text for text in found)
+
+
+@pytest.mark.parametrize(
+    "value", [{"filters": 1}, {"file_name": 1}, {"get_parm": 1, "x": 2}, {"user_data": {}}]
+)
+def test_data_is_no_misspelt_function(value: Json) -> None:
+    assert warnings(value) == []
+
+
+def test_as_many_words_are_compared_as_there_is_time_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(template_findings, "_MOST_COMPARED", 3)
+    assert warnings([{f"a_{n}": 1} for n in range(3)] + [{"get_parm": "x"}]) == []
+    assert len(warnings([{"get_parm": str(n)} for n in range(99)])) == template_findings.MOST_WARNINGS
+
+
+def test_an_output_whose_parameter_has_no_value_yet_is_no_reason_to_warn() -> None:
+    sections = {"parameters": {"a": {"type": "string"}}, "outputs": {"o": {"value": {"get_param": "a"}}}}
+    assert warnings("x", frozenset({"a"}), **sections) == []
+    sections["outputs"] = {"o": {"value": {"get_resource": "no"}}}
+    first, second = warnings("x", frozenset({"a"}), **sections)
+    assert first.startswith("outputs.o: its value cannot be computed")
+    assert second == "parameters.a: nothing uses this parameter"
+
+
+def test_a_part_with_an_error_is_replaced_once() -> None:
+    template = {"resources": {"a": {"type": "No"}, "b": {}}, "outputs": {"o": {}}}
+    once = without_part(template, ("resources", "a", "type"))
+    assert once == {**template, "resources": {"a": {"type": "OS::Heat::None"}, "b": {}}}
+    assert template["resources"]["a"] == {"type": "No"}, "the first one stays as it is"
+    assert without_part(once, ("resources", "a", "type")) is None
+    for path in ((), ("resources",), ("parameters", "p"), ("resources", "c")):
+        assert without_part(template, path) is None
+    assert without_part(template, ("outputs", "o")) == {**template, "outputs": {"o": {"value": None}}}
