@@ -87,6 +87,9 @@ class CloudChecks:
                 except (futurist.RejectedSubmission, RuntimeError):
                     LOG.warning("Custom constraint %s is not checked: too many are", question.check)
         concurrent.futures.wait(running.values(), timeout=ANSWERED_WITHIN)
+        # From the last one on: threads whose calls have timed out take the first ones that wait.
+        for future in reversed(running.values()):
+            future.cancel()
         for question, future in running.items():
             found[question] = self._answer(access, question, future)
         return {question: problem for question, problem in found.items() if problem is not None}
@@ -97,7 +100,6 @@ class CloudChecks:
         try:
             problem = future.result(timeout=0)
         except (concurrent.futures.TimeoutError, concurrent.futures.CancelledError):
-            future.cancel()
             LOG.warning(
                 "Custom constraint %s is not checked: no answer within %s s", question.check, ANSWERED_WITHIN
             )

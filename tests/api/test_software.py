@@ -176,7 +176,7 @@ def test_other_projects_see_and_use_nothing(service: Service, software: Software
         ({"inputs": {}}, "inputs: {} is not of type array or null"),
         ({"inputs": ["a"]}, "inputs.0: 'a' is not of type object"),
         ({"inputs": [{}]}, "inputs.0: Property name not assigned"),
-        ({"inputs": [{"name": "a", "kind": 1}]}, "inputs.0.kind: Unknown Property kind"),
+        ({"inputs": [{"name": "a", "kind": 1}]}, "inputs.0: Unknown Property kind"),
         ({"inputs": [{"name": "a", "type": "Text"}]}, "inputs.0.type"),
         ({"inputs": [{"name": "a", "type": "Number", "default": "x"}]}, "inputs.0.default"),
         ({"outputs": [{"name": "a", "error_output": "perhaps"}]}, "outputs.0.error_output"),

@@ -1,6 +1,7 @@
 """Answers that requests share: what the database is asked, and who gets what."""
 
 import pathlib
+import time
 import typing
 
 import pytest
@@ -39,8 +40,11 @@ def _cost(world: World, caller: Caller, path: str, **headers: str) -> int:
 def test_a_hundred_consoles_ask_the_database_once(world: World, stack_path: str, below: str) -> None:
     owner = Callers(world).owner
     path = stack_path + below
-    assert _cost(world, owner, path, **SHARES) > 0
-    assert sum(_cost(world, owner, path, **SHARES) for _ in range(99)) == 0
+    began = time.monotonic()
+    first = _cost(world, owner, path, **SHARES)
+    others = sum(_cost(world, owner, path, **SHARES) for _ in range(99))
+    assert first > 0
+    assert others <= first * int(time.monotonic() - began), "an answer is shared for a second"
 
 
 def test_who_does_not_accept_an_old_answer_gets_a_new_one(world: World, stack_path: str) -> None:

@@ -53,6 +53,11 @@ class Site:
         client.sendall(data)
         return client
 
+    def waiting(self) -> int:
+        """How many requests the server has read that no thread answers yet."""
+        assert self.server._server is not None  # noqa: SLF001
+        return len(self.server._server.task_dispatcher.queue)  # noqa: SLF001
+
     def close(self) -> None:
         self.gate.set()
         self._open.close()
@@ -346,7 +351,7 @@ def test_a_stop_answers_what_is_in_progress(make_site: Callable[..., Site]) -> N
     site = make_site(threads=1)
     clients = [site.send(get("/gate")) for _ in range(2)]
     idle = site.connect()
-    wait_for(lambda: len(site.seen) == 1)
+    wait_for(lambda: len(site.seen) == 1 and site.waiting() == 1)
     stopping = threading.Thread(target=site.server.stop)
     stopping.start()
     wait_for(lambda: not _accepts(site.port))
