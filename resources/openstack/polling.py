@@ -12,6 +12,8 @@ PART = 0.125
 """The pause is this part of the time that the thing has been waited for: so late its end is seen, at most."""
 FEW = 3
 """Things of one kind that are waited for at once, up to which each is read by a call of its own."""
+LISTING = 0.25
+"""A service lists during this part of the time at most: it has the things themselves to work on."""
 FORGOTTEN = 3 * LONGEST_PAUSE
 """Seconds without a poll after which a thing is not waited for any more."""
 KEPT = 86400.0
@@ -31,6 +33,16 @@ class WaitedFor:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._polled: dict[str, tuple[float, float]] = {}
+        self._list_age = FIRST_PAUSE
+
+    @property
+    def list_age(self) -> float:
+        """The seconds after which the next list is due."""
+        return self._list_age
+
+    def listed(self, seconds: float) -> None:
+        """Note how long a list has taken."""
+        self._list_age = min(LONGEST_PAUSE, max(FIRST_PAUSE, seconds / LISTING - seconds))
 
     def note(self, thing: str, since: float, now: float) -> int:
         """Note that a thing is polled now, and return how many are waited for."""
@@ -87,7 +99,7 @@ class Poller:
         if waiting.note(thing, since, work.now()) <= FEW:
             return get()
         listed_at, found = work.shared(
-            ("states", *key), lambda: (work.now(), self._list(service, waiting.earliest())), FIRST_PAUSE
+            ("states", *key), lambda: self._list(work, service, waiting), waiting.list_age
         )
         # While a list is read, the one before is served: it may be older than the action.
         return found[thing] if listed_at >= since and thing in found else get()
@@ -96,9 +108,15 @@ class Poller:
         """Forget a thing whose action has ended."""
         work.shared(("waiting", service.name, self._path), WaitedFor, KEPT).forget(thing)
 
-    def _list(self, service: Service, since: float) -> Mapping[str, Mapping[str, Json]]:
-        return {
+    def _list(
+        self, work: StepContext, service: Service, waiting: WaitedFor
+    ) -> tuple[float, Mapping[str, Mapping[str, Json]]]:
+        """Return the things by id, and the moment as of which they are listed."""
+        began = work.now()
+        found = {
             str(item["id"]): item
-            for query in self._queries(since)
+            for query in self._queries(waiting.earliest())
             for item in service.list_all(self._path, self._items, limit=1000, **query)
         }
+        waiting.listed(work.now() - began)
+        return began, found

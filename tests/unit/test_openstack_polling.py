@@ -187,6 +187,24 @@ def test_many_things_are_read_by_one_list(scripted: ScriptedService) -> None:
         assert scripted.asked == ["GET /volumes/detail?limit=1000"]
 
 
+def test_a_slow_list_is_read_less_often(scripted: ScriptedService, monkeypatch: pytest.MonkeyPatch) -> None:
+    _serve_volumes(scripted, 10)
+    polls, list_all = Polls(scripted), Service.list_all
+
+    def slowly(service: Service, path: str, items: str, **query: str | int | bool) -> list[Json]:
+        polls.work.clock.now += 2.0
+        return list_all(service, path, items, **query)
+
+    monkeypatch.setattr(Service, "list_all", slowly)
+    for number in range(10):
+        polls.read(f"v{number}", 900.0)
+    for passed, lists in ((5.5, 0), (1.0, 1)):
+        scripted.asked.clear()
+        polls.work.clock.now += passed
+        polls.read("v1", 900.0)
+        assert len(scripted.asked) == lists
+
+
 def test_a_thing_that_no_list_has_is_read_alone(scripted: ScriptedService) -> None:
     _serve_volumes(scripted, 10)
     polls = Polls(scripted)
