@@ -26,7 +26,7 @@ from .errors import (
     ValueUnknown,
 )
 from .fold import FoldScope, fold
-from .formats import FORMATS, errors_in, find_version, normal_form
+from .formats import FORMATS, RESOURCE_KEYS, errors_in, find_version, normal_form
 from .language import (
     AWS_DATE,
     AWS_KEY,
@@ -135,15 +135,6 @@ def _check_grouped(name: Json, known: set[str], grouped: Container[str], path: P
         raise TemplateError(f'the parameter "{name}" is in a group already', path)
 
 
-_RESOURCE_KEYS = (
-    "type",
-    "properties",
-    "metadata",
-    "depends_on",
-    "deletion_policy",
-    "update_policy",
-    "description",
-)
 _OUTPUT_KEYS = ("description", "value")
 _POLICIES = ("Delete", "Retain", "Snapshot")
 
@@ -321,7 +312,7 @@ def _enabled(name: str, body: Json, version: Version, conditions: Conditions) ->
         raise TemplateError(
             f"a resource's name must have 1 to {MAX_NAME} characters, and no slash among them", path
         )
-    allowed = [*_RESOURCE_KEYS, *(["condition", "external_id"] if version.has_conditions else [])]
+    allowed = [*RESOURCE_KEYS, *(["condition", "external_id"] if version.has_conditions else [])]
     body = checked_keys(path, body, allowed, "a resource", version)
     declared = body.get("type")
     if not isinstance(declared, str) or not declared:

@@ -25,7 +25,7 @@ from .language import (
 from .suggestions import closest
 
 _SECTIONS = ("description", "parameters", "conditions", "resources", "outputs")
-_RESOURCE = (
+RESOURCE_KEYS = (
     "type",
     "properties",
     "metadata",
@@ -33,8 +33,9 @@ _RESOURCE = (
     "deletion_policy",
     "update_policy",
     "description",
-    "condition",
 )
+"""Keys of a resource in each version."""
+_RESOURCE = (*RESOURCE_KEYS, "condition")
 _OUTPUT = ("description", "value", "condition")
 
 
