@@ -17,19 +17,21 @@ IDLE_FACTOR = 5.0
 class _Entry(typing.Generic[T]):
     """A value that was read, and who may read it again.
 
-    :ivar fresh_until: in seconds of the monotonic clock.
+    :ivar fresh_until, usable_until: seconds of the monotonic clock; between them it is read again.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     value: T | None = None
     fresh_until: float = 0.0
+    usable_until: float = 0.0
     weight: int = 0
 
 
 class SharedViews(typing.Generic[T]):
     """Keeps what was read for a moment, for all requests of this process that want the same.  Thread-safe.
 
-    One request at a time reads a value.  Meanwhile others get the one before, or wait where there is none.
+    One request at a time reads a value.  Meanwhile others get the one before, or wait where there is none, or
+    one that has not been asked for in a while.
 
     :param keep: seconds for which a value is returned again; longer where reading it took long.
     :param most: sum of the weights of the values that are kept; the one not asked for longest goes first.
@@ -62,7 +64,8 @@ class SharedViews(typing.Generic[T]):
             self._entries.move_to_end(key)
         if entry.value is not None and self._monotonic() < entry.fresh_until:
             return entry.value
-        if not entry.lock.acquire(blocking=entry.value is None):
+        is_usable = entry.value is not None and self._monotonic() < entry.usable_until
+        if not entry.lock.acquire(blocking=not is_usable):
             return typing.cast(T, entry.value)
         try:
             if entry.value is None or self._monotonic() >= entry.fresh_until:
@@ -82,7 +85,8 @@ class SharedViews(typing.Generic[T]):
             raise
         now = self._monotonic()
         entry.value, entry.weight = value, self._weigh(value)
-        entry.fresh_until = now + max(self._keep, IDLE_FACTOR * (now - began))
+        kept = max(self._keep, IDLE_FACTOR * (now - began))
+        entry.fresh_until, entry.usable_until = now + kept, now + 2 * kept
         with self._lock:
             self._make_room()
 
