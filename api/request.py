@@ -332,11 +332,7 @@ class HttpRequest:
 
     def may(self, rule: str) -> bool:
         """Return whether the policy allows the caller what a rule is for."""
-        try:
-            self.auth.authorize(self.caller, rule)
-        except Fault:
-            return False
-        return True
+        return is_allowed(self.auth, self.caller, rule)
 
     def check_types(self, conn: Connection, stack: Stack) -> None:
         """Check that the caller may use the type of each resource in the stack and in its nested stacks.
@@ -346,6 +342,15 @@ class HttpRequest:
         for name in resources.types_in(conn, stack.id):
             if not self.may_use(name):
                 raise TypeForbidden(name)
+
+
+def is_allowed(auth: Authenticator, caller: RequestContext, rule: str) -> bool:
+    """Return whether the policy allows a caller what a rule is for."""
+    try:
+        auth.authorize(caller, rule)
+    except Fault:
+        return False
+    return True
 
 
 def quoted(part: str) -> str:

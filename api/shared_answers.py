@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from .context import Operation, Request
-from .errors import Fault
-from .request import Authenticator, Reply, RequestContext
+from .etags import has_latest
+from .request import Authenticator, Reply, RequestContext, is_allowed
 from .shared_views import SharedViews
 
 Json = typing.Any
@@ -37,7 +37,7 @@ class _Questions:
 
     def authorize(self, caller: RequestContext, rule: str) -> None:
         """Note whether the caller may do something, and check it."""
-        self.rules[rule] = _allowed(self._auth, caller, rule)
+        self.rules[rule] = is_allowed(self._auth, caller, rule)
         if not self.rules[rule]:
             self._auth.authorize(caller, rule)
 
@@ -48,16 +48,8 @@ class _Questions:
 
     def same_for(self, caller: RequestContext) -> bool:
         """Return whether all answers are the same for this caller."""
-        rules = all(_allowed(self._auth, caller, rule) == found for rule, found in self.rules.items())
+        rules = all(is_allowed(self._auth, caller, rule) == found for rule, found in self.rules.items())
         return rules and all(self._auth.may_use(caller, name) == found for name, found in self.types.items())
-
-
-def _allowed(auth: Authenticator, caller: RequestContext, rule: str) -> bool:
-    try:
-        auth.authorize(caller, rule)
-    except Fault:
-        return False
-    return True
 
 
 @dataclass(frozen=True)
@@ -99,7 +91,7 @@ class SharedAnswers:
             found = self._answers.get(_key(call, operation), lambda before: _make(call, operation))
         if found is None or not found.questions.same_for(call.caller):
             found = _make(call, operation)
-        if found.reply.headers["ETag"] in call.headers.get("IF-NONE-MATCH", ""):
+        if has_latest(call.headers.get("IF-NONE-MATCH", ""), found.reply.headers["ETag"]):
             return Reply(None, 304, found.reply.headers)
         return found.reply
 

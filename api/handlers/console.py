@@ -12,6 +12,7 @@ from ...engine.diagnosis.presence import fleet_by_reports
 from ...engine.diagnosis.report import StackReport, as_json, read_report
 from ..context import Request
 from ..errors import not_found
+from ..etags import has_latest
 from ..policy import SHOWS_HOSTS
 from ..request import Reply
 from ..views.graphs import SharedGraph
@@ -31,8 +32,7 @@ def graph(call: Request) -> Reply:
         raise not_found("Stack", f"{call.path['stack_name']}/{stack_id}")
     tag = f'"{found.change}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "X-Auth-Token"}
-    seen = {part.strip().removeprefix("W/") for part in call.headers.get("IF-NONE-MATCH", "").split(",")}
-    if tag in seen or call.one("since") == found.change:
+    if has_latest(call.headers.get("IF-NONE-MATCH", ""), tag) or call.one("since") == found.change:
         return Reply(None, 304, headers)
     text = found.with_hosts if call.may(SHOWS_HOSTS) else found.without_hosts
     return Reply(headers=headers, text=text)

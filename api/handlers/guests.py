@@ -12,6 +12,7 @@ from ...db.queries.guests import GuestServer
 from ...sealing.signal_urls import METADATA, row_of
 from ..context import Request
 from ..errors import Fault
+from ..etags import has_latest
 from ..presigned import GONE, refused
 from ..request import Reply
 from ..signed import check_named, guest_of, parameters, stack_arn
@@ -53,8 +54,7 @@ def _etag(server: GuestServer) -> str:
 def _is_known(call: Request, server: GuestServer) -> bool:
     """Return whether the client has this version; a tag decides before a time, as RFC 9110 says."""
     if (tags := call.headers.get("IF-NONE-MATCH")) is not None:
-        known = {tag.strip().removeprefix("W/") for tag in tags.split(",")}
-        return bool(known & {"*", _etag(server)})
+        return has_latest(tags, _etag(server))
     since = email.utils.parsedate_tz(call.headers.get("IF-MODIFIED-SINCE", ""))
     if since is None:
         return False

@@ -12,6 +12,7 @@ import falcon
 
 from ...keystone.login import KeystoneLogin, Login, LoginRefused, Project
 from ..errors import Fault, not_found
+from ..etags import has_latest
 from ..parse import read_body
 from ..request import validated
 
@@ -92,7 +93,7 @@ def _read_files() -> Mapping[str, _File]:
     for path in sorted(FOLDER.iterdir()):
         if path.suffix in KINDS:
             data = path.read_bytes()
-            files[path.name] = _File(data, KINDS[path.suffix], hashlib.sha256(data).hexdigest()[:32])
+            files[path.name] = _File(data, KINDS[path.suffix], f'"{hashlib.sha256(data).hexdigest()[:32]}"')
     return files
 
 
@@ -111,8 +112,8 @@ class _Pages:
         found = self._files.get(name or "index.html")
         if found is None:
             raise not_found("path", req.path)
-        resp.set_headers({"Cache-Control": "no-cache", "ETag": f'"{found.etag}"'})
-        if found.etag in (req.get_header("If-None-Match") or ""):
+        resp.set_headers({"Cache-Control": "no-cache", "ETag": found.etag})
+        if has_latest(req.get_header("If-None-Match") or "", found.etag):
             resp.status = 304
             return
         resp.data, resp.content_type = found.data, found.kind
