@@ -147,8 +147,7 @@ def claim(
         else:
             begun.append((task, row))
     claims = [
-        replace(_claim(task, resource, rows, stacks[task.stack_id]), ready_at=ready_at[task.id])
-        for task, resource in begun
+        _claim(task, resource, rows, stacks[task.stack_id], ready_at[task.id]) for task, resource in begun
     ]
     started = _mark_in_progress(conn, claims, who=who, now=now)
     return Claimed(claims, started, gone, skipped)
@@ -299,7 +298,11 @@ def resource_event(
 
 
 def _claim(
-    task: Task, resource: Resource, rows: Mapping[ResourceId, Resource], stack: tuple[str, str, StackId]
+    task: Task,
+    resource: Resource,
+    rows: Mapping[ResourceId, Resource],
+    stack: tuple[str, str, StackId],
+    ready_at: float | None = None,
 ) -> Claim:
     # An adoption refers to the rows that existed before, even where those are to be replaced.
     current = rows.get if task.kind == TaskKind.ADOPT else functools.partial(_newest, rows)
@@ -309,4 +312,6 @@ def _claim(
         if (found := current(ResourceId(i))) is not None
     }
     name, project_id, root_id = stack
-    return Claim(task, resource, inputs, stack_name=name, project_id=project_id, root_id=root_id)
+    return Claim(
+        task, resource, inputs, stack_name=name, project_id=project_id, root_id=root_id, ready_at=ready_at
+    )
