@@ -138,7 +138,7 @@ def test_every_route_of_heat_exists() -> None:
 
 
 class Places(typing.NamedTuple):
-    """What stands for the names of a route."""
+    """The values of the names in a route, and the service that is asked."""
 
     service: Service
     names: Mapping[str, str]

@@ -159,7 +159,7 @@ def test_what_depends_on_missing_values_is_accepted(service: Service, tenant: st
     "condition", ["is_on", {"not": "is_on"}, {"and": ["is_on", {"equals": [1, 1]}]}, {"get_param": "on"}]
 )
 def test_a_resource_that_may_not_exist_is_not_judged(service: Service, tenant: str, condition: Json) -> None:
-    """Whether it exists depends on a missing value; with that value the stack may be made."""
+    """A missing value decides whether the resource exists; with that value the stack may be made."""
     body = template(
         {
             "r": {"type": "OS::No::Such", "condition": condition},
@@ -284,7 +284,7 @@ TEXTS: dict[str, tuple[Json, str, str]] = {
         "Property error: resources.r.resources.text.properties.length: Value 'long' is not an integer",
     ),
 }
-"""What is wrong, the type of the error, and Heat's text, behind which a hint may follow."""
+"""Mistakes with the type of the error and Heat's text, behind which a hint may follow."""
 
 
 @pytest.mark.parametrize("path", ["validate", "stacks", "stacks/preview"])

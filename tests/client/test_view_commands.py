@@ -84,7 +84,7 @@ def test_a_watch_on_a_terminal_draws_in_place(openstack: OpenStack) -> None:
 
 
 def _read(terminal: int) -> bytes:
-    """What was written; nothing when the other side is closed, which Linux reports as an error."""
+    """Return what was written; nothing when the other side is closed, which Linux reports as an error."""
     try:
         return os.read(terminal, 65536)
     except OSError:

@@ -229,7 +229,7 @@ def test_hostile_names_are_texts(console: Console) -> None:
 
 
 def _is_within(page: Page) -> bool:
-    """Whether nothing makes the page wider than the window."""
+    """Return whether nothing makes the page wider than the window."""
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 

@@ -2,17 +2,16 @@
 
 import json
 
+from harness.trees import Answers, outcome, planted, trees_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stoker.template.budget import Budget
 from stoker.template.compile import Identity, Limits, Source, compile_template
-from stoker.template.errors import TemplateError
 from stoker.template.functions.table import APPLY, VERSIONS
 from stoker.template.residual import evaluate, partial, plain
 
 AWS = VERSIONS["2010-09-09"]
 MAPPING = {"a": {"b": "found", "": ["x"]}, "web": {"a": 1}}
-LEAF = "<leaf>"
 texts = st.sampled_from(["", "a", "b", "ab", "a,b", "%", "web", "0", '["a"]', '{"a": 1}', "$fn"])
 scalars = st.none() | st.booleans() | st.integers(-2, 3) | texts
 keys = st.sampled_from(["a", "b", "%", "$fn", "args"])
@@ -46,31 +45,7 @@ def functions(inner):
     )
 
 
-leaves = st.sampled_from([LEAF, LEAF, LEAF, None, True, 1, "a", "a,b", "%"])
-trees = st.recursive(leaves, functions, max_leaves=8).filter(lambda tree: LEAF in str(tree))
-
-
-def planted(tree, leaf):
-    """The tree with something in the place of its leaves."""
-    if tree == LEAF:
-        return leaf
-    if isinstance(tree, dict):
-        return {key: planted(item, leaf) for key, item in tree.items()}
-    return [planted(item, leaf) for item in tree] if isinstance(tree, list) else tree
-
-
-class Answers:
-    def __init__(self, value):
-        self.value = value
-
-    def reference_id(self, resource):
-        return self.value
-
-    def attribute(self, resource, name):
-        return self.value
-
-    def unseal(self, token):
-        return self.value
+trees = trees_of(functions)
 
 
 def folded(tree, value):
@@ -86,14 +61,6 @@ def folded(tree, value):
         Source(template), identity=Identity("s", "i", "p"), limits=Limits(), seal=lambda value: "token"
     )
     return compiled.outputs["o"].value
-
-
-def outcome(make):
-    """The value, as text in which 1 and true differ; or that there is none."""
-    try:
-        return json.dumps(make(), sort_keys=True)
-    except TemplateError:
-        return "refused"
 
 
 @settings(max_examples=120, deadline=None)

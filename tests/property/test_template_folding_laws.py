@@ -3,11 +3,11 @@
 import itertools
 import json
 
+from harness.trees import Answers, outcome, planted, trees_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stoker.template.budget import Budget
 from stoker.template.compile import Identity, Limits, Source, compile_template
-from stoker.template.errors import TemplateError
 from stoker.template.functions.table import APPLY, VERSIONS
 from stoker.template.residual import evaluate, is_deferred, partial, plain, quote
 
@@ -21,7 +21,6 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
     max_leaves=6,
 )
-LEAF = "<leaf>"
 
 
 def lists(inner):
@@ -58,31 +57,7 @@ def functions(inner):
     )
 
 
-leaves = st.sampled_from([LEAF, LEAF, LEAF, None, True, 1, "a", "a,b", "%"])
-trees = st.recursive(leaves, functions, max_leaves=8).filter(lambda tree: LEAF in str(tree))
-
-
-def planted(tree, leaf):
-    """The tree with something in the place of its leaves."""
-    if tree == LEAF:
-        return leaf
-    if isinstance(tree, dict):
-        return {key: planted(item, leaf) for key, item in tree.items()}
-    return [planted(item, leaf) for item in tree] if isinstance(tree, list) else tree
-
-
-class Answers:
-    def __init__(self, value):
-        self.value = value
-
-    def reference_id(self, resource):
-        return self.value
-
-    def attribute(self, resource, name):
-        return self.value
-
-    def unseal(self, token):
-        return self.value
+trees = trees_of(functions)
 
 
 def folded(tree, value, *, hidden=False):
@@ -96,14 +71,6 @@ def folded(tree, value, *, hidden=False):
     source = Source(template)
     compiled = compile_template(source, identity=identity, limits=Limits(), seal=lambda value: "token")
     return compiled.outputs["o"].value
-
-
-def outcome(make):
-    """The value, as text in which 1 and true differ; or that there is none."""
-    try:
-        return json.dumps(make(), sort_keys=True)
-    except TemplateError:
-        return "refused"
 
 
 @settings(max_examples=250, deadline=None)
