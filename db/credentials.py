@@ -76,6 +76,12 @@ def of_stack(conn: Connection, stack_id: StackId) -> Json:
     return conn.execute(found).scalar()
 
 
+def of_root(conn: Connection, root_id: StackId) -> Json:
+    """Return the credential of a root stack, which may be purged already, sealed; None: there is none."""
+    c = tables.credential
+    return conn.execute(sa.select(c.c.body).where(c.c.root_id == root_id)).scalar()
+
+
 def release(conn: Connection, stack_id: StackId, now: float) -> None:
     """Mark the credential of a stack as unused, in the transaction that deletes the stack."""
     c = tables.credential
@@ -85,13 +91,15 @@ def release(conn: Connection, stack_id: StackId, now: float) -> None:
 def unused(conn: Connection, now: float, *, limit: int) -> list[Unused]:
     """Return the credentials that may be revoked now, the oldest first.
 
-    None is returned while a stack nested in its stack is still being deleted.
+    None is returned while a stack nested in its stack is still being deleted, or events of the stack are
+    still to be sent to its event sinks.
     """
-    c, s = tables.credential, tables.stack
+    c, s, k = tables.credential, tables.stack, tables.event_sink
+    sends = sa.exists().where(k.c.root_id == c.c.root_id)
     lives = sa.exists().where(s.c.root_id == c.c.root_id, s.c.deleted_at.is_(None))
     rows = conn.execute(
         sa.select(c.c.root_id, c.c.body)
-        .where(c.c.unused_at <= now, ~lives)
+        .where(c.c.unused_at <= now, ~lives, ~sends)
         .order_by(c.c.unused_at)
         .limit(limit)
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import statements
+from . import event_sinks, statements
 from .errors import NotFound
 from .ids import StackId
 from .rows import Event
@@ -16,17 +16,20 @@ from .schema import tables
 Json = typing.Any
 
 
-_STORED = [name for name in Event.__dataclass_fields__ if name != "id"]
+_STORED = [name for name in Event.__dataclass_fields__ if name not in ("id", "has_sinks")]
 
 
 def add_many(conn: Connection, events: Sequence[Event]) -> None:
     """Store events in the order given, and skip those that exist.
 
-    A caller that got no answer to a commit stores the same events once more.
+    A caller that got no answer to a commit stores the same events once more.  In the same transaction they
+    are put down for delivery to the event sinks that there may be.
     """
     if events:
         insert = statements.insert_new(conn.dialect.name, tables.event, "uuid")
         conn.execute(insert, [{name: getattr(event, name) for name in _STORED} for event in events])
+        if any(event.has_sinks for event in events):
+            event_sinks.put_down(conn, [event for event in events if event.has_sinks])
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
-"""The kinds of identifiers, so that one cannot be passed for another, and the order of their lists."""
+"""The kinds of identifiers, so that one cannot be passed for another."""
 
 import enum
 import typing
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 StackId = typing.NewType("StackId", str)
@@ -74,16 +73,3 @@ class WaitsOn:
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.key}"
-
-
-BATCH = 500
-"""Ids in one list: far below SQLite's limit of variables, and still one round trip for most commits."""
-
-
-def chunks(ids: Iterable[int]) -> Iterable[list[int]]:
-    """Return the ids in ascending order, in lists of at most BATCH.
-
-    All writers go through rows in this order, so two of them never hold what the other one waits for.
-    """
-    ordered = sorted(set(ids))
-    return (ordered[i : i + BATCH] for i in range(0, len(ordered), BATCH))

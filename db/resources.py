@@ -10,10 +10,10 @@ from sqlalchemy.engine import Connection
 
 from . import legacy_reasons, statements
 from .errors import NotFound
-from .ids import ResourceId, SnapshotId, StackId, chunks
+from .ids import ResourceId, SnapshotId, StackId
 from .rows import ListedStack, Resource
 from .schema import revisions, tables
-from .schema.tables import IDS
+from .schema.tables import IDS, chunks
 from .states import Status
 
 Json = typing.Any

@@ -108,6 +108,7 @@ class Stack(DetailedStack):
     previous: Mapping[str, Json] | None = None
     outputs: Mapping[str, Json] = field(default_factory=dict)
     abort_on_breakpoint: bool = False
+    has_sinks: bool | None = None
 
     @classmethod
     def of(cls, row: Mapping[str, Json]) -> "Stack":
@@ -334,6 +335,7 @@ class Event:
     :ivar attempt: of the task that recorded it; None: no task did, or a release did that stored none.
     :ivar ready_at: when that attempt became ready to be claimed; None likewise.
     :ivar claimed_at: when that attempt was claimed; None likewise.
+    :ivar has_sinks: the root of its stack has event sinks, which get it.  It is not stored.
     """
 
     stack_id: StackId
@@ -351,6 +353,7 @@ class Event:
     properties: Json = None
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
     id: int | None = None
+    has_sinks: bool = False
 
 
 @dataclass(frozen=True)

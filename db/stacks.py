@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
 from sqlalchemy.engine import Connection
 
-from . import content, legacy_reasons, statements
+from . import content, event_sinks, legacy_reasons, statements
 from .errors import NameTaken, NotFound
 from .ids import ContentId, StackId, TraversalId
 from .rows import GOAL, FailureCause, ListedStack, Stack
@@ -73,6 +73,24 @@ def set_tags(conn: Connection, stack_id: StackId, tags: Sequence[str]) -> None:
     ]
     if rows:
         conn.execute(sa.insert(t), rows)
+
+
+def set_event_sinks(conn: Connection, stack: Stack, sinks: Sequence[tuple[str, int]], now: float) -> None:
+    """Make these the event sinks of a stack, and of all stacks nested in it.
+
+    Those of a nested stack are its root's, so nothing is done for one.
+
+    :param stack: its row is locked, or new; the caller sets `has_sinks` in it.
+    :param sinks: names of queues, each with the seconds that a message stays there.
+    """
+    if stack.parent_id is not None:
+        return
+    event_sinks.replace(conn, stack, sinks, now)
+    s = tables.stack
+    differs = sa.or_(s.c.has_sinks.is_(None), s.c.has_sinks != bool(sinks))
+    nested = sa.select(s.c.id).where(s.c.root_id == stack.id, s.c.id != stack.id, differs).order_by(s.c.id)
+    if ids := conn.execute(nested).scalars().all():
+        conn.execute(sa.update(s).where(s.c.id.in_(ids)).values(has_sinks=bool(sinks)))
 
 
 _TAGS = (
@@ -283,13 +301,17 @@ class LateStack:
     traversal: TraversalId
     action: str
     status: str
+    has_sinks: bool | None = None
+
+
+_LATE = [tables.stack.c[name] for name in LateStack.__dataclass_fields__]
 
 
 def lock_due(conn: Connection, stack_ids: Iterable[StackId], now: float) -> list[LateStack]:
     """Lock those of the stacks with deadline_at <= now that nobody else holds, in id order."""
     s = tables.stack
     rows = conn.execute(
-        sa.select(s.c.id, s.c.name, s.c.traversal, s.c.action, s.c.status)
+        sa.select(*_LATE)
         .where(s.c.id.in_(sorted(stack_ids)), s.c.deadline_at <= now)
         .order_by(s.c.id)
         .with_for_update(skip_locked=True)
@@ -301,7 +323,7 @@ def lock_inside(conn: Connection, stack_ids: Sequence[StackId]) -> list[LateStac
     """Lock the stacks in progress that are nested in these, on all levels, in id order."""
     s = tables.stack
     rows = conn.execute(
-        sa.select(s.c.id, s.c.name, s.c.traversal, s.c.action, s.c.status)
+        sa.select(*_LATE)
         .where(s.c.id.in_(statements.inside(stack_ids)), s.c.status == Status.IN_PROGRESS)
         .order_by(s.c.id)
         .with_for_update()

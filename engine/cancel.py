@@ -76,7 +76,8 @@ def cancel_stack(
     stack = stacks.lock(conn, seen.id)
     if stack.traversal != seen.traversal or stack.status != Status.IN_PROGRESS:
         return None
-    late = [LateStack(stack.id, stack.name, stack.traversal, stack.action, stack.status)]
+    state = stack.action, stack.status
+    late = [LateStack(stack.id, stack.name, stack.traversal, *state, stack.has_sinks)]
     _fail(conn, late, reason, rollback=False, now=now)
     running = [*_stop(conn, late, now, grace), *cancel_nested(conn, [stack.id], now=now, grace=grace)]
     return TimedOutStacks([stack.id], running, _wake(conn, late, now))

@@ -86,6 +86,11 @@ def start_update(conn: Connection, change: Change, scope: TraversalScope, types:
     check_updatable(stack)
     scope = replace(scope, breakpoints=_breakpoints(stack, change))
     goal = _goal(conn, stack, change, scope.now)
+    # A rollback to nothing has no environment of its own: whoever watches the stack sees its end.
+    has_environment = change.action != "ROLLBACK" or bool(stack.previous)
+    if has_environment and (change.compiled.event_sinks or stack.has_sinks):
+        stacks.set_event_sinks(conn, stack, change.compiled.event_sinks, scope.now)
+        goal["has_sinks"] = bool(change.compiled.event_sinks)
     updating = begin(
         conn,
         stack,

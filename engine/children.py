@@ -13,7 +13,13 @@ from ..resources.nested.base import NestedType
 from ..resources.nested.parameterize import parameterize
 from ..sealing.stored import StoredLookup
 from ..template.compile import Identity
-from ..template.environment import Environment, as_document, nested_environment, parse_environment
+from ..template.environment import (
+    Environment,
+    as_document,
+    nested_environment,
+    parse_environment,
+    with_right_sinks,
+)
 from ..template.errors import TemplateError
 from ..template.language import ResourceDefinition
 from ..template.residual import evaluate
@@ -34,7 +40,7 @@ def opened_environment(
     :param files: of the stack.
     :param unseal: opens the token of a secret.
     """
-    environment = parse_environment(evaluate(stored, StoredLookup(unseal)))
+    environment = parse_environment(with_right_sinks(evaluate(stored, StoredLookup(unseal))))
     operator = context.registry.operator
     return environment if operator is None else operator.under(environment, files)
 

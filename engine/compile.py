@@ -106,6 +106,7 @@ class GoalCompiler:
             plan=plan,
             sealer=sealer,
             nested=children,
+            event_sinks=environment.queues if environment.event_sinks else (),
         )
 
 

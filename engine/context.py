@@ -99,6 +99,8 @@ class Compiled:
     :ivar outputs: as they are stored on the stack.
     :ivar sealer: of the tree of stacks, which has sealed them.
     :ivar nested: the stacks that its resources are, by name, where the goal asks for them.
+    :ivar event_sinks: names of queues, each with the seconds that a message stays there; those of a root
+        stack count for its whole tree.
     """
 
     identity: Identity
@@ -111,6 +113,7 @@ class Compiled:
     plan: CompiledTemplate
     sealer: BoundSealer
     nested: Mapping[str, NestedChild] = field(default_factory=dict)
+    event_sinks: Sequence[tuple[str, int]] = ()
 
 
 class Compiler(typing.Protocol):

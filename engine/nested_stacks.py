@@ -77,7 +77,7 @@ class NestedStacks(NestedStackActions):
                     parent, nest, goal, identity, self._files_of_update(parent, child, goal)
                 ),
                 deadline=lambda now: self.deadline(parent, now, goal),
-                columns={"abort_on_breakpoint": parent.abort_on_breakpoint},
+                columns={"abort_on_breakpoint": parent.abort_on_breakpoint, "has_sinks": parent.has_sinks},
                 breakpoints_hold=self.breakpoints_hold(parent),
             )
             with refusal_is_permanent():

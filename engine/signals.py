@@ -23,6 +23,8 @@ LOG = logging.getLogger(__name__)
 Json = typing.Any
 TRIES = 10
 NO_REASON = "state changed by resource_mark_unhealthy api"
+SIGNALLED = ("SIGNAL", Status.COMPLETE)
+"""Action and status of the event of a signal."""
 
 
 class Signals:
@@ -62,7 +64,7 @@ class Signals:
             target = view_of(self._context, stack, resource)
             taken = plugin.handle_signal(target, details)
             if taken.outputs is not None:
-                self._store_outputs(resource, taken.outputs)
+                self._store_outputs(stack, resource, taken.outputs)
                 return
             limits.check_reason(taken.reason)
             if taken.adjustment is not None:
@@ -72,7 +74,7 @@ class Signals:
                 resource.metadata, target.metadata, taken.metadata, self._context.sealer_of(stack).seal
             )
             limits.check_metadata(target.metadata, taken.metadata, metadata)
-            if self._store(resource, metadata, taken.reason):
+            if self._store(stack, resource, metadata, taken.reason):
                 return
         raise NotSupported(f"Resource {resource_name} gets too many signals at once")
 
@@ -101,18 +103,18 @@ class Signals:
             status = Status.FAILED if unhealthy else Status.COMPLETE
             text = reason or NO_REASON
             resources.set_status(conn, resource.id, action="CHECK", status=status, reason=text, now=now)
-            events.add_many(conn, [_event(resource, "CHECK", status, text, now)])
+            events.add_many(conn, [_event(stack, resource, ("CHECK", status), text, now)])
 
         self._context.database.write(change)
 
     def _scale(self, stack: Stack, policy: Resource, taken: Signal, adjustment: Adjustment) -> None:
-        event = _event(policy, "SIGNAL", Status.COMPLETE, taken.reason, self._context.clock())
+        event = _event(stack, policy, SIGNALLED, taken.reason, self._context.clock())
         try:
             scale(self._context, stack, ScalingRequest(adjustment, event))
         except NoAction as error:
             LOG.info("Signal to resource %s of stack %s changes nothing: %s", policy.name, stack.id, error)
 
-    def _store_outputs(self, resource: Resource, details: Mapping[str, Json]) -> None:
+    def _store_outputs(self, stack: Stack, resource: Resource, details: Mapping[str, Json]) -> None:
         """Store the result of a software deployment, if it waits for one; wake the task that waits for it."""
         now = self._context.clock()
 
@@ -121,12 +123,12 @@ class Signals:
             said = store_result(conn, self._context.sealer, resource, details, now)
             if said is None:
                 return ReadyTasks()
-            events.add_many(conn, [_event(resource, "SIGNAL", Status.COMPLETE, said, now)])
+            events.add_many(conn, [_event(stack, resource, SIGNALLED, said, now)])
             return woken
 
         announce(self._context.hints, self._context.database.write(change))
 
-    def _store(self, resource: Resource, metadata: Json, reason: str) -> bool:
+    def _store(self, stack: Stack, resource: Resource, metadata: Json, reason: str) -> bool:
         now = self._context.clock()
 
         def change(conn: typing.Any) -> ReadyTasks | None:
@@ -134,7 +136,7 @@ class Signals:
                 conn, resource.id, seen=resource.generation, metadata=metadata, now=now
             ):
                 return None
-            events.add_many(conn, [_event(resource, "SIGNAL", Status.COMPLETE, reason, now)])
+            events.add_many(conn, [_event(stack, resource, SIGNALLED, reason, now)])
             return due_tasks.wake(conn, WaitsOn.resource(resource.id), now=now)
 
         woken = self._context.database.write(change)
@@ -156,7 +158,8 @@ def _named(conn: typing.Any, stack: Stack, name: str) -> Resource:
         return found[0]
 
 
-def _event(resource: Resource, action: str, status: Status, reason: str, now: float) -> Event:
+def _event(stack: Stack, resource: Resource, what: tuple[str, Status], reason: str, now: float) -> Event:
+    action, status = what
     return Event(
         stack_id=resource.stack_id,
         resource_name=resource.name,
@@ -166,4 +169,5 @@ def _event(resource: Resource, action: str, status: Status, reason: str, now: fl
         status=status,
         reason=reason,
         at=now,
+        has_sinks=bool(stack.has_sinks),
     )

@@ -75,6 +75,8 @@ def create_stack(
         guard(conn)
         stack = _row(conn, new, compiled, scope)
         stacks.insert(conn, stack)
+        if stack.has_sinks:
+            stacks.set_event_sinks(conn, stack, compiled.event_sinks, scope.now)
         endings.record_stack_events(conn, [stack], Status.IN_PROGRESS, stack.reason, by=None, now=scope.now)
         started = store_plan(conn, stack, plan, [], now=scope.now)
         if new.project_limit:
@@ -115,6 +117,7 @@ def _row(conn: Connection, new: NewStack, compiled: Compiled, scope: TraversalSc
         description=compiled.plan.description,
         disable_rollback=new.disable_rollback,
         abort_on_breakpoint=new.abort_on_breakpoint,
+        has_sinks=bool(compiled.event_sinks) if new.parent is None else new.parent.has_sinks,
         created_at=scope.now,
         tags=new.tags,
     )

@@ -25,7 +25,17 @@ from ..db.errors import NotFound, Unavailable
 from ..db.ids import StackId
 from ..sealing.stored import Sealer
 from ..template.residual import ARGS, sealed
-from .delegated_auth import DelegationRefused, KeystoneUnavailable, NoAnswer, Trustor, TrustProvider
+from .delegated_auth import (
+    CredentialGone,
+    DelegationRefused,
+    KeystoneUnavailable,
+    NoAnswer,
+    Trustor,
+    TrustProvider,
+)
+
+if typing.TYPE_CHECKING:
+    from keystoneauth1.session import Session
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
@@ -109,6 +119,18 @@ class Delegations:
             return
         with contextlib.suppress(_Changed), self.begin(root_id, who) as delegation:
             self._database.write(lambda conn: self._replace(conn, delegation, root_id, old))
+
+    def session(self, root_id: StackId) -> "Session":
+        """Return a session with the rights of the user whose credential a root stack has.
+
+        :raises CredentialGone: the stack has none, or Keystone does not accept it any more.
+        :raises KeystoneUnavailable: see there.
+        :raises SealError: it cannot be opened.
+        """
+        body = self._database.read(lambda conn: credentials.of_root(conn, root_id))
+        if body is None:
+            raise CredentialGone("the stack has no credential of a user; an update by one gives it one")
+        return self._trusts.session(self._open(root_id, body))
 
     def revoke(self, root_id: StackId, body: Json) -> None:
         """Revoke a stored credential, or what a lost delegation has created.

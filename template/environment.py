@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from .budget import Budget, charged_at
 from .errors import TemplateError
+from .event_sinks import parse_sinks, right_entries
 from .language import Path, ResourceSettings, is_template_name
 from .load import check_tree
 from .resource_settings import SETTINGS, check_setting, combined, with_hooks, words
@@ -116,6 +117,11 @@ class Environment:
             return self.parameter_defaults
         return {**self.operator.parameter_defaults, **self.parameter_defaults}
 
+    @property
+    def queues(self) -> Sequence[tuple[str, int]]:
+        """Return the names of the event sinks' queues, each with the seconds that a message stays there."""
+        return parse_sinks(self.event_sinks, ("environment", "event_sinks"))
+
 
 def parse_environment(document: Mapping[str, Json] | None, budget: Budget | None = None) -> Environment:
     """Parse the document of an environment.
@@ -145,6 +151,15 @@ def parse_environment(document: Mapping[str, Json] | None, budget: Budget | None
         event_sinks=_sinks(body),
         encrypted_param_names=sorted({*_names(body, "encrypted_param_names")}),
     )
+
+
+def with_right_sinks(stored: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return a stored environment without event sinks that are wrong, and with as many as a stack may have.
+
+    A release that did not use event sinks has stored them unchecked.
+    """
+    found = stored.get("event_sinks")
+    return {**stored, "event_sinks": right_entries(found)} if found else stored
 
 
 def _without_removed(registry: Mapping[str, Json], budget: Budget) -> dict[str, Json]:
@@ -186,9 +201,8 @@ def _list(body: Mapping[str, Json], key: str) -> Sequence[Json]:
 
 def _sinks(body: Mapping[str, Json]) -> Sequence[Json]:
     found = _list(body, "event_sinks")
-    for index, sink in enumerate(found):
-        if not isinstance(sink, Mapping) or not isinstance(sink.get("type"), str):
-            raise TemplateError("must be a map with a type", ["environment", "event_sinks", index])
+    if found:
+        parse_sinks(found, ("environment", "event_sinks"))
     return found
 
 

@@ -7,10 +7,13 @@ from ...conductor.duties.context import CurrentSettings, DutyContext, DutySettin
 from ...conductor.duties.hung_threads import TooManyHungThreads
 from ...conductor.duties.registry import make_duties, policies
 from ...conductor.duties.report import ConductorReport
+from ...conductor.event_queues import ZaqarQueues
 from ...conductor.monitor import GaugeSource, Monitor
 from ...conductor.scheduler import Duty, DutyPolicy, Scheduler
 from ...conductor.service import Conductor, ConductorParts
 from ...engine.updates import Updates
+from ...keystone.service_clients import ServiceClients
+from ..config.client_options import client_options
 from .conductor_core import ConductorCore, make_core
 from .engine import make_engine_context
 from .parts import Parts
@@ -90,6 +93,7 @@ def _duty_context(
     core: ConductorCore, settings: CurrentSettings, background: Callable[[str], BackgroundPool]
 ) -> DutyContext:
     database = core.parts.database
+    clients = ServiceClients(client_options(core.parts.conf))
     return DutyContext(
         database=database,
         ring=core.ownership,
@@ -98,6 +102,7 @@ def _duty_context(
         settings=settings,
         roll_back=Updates(core.context).roll_back,
         revoke=core.context.delegations.revoke,
+        post=ZaqarQueues(core.context.delegations.session, clients).post,
         background=background,
         recorder=core.parts.recorder,
         monotonic=database.clock.monotonic,

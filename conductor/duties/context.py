@@ -12,6 +12,7 @@ from ...db.work.losses import USUAL_MOST
 from ...engine.context import Hints
 from ...observe.recorder import SILENT, Recorder
 from ..background import Background
+from ..event_queues import Post
 from ..slice import Ring
 
 Json = typing.Any
@@ -49,6 +50,7 @@ class DutyContext:
     :ivar settings: returns the settings of this moment; the operator may change some at run time.
     :ivar roll_back: plans the rollback of a stack; False: the stack has changed meanwhile.
     :ivar revoke: revokes a credential at Keystone; see keystone.delegations.
+    :ivar post: sends messages to an event sink; see event_queues.Post.
     :ivar background: returns a pool for long work; the argument names the work in the log.
     :ivar monotonic: returns seconds that never jump.
     """
@@ -60,6 +62,7 @@ class DutyContext:
     settings: Callable[[], DutySettings]
     roll_back: Callable[[Stack], bool]
     revoke: Callable[[StackId, Json], None]
+    post: Post
     background: Callable[[str], Background]
     recorder: Recorder = SILENT
     monotonic: Callable[[], float] = time.monotonic

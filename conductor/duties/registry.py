@@ -11,6 +11,7 @@ from ...observe.recorder import SILENT
 from ..scheduler import Duty, DutyPolicy
 from .context import DutyContext
 from .credentials import Credentials
+from .event_delivery import EventDelivery
 from .orphans import Orphans
 from .rollbacks import Rollbacks
 from .stack_purge import StackPurge
@@ -38,6 +39,7 @@ DUTIES: dict[str, DutyEntry] = {
     "StackTimeouts": DutyEntry(StackTimeouts, DutyPolicy(has_own_thread=True, is_vital=True, is_timed=True)),
     "Rollbacks": DutyEntry(Rollbacks),
     "Credentials": DutyEntry(Credentials, DutyPolicy(is_timed=True)),
+    "EventDelivery": DutyEntry(EventDelivery, DutyPolicy(is_timed=True)),
     "TraversalPurge": DutyEntry(TraversalPurge, DutyPolicy(is_timed=True)),
     "StackPurge": DutyEntry(StackPurge, DutyPolicy(is_timed=True)),
     "Orphans": DutyEntry(Orphans, DutyPolicy(is_vital=True)),

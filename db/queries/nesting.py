@@ -6,9 +6,9 @@ from collections.abc import Iterable
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..ids import BATCH, StackId
+from ..ids import StackId
 from ..schema import tables
-from ..schema.tables import IDS
+from ..schema.tables import BATCH, IDS
 
 _S, _R = tables.stack.c, tables.resource.c
 _PARENTS = (

@@ -13,7 +13,7 @@ import re
 
 import sqlalchemy as sa
 
-NUMBER = 7
+NUMBER = 8
 """The number of the schema that this code is written for."""
 EXPANDED = f"{NUMBER:04}_expand"
 """The first revision on which this code works, beside the code of the previous release."""
@@ -43,7 +43,7 @@ class Fit(enum.Enum):
 def fit_of(revision: str | None) -> Fit:
     """Return how a revision fits this code; None: the database was never migrated.
 
-    >>> [fit_of(name).name for name in ("0006_contract", "0007_expand", "0007_contract", "0008_expand")]
+    >>> [fit_of(name).name for name in ("0007_contract", "0008_expand", "0008_contract", "0009_expand")]
     ['OLD', 'EXPANDED', 'EXACT', 'AHEAD']
     """
     if revision is None:

@@ -8,6 +8,7 @@ test compares them).
 import json
 import re
 import typing
+from collections.abc import Iterable
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
@@ -18,6 +19,17 @@ RowId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 Instant: sa.Double[float] = sa.Double()
 IDS: sa.BindParameter[typing.Any] = sa.bindparam("ids", expanding=True)
 """A parameter for statements that are built once: to build one takes longer than SQLite takes to run it."""
+BATCH = 500
+"""Ids in one list: far below SQLite's limit of variables, and still one round trip for most commits."""
+
+
+def chunks(ids: Iterable[int]) -> Iterable[list[int]]:
+    """Return the ids in ascending order, in lists of at most BATCH.
+
+    All writers go through rows in this order, so two of them never hold what the other one waits for.
+    """
+    ordered = sorted(set(ids))
+    return (ordered[i : i + BATCH] for i in range(0, len(ordered), BATCH))
 
 
 class JsonText(sa.types.TypeDecorator[typing.Any]):
@@ -136,6 +148,8 @@ stack = sa.Table(
     sa.Column("description", CleanText, nullable=False, default=""),
     sa.Column("disable_rollback", sa.Boolean, nullable=False, default=True),
     sa.Column("abort_on_breakpoint", sa.Boolean, nullable=False, default=False),
+    # Whether its root has event sinks; NULL: no, or an older release stored it.
+    sa.Column("has_sinks", sa.Boolean),
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("updated_at", Instant),
     sa.Column("deleted_at", Instant),
@@ -401,6 +415,37 @@ event = sa.Table(
     sa.Index("ix_event_stack", "stack_id", "id"),
     sa.Index("ix_event_at", "at"),
     sa.Index("ix_event_uuid", "uuid", unique=True),
+)
+
+#: Queues to which the events of a root stack, and of all stacks nested in it, are sent.
+event_sink = sa.Table(
+    "event_sink",
+    metadata,
+    _uuid("id", primary_key=True),
+    _uuid("root_id", nullable=False),
+    sa.Column("shard", sa.Integer, nullable=False),  # the root's
+    sa.Column("target", sa.String(64), nullable=False),
+    sa.Column("ttl", sa.Integer, nullable=False),  # seconds
+    # When its owner may send; later than now while one sends, and after a failure.
+    sa.Column("due_at", Instant, nullable=False),
+    # Times in a row that sending failed.
+    sa.Column("failures", sa.Integer, nullable=False, default=0),
+    # Since when it gets no more events: the stack names it no more, or is deleted.
+    sa.Column("closed_at", Instant),
+    sa.Index("ix_event_sink_root", "root_id"),
+    sa.Index("ix_event_sink_closed", "closed_at"),
+)
+
+#: Messages for event sinks that are not sent yet, stored with their events.
+event_delivery = sa.Table(
+    "event_delivery",
+    metadata,
+    sa.Column("id", RowId, primary_key=True, autoincrement=True),
+    _uuid("sink_id", nullable=False),
+    sa.Column("at", Instant, nullable=False),  # the event's
+    # Whole, because the event's row, and its stack's, may be purged before.
+    sa.Column("body", JsonText, nullable=False),
+    sa.Index("ix_event_delivery_sink", "sink_id", "id"),
 )
 
 conductor = sa.Table(

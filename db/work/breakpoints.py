@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .. import events, notifications, resources, statements, traversals
+from .. import event_sinks, events, notifications, resources, statements, traversals
 from ..ids import ResourceId, StackId, TaskId, TraversalId
 from ..notifications import AtBreakpoint, EventKind
 from ..rows import Event, Resource, Task
@@ -110,7 +110,8 @@ def notify(
     :param by: host of the conductor; None: the API.
     """
     say = breakpoint_rules.reached_reason if fact == EventKind.REACHED else breakpoint_rules.cleared_reason
-    told = [(_event_of(row, say(hook), by, now), hook) for row, hook in found]
+    sinks = event_sinks.of_stacks(conn, {row.stack_id for row, _ in found})
+    told = [(_event_of(row, say(hook), by, now, row.stack_id in sinks), hook) for row, hook in found]
     events.add_many(conn, [event for event, _ in told])
     notifications.at_breakpoints(
         conn,
@@ -126,7 +127,7 @@ def notify(
     )
 
 
-def _event_of(row: Resource, reason: str, by: str | None, now: float) -> Event:
+def _event_of(row: Resource, reason: str, by: str | None, now: float, has_sinks: bool) -> Event:
     """Return an event at a resource that does not change the resource's status."""
     return Event(
         stack_id=row.stack_id,
@@ -138,6 +139,7 @@ def _event_of(row: Resource, reason: str, by: str | None, now: float) -> Event:
         reason=reason,
         conductor=by,
         at=now,
+        has_sinks=has_sinks,
     )
 
 

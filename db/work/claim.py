@@ -9,10 +9,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import resources
-from ..ids import MemberId, ResourceId, StackId, TaskId, chunks
+from ..ids import MemberId, ResourceId, StackId, TaskId
 from ..rows import Event, Resource, Task
 from ..schema import tables
-from ..schema.tables import IDS
+from ..schema.tables import IDS, chunks
 from ..states import ACTING, DELETING, SILENT, UNDECIDED, Status, TaskKind, TaskState, ready_since
 from . import transitions
 
@@ -35,6 +35,7 @@ class Claim:
     """A task that this member holds, with all that its step needs to read.
 
     :ivar ready_at: when it became ready to be claimed; None: unknown.
+    :ivar has_sinks: the root of its stack has event sinks.
     """
 
     task: Task
@@ -44,6 +45,7 @@ class Claim:
     project_id: str
     root_id: StackId
     ready_at: float | None = None
+    has_sinks: bool = False
 
     @property
     def begun(self) -> bool:
@@ -70,8 +72,10 @@ _READY = (
     .order_by(tables.task.c.id)
     .with_for_update(skip_locked=True)
 )
+_StackFacts = tuple[str, str, StackId, bool]
+"""Name, project's id, root's id, and whether the root has event sinks."""
 _S = tables.stack.c
-_NAMES = sa.select(_S.id, _S.name, _S.project_id, _S.root_id).where(_S.id.in_(IDS))
+_NAMES = sa.select(_S.id, _S.name, _S.project_id, _S.root_id, _S.has_sinks).where(_S.id.in_(IDS))
 _IN_PROGRESS = (
     sa.update(tables.resource)
     .where(tables.resource.c.id.in_(IDS))
@@ -237,12 +241,12 @@ def _take(conn: Connection, seen: Sequence[Task], *, who: Claimant, now: float) 
 def stack_names(conn: Connection, stack_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Return the name and the project's id of each stack."""
     found = _stacks(conn, stack_ids)
-    return {stack_id: (name, project_id) for stack_id, (name, project_id, _) in found.items()}
+    return {stack_id: (name, project_id) for stack_id, (name, project_id, *_) in found.items()}
 
 
-def _stacks(conn: Connection, stack_ids: Iterable[str]) -> dict[str, tuple[str, str, StackId]]:
+def _stacks(conn: Connection, stack_ids: Iterable[str]) -> dict[str, _StackFacts]:
     rows = conn.execute(_NAMES, {"ids": sorted(stack_ids)})
-    return {stack_id: (name, project_id, StackId(root_id)) for stack_id, name, project_id, root_id in rows}
+    return {row.id: (row.name, row.project_id, StackId(row.root_id), bool(row.has_sinks)) for row in rows}
 
 
 def _mark_in_progress(conn: Connection, claims: Sequence[Claim], *, who: Claimant, now: float) -> list[Event]:
@@ -294,6 +298,7 @@ def resource_event(
         ready_at=claimed.ready_at,
         claimed_at=task.claimed_at,
         at=now,
+        has_sinks=claimed.has_sinks,
     )
 
 
@@ -301,7 +306,7 @@ def _claim(
     task: Task,
     resource: Resource,
     rows: Mapping[ResourceId, Resource],
-    stack: tuple[str, str, StackId],
+    stack: _StackFacts,
     ready_at: float | None = None,
 ) -> Claim:
     # An adoption refers to the rows that existed before, even where those are to be replaced.
@@ -311,7 +316,5 @@ def _claim(
         for name, i in task.inputs.items()
         if (found := current(ResourceId(i))) is not None
     }
-    name, project_id, root_id = stack
-    return Claim(
-        task, resource, inputs, stack_name=name, project_id=project_id, root_id=root_id, ready_at=ready_at
-    )
+    name, project_id, root_id, has_sinks = stack
+    return Claim(task, resource, inputs, name, project_id, root_id, ready_at, has_sinks)

@@ -16,10 +16,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import events, resources
-from ..ids import AwaitedKind, ResourceId, StackId, TaskId, TraversalId, WaitsOn, chunks
+from ..ids import AwaitedKind, ResourceId, StackId, TaskId, TraversalId, WaitsOn
 from ..rows import Outcome, ReadyTasks, Task
 from ..schema import tables
-from ..schema.tables import IDS
+from ..schema.tables import IDS, chunks
 from ..states import (
     FINAL,
     REDELIVER_AFTER,

@@ -19,10 +19,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import notifications, traversals
-from ..ids import BATCH, StackId, TaskId, TraversalId, TraversalNumber, WaitsOn, chunks
+from ..ids import StackId, TaskId, TraversalId, TraversalNumber, WaitsOn
 from ..rows import FailureCause, ReadyTasks, Task, Traversal
 from ..schema import tables
-from ..schema.tables import IDS
+from ..schema.tables import BATCH, IDS, chunks
 from ..states import ACTIVE, DeadlinePolicy, Standing, Status, TaskKind, TaskState
 from . import transitions
 from .cancel import cancel_behind_failure

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .. import credentials, events, notifications, snapshots, stacks, traversals
+from .. import credentials, event_sinks, events, notifications, snapshots, stacks, traversals
 from ..ids import StackId, TaskId, TraversalId, TraversalNumber
 from ..rows import Event, FailureCause, Stack, Task
 from ..schema import tables
@@ -132,6 +132,8 @@ def end_stack(
         if failure is not None and not failure.rolled_back:
             stacks.skip_rollback(conn, stack_id)
     record_stack_events(conn, [stack], status, reason, by=by, now=now)
+    if stack.has_sinks and stack.parent_id is None and (stack.action, status) == ("DELETE", Status.COMPLETE):
+        event_sinks.close(conn, stack_id, now)
     if failure is not None and failure.rolled_back:
         begin_rollbacks(conn, [stack_id], now=now)
     woken = {} if stack.parent_id is None else countdown.wake_parents(conn, stack_id, now=now)
@@ -150,9 +152,10 @@ def begin_rollbacks(conn: Connection, stack_ids: Sequence[StackId], *, now: floa
     """
     s = tables.stack
     waiting = sa.and_(s.c.id.in_(sorted(stack_ids)), s.c.rollback_at.is_not(None))
-    query = sa.select(s.c.id, s.c.name, s.c.traversal, s.c.reason)
+    query = sa.select(s.c.id, s.c.name, s.c.traversal, s.c.reason, s.c.has_sinks)
     begun: list[Event] = []
-    for stack_id, name, traversal, cause in conn.execute(query.where(waiting).order_by(s.c.id)).all():
+    found = conn.execute(query.where(waiting).order_by(s.c.id)).all()
+    for stack_id, name, traversal, cause, has_sinks in found:
         reason = f"{ROLLBACK_STARTED}: {cause}"
         columns = {
             "traversal": str(uuid.uuid4()),
@@ -162,7 +165,8 @@ def begin_rollbacks(conn: Connection, stack_ids: Sequence[StackId], *, now: floa
             "deadline_at": now + PLANNED_WITHIN,
         }
         conn.execute(sa.update(s).where(s.c.id == stack_id).values(**columns))
-        late = LateStack(StackId(stack_id), name, TraversalId(traversal), "ROLLBACK", Status.IN_PROGRESS)
+        state = "ROLLBACK", Status.IN_PROGRESS
+        late = LateStack(StackId(stack_id), name, TraversalId(traversal), *state, has_sinks)
         begun.append(stack_event(late, Status.IN_PROGRESS, reason, by=None, now=now))
     if begun:
         events.add_many(conn, begun)
@@ -210,4 +214,5 @@ def stack_event(
         reason=reason,
         conductor=by,
         at=now,
+        has_sinks=bool(stack.has_sinks),
     )

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..ids import AwaitedKind, MemberId, StackId, TaskId, TraversalId, TraversalNumber, chunks
+from ..ids import AwaitedKind, MemberId, StackId, TaskId, TraversalId, TraversalNumber
 from ..rows import ReadyTasks, Task
 from ..schema import tables
+from ..schema.tables import chunks
 from ..states import Standing, TaskState
 
 _AWAITED = f"{AwaitedKind.STACK}:"

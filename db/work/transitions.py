@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..ids import MemberId, TaskId, WaitsOn, chunks
+from ..ids import MemberId, TaskId, WaitsOn
 from ..schema import tables
-from ..schema.tables import IDS
+from ..schema.tables import IDS, chunks
 from ..states import REDELIVER_AFTER, TRANSITIONS, TaskState
 
 EXPIRED_GRACE = 30.0

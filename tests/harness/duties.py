@@ -30,6 +30,7 @@ def duty_context(
         "clock": database.clock,
         "roll_back": nothing,
         "revoke": nothing,
+        "post": nothing,
         "background": lambda name: AtOnce(),
         **others,
     }

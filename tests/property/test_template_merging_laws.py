@@ -38,7 +38,7 @@ documents = st.fixed_dictionaries(
         "parameters": parameters,
         "parameter_defaults": parameters,
         "resource_registry": registries,
-        "event_sinks": st.lists(st.just({"type": "t"}), max_size=2),
+        "event_sinks": st.lists(st.just({"type": "zaqar-queue", "target": "t"}), max_size=2),
     },
 )
 strategies = st.fixed_dictionaries(

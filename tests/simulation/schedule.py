@@ -20,7 +20,7 @@ from stoker.db import events, resources
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.ids import StackId
-from stoker.db.rows import Stack
+from stoker.db.rows import Event, Stack
 from stoker.db.schema import revisions, tables, upgrade
 from stoker.db.states import Status
 from stoker.db.work import commit
@@ -29,6 +29,8 @@ T = typing.TypeVar("T")
 SETTLE_WITHIN = 4000.0
 """Simulated seconds: longer than any stack's timeout here."""
 LENGTH = 500
+WITH_SINKS = 0.3
+"""Share of the runs whose stacks have an event sink."""
 ABORTED = "aborted due to breakpoint"
 LOST_OFTEN = "conductors that died or went silent"
 DELETIONS = 10
@@ -74,6 +76,8 @@ class Run:
         )
         self.users = Users(self.world, self.dice, nested=nested)
         self.weather = Weather(self.world, self.dice)
+        if random.Random(f"sinks {seed}").random() < WITH_SINKS:
+            self.world.sinks = [{"type": "zaqar-queue", "target": "q", "ttl": 1_209_600}]
         self.told: list[str] = []
         self._audit = Audit(self.world.database, folder / "sim.sqlite", self.world.cloud)
         self._interrupted = False
@@ -173,7 +177,9 @@ class Run:
         held.cut_off, self._interrupted = was_cut_off, False
 
     def _settle(self, until: Callable[[], bool]) -> None:
-        settled = self.world.settle(lambda: self.users.breaks.clear_until(until), within=SETTLE_WITHIN)
+        settled = self.world.settle(
+            lambda: self.users.breaks.clear_until(until) and self._all_sent(), within=SETTLE_WITHIN
+        )
         self._hold()
         lines = [str(self.users.now(name)) for name in self.users.stacks]
         assert settled, "\n".join(["I4: a stack never became final", *lines, *self.told])
@@ -189,6 +195,11 @@ class Run:
 
     def _all(self) -> list[Stack]:
         return [self.users.now(name) for name in self.users.stacks]
+
+    def _all_sent(self) -> bool:
+        """Nothing waits for an event sink."""
+        waiting = sa.select(tables.event_delivery.c.id).limit(1)
+        return self.world.database.read(lambda conn: conn.execute(waiting).first()) is None
 
     def _all_settled(self) -> bool:
         """The users' stacks: not those that wait for calls that hang."""
@@ -220,8 +231,22 @@ class Run:
             self._check_stack(name, self.users.now(name))
             differences = self.users.reference.differences(name, stack.id, made)
             assert not differences, "\n".join([*differences, *self.told])
+        if self.world.sinks:
+            got = {message["id"] for message in self.world.queues.get("q", [])}
+            unsent = [event for event in self._events() if event.uuid not in got]
+            assert not unsent, "\n".join([f"not sent: {unsent}", *self.told])
         wrong = self.users.keeping.wrong()
         assert not wrong, "\n".join([f"I7: {wrong}", *self.told])
+
+    def _events(self) -> Iterator[Event]:
+        """The events of all trees of stacks, each until its root was deleted."""
+        for stack in self.users.stacks.values():
+            query = EventQuery(stack.id, nested_depth=-1)
+            for event, _ in self.world.database.read(lambda conn, q=query: events.list_events(conn, q)):
+                yield event
+                own = (event.stack_id, event.resource_name) == (stack.id, stack.name)
+                if own and (event.action, event.status) == ("DELETE", Status.COMPLETE):
+                    break
 
     def _let_go(self, made: Made) -> None:
         """What was called off before it was adopted nobody has now: it stays, and is nobody's business."""

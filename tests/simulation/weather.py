@@ -10,6 +10,8 @@ USUAL_ERRORS, MANY_ERRORS = (0.03, 0.03), (0.2, 0.4)
 """Probability that the database is away, before a transaction and after its commit."""
 EXHAUSTED = 0.2
 """Probability that a step gets no thread, or a transaction no memory, while they are short."""
+UNSENT = 0.3
+"""Probability that an event sink fails, before it has got messages and after that."""
 INTERRUPTED = 0.06
 """Probability that a conductor is held up before it writes."""
 
@@ -26,12 +28,13 @@ class Weather:
         """From now on the database may fail."""
         database = self.world.database
         database.before, database.after, database.interrupted = *USUAL_ERRORS, INTERRUPTED
+        self.world.unsent = UNSENT
 
     def end(self) -> None:
         """From now on nothing goes wrong, but for calls that hang."""
         world = self.world
         world.database.before = world.database.after = world.database.interrupted = 0.0
-        world.exhaustion = 0.0
+        world.exhaustion = world.unsent = 0.0
         for conductor in world.conductors.values():
             if conductor.paused or conductor.cut_off:
                 world.resume(conductor.host)

@@ -19,6 +19,7 @@ from harness.duties import AtOnce
 from simulation import cloud, threads
 from stoker.conductor.duties.context import CurrentSettings, DutyContext, DutySettings
 from stoker.conductor.duties.registry import make_duties
+from stoker.conductor.event_queues import Post, SendFailed
 from stoker.conductor.steps.context import StepServices
 from stoker.conductor.steps.runner import StepRunner
 from stoker.conductor.worker.executor import NoThread, WorkMetrics
@@ -26,6 +27,7 @@ from stoker.conductor.worker.loop import WorkLimits, WorkLoop
 from stoker.db import settings, stacks
 from stoker.db.engine import Database, ServerClock
 from stoker.db.errors import Unavailable
+from stoker.db.event_sinks import SinkRow
 from stoker.db.ids import MemberId, StackId, TaskId, TraversalId, host_of
 from stoker.db.notifications import Listener
 from stoker.db.rows import Stack
@@ -259,6 +261,7 @@ class SimConductor:
             settings=CurrentSettings(DutySettings(self.host, **given)),
             roll_back=lambda stack: self.world.updates.roll_back(stack),
             revoke=lambda root_id, body: self.world.revoke(root_id, body),
+            post=lambda sink, messages: self.world.post(sink, messages),
             background=lambda name: AtOnce(),
             recorder=self.world.recorder,
             monotonic=self.world.clock,
@@ -346,12 +349,6 @@ class SimConductor:
                 self.run_duty(name)
 
 
-def _goal(template: Json, fields: dict[str, Json]) -> Goal:
-    """Takes what belongs to the goal out of the fields."""
-    given = {name: fields.pop(name, None) or {} for name in ("parameters", "environment", "files")}
-    return Goal(template, **given)
-
-
 class World:
     """Conductors, database, bus, cloud.  The clocks of the hosts are wrong, and are set now and then: what is
     done follows the database's time.
@@ -363,6 +360,9 @@ class World:
     :ivar exhaustion: probability that a conductor gets no thread, or no memory for a transaction.
     :ivar broken: errors that nobody expects, from a conductor's top.
     :ivar revoke: takes back the credential of a stack that is gone.
+    :ivar sinks: the event sinks of all stacks that are created or updated.
+    :ivar queues: what event sinks have got, by the name of the queue; `post` puts it there.
+    :ivar unsent: probability that `post` fails, before or after that.
 
     :param revision: of the database's schema.
     """
@@ -383,6 +383,11 @@ class World:
         self.dice = random.Random(seed)
         self.broken: list[str] = []
         self.revoke: Callable[[StackId, Json], None] = lambda root_id, body: None
+        self.sinks: Sequence[Json] = ()
+        self.queues: dict[str, list[Json]] = {}
+        self.unsent = 0.0
+        self._sending = random.Random(f"sending {seed}")
+        self.post: Post = self._post
         self.threads = threads
         self.clock = Clock()
         self._setting = random.Random(f"clocks {seed}")
@@ -426,6 +431,14 @@ class World:
         for number in range(hosts):
             self.start(f"host{number}")
         self.look_all()
+
+    def _post(self, sink: SinkRow, messages: Sequence[Json]) -> None:
+        """See conductor.event_queues.Post."""
+        if self._sending.random() < self.unsent:
+            raise SendFailed("the simulation says so, before")
+        self.queues.setdefault(sink.target, []).extend(messages)
+        if self._sending.random() < self.unsent:
+            raise SendFailed("the simulation says so, after")
 
     def delegations(self, trusts: TrustProvider) -> Delegations:
         """Credentials of users that are made in the given way."""
@@ -547,12 +560,19 @@ class World:
 
     def create(self, name: str, template: Json, **fields: Json) -> Stack:
         """An order of the API's."""
-        goal = _goal(template, fields)
+        goal = self._goal(template, fields)
         return self.orders.create(CreateRequest("tenant", name, goal, **fields))
+
+    def _goal(self, template: Json, fields: dict[str, Json]) -> Goal:
+        """Takes what belongs to the goal out of the fields."""
+        given = {name: fields.pop(name, None) or {} for name in ("parameters", "environment", "files")}
+        if self.sinks:
+            given["environment"] = {"event_sinks": self.sinks, **given["environment"]}
+        return Goal(template, **given)
 
     def update(self, stack: Stack, template: Json, **fields: Json) -> None:
         """An order of the API's."""
-        goal = _goal(template, fields)
+        goal = self._goal(template, fields)
         self.updates.update(self.stack(stack.id), UpdateRequest(goal, **fields))
 
     def adopt(self, name: str, document: Json, **fields: Json) -> Stack:

@@ -196,7 +196,7 @@ def test_a_nested_stack_gets_the_types_the_defaults_and_what_is_below_its_resour
         {
             "parameters": {"p": 1},
             "parameter_defaults": {"d": 2},
-            "event_sinks": [{"type": "x"}],
+            "event_sinks": [{"type": "zaqar-queue", "target": "q"}],
             "resource_registry": {
                 "A": "B",
                 "resources": {
@@ -211,7 +211,7 @@ def test_a_nested_stack_gets_the_types_the_defaults_and_what_is_below_its_resour
     assert (below.parameters, below.parameter_defaults, list(below.event_sinks)) == (
         {},
         {"d": 2},
-        [{"type": "x"}],
+        [{"type": "zaqar-queue", "target": "q"}],
     )
     assert below.registry["A"] == "B"
     assert settings_for(below, ["m"]) == settings_for(env, ["group", "m"])

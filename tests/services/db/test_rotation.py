@@ -187,6 +187,7 @@ OTHER = {
     "snapshot": {"tags"},
     "task": {"restricted", "inputs", "successors", "hooks", "losses"},
     "event": {"properties"},
+    "event_delivery": {"body"},
 }
 """Columns in which no secret is ever sealed: they are read as they are."""
 

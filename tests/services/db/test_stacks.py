@@ -185,9 +185,10 @@ def counts(database: Database) -> dict[str, int]:
     """Rows of all tables that hold something of stacks."""
     found = {}
     for name, table in tables.metadata.tables.items():
-        # A credential outlives its stack until it is given back: see the duty of that name.  Software configs
-        # and deployments are deleted by the steps of their resources, or by their users.
-        others = ("sequence", "content", "setting", "conductor", "credential")
+        # A credential outlives its stack until it is given back, and messages for event sinks until they are
+        # sent: see the duties of these names.  Software configs and deployments are deleted by the steps of
+        # their resources, or by their users.
+        others = ("sequence", "content", "setting", "conductor", "credential", "event_sink", "event_delivery")
         if name not in others and not name.startswith("software_"):
             query = sa.select(sa.func.count()).select_from(table)
             found[name] = database.read(lambda conn: conn.execute(query).scalar_one())  # noqa: B023
