@@ -8,7 +8,7 @@ from ..planning.goal import secret_parameters
 from ..planning.nested_check import static_facade, static_goal
 from ..planning.preview import UpdatePreview
 from ..planning.requests import Goal
-from ..resources.context import ChildGoal
+from ..resources.context import ChildGoal, ChildInputs
 from ..resources.nested.base import NestedType
 from ..resources.nested.parameterize import parameterize
 from ..sealing.stored import StoredLookup
@@ -67,6 +67,25 @@ def goal_of_child(
         generated=goal.generated,
         secret=goal.secret,
     )
+
+
+def inputs_of_child(
+    context: EngineContext,
+    stored: Mapping[str, Json],
+    files: Mapping[str, str],
+    resource: tuple[str, str],
+    unseal: Callable[[str], Json],
+) -> ChildInputs:
+    """Return what a child of a resource would get, without anything of the operator's.
+
+    :param stored, files, unseal: as of `opened_environment`.
+    :param resource: its name, and its type as declared.
+    """
+    environment = parse_environment(evaluate(stored, StoredLookup(unseal)))
+    operator = context.registry.operator
+    theirs = {} if operator is None else operator.templates
+    own = {name: text for name, text in files.items() if name not in theirs}
+    return ChildInputs(own, as_document(nested_environment(environment, *resource)))
 
 
 def compile_previewed_child(

@@ -141,7 +141,8 @@ class _StackCompiler:
             check_allowed(plan, self.goal.may_use)
             if self.goal.cloud is not None:
                 check_available(plan, self.registry, self.goal.cloud.has_service)
-            plan = check_types(plan, self.registry)
+            secrets = StoredLookup(self.sealer.open)
+            plan = check_types(plan, self.registry, secrets, self.budget)
             if self.questions is not None:
                 self.questions.collect(plan, self.registry)
             check_storable(plan)

@@ -1,19 +1,19 @@
 """Nested stacks: creating and updating them for the steps of their parents' resources."""
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ..db.errors import NameTaken
 from ..db.ids import StackId
 from ..db.rows import Stack
 from ..planning.requests import AdoptedResource
-from ..resources.context import ChildGoal
+from ..resources.context import ChildGoal, ChildInputs
 from ..resources.errors import PermanentError
 from ..template.compile import Identity
 from ..template.errors import TemplateError
 from ..template.language import is_template_name
 from .change import Change, commit_update
-from .children import goal_of_child, opened_environment
+from .children import goal_of_child, inputs_of_child, opened_environment
 from .context import Compiled
 from .nested_actions import NestedStackActions, refusal_is_permanent
 from .parent_resource import ParentResource, child_id
@@ -82,6 +82,14 @@ class NestedStacks(NestedStackActions):
             )
             with refusal_is_permanent():
                 done = commit_update(self._context, change, nest.guard)
+
+    def inputs(
+        self, stack_id: StackId, resource: tuple[str, str], unseal: Callable[[str], Json]
+    ) -> ChildInputs:
+        """Return what a child of a resource would get; see `inputs_of_child`."""
+        stack = self.stack(stack_id)
+        stored = self.content(stack.environment_id)
+        return inputs_of_child(self._context, stored, self._files(stack), resource, unseal)
 
     # -- inside ------------------------------------------------------------------------------------
 

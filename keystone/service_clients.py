@@ -3,6 +3,7 @@
 import functools
 import typing
 
+import requests
 from keystoneauth1 import discover, exceptions
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.plugin import BaseAuthPlugin
@@ -30,7 +31,7 @@ class ServiceClients:
 
     def __init__(self, options: ClientOptions | None = None) -> None:
         self._options = options or ClientOptions()
-        self._derived = functools.lru_cache(KEPT)(_derive)
+        self._derived = functools.lru_cache(KEPT)(derived_session)
 
     def adapter(self, session: Session, service: str, version: str, microversion: str | None) -> Adapter:
         """Return the adapter of a service.
@@ -42,31 +43,41 @@ class ServiceClients:
         options = self._options.of(service)
         if options.verify is not None or options.cert is not None:
             session = self._derived(session, options.verify, options.cert)
-        adapter = _ServiceAdapter(
-            options,
-            session,
-            service_type=service,
-            interface=options.interface,
-            region_name=options.region_name,
-            min_version=version,
-            max_version=f"{version.split('.')[0]}.latest",
-            connect_retries=options.connect_retries,
-            status_code_retries=options.status_code_retries,
+        return service_adapter(options, session, service, version, microversion)
+
+
+def service_adapter(
+    options: ServiceOptions, session: Session, service: str, version: str, microversion: str | None = None
+) -> Adapter:
+    """Return the adapter of a service, with its own options; as `ServiceClients.adapter`.
+
+    :raises NoSuchService, ServiceUnavailable: as they say.
+    """
+    adapter = _ServiceAdapter(
+        options,
+        session,
+        service_type=service,
+        interface=options.interface,
+        region_name=options.region_name,
+        min_version=version,
+        max_version=f"{version.split('.')[0]}.latest",
+        connect_retries=options.connect_retries,
+        status_code_retries=options.status_code_retries,
+    )
+    if options.endpoint_override is not None:
+        # The address may be that of all versions of the service, as many service catalogs have it.
+        adapter.endpoint_override = options.endpoint_override.replace(
+            "%(project_id)s", adapter.get_project_id() or ""
         )
-        if options.endpoint_override is not None:
-            # The address may be that of all versions of the service, as many service catalogs have it.
-            adapter.endpoint_override = options.endpoint_override.replace(
-                "%(project_id)s", adapter.get_project_id() or ""
-            )
-            data = _endpoint_data(adapter)
-            adapter.endpoint_override = data.url
-        else:
-            data = _endpoint_data(adapter)
-        if microversion is not None:
-            known = [_number(microversion), _number(options.max_microversion), data.max_microversion]
-            newest = min(number for number in known if number is not None)
-            adapter.default_microversion = str(discover.version_to_string(newest))
-        return adapter
+        data = _endpoint_data(adapter)
+        adapter.endpoint_override = data.url
+    else:
+        data = _endpoint_data(adapter)
+    if microversion is not None:
+        known = [_number(microversion), _number(options.max_microversion), data.max_microversion]
+        newest = min(number for number in known if number is not None)
+        adapter.default_microversion = str(discover.version_to_string(newest))
+    return adapter
 
 
 class _ServiceAdapter(Adapter):
@@ -124,10 +135,19 @@ def _plugin(session: Session) -> Json:
     return session.auth
 
 
-def _derive(session: Session, verify: bool | str | None, cert: str | tuple[str, str] | None) -> Session:
-    """Return a session with the rights of another one, and certificates of its own."""
+def derived_session(
+    session: Session,
+    verify: bool | str | None,
+    cert: str | tuple[str, str] | None,
+    http: requests.Session | None = None,
+) -> Session:
+    """Return a session with the rights of another one, and certificates of its own.
+
+    :param http: sends the requests; None: a new one.
+    """
     return Session(
         auth=_AuthOfSession(session),
+        session=http,
         verify=session.verify if verify is None else verify,
         cert=session.cert if cert is None else cert,
         timeout=session.timeout,

@@ -27,12 +27,20 @@ class KeystoneTrusts:
 
     :param make_session: a session of the service's own account; with a trust's id, scoped to that.
     :param roles: names of the roles that are delegated; empty: all that the user has.
+    :param redelegation: a trust allows others to be made with it, as far as Keystone's configuration does.
     """
 
     enabled = True
 
-    def __init__(self, make_session: Callable[[str | None], Session], *, roles: Sequence[str]) -> None:
+    def __init__(
+        self,
+        make_session: Callable[[str | None], Session],
+        *,
+        roles: Sequence[str],
+        redelegation: bool = False,
+    ) -> None:
         self._roles = roles
+        self._redelegation = redelegation
         self._make = make_session
         self._own = functools.cache(lambda: make_session(None))
         self._session = functools.lru_cache(KEPT)(make_session)
@@ -48,7 +56,7 @@ class KeystoneTrusts:
                 "trustee_user_id": own.get_user_id(),
                 "project_id": who.project_id,
                 "impersonation": True,
-                "allow_redelegation": False,
+                "allow_redelegation": self._redelegation,
                 "roles": [{"name": name} for name in self._roles or who.roles],
                 MARK: mark,
             }

@@ -27,7 +27,7 @@ from ..template.language import (
 )
 from ..template.merging import Named, merge_environments
 from ..template.parameters import declarations_of, declared_names, hidden_names
-from ..template.residual import holds_secret, is_deferred, is_node, mapping, members, quote, sealed
+from ..template.residual import Lookup, holds_secret, is_deferred, is_node, mapping, members, quote, sealed
 from ..template.suggestions import closest
 from .requests import EXISTING, Goal, MayUse, TypeForbidden, TypeUnavailable
 
@@ -221,19 +221,24 @@ def check_available(
             raise TypeUnavailable(definition.type, service)
 
 
-def check_types(plan: CompiledTemplate, registry: ResourceRegistry) -> CompiledTemplate:
+def check_types(
+    plan: CompiledTemplate, registry: ResourceRegistry, secrets: Lookup, budget: Budget
+) -> CompiledTemplate:
     """Check every resource against its type, and every reference against the other's attributes.
 
-    :returns: the plan without those wrong resources that need not exist.
+    :param secrets: opens the tokens of hidden parameters.
+    :returns: the plan without those wrong resources that need not exist, with the variants of types.
     :raises TemplateError: with the path in the template.
     """
-    wrong = set()
+    wrong, chosen = set(), dict[str, ResourceDefinition]()
     for definition in plan.resources.values():
         path = ("resources", definition.name)
         try:
             registry.get(definition.type)
             if definition.external_id is None:  # Of a thing that is there already nothing is made of them.
                 _check_properties(definition, registry, plan.resources)
+                if registry.get(definition.type).chosen_by:
+                    chosen[definition.name] = registry.with_variant(definition, secrets, budget)
             if registry.is_nested(definition.type) and template_is_secret(
                 definition.type, definition.properties
             ):
@@ -248,9 +253,10 @@ def check_types(plan: CompiledTemplate, registry: ResourceRegistry) -> CompiledT
                 raise
     for name, output in plan.outputs.items():
         _check_references(output.references, ("outputs", name), plan.resources, registry)
-    if not wrong:
+    if not wrong and not chosen:
         return plan
-    return replace(plan, resources={name: item for name, item in plan.resources.items() if name not in wrong})
+    found = {**plan.resources, **chosen}
+    return replace(plan, resources={name: item for name, item in found.items() if name not in wrong})
 
 
 def _check_properties(
@@ -259,6 +265,8 @@ def _check_properties(
     others: Mapping[str, ResourceDefinition],
 ) -> None:
     plugin, path = registry.get(definition.type), ("resources", definition.name)
+    if plugin.variant_of is not None:
+        raise UnknownType(f"The Resource Type ({definition.type}) could not be found.")
     try:
         known = validate_properties(plugin.properties_schema, definition.properties)
         plugin.validate(known)

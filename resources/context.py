@@ -209,6 +209,30 @@ class GroupMember:
     physical_id: str | None = None
 
 
+@dataclass(frozen=True)
+class RemoteCloud:
+    """Another region of the cloud, or another cloud: as the properties of OS::Heat::Stack name it.
+
+    :ivar region: None: the first one of the service catalog that has the service.
+    """
+
+    region: str | None = None
+    credential_secret_id: str | None = None
+    ca_cert: str | None = None
+    insecure: bool = False
+
+
+@dataclass(frozen=True)
+class ChildInputs:
+    """The inputs that a nested stack would get from the stack around it, without the operator's.
+
+    :ivar environment: as the API takes it; secrets in clear.
+    """
+
+    files: Mapping[str, str]
+    environment: Mapping[str, Json] = field(repr=False)
+
+
 class Children(typing.Protocol):
     """Calls for the nested stacks of a resource, which a conductor offers to steps."""
 
@@ -276,6 +300,9 @@ class Children(typing.Protocol):
 
         :raises PermanentError: there is no such file.
         """
+
+    def inputs(self) -> ChildInputs:
+        """Return what a child of the resource would get, for a stack that is made elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -419,6 +446,16 @@ class StepContext(typing.Protocol):
         :param microversion: the newest that the caller knows; an older service gets its own newest.
         :raises PermanentError: the stack has no credential, or the cloud no such service.
         :raises RetryableError: Keystone or the service is unavailable.
+        """
+
+    def remote_adapter(
+        self, cloud: RemoteCloud, service: str, version: str, credential: Callable[[], Json]
+    ) -> "Adapter":
+        """Return the endpoint of a service in another region or cloud.
+
+        :param credential: reads that of the other cloud; it is kept in memory for minutes, and never stored.
+        :raises PermanentError: the credential, the certificates or the region are wrong.
+        :raises RetryableError: it is unavailable.
         """
 
     def shared(

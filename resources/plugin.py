@@ -24,6 +24,9 @@ from .schema import SUPPORTED, Attribute, Property, SupportStatus
 from .signals import Signal
 from .steps import Done, Poll, Step
 
+NOT_KNOWN: typing.Final = object()
+"""The value, or the part of one, that is not known when a template is compiled."""
+
 
 class ResourceType:
     """Base of all resource types; see the module's text for the contract."""
@@ -58,6 +61,10 @@ class ResourceType:
     guest_collectors: typing.ClassVar[Sequence[str]] = ()
     #: `validate_in_stack` checks something.
     has_rules_in_stack: typing.ClassVar[bool] = False
+    #: The property by which `variant` chooses; "": the type has no variants.
+    chosen_by: typing.ClassVar[str] = ""
+    #: The type of which it is a variant: no template can name it.
+    variant_of: typing.ClassVar[str | None] = None
     #: Seconds one action may take; None: the service's default.
     default_timeout: typing.ClassVar[float | None] = None
 
@@ -217,6 +224,16 @@ class ResourceType:
 
     def configure(self, values: Mapping[str, Json]) -> None:  # noqa: B027 - most need nothing
         """Take values of the configuration, once, before anything else is called."""
+
+    def variant(self, chosen_by: Json) -> str | None:
+        """Return the name of the variant in this type's place for a resource; None: this one.
+
+        It is called when a template is compiled.  An update that changes the choice replaces the resource.
+
+        :param chosen_by: the property of that name, as it is given.  `NOT_KNOWN` is in it, or is it, where a
+            value comes from another resource.
+        """
+        return None
 
     def validate(self, properties: Mapping[str, Json]) -> None:
         """Check rules over several properties.

@@ -19,13 +19,16 @@ from stevedore import ExtensionManager
 
 from ..sandbox import evaluator
 from ..sandbox.errors import EvaluationError, LimitReached
-from ..template.language import is_template_name
+from ..template.budget import Budget
+from ..template.language import ResourceDefinition, is_template_name
 from ..template.operator_environment import OperatorEnvironment
 from ..template.suggestions import did_you_mean
+from ..template.residual import Lookup
 from .errors import UnknownType
 from .nested.base import NestedType
 from .nested.provider import ProviderTemplate
 from .plugin import ResourceType
+from .variants import chosen_type
 
 LOG = logging.getLogger(__name__)
 
@@ -130,6 +133,16 @@ class ResourceRegistry:
             return self.get(name).takes_outputs
         except UnknownType:
             return False
+
+    def with_variant(
+        self, definition: ResourceDefinition, secrets: Lookup, budget: Budget
+    ) -> ResourceDefinition:
+        """Return a resource with the variant of its type that its properties choose.
+
+        :param secrets: opens the tokens of hidden parameters.
+        """
+        chosen = chosen_type(self.get(definition.type), definition, secrets, budget)
+        return dataclasses.replace(definition, type=chosen)
 
     def service_of(self, name: str) -> str | None:
         """Return the service that the type needs; None: it needs none, or there is no such type."""

@@ -15,6 +15,7 @@ from stoker.cli.daemon import threading_backend  # noqa: F401  - first: it decid
 
 import hypothesis  # isort: skip
 import pytest
+from harness.barbican import Barbican
 from harness.etcd import Etcd
 from harness.keystone import Keystone
 from harness.mariadb import MariaDB
@@ -80,6 +81,11 @@ def memcached() -> Iterator[Memcached]:
 @pytest.fixture(scope="session")
 def keystone() -> Iterator[Keystone]:
     yield from _running(Keystone())
+
+
+@pytest.fixture(scope="session")
+def barbican(keystone: Keystone) -> Iterator[Barbican]:
+    yield from _running(Barbican(keystone))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

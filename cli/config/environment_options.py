@@ -21,6 +21,14 @@ ENVIRONMENTS = [
         "(`template_url`), by HTTPS only. Redirects lead to these hosts only, and none of their addresses "
         "may be private. Users make Stoker send requests there. None: no template is fetched.",
     ),
+    cfg.ListOpt(
+        "remote_cloud_hosts",
+        default=["*"],
+        help="Hosts, NAME (all ports) or NAME:PORT, separated by commas, that a credential in "
+        "`credential_secret_id` of OS::Heat::Stack may name: the other cloud's Keystone, and the services in "
+        "its service catalog. Users make conductors send requests there. `*`: all others, too, but no "
+        "loopback, link-local or multicast address. Empty: no stacks in other clouds.",
+    ),
     cfg.FloatOpt(
         "fetch_timeout",
         default=10.0,

@@ -18,4 +18,12 @@ DEFERRED = [
         help="Names of the roles to delegate. Empty: all roles that the user has in the project. With "
         "fewer a stack may do less.",
     ),
+    cfg.BoolOpt(
+        "allow_trusts_redelegation",
+        default=False,
+        help="Whether further trusts can be made with the trust of a stack, as deep as Keystone allows. "
+        "Stacks in another region (`region_name` of OS::Heat::Stack) need it: the orchestration service "
+        "there makes a trust of its own. False: a service that gets a token of the trust cannot act longer "
+        "than the token. Stacks that exist already keep their trusts.",
+    ),
 ]

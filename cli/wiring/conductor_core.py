@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ...conductor.liveness import Liveness, Progress
 from ...conductor.ownership import Ownership
 from ...conductor.steps.context import StepServices
+from ...conductor.steps.endpoints import Endpoints
 from ...conductor.steps.runner import StepRunner
 from ...conductor.worker.executor import ThreadPool, WorkMetrics
 from ...conductor.worker.loop import WorkLimits, WorkLoop
@@ -13,7 +14,6 @@ from ...conductor.worker.thread import WorkThread
 from ...db.ids import MemberId
 from ...engine.context import EngineContext
 from ...engine.nested_stacks import NestedStacks
-from ...keystone.service_clients import ServiceClients
 from ...ring.membership import Membership
 from ..config.client_options import client_options
 from .coordination import make_membership
@@ -62,7 +62,7 @@ def _make_runner(parts: Parts, context: EngineContext) -> StepRunner:
         sealer=parts.sealer,
         nested=NestedStacks(context),
         trusts=parts.trusts,
-        clients=ServiceClients(client_options(parts.conf)),
+        endpoints=Endpoints(client_options(parts.conf), parts.conf.stacks.remote_cloud_hosts),
         software=context.settings.software,
     )
     return StepRunner(registry=parts.catalogue, services=services)

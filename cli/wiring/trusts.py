@@ -46,7 +46,8 @@ def make_trusts(conf: cfg.ConfigOpts) -> KeystoneTrusts:
             f"[{SECTION}]: {error}; trusts need the service's own account with a password, as in "
             f"[{API_SECTION}], or set [stacks] deferred_auth_method to none"
         ) from error
-    return KeystoneTrusts(session, roles=conf.stacks.trusts_delegated_roles)
+    roles, again = conf.stacks.trusts_delegated_roles, conf.stacks.allow_trusts_redelegation
+    return KeystoneTrusts(session, roles=roles, redelegation=again)
 
 
 def make_ec2_tokens(conf: cfg.ConfigOpts) -> Ec2Tokens:

@@ -12,7 +12,15 @@ from ...db.work.claim import Claim, lock
 from ...engine.parent_resource import ParentResource, child_id
 from ...planning.goal import SECRET_TEMPLATE, secret_parameters, template_is_secret
 from ...planning.plan import TaskDefinition
-from ...resources.context import ChildFailure, ChildGoal, ChildState, GroupMember, Json, physical_name
+from ...resources.context import (
+    ChildFailure,
+    ChildGoal,
+    ChildInputs,
+    ChildState,
+    GroupMember,
+    Json,
+    physical_name,
+)
 from ...resources.errors import Cancelled, PermanentError
 from ...resources.nested.members import output_name
 from ...resources.nested.parameterize import parameterize
@@ -133,6 +141,12 @@ class StepChildren:
     def file(self, name: str) -> str:
         """Implement Children."""
         return self._nested.file(self._claim.task.stack_id, name)
+
+    def inputs(self) -> ChildInputs:
+        """Implement Children."""
+        claim = self._claim
+        resource = (claim.resource.name, claim.resource.type)
+        return self._nested.inputs(claim.task.stack_id, resource, self._secrets.open)
 
     def _stack(self, child: StackId) -> Stack | None:
         return self._nested.find(child, self._claim.task.stack_id)

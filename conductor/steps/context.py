@@ -11,11 +11,11 @@ from ...db.engine import Database
 from ...db.errors import NotFound
 from ...db.work.claim import Claim
 from ...keystone.delegated_auth import NO_TRUSTS, CredentialGone, KeystoneUnavailable, TrustProvider
-from ...keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
 from ...resources.context import (
     Children,
     GuestAccess,
     Presigned,
+    RemoteCloud,
     ReplacementView,
     Sibling,
     Software,
@@ -24,6 +24,7 @@ from ...resources.context import (
 from ...resources.errors import Cancelled, PermanentError, RetryableError
 from ...sealing.signal_urls import SignalAddresses
 from ...sealing.stored import Sealer, in_clear, metadata_in_clear
+from .endpoints import KEPT, Endpoints
 from .nested import NestedStackOperations
 from .secrets import Secrets
 from .shared_reads import SharedReads
@@ -50,7 +51,7 @@ class StepServices:
     sealer: Sealer
     nested: NestedStackOperations
     trusts: TrustProvider = NO_TRUSTS
-    clients: ServiceClients = field(default_factory=ServiceClients)
+    endpoints: Endpoints = field(default_factory=Endpoints)
     shared: SharedReads = field(default_factory=SharedReads)
     software: SoftwareLimits = SoftwareLimits()
 
@@ -182,13 +183,27 @@ class RunningStepContext:
         :raises PermanentError: the stack has no credential, or the cloud no such service.
         :raises RetryableError: Keystone or the service is unavailable.
         """
-        session = self.session()
-        try:
-            return self._services.clients.adapter(session, service, version, microversion)
-        except NoSuchService as error:
-            raise PermanentError(str(error), kind="ResourceTypeUnavailable") from error
-        except ServiceUnavailable as error:
-            raise RetryableError(str(error)) from error
+        return self._services.endpoints.own(self.session(), service, version, microversion)
+
+    def remote_adapter(
+        self, cloud: RemoteCloud, service: str, version: str, credential: Callable[[], Json]
+    ) -> "Adapter":
+        """Return the endpoint of a service in another region or cloud.
+
+        Without a credential the rights are the stack's own.  What a credential has opened is kept for other
+        stacks of the same user, who may read the secret.
+
+        :raises PermanentError: the credential, the certificates or the region are wrong.
+        :raises RetryableError: Keystone or the service is unavailable.
+        """
+        own, asked, hide = self.session(), (service, version), self._secrets.add
+        make = functools.partial(self._services.endpoints.remote, own, cloud, asked, credential, hide)
+        if cloud.credential_secret_id is None:
+            return make()[1]
+        key = ("remote", own.get_user_id(), cloud, service)
+        secrets, adapter = self.shared(key, make, KEPT, checked_by_use=True)
+        self._secrets.add(secrets)
+        return adapter
 
     def shared(
         self, key: Hashable, make: Callable[[], T], max_age: float, *, checked_by_use: bool = False

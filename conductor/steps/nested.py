@@ -7,7 +7,7 @@ from ...db.ids import StackId
 from ...db.rows import Resource, Snapshot, Stack
 from ...db.states import TaskKind
 from ...engine.parent_resource import ParentResource
-from ...resources.context import ChildGoal
+from ...resources.context import ChildGoal, ChildInputs
 
 Json = typing.Any
 
@@ -52,3 +52,8 @@ class NestedStackOperations(typing.Protocol):
 
     def file(self, stack_id: StackId, name: str) -> str:
         """Return a file of the stack."""
+
+    def inputs(
+        self, stack_id: StackId, resource: tuple[str, str], unseal: Callable[[str], Json]
+    ) -> ChildInputs:
+        """Return what a child of a resource would get, by the resource's name and type."""

@@ -4,67 +4,82 @@ from collections.abc import Mapping
 
 from ...template.language import ResourceDefinition
 from ..context import ChildGoal, Json, ResourceView, StepContext
-from ..errors import PropertyError
 from ..nested.base import NestedType
+from ..plugin import NOT_KNOWN
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
+
+REMOTE = "OS::Heat::Stack#remote"
+"""Name of the type of the stacks in another region or cloud: resources/openstack/heat/remote_stack.py."""
+CONTEXT = {
+    "region_name": Property("string", "Name of a region. Another one than the own makes a remote stack."),
+    "credential_secret_id": Property(
+        "string",
+        "Id of a secret in Barbican with a credential of another cloud, or of another project: JSON, e.g. "
+        '{"auth_type": "v3applicationcredential", "auth": {"auth_url": …}}.',
+        update_allowed=True,
+        support_status=SupportStatus(version="12.0.0"),
+    ),
+    "ca_cert": Property(
+        "string",
+        "Certificates, in PEM, of the authorities that sign those of the region or cloud.",
+        update_allowed=True,
+        support_status=SupportStatus(version="12.0.0"),
+    ),
+    "insecure": Property(
+        "boolean",
+        "Whether the certificates of the region or cloud are not verified.",
+        default=False,
+        update_allowed=True,
+        support_status=SupportStatus(version="12.0.0"),
+    ),
+}
+PROPERTIES = {
+    "template": Property(
+        "string", "The template, as a text: mostly by get_file.", required=True, update_allowed=True
+    ),
+    "parameters": Property("map", "Values for its parameters.", default={}, update_allowed=True),
+    "timeout": Property("integer", "Minutes that each of its actions may take.", update_allowed=True),
+    "context": Property(
+        "map", "Where and as whom the stack is created.", schema=CONTEXT, update_allowed=True
+    ),
+}
+ATTRIBUTES = {
+    ANY_NAME: Attribute("An output."),
+    "stack_name": Attribute("The stack's name.", "string"),
+    "outputs": Attribute("All outputs.", "map"),
+}
 
 
 class StackResource(NestedType):
-    """A nested stack in the same region and with the same credentials; others are refused."""
+    """A nested stack in the own region, or by its variant a stack in another region or cloud."""
 
     has_member_attributes = True
     shows_resources = True
     description = (
-        "A stack of its own inside of this one.\n\n"
+        "A stack of its own inside of this one, or in another region or cloud.\n\n"
         "Its template, parameters and timeout are properties; its outputs are attributes."
     )
     support_status = SupportStatus(version="2014.2")
-    properties_schema = {
-        "template": Property(
-            "string", "The template, as a text: mostly by get_file.", required=True, update_allowed=True
-        ),
-        "parameters": Property("map", "Values for its parameters.", default={}, update_allowed=True),
-        "timeout": Property("integer", "Minutes that each of its actions may take.", update_allowed=True),
-        "context": Property(
-            "map",
-            "Where and as whom the stack is created.",
-            schema={
-                "region_name": Property("string", "Name of a region."),
-                "credential_secret_id": Property("string", "Id of a secret with credentials."),
-                "ca_cert": Property("string", "Certificate of the authority that signed the region's."),
-                "insecure": Property("boolean", "Whether certificates are not verified.", default=False),
-            },
-        ),
-    }
-    attributes_schema = {
-        ANY_NAME: Attribute("An output."),
-        "stack_name": Attribute("The stack's name.", "string"),
-        "outputs": Attribute("All outputs.", "map"),
-    }
+    properties_schema = PROPERTIES
+    attributes_schema = ATTRIBUTES
+    chosen_by = "context"
     _own_region: str | None = None
 
     def configure(self, values: Mapping[str, Json]) -> None:
         """Take the name of the own region."""
         self._own_region = values.get("region_name")
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
-        """Refuse another region and other credentials, in Heat's words.
+    def variant(self, chosen_by: Json) -> str | None:
+        """Return `REMOTE` for another region, or for other credentials.
 
-        A stack in the own region is made without a request, so certificates do not matter.
-
-        :raises PropertyError: the context has one.
+        What is not known yet may be another region: requests reach the own one, too.
         """
-        context = properties.get("context") or {}
+        if chosen_by is NOT_KNOWN:
+            return REMOTE
+        context = chosen_by if isinstance(chosen_by, Mapping) else {}
         region = context.get("region_name")
-        if context.get("credential_secret_id"):
-            path, place, reason = "credential_secret_id", "remote cloud", "other credentials"
-        elif region and region != self._own_region:
-            path, place, reason = "region_name", f'region "{region:.255}"', "stacks in other regions"
-        else:
-            return
-        own = f"the own region is {self._own_region}" if self._own_region else "no own region is configured"
-        text = f'at {place} due to "{reason} are not supported; {own}"'
-        raise PropertyError(f"Cannot establish connection to Heat endpoint {text}", ("context", path))
+        elsewhere = region not in (None, "", self._own_region)
+        return REMOTE if elsewhere or context.get("credential_secret_id") else None
 
     def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
         """Return the goal if the template and the parameters are known."""

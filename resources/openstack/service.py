@@ -62,6 +62,14 @@ class Service:
         """
         return self._call("GET", path, params=query)
 
+    def get_as(self, media_type: str, path: str) -> Json:
+        """Return JSON that the service has as another media type.
+
+        :raises ValueError: it is no JSON.
+        :raises ThingNotFound, PermanentError, RetryableError: see the module.
+        """
+        return self._call("GET", path, headers={"Accept": media_type})
+
     def post(self, path: str, body: Json, **headers: str) -> Json:
         """Return the body of the answer to a POST, None if there is none.
 
@@ -243,6 +251,7 @@ INTERFACES: Mapping[str, Interface] = {
     "key-manager": Interface("1"),
     "load-balancer": Interface("2"),
     "network": Interface("2"),
+    "orchestration": Interface("1"),
     "reservation": Interface("1"),
     "shared-file-system": Interface("2", "2.60"),
     "workflow": Interface("2"),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from stoker.resources.context import (
     ChildGoal,
+    ChildInputs,
     ChildState,
     ConfigSpec,
     DeploymentSpec,
@@ -93,6 +94,9 @@ class FakeChildren:
         if name not in self.files:
             raise PermanentError(f"no file {name}")
         return self.files[name]
+
+    def inputs(self) -> ChildInputs:
+        return ChildInputs(self.files, {"parameter_defaults": {"size": 3}, "resource_registry": {}})
 
     def end(self, child: str, status: str = "COMPLETE", reason: str = "") -> None:
         """The child comes to an end."""

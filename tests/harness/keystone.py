@@ -111,6 +111,10 @@ class Keystone(Server):
         found: str = answer[kind]["id"]
         return found
 
+    def remove(self, kind: str, item: str) -> None:
+        """Delete what `make` has made; a service goes with its endpoints."""
+        self._admin("DELETE", f"/{kind}s/{item}")
+
     def grant(self, user: str, project: str, role: str) -> None:
         """Give a user a role in a project, by their ids and the role's name."""
         (found,) = self._admin("GET", f"/roles?name={role}")["roles"]

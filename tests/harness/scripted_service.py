@@ -35,12 +35,16 @@ class ScriptedService:
 
     :ivar answers: by "METHOD path?query", or by "METHOD path" for any query; everything else gets 404.
     :ivar asked: what was asked, in order.
+    :ivar sent: the bodies of these requests; None: there was none.
+    :ivar accepted: the media types that they asked for.
     """
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.answers: dict[str, Answer] = {}
         self.asked: list[str] = []
+        self.sent: list[Json] = []
+        self.accepted: list[str | None] = []
 
     def adapter(self, service: str) -> Adapter:
         """Calls of it, as a service of this type."""
@@ -54,8 +58,10 @@ def serving() -> Iterator[ScriptedService]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def answer(self) -> None:
             asked = f"{self.command} {self.path}"
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            given = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             service.asked.append(asked)
+            service.sent.append(json.loads(given) if given else None)
+            service.accepted.append(self.headers.get("Accept"))
             found = service.answers.get(asked) or service.answers.get(asked.partition("?")[0], NOT_FOUND)
             text = found.body if isinstance(found.body, str) else json.dumps(found.body)
             body = b"" if found.body is None else text.encode()

@@ -46,6 +46,7 @@ ELSEWHERE = {
     "A name is not found": "tests/cloud/test_nova_server.py: wrong names of all kinds",
     "The cloud has no such service": "tests/cloud/test_request_checks.py: the type is refused",
     "A thing went to status ERROR": "tests/unit/test_nova_server_rules.py: the fault is the reason",
+    "A stack in another region or cloud fails": "tests/deploy/test_regions.py: the reason names the place",
     "The stack has no credential": "tests/simulation/test_delegation.py: the step fails with that reason",
 }
 """Chapters that leave no stack unfinished, or none that could be inspected."""

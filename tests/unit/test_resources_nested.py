@@ -3,10 +3,11 @@
 import pytest
 from harness.fake_work import FakeWork, after, target_of
 from stoker.resources.context import ChildFailure, ChildState
-from stoker.resources.errors import PermanentError, PropertyError
-from stoker.resources.heat.stack import StackResource
+from stoker.resources.errors import PermanentError
+from stoker.resources.heat.stack import REMOTE, StackResource
 from stoker.resources.nested.base import failure_of
 from stoker.resources.nested.provider import ProviderTemplate
+from stoker.resources.plugin import NOT_KNOWN
 from stoker.resources.registry import ResourceRegistry
 from stoker.resources.steps import Done, Park
 
@@ -67,38 +68,28 @@ def test_a_child_that_is_gone_fails_all_but_the_deletion():
 
 
 @pytest.mark.parametrize(
-    ("context", "path", "text"),
+    ("context", "is_elsewhere"),
     [
-        (
-            {"region_name": "south"},
-            "region_name",
-            'at region "south" due to "stacks in other regions are not',
-        ),
-        (
-            {"region_name": "north", "credential_secret_id": "x"},
-            "credential_secret_id",
-            "at remote cloud due to",
-        ),
+        (None, False),
+        ({}, False),
+        ({"region_name": ""}, False),
+        ({"region_name": "north"}, False),
+        ({"insecure": True, "ca_cert": "PEM"}, False),
+        ({"region_name": "south"}, True),
+        ({"region_name": "north", "credential_secret_id": "x"}, True),
+        ({"credential_secret_id": "x"}, True),
+        (NOT_KNOWN, True),
     ],
 )
-def test_another_region_or_other_credentials_are_refused(context, path, text):
-    registry = ResourceRegistry({"Stack": StackResource}, {"region_name": "north"})
-    with pytest.raises(PropertyError, match="Cannot establish connection to Heat endpoint ") as error:
-        registry.get("Stack").validate({"template": TEMPLATE, "context": context})
-    assert text in str(error.value)
-    assert str(error.value).endswith('the own region is north"')
-    assert str(error.value).startswith(f"context.{path}: ")
+def test_another_region_or_other_credentials_choose_the_remote_stack(context, is_elsewhere):
+    plugin = ResourceRegistry({"Stack": StackResource}, {"region_name": "north"}).get("Stack")
+    assert plugin.variant(context) == (REMOTE if is_elsewhere else None)
 
 
-def test_the_own_region_is_like_none():
-    named = ResourceRegistry({"Stack": StackResource}, {"region_name": "north"}).get("Stack")
-    unnamed = ResourceRegistry({"Stack": StackResource}).get("Stack")
-    for context in (None, {}, {"insecure": True, "ca_cert": "PEM"}, {"region_name": ""}):
-        named.validate({"template": TEMPLATE, "context": context})
-        unnamed.validate({"template": TEMPLATE, "context": context})
-    named.validate({"template": TEMPLATE, "context": {"region_name": "north"}})
-    with pytest.raises(PropertyError, match="no own region is configured"):
-        unnamed.validate({"template": TEMPLATE, "context": {"region_name": "north"}})
+def test_any_region_is_another_one_where_the_own_one_has_no_name():
+    plugin = ResourceRegistry({"Stack": StackResource}).get("Stack")
+    assert plugin.variant({}) is None
+    assert plugin.variant({"region_name": "north"}) == REMOTE
 
 
 def test_the_reference_of_a_provider_template_is_what_it_calls_its_stack_id():

@@ -1,7 +1,6 @@
 """Templates at addresses: which are fetched, how long and how large; over real TLS."""
 
 import contextlib
-import datetime
 import http.server
 import ipaddress
 import pathlib
@@ -12,36 +11,12 @@ import typing
 from collections.abc import Iterator, Sequence
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from harness.certificates import write_certificate
 from stoker.engine.errors import TemplateNotFetched
 from stoker.engine.template_urls import FetchLimits, TemplateFetcher
 
 NAME = "templates.example.org"
 TEMPLATE = "heat_template_version: 2021-04-16\n"
-
-
-def write_certificate(path: pathlib.Path) -> None:
-    """A certificate of NAME that signs itself, with its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(NAME)]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    text = key.private_bytes(serialization.Encoding.PEM, *form)
-    path.write_bytes(text + made.public_bytes(serialization.Encoding.PEM))
 
 
 class Site:
@@ -105,7 +80,7 @@ def local(host: str, port: int) -> Sequence[str]:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     path = tmp_path_factory.mktemp("tls") / "cert.pem"
-    write_certificate(path)
+    write_certificate(path, NAME)
     made = Site(path)
     try:
         yield made

@@ -1,0 +1,160 @@
+"""Adapters for services in another region, or in another cloud of which a user has a credential."""
+
+import functools
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from keystoneauth1 import exceptions, loading
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.plugin import BaseAuthPlugin
+from keystoneauth1.session import Session
+
+from .client_options import ClientOptions
+from .guarded_http import ANY_HOST, AllowedHosts, http_session
+from .service_clients import KEPT, derived_session, service_adapter
+
+Json = typing.Any
+AUTH_TYPES = (
+    "v3applicationcredential",
+    "v3password",
+    "v3token",
+    "password",
+    "token",
+)
+"""Kinds of credentials: those that neither read a file nor ask another service than Keystone."""
+_SHAPE = (
+    'it must be JSON like {"auth_type": "v3applicationcredential", "auth": {"auth_url": "https://…", '
+    '"application_credential_id": "…", "application_credential_secret": "…"}}'
+)
+
+
+class WrongCredential(Exception):
+    """The credential is malformed, or the other cloud refuses it; the text holds nothing of it."""
+
+
+class WrongCertificate(Exception):
+    """The certificates of authorities cannot be read."""
+
+
+class RemoteUnavailable(Exception):
+    """The other cloud's Keystone does not answer."""
+
+
+@dataclass(frozen=True)
+class RemotePlace:
+    """Another region or cloud.
+
+    :ivar region: None: the first one of the service catalog that has the service.
+    :ivar ca_cert: certificates of authorities, in PEM; None: as for other services.
+    :ivar insecure: no certificates are verified.
+    :ivar credential: of another cloud, as its secret has it; None: the own cloud's, with the own rights.
+    """
+
+    region: str | None = None
+    ca_cert: str | None = None
+    insecure: bool = False
+    credential: Mapping[str, Json] | None = field(default=None, repr=False)
+
+
+class RemoteClouds:
+    """Makes adapters.  Thread-safe.
+
+    :param hosts: those that credentials may name: ``NAME``, ``NAME:PORT``, or `ANY_HOST`.
+    """
+
+    def __init__(self, options: ClientOptions | None = None, hosts: Sequence[str] = (ANY_HOST,)) -> None:
+        self._options = options or ClientOptions()
+        self._hosts = AllowedHosts(hosts)
+        self._derived = functools.lru_cache(KEPT)(_derive)
+
+    def adapter(self, session: Session, place: RemotePlace, service: str, version: str) -> Adapter:
+        """Return the adapter of a service in the place.
+
+        :param session: with the own rights.
+        :param version: the major version of its interface.
+        :raises WrongCredential, WrongCertificate, RemoteUnavailable: as they say.
+        :raises NoSuchService, ServiceUnavailable: as of ServiceClients.
+        """
+        options = replace(self._options.of(service), region_name=place.region, endpoint_override=None)
+        verify = False if place.insecure else (True if place.ca_cert else options.verify)
+        try:
+            if place.credential is None:
+                made = self._derived(session, verify, options.cert, place.ca_cert)
+                return service_adapter(options, made, service, version)
+            http = http_session(self._hosts, place.ca_cert)
+        except ValueError as error:
+            raise WrongCertificate(str(error)) from error
+        given, trusted = _plugin(place.credential), not place.insecure
+        made = Session(auth=given, session=http, verify=trusted, timeout=options.timeout)
+        _check(made)
+        options = replace(options, interface="public", verify=None, cert=None, connect_retries=0)
+        return service_adapter(options, made, service, version)
+
+
+def _derive(
+    session: Session, verify: bool | str | None, cert: str | tuple[str, str] | None, ca_cert: str | None
+) -> Session:
+    """Return a session with the rights of another one; a ValueError says that the certificates are none."""
+    return derived_session(session, verify, cert, http_session(None, ca_cert))
+
+
+def parse_credential(document: Json) -> Mapping[str, Json]:
+    """Return a credential that has the parts of one.
+
+    :raises WrongCredential: it has not; the text says what is right.
+    """
+    if not isinstance(document, Mapping) or not isinstance(document.get("auth"), Mapping):
+        raise WrongCredential(_SHAPE)
+    kind, given = document.get("auth_type"), document["auth"]
+    if kind not in AUTH_TYPES:
+        raise WrongCredential(f"its auth_type must be one of {', '.join(AUTH_TYPES)}")
+    known = {option.dest for option in loading.get_plugin_loader(kind).get_options()}
+    if wrong := [str(name) for name in given if name not in known]:
+        raise WrongCredential(f"{kind} has no option {wrong[0]:.100}")
+    if wrong := [name for name, value in given.items() if not isinstance(value, str)]:
+        raise WrongCredential(f"the option {wrong[0]} must be a text")
+    if not str(given.get("auth_url", "")).startswith(("https://", "http://")):
+        raise WrongCredential("its auth_url must be an address, https://…")
+    return document
+
+
+def secrets_of(document: Json) -> list[str]:
+    """Return the parts of a credential that are secrets.
+
+    :raises WrongCredential: it has not the parts of one.
+    """
+    found = parse_credential(document)
+    options = loading.get_plugin_loader(found["auth_type"]).get_options()
+    given = found["auth"]
+    return [given[option.dest] for option in options if option.secret and option.dest in given]
+
+
+def _plugin(credential: Mapping[str, Json]) -> BaseAuthPlugin:
+    document = parse_credential(credential)
+    try:
+        loader: Json = loading.get_plugin_loader(document["auth_type"])
+        made = loader.load_from_options(**document["auth"])
+    except exceptions.MissingRequiredOptions as error:
+        raise WrongCredential(str(error)) from error
+    return typing.cast(BaseAuthPlugin, made)
+
+
+def _check(session: Session) -> None:
+    """Check that the credential gives a token for a project.
+
+    :raises WrongCredential, RemoteUnavailable: as they say.
+    """
+    try:
+        session.get_token()
+        project = session.get_project_id()
+    except (exceptions.ConnectionError, exceptions.RetriableConnectionFailure) as error:
+        raise RemoteUnavailable(str(error)) from error
+    except exceptions.HttpError as error:
+        if error.http_status >= 500 or error.http_status == 429:
+            raise RemoteUnavailable(str(error)) from error
+        raise WrongCredential(f"Keystone refuses it: {error}") from error
+    except exceptions.ClientException as error:
+        raise WrongCredential(f"{type(error).__name__}: {error}") from error
+    if project is None:
+        raise WrongCredential("it must be for a project")

@@ -1,0 +1,1 @@
+"""Resource types for the orchestration services of other regions and clouds."""

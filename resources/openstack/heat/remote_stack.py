@@ -1,0 +1,368 @@
+"""OS::Heat::Stack in another region or cloud: a stack of the orchestration service there, by its API.
+
+The service may be Heat or Stoker.  Heat writes down an action a moment after it has accepted it, so what was
+read before the request does not count until a while after it; see `_is_ours`.
+"""
+
+import re
+import urllib.parse
+from collections.abc import Callable, Mapping
+
+from ...context import Json, ResourceView, StepContext
+from ...errors import PermanentError, PropertyError, ReplaceNeeded, RetryableError
+from ...heat.stack import ATTRIBUTES, PROPERTIES
+from ...plugin import ResourceType
+from ...schema import SupportStatus
+from ...steps import Done, Poll, Step
+from ..declared import THING
+from ..marks import TagMark, mark_of, marked
+from ..polling import FIRST_PAUSE, pause
+from ..service import LATE_CALL, Conflict, Service, ThingNotFound
+from .remote_access import as_text, cloud_of, location_of, orchestration
+
+SNAPSHOT = "snapshot_id"
+"""Key in the data of a snapshot."""
+ASKED = "asked"
+"""Key in the data of a resource whose stack was perhaps created."""
+NAME = re.compile("[^A-Za-z0-9_.-]")
+"""Characters that no stack's name has."""
+GONE = "DELETE_COMPLETE"
+STARTED_WITHIN = LATE_CALL
+"""Seconds in which the service writes down an action that it has accepted."""
+
+
+class RemoteStack(ResourceType):
+    """A stack of another orchestration service; the variant of OS::Heat::Stack."""
+
+    uses_credentials = True
+    always_updated = True
+    support_status = SupportStatus("HIDDEN", version="2014.2")
+    description = "A stack in another region or cloud."
+    properties_schema = PROPERTIES
+    attributes_schema = ATTRIBUTES
+    identity = "its name, and a tag"
+    variant_of = "OS::Heat::Stack"
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Refuse certificates that are none.
+
+        :raises PropertyError: they are none.
+        """
+        text = (properties.get("context") or {}).get("ca_cert")
+        if isinstance(text, str) and text and "-----BEGIN CERTIFICATE-----" not in text:
+            raise PropertyError("must be certificates in PEM", ("context", "ca_cert"))
+
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+        """Check that the place can be reached, or continue with a stack that is there already.
+
+        That the place is asked is stored before: a creation that never came so far leaves nothing, so its
+        resource can be deleted without a credential that works.
+        """
+        service = orchestration(target, work)
+        if target.physical_id is not None:
+            return self._continue_creation(target, service, work)
+        progress = {"action": "CREATE", "since": work.now(), "asks": True}
+        return Poll(progress, 0.0, data={**target.data, ASKED: True})
+
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Create the stack, by a name of ours and with a tag; then poll it."""
+        if not progress.get("asks") or target.physical_id is not None:
+            return self._poll(target, progress, work)
+        service, name = orchestration(target, work), stack_name(target)
+        body = {**goal(target, work), "stack_name": name, "tags": mark_of(target.key)}
+        try:
+            made = checked(target, lambda: service.post("/stacks", body))["stack"]["id"]
+        except Conflict:
+            found = self.find_created(target.key, target, work)
+            if found is None:
+                raise
+            made = found
+        thing = {"id": made, "stack_name": name}
+        progress = {"action": "CREATE", "since": work.now()}
+        return Poll(progress, FIRST_PAUSE, physical_id=str(made), data={**target.data, THING: thing})
+
+    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+        """Send the goal; the stack itself detects what has changed.
+
+        :raises ReplaceNeeded: the place does not have the stack, or not with these credentials.
+        """
+        try:
+            return self._begin("UPDATE", target, work)
+        except ThingNotFound as error:
+            raise ReplaceNeeded(str(error)) from error
+
+    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll the stack."""
+        return self._poll(target, progress, work)
+
+    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+        """Delete the stack."""
+        if target.physical_id is None:
+            return Done()
+        try:
+            return self._begin("DELETE", target, work)
+        except ThingNotFound:
+            return Done()
+
+    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll until the stack is gone."""
+        try:
+            return self._poll(target, progress, work)
+        except ThingNotFound:
+            return Done()
+
+    def handle_cancel(self, target: ResourceView, progress: Json, work: StepContext) -> None:
+        """Stop the creation or update there."""
+        service, thing = self._read(target, work)
+        if status_of(thing) in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS"):
+            service.post(f"{path_of(thing)}/actions", {"cancel_without_rollback": None})
+
+    def handle_suspend(self, target: ResourceView, work: StepContext) -> Step:
+        """Suspend the stack, unless it is."""
+        return self._begin("SUSPEND", target, work)
+
+    def check_suspend_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll the stack."""
+        return self._poll(target, progress, work)
+
+    def handle_resume(self, target: ResourceView, work: StepContext) -> Step:
+        """Resume the stack, unless it is."""
+        return self._begin("RESUME", target, work)
+
+    def check_resume_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll the stack."""
+        return self._poll(target, progress, work)
+
+    def handle_check(self, target: ResourceView, work: StepContext) -> Step:
+        """Check the stack."""
+        return self._begin("CHECK", target, work)
+
+    def check_check_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll the stack."""
+        return self._poll(target, progress, work)
+
+    def handle_snapshot(self, target: ResourceView, work: StepContext) -> Step:
+        """Start a snapshot of the stack, or find the one that a lost attempt has started."""
+        service, thing = self._read(target, work)
+        path = f"{path_of(thing)}/snapshots"
+        found = find_snapshot(service, path, target) if target.attempt > 1 else None
+        if found is None:
+            try:
+                found = service.post(path, {"name": mark_of(target.key)})["id"]
+            except Conflict as error:
+                raise RetryableError(str(error)) from error
+        return Poll({SNAPSHOT: found, "since": work.now()}, FIRST_PAUSE)
+
+    def check_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll the snapshot."""
+        service, thing = self._read(target, work)
+        found = service.get(f"{path_of(thing)}/snapshots/{progress[SNAPSHOT]}")["snapshot"]
+        if found["status"] == "IN_PROGRESS":
+            return Poll(progress, pause(progress["since"], work.now()))
+        if found["status"] != "COMPLETE":
+            raise went_to(f"SNAPSHOT_{found['status']}", found.get("status_reason"))
+        return Done(data={SNAPSHOT: found["id"]})
+
+    def handle_delete_snapshot(self, target: ResourceView, work: StepContext) -> Step:
+        """Delete the snapshot; one that does not exist is ignored."""
+        if target.physical_id is None:
+            return Done()
+        try:
+            service, thing = self._read(target, work)
+            path = f"{path_of(thing)}/snapshots"
+            found = target.data.get(SNAPSHOT) or find_snapshot(service, path, target)
+            if found is not None:
+                service.delete(f"{path}/{found}")
+        except ThingNotFound:
+            return Done()
+        except Conflict as error:
+            raise RetryableError(str(error)) from error
+        return Done()
+
+    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+        """Return the stack with the tag; none where the place was never asked for one."""
+        if not target.data.get(ASKED):
+            return None
+        service = orchestration(target, work)
+        return next(iter(marked(TagMark(), mark_of(key), service, "/stacks", "stacks")), None)
+
+    def needs_replace(self, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
+        """Return whether the region changes.
+
+        Other credentials may be new ones for the same place: the update finds out.
+        """
+        return cloud_of(before).region != cloud_of(after).region
+
+    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
+        """Return whether the stack is gone; a failed one is repaired by an update."""
+        if target.physical_id is None:
+            return True
+        try:
+            self._read(target, work)
+        except ThingNotFound:
+            return True
+        return False
+
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+        """Return the outputs, each by its name and all as ``outputs``; the stack's name, and all of it."""
+        thing = target.data.get(THING) or {}
+        outputs = {item["output_key"]: item.get("output_value") for item in thing.get("outputs") or ()}
+        return {**outputs, "outputs": outputs, "stack_name": thing.get("stack_name"), "show": thing}
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _continue_creation(self, target: ResourceView, service: Service, work: StepContext) -> Step:
+        """Wait for a stack that a lost attempt has created, or repair it."""
+        action, status = split(read(target, service))
+        if status == "FAILED":
+            return self._begin("UPDATE", target, work)
+        return self._poll(target, {"action": action, "since": work.now()}, work)
+
+    def _read(self, target: ResourceView, work: StepContext) -> tuple[Service, Mapping[str, Json]]:
+        service = orchestration(target, work)
+        return service, read(target, service)
+
+    def _begin(self, action: str, target: ResourceView, work: StepContext) -> Step:
+        """Start an action, once no other one is in progress.
+
+        :raises ThingNotFound: the stack is gone.
+        """
+        service, thing = self._read(target, work)
+        status, since = status_of(thing), work.now()
+        waiting = Poll({"action": action, "since": since, "waits": True}, FIRST_PAUSE)
+        if action in ("SUSPEND", "RESUME") and status == f"{action}_COMPLETE":
+            return Done(data={**target.data, THING: thing})
+        if status.endswith("_IN_PROGRESS") and action != "DELETE":
+            return waiting
+        try:
+            send(action, thing, target, service, work)
+        except Conflict:
+            return waiting
+        return Poll({"action": action, "since": since, "before": moment(thing)}, FIRST_PAUSE)
+
+    def _poll(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Return the end of the action, or the next poll.
+
+        :raises PermanentError: the stack has failed, or something else was done to it.
+        """
+        _, thing = self._read(target, work)
+        action, status = split(thing)
+        if status == "IN_PROGRESS":
+            return Poll(progress, pause(progress["since"], work.now()))
+        if progress.get("waits"):
+            return self._begin(progress["action"], target, work)
+        late = work.now() - progress["since"] >= STARTED_WITHIN
+        if moment(thing) == progress.get("before") and not late:
+            return Poll(progress, FIRST_PAUSE)
+        if status != "COMPLETE" or action != progress["action"]:
+            raise went_to(status_of(thing), thing.get("stack_status_reason"))
+        return Done(data={**target.data, THING: dict(thing)})
+
+
+def stack_name(target: ResourceView) -> str:
+    """Return the name of the stack: the same for each attempt, and like no other one's."""
+    name = NAME.sub("_", target.physical_name)
+    return name if name[0].isalpha() else f"s{name[1:]}"
+
+
+def goal(target: ResourceView, work: StepContext) -> dict[str, Json]:
+    """Return what requests say of the stack, as Heat does.
+
+    It has all files of the stack around it, and that one's environment but for its parameters.
+    """
+    inputs, properties = work.children.inputs(), target.properties
+    parameters = properties["parameters"] or {}
+    body = {
+        "template": properties["template"],
+        "parameters": parameters,
+        "environment": {**inputs.environment, "parameters": parameters},
+        "files": dict(inputs.files),
+        # The stack around it has its own rollback, which updates this one, too.
+        "disable_rollback": True,
+    }
+    return {**body, **({"timeout_mins": properties["timeout"]} if properties["timeout"] else {})}
+
+
+def send(
+    action: str, thing: Mapping[str, Json], target: ResourceView, service: Service, work: StepContext
+) -> None:
+    """Ask for an action.
+
+    :raises Conflict: another one has just begun.
+    """
+    path = path_of(thing)
+    if action == "DELETE":
+        service.delete(path)
+    elif action == "UPDATE":
+        tags = {"tags": as_text(thing["tags"])} if thing.get("tags") else {}
+        checked(target, lambda: service.put(path, {**goal(target, work), **tags}))
+    else:
+        service.post(f"{path}/actions", {action.lower(): None})
+
+
+def checked(target: ResourceView, call: Callable[[], Json]) -> Json:
+    """Return the answer to a goal.
+
+    :raises PermanentError: the service refuses the template; in Heat's words.
+    """
+    try:
+        return call()
+    except PermanentError as error:
+        if error.kind != "BadRequest":
+            raise
+        place = location_of(cloud_of(target.properties))
+        text = f'Failed validating stack template using Heat endpoint at {place} due to "{error}"'
+        raise PermanentError(text, kind="StackValidationFailed") from error
+
+
+def read(target: ResourceView, service: Service) -> Mapping[str, Json]:
+    """Return the stack.
+
+    :raises ThingNotFound: it is gone; deleted stacks can be read for a while.
+    """
+    if target.physical_id is None:
+        raise ThingNotFound(f"{target.name} has no stack")
+    known = target.data.get(THING) or {}
+    # An adopted stack's name is not known: the service redirects to the address with it.
+    place = path_of(known) if known.get("stack_name") else f"/stacks/{quoted(target.physical_id)}"
+    found: Mapping[str, Json] = service.get(place)["stack"]
+    if status_of(found) == GONE:
+        raise ThingNotFound(f"the stack {found['stack_name']} ({found['id']}) is deleted")
+    return found
+
+
+def find_snapshot(service: Service, path: str, target: ResourceView) -> str | None:
+    """Return the id of the snapshot that a step with the resource's key has started."""
+    listed = service.get(path)["snapshots"]
+    return next((str(item["id"]) for item in listed if item.get("name") == mark_of(target.key)), None)
+
+
+def path_of(thing: Mapping[str, Json]) -> str:
+    """Return the path of a stack."""
+    return f"/stacks/{quoted(thing['stack_name'])}/{quoted(thing['id'])}"
+
+
+def quoted(part: str) -> str:
+    """Return a part of a path."""
+    return urllib.parse.quote(str(part), safe="")
+
+
+def status_of(thing: Mapping[str, Json]) -> str:
+    """Return the status as ``ACTION_STATUS``."""
+    return str(thing.get("stack_status") or "")
+
+
+def split(thing: Mapping[str, Json]) -> tuple[str, str]:
+    """Return the action and the status."""
+    action, _, status = status_of(thing).partition("_")
+    return action, status
+
+
+def moment(thing: Mapping[str, Json]) -> list[Json]:
+    """Return what changes with each action, as JSON."""
+    return [thing.get("stack_status"), thing.get("updated_time"), thing.get("stack_status_reason")]
+
+
+def went_to(status: str, reason: Json) -> PermanentError:
+    """Return the error of a stack in another state than it should be, in Heat's words."""
+    return PermanentError(f'Went to status {status} due to "{reason or "Unknown"}"', kind="ResourceInError")
