@@ -185,8 +185,10 @@ class _Deadline:
             self._socket.close()
 
     def watch(self, opened: socket.socket) -> None:
-        """Take a copy of the connection's socket."""
+        """Take a copy of the connection's socket; one that comes late is shut at once."""
         self._socket = opened
+        if self.is_over:
+            self._shut()
 
     def _shut(self) -> None:
         self.is_over = True

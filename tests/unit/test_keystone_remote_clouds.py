@@ -121,6 +121,19 @@ def test_answers_have_a_size_and_a_time(site: Site) -> None:
     assert time.monotonic() - began < 60  # The server would drip for ever.
 
 
+class SlowToOpen(AllowedHosts):
+    """Hosts whose connections open when the time for an answer is over."""
+
+    def check_address(self, host: str, port: int, address: str) -> None:
+        time.sleep(0.5)
+        super().check_address(host, port, address)
+
+
+def test_a_connection_that_opens_too_late_is_shut(site: Site) -> None:
+    with pytest.raises(TooMuch, match="within"):
+        http_session(SlowToOpen((HERE,)), None, seconds=0.1).get(f"{site.url}/drip")
+
+
 def test_given_certificates_are_the_only_ones_and_in_no_file(tmp_path: pathlib.Path) -> None:
     certificate, other = tmp_path / "one.pem", tmp_path / "other.pem"
     write_certificate(certificate, HERE)
