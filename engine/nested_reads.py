@@ -27,11 +27,24 @@ def living_child(conn: Connection, row: Resource, registry: ResourceRegistry) ->
     return stacks.find_undeleted(conn, StackId(row.physical_id))
 
 
+def refuse_address(url: str) -> str:
+    """Refuse to fetch a template.
+
+    :raises PermanentError: always.
+    """
+    raise PermanentError(f"Could not fetch remote template '{url:.300}': no host is allowed")
+
+
 class NestedStackReader:
     """Reads what steps need to know of nested stacks.  Thread-safe."""
 
-    def __init__(self, context: EngineContext) -> None:
+    def __init__(self, context: EngineContext, templates: Callable[[str], str] = refuse_address) -> None:
+        """Keep the collaborators.
+
+        :param templates: returns the template at an address, or raises PermanentError.
+        """
         self._context = context
+        self._templates = templates
 
     def find(self, key: StackId, stack_id: StackId) -> Stack | None:
         """Return the child of a resource of the stack.
@@ -67,6 +80,13 @@ class NestedStackReader:
                 f"the file {name} is not among those of the stack", kind="StackValidationFailed"
             )
         return str(files[name])
+
+    def template(self, url: str) -> str:
+        """Return the text of a template at an address.
+
+        :raises PermanentError: it cannot be fetched.
+        """
+        return self._templates(url)
 
     def snapshot_of(self, nest: ParentResource, key: StackId) -> Snapshot | None:
         """Return the child's snapshot that a step with the parent resource's key has begun."""

@@ -11,6 +11,7 @@ import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ..resources.errors import PermanentError
 from .errors import TemplateNotFetched
 
 Resolve = Callable[[str, int], Sequence[str]]
@@ -81,6 +82,17 @@ class TemplateFetcher:
                 return _text(url, found)
             url = urllib.parse.urljoin(url, found)
         raise TemplateNotFetched(f"more than {REDIRECTS} redirects")
+
+    def fetch_nested(self, url: str) -> str:
+        """Return the text of the template of a nested stack, for a step.
+
+        :raises PermanentError: as `fetch` raises TemplateNotFetched; in Heat's words.
+        """
+        try:
+            return self.fetch(url)
+        except TemplateNotFetched as error:
+            text = f"Could not fetch remote template '{url:.300}': {error}"
+            raise PermanentError(text, kind="ValueError") from error
 
     def _get(self, url: str, until: float) -> bytes | str:
         """Return the body at an address, or the address to which it redirects."""

@@ -301,6 +301,12 @@ class Children(typing.Protocol):
         :raises PermanentError: there is no such file.
         """
 
+    def template(self, url: str) -> str:
+        """Fetch the text of a template, from a host that the operator allows.
+
+        :raises PermanentError: the address may not be asked, or has not answered with a template.
+        """
+
     def inputs(self) -> ChildInputs:
         """Return what a child of the resource would get, for a stack that is made elsewhere."""
 

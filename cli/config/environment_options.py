@@ -4,6 +4,8 @@ import pathlib
 
 from oslo_config import cfg
 
+from ...engine.template_urls import FetchLimits
+
 _DIRECTORY = pathlib.Path("/etc/stoker")
 ENVIRONMENTS = [
     cfg.StrOpt(
@@ -17,9 +19,10 @@ ENVIRONMENTS = [
     cfg.ListOpt(
         "template_url_hosts",
         default=[],
-        help="Hosts, NAME or NAME:PORT, separated by commas, from which requests may have a template fetched "
-        "(`template_url`), by HTTPS only. Redirects lead to these hosts only, and none of their addresses "
-        "may be private. Users make Stoker send requests there. None: no template is fetched.",
+        help="Hosts, NAME or NAME:PORT, separated by commas, from which requests and nested stacks "
+        "(`template_url`, `AWS::CloudFormation::Stack`) may have a template fetched, by HTTPS only. "
+        "Redirects lead to these hosts only, and none of their addresses may be private. "
+        "Users make Stoker send requests there. None: no template is fetched.",
     ),
     cfg.ListOpt(
         "remote_cloud_hosts",
@@ -35,7 +38,8 @@ ENVIRONMENTS = [
         min=0.1,
         max=300,
         help="Seconds in which a template of template_url, or all files of a container of Swift "
-        "(`files_container`), must have been fetched. The request occupies a thread of the API that long.",
+        "(`files_container`), must have been fetched. The request occupies a thread of the API that long; a "
+        "nested stack's step occupies one of the conductor.",
     ),
     cfg.StrOpt(
         "template_dir",
@@ -44,3 +48,13 @@ ENVIRONMENTS = [
         "names, and to which files of environment_dir may map types. It need not exist.",
     ),
 ]
+
+
+def fetch_limits(conf: cfg.ConfigOpts) -> FetchLimits:
+    """Return the limits of templates that are fetched."""
+    section, most = conf.stacks, conf.api.max_body
+    return FetchLimits(
+        hosts=section.template_url_hosts,
+        max_bytes=min(most, section.max_template or most),
+        seconds=section.fetch_timeout,
+    )

@@ -12,8 +12,9 @@ from ...db.engine import ServerClock
 from ...engine.cloud import ANSWERED_WITHIN, CloudChecks
 from ...engine.cloud_questions import ServiceQuestions
 from ...engine.container_files import ContainerFiles
-from ...engine.template_urls import FetchLimits, TemplateFetcher
+from ...engine.template_urls import TemplateFetcher
 from ..config.client_options import client_options
+from ..config.environment_options import fetch_limits
 from .trusts import SECTION
 
 
@@ -42,19 +43,14 @@ def make_cloud_checks(conf: cfg.ConfigOpts, clock: ServerClock) -> CloudChecks:
 
 def make_downloads(conf: cfg.ConfigOpts) -> Downloads:
     """Make what fetches the templates and files that requests name."""
-    section, most = conf.stacks, conf.api.max_body
-    fetcher = TemplateFetcher(
-        FetchLimits(
-            hosts=section.template_url_hosts,
-            max_bytes=min(most, section.max_template or most),
-            seconds=section.fetch_timeout,
-        )
-    )
+    limits = fetch_limits(conf)
     loading.register_session_conf_options(conf, SECTION)
 
     def make_session(auth: BaseAuthPlugin) -> Session:
         made: Session = loading.load_session_from_conf_options(conf, SECTION, auth=auth)
         return made
 
-    files = ContainerFiles(client_options(conf), make_session, max_bytes=most, seconds=section.fetch_timeout)
-    return Downloads(template=fetcher.fetch, files=files.read)
+    files = ContainerFiles(
+        client_options(conf), make_session, max_bytes=conf.api.max_body, seconds=limits.seconds
+    )
+    return Downloads(template=TemplateFetcher(limits).fetch, files=files.read)

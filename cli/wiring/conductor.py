@@ -15,7 +15,7 @@ from ...engine.updates import Updates
 from ...keystone.service_clients import ServiceClients
 from ..config.client_options import client_options
 from .conductor_core import ConductorCore, make_core
-from .engine import make_engine_context
+from .engine import make_engine_context, make_nested_stacks
 from .parts import Parts
 
 MOST_WAITING = 100
@@ -31,7 +31,8 @@ def make_conductor(
 
     :param on_too_many_hung: called when so many threads hang that a new process had better replace this one.
     """
-    core = make_core(parts, make_engine_context(parts), host)
+    context = make_engine_context(parts)
+    core = make_core(parts, context, make_nested_stacks(parts, context), host)
     settings, backgrounds = CurrentSettings(_duty_settings(core)), list[BackgroundPool]()
 
     def background(name: str) -> BackgroundPool:

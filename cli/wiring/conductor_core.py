@@ -34,14 +34,17 @@ class ConductorCore:
     work: WorkThread
 
 
-def make_core(parts: Parts, context: EngineContext, host: str) -> ConductorCore:
-    """Return the core of a conductor that is not started yet."""
+def make_core(parts: Parts, context: EngineContext, nested: NestedStacks, host: str) -> ConductorCore:
+    """Return the core of a conductor that is not started yet.
+
+    :param nested: use cases that its steps need.
+    """
     membership = make_membership(parts.conf, host, shard_count=parts.shard_count, clock=parts.database.clock)
     liveness = Liveness()
     ownership = Ownership(membership, host)
     progress = Progress(liveness, membership.timing.progress)
     pool = ThreadPool(parts.conf.conductor.threads)
-    runner = _make_runner(parts, context)
+    runner = _make_runner(parts, context, nested)
     work = WorkThread(
         _make_loop(parts, runner, pool, ownership.member),
         ring=ownership,
@@ -52,7 +55,7 @@ def make_core(parts: Parts, context: EngineContext, host: str) -> ConductorCore:
     return ConductorCore(parts, context, membership, ownership, liveness, progress, pool, work)
 
 
-def _make_runner(parts: Parts, context: EngineContext) -> StepRunner:
+def _make_runner(parts: Parts, context: EngineContext, nested: NestedStacks) -> StepRunner:
     """Return what runs the steps of resources."""
     database = parts.database
     services = StepServices(
@@ -60,7 +63,7 @@ def _make_runner(parts: Parts, context: EngineContext) -> StepRunner:
         clock=database.clock,
         addresses=parts.addresses,
         sealer=parts.sealer,
-        nested=NestedStacks(context),
+        nested=nested,
         trusts=parts.trusts,
         endpoints=Endpoints(client_options(parts.conf), parts.conf.stacks.remote_cloud_hosts),
         software=context.settings.software,

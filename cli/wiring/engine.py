@@ -2,9 +2,12 @@
 
 from ...engine.compile import GoalCompiler
 from ...engine.context import EngineContext, EngineSettings
+from ...engine.nested_stacks import NestedStacks
+from ...engine.template_urls import TemplateFetcher
 from ...keystone.delegations import Delegations
 from ...planning.plan import Defaults
 from ...template.compile import Limits
+from ..config.environment_options import fetch_limits
 from ..config.language_options import region
 from ..config.limit_options import budget_limits, software_limits
 from ..config.signal_options import signal_limits
@@ -26,6 +29,11 @@ def make_engine_context(parts: Parts) -> EngineContext:
             database=parts.database, sealer=parts.sealer, trusts=parts.trusts, clock=clock
         ),
     )
+
+
+def make_nested_stacks(parts: Parts, context: EngineContext) -> NestedStacks:
+    """Make the use cases of nested stacks, which fetch templates by the rules of requests."""
+    return NestedStacks(context, TemplateFetcher(fetch_limits(parts.conf)).fetch_nested)
 
 
 def _engine_settings(parts: Parts) -> EngineSettings:

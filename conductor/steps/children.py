@@ -142,6 +142,10 @@ class StepChildren:
         """Implement Children."""
         return self._nested.file(self._claim.task.stack_id, name)
 
+    def template(self, url: str) -> str:
+        """Implement Children."""
+        return self._nested.template(url)
+
     def inputs(self) -> ChildInputs:
         """Implement Children."""
         claim = self._claim

@@ -53,6 +53,9 @@ class NestedStackOperations(typing.Protocol):
     def file(self, stack_id: StackId, name: str) -> str:
         """Return a file of the stack."""
 
+    def template(self, url: str) -> str:
+        """Return the text of a template at an address."""
+
     def inputs(
         self, stack_id: StackId, resource: tuple[str, str], unseal: Callable[[str], Json]
     ) -> ChildInputs:

@@ -15,7 +15,7 @@ from .resource_chain import ResourceChain
 from .resource_group import ResourceGroup
 from .scaling_policy import ScalingPolicy
 from .software_groups import SOFTWARE_TYPES
-from .stack import StackResource
+from .stack import AwsStack, StackResource
 from .test_resource import TestResource
 from .value import Value
 from .wait_conditions import AwsWaitCondition, WaitCondition
@@ -23,6 +23,7 @@ from .wait_handles import AwsWaitConditionHandle, UpdateWaitConditionHandle, Wai
 
 RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
     **SOFTWARE_TYPES,
+    "AWS::CloudFormation::Stack": AwsStack,
     "AWS::CloudFormation::WaitCondition": AwsWaitCondition,
     "AWS::CloudFormation::WaitConditionHandle": AwsWaitConditionHandle,
     "OS::Heat::AutoScalingGroup": AutoScalingGroup,

@@ -1,13 +1,15 @@
-"""OS::Heat::Stack: a stack whose template is a property."""
+"""OS::Heat::Stack and AWS::CloudFormation::Stack: their template, or its address, is a property."""
 
 from collections.abc import Mapping
 
 from ...template.language import ResourceDefinition
-from ..context import ChildGoal, Json, ResourceView, StepContext
-from ..nested.base import NestedType
+from ..context import ChildGoal, ChildState, Json, ResourceView, StepContext
+from ..nested.base import OUTPUT_ERRORS, NestedType
 from ..plugin import NOT_KNOWN
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 
+OUTPUTS = "Outputs."
+"""Beginning of the attributes of CloudFormation's nested stacks."""
 REMOTE = "OS::Heat::Stack#remote"
 """Name of the type of the stacks in another region or cloud: resources/openstack/heat/remote_stack.py."""
 CONTEXT = {
@@ -89,13 +91,58 @@ class StackResource(NestedType):
 
     def child_goal(self, target: ResourceView, work: StepContext) -> ChildGoal:
         """Return the goal that the properties describe."""
-        minutes = target.properties["timeout"]
-        return ChildGoal(
-            target.properties["template"],
-            target.properties["parameters"] or {},
-            timeout=None if not minutes else minutes * 60.0,
-        )
+        given = target.properties
+        return _goal(given["template"], given["parameters"], given["timeout"])
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the outputs, and the stack's name."""
         return {**super().attribute_values(target), "stack_name": target.data.get("name")}
+
+
+class AwsStack(NestedType):
+    """The nested stack of CloudFormation templates."""
+
+    description = (
+        "A stack of its own inside of this one.\n\n"
+        "Its template is fetched from its address with each create and update; its outputs are attributes."
+    )
+    support_status = SupportStatus(version="2014.1")
+    properties_schema = {
+        "TemplateURL": Property(
+            "string",
+            "Address of the template: by HTTPS, on a host that the operator allows.",
+            required=True,
+            update_allowed=True,
+        ),
+        "Parameters": Property("map", "Values for its parameters.", update_allowed=True),
+        "TimeoutInMinutes": Property(
+            "integer", "Minutes that each of its actions may take.", update_allowed=True
+        ),
+    }
+    attributes_schema = {ANY_NAME: Attribute("Outputs.NAME: an output.")}
+
+    def child_goal(self, target: ResourceView, work: StepContext) -> ChildGoal:
+        """Return the goal that the properties describe, with the template as it is now.
+
+        :raises PermanentError: the template cannot be fetched.
+        """
+        given = target.properties
+        return _goal(
+            work.children.template(given["TemplateURL"]), given["Parameters"], given["TimeoutInMinutes"]
+        )
+
+    def child_data(
+        self, target: ResourceView, child: str, state: ChildState, work: StepContext
+    ) -> Mapping[str, Json]:
+        """Name the outputs that can never be computed as the attributes are named."""
+        found = super().child_data(target, child, state, work)
+        errors = {f"{OUTPUTS}{name}": text for name, text in found.get(OUTPUT_ERRORS, {}).items()}
+        return {**found, OUTPUT_ERRORS: errors} if errors else found
+
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+        """Return the outputs."""
+        return {f"{OUTPUTS}{name}": value for name, value in (target.data.get("outputs") or {}).items()}
+
+
+def _goal(template: Json, parameters: Mapping[str, Json] | None, minutes: int | None) -> ChildGoal:
+    return ChildGoal(template, parameters or {}, timeout=None if not minutes else minutes * 60.0)

@@ -95,6 +95,9 @@ class FakeChildren:
             raise PermanentError(f"no file {name}")
         return self.files[name]
 
+    def template(self, url: str) -> str:
+        return self.file(url)
+
     def inputs(self) -> ChildInputs:
         return ChildInputs(self.files, {"parameter_defaults": {"size": 3}, "resource_registry": {}})
 

@@ -50,6 +50,7 @@ from stoker.keystone.delegations import Delegations
 from stoker.observe.recorder import SILENT, Recorder
 from stoker.planning.plan import Defaults
 from stoker.planning.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
+from stoker.resources.errors import PermanentError
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.resources.registry import ResourceRegistry
 from stoker.ring.hashring import Assignment, Member, View, assign
@@ -415,7 +416,8 @@ class World:
             delegations=self.delegations(NO_TRUSTS),
         )
         self.orders = StackOperations(self.context)
-        self.nesting = NestedStacks(self.context)
+        self.templates: dict[str, str] = {}
+        self.nesting = NestedStacks(self.context, self._template)
         self.updates = Updates(self.context)
         self.previews = Previews(self.context)
         self.snapshots = Snapshots(self.context)
@@ -580,6 +582,12 @@ class World:
         goal = Goal(document["template"], files=document["files"], environment=document["environment"])
         things = {name: AdoptedResource.of(entry) for name, entry in document["resources"].items()}
         return self.orders.create(CreateRequest("tenant", name, goal, adopted=things, **fields))
+
+    def _template(self, url: str) -> str:
+        """The web, as conductors see it."""
+        if url not in self.templates:
+            raise PermanentError(f"{url} does not answer")
+        return self.templates[url]
 
     def stack(self, stack_id: StackId) -> Stack:
         return self.database.read(lambda conn: stacks.get(conn, stack_id))

@@ -46,6 +46,7 @@ def offline(request):
 def work():
     made = FakeWork()
     made.children.states["there"] = ChildState("CREATE", "COMPLETE", "")
+    made.children.files["https://templates.test/inner.yaml"] = "heat_template_version: 2018-08-31"
     made.siblings["handle"] = Sibling(id=7, name="handle", physical_id="h", metadata={}, generation=0)
     return made
 
@@ -70,6 +71,7 @@ def sample(plugin, tmp_path, work):
         "auto_scaling_group_id": "group",
         "scaling_adjustment": 1,
         "adjustment_type": "change_in_capacity",
+        "TemplateURL": "https://templates.test/inner.yaml",
         "server": "server",
         "servers": {"one": "server"},
         "configs": [{"tool": "script"}],
