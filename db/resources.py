@@ -147,6 +147,16 @@ def by_name(conn: Connection, stack_id: StackId, name: str) -> Resource:
     return _resource(dict(row))
 
 
+def with_physical_id(conn: Connection, stack_id: StackId, physical_id: str) -> Resource | None:
+    """Return the newest resource of a stack with this physical id; None: there is none."""
+    r = tables.resource
+    found = sa.select(r).where(
+        r.c.stack_id == stack_id, r.c.physical_id == physical_id, r.c.snapshot_id.is_(None)
+    )
+    row = conn.execute(found.order_by(r.c.id.desc()).limit(1)).mappings().first()
+    return None if row is None else _resource(dict(row))
+
+
 def types_in(conn: Connection, stack_id: StackId) -> list[str]:
     """Return the types of a tree's resources after the environment's mapping, sorted."""
     r = tables.resource

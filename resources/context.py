@@ -84,6 +84,18 @@ class Sibling:
 
 
 @dataclass(frozen=True)
+class ReferencedResource:
+    """Another resource of the same stack, to which a property refers.
+
+    :ivar type: after the environment's mapping.
+    :ivar data: stored by its steps, secrets in clear.
+    """
+
+    type: str
+    data: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class ReplacementView:
     """The resource that an update has made in the place of another one.
 
@@ -419,6 +431,9 @@ class StepContext(typing.Protocol):
 
         :raises PermanentError: there is none of that name.
         """
+
+    def referenced(self, physical_id: str) -> ReferencedResource | None:
+        """Read the resource of the stack with this physical id (one database read); None: there is none."""
 
     def replacement(self) -> ReplacementView | None:
         """Return the resource that is in this one's place until it is deleted (one database read).

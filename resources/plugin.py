@@ -42,6 +42,9 @@ class ResourceType:
     always_replaced: typing.ClassVar[bool] = False
     #: Every update of the stack updates the resource, which detects changes itself.
     always_updated: typing.ClassVar[bool] = False
+    #: `handle_update` is called, too, where nothing but another part of the definition has changed, such as
+    #: the metadata.
+    updated_when_redefined: typing.ClassVar[bool] = False
     #: Schema of ``update_policy`` in a template.
     update_policy_schema: typing.ClassVar[Mapping[str, Property]] = {}
     #: An update replaces a resource that failed a check, or that a user marked unhealthy, without calling

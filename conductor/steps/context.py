@@ -15,6 +15,7 @@ from ...resources.context import (
     Children,
     GuestAccess,
     Presigned,
+    ReferencedResource,
     RemoteCloud,
     ReplacementView,
     Sibling,
@@ -130,6 +131,15 @@ class RunningStepContext:
             metadata=metadata_in_clear(found, self._secrets.open),
             generation=found.generation,
         )
+
+    def referenced(self, physical_id: str) -> ReferencedResource | None:
+        """Return the resource of the stack with this physical id; None: there is none."""
+        stack_id = self._claim.task.stack_id
+        read = functools.partial(resources.with_physical_id, stack_id=stack_id, physical_id=physical_id)
+        found = self._services.database.read(read)
+        if found is None:
+            return None
+        return ReferencedResource(found.plugin, self._secrets.open_value(found.data) or {})
 
     def replacement(self) -> ReplacementView | None:
         """Return the resource that has replaced this one, and that is to be deleted; None: there is none."""

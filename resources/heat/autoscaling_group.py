@@ -1,9 +1,10 @@
-"""OS::Heat::AutoScalingGroup: resources of one definition, in a number that signals change."""
+"""OS::Heat::AutoScalingGroup, and the base of groups of a number of members with generated names."""
 
 import base64
 import hashlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from ...template.constraints import Range
 from ...template.language import ResourceDefinition
@@ -43,7 +44,131 @@ _ROLLING = {
 }
 
 
-class AutoScalingGroup(GroupResource):
+@dataclass(frozen=True)
+class SizeRules:
+    """The rules for the number of members.
+
+    :ivar requested: None or 0: as many as there are; of a new group the fewest.
+    :ivar cooldown: seconds after a change in which no signal makes another one.
+    """
+
+    requested: int | None
+    bounds: Bounds
+    cooldown: float = 0.0
+
+
+@dataclass(frozen=True)
+class RollingPolicy:
+    """How present members get a new definition.
+
+    :ivar most: members changed at once.
+    :ivar in_service: members that stay in service at any time.
+    :ivar pause: seconds between two batches.
+    """
+
+    most: int
+    in_service: int
+    pause: float
+
+
+class SizedGroup(GroupResource):
+    """A group whose members have generated names; the oldest are changed and deleted first."""
+
+    def size_rules(self, target: ResourceView) -> SizeRules:
+        """Return the rules for the number of members."""
+        raise NotImplementedError
+
+    def member_body(self, target: ResourceView) -> Definition:
+        """Return the definition of a new member."""
+        raise NotImplementedError
+
+    def rolling_policy(self, target: ResourceView, changed: frozenset[str]) -> RollingPolicy | None:
+        """Return how an update changes present members; None: they keep their definitions."""
+        raise NotImplementedError
+
+    def members_goal(self, members: Mapping[str, Definition], target: ResourceView) -> ChildGoal:
+        """Return the goal of a child with these members."""
+        raise NotImplementedError
+
+    def update_rollout(
+        self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember], work: StepContext
+    ) -> Rollout:
+        """Return batches if the definition of the members changes, then a step to the requested size."""
+        rules, policy = self.size_rules(target), self.rolling_policy(target, changed)
+        there = sum(1 for member in members if member.definition)
+        sound = sum(1 for member in members if not member.is_failed)
+        steps = []
+        if policy is not None:
+            aim = min(rules.requested or there, there)
+            steps = batches(aim, there, most=policy.most, in_service=policy.in_service)
+        size = rules.bounds.keep(rules.requested or sound)
+        if not steps or steps[-1].size != size:
+            steps.append(Batch(size, 0))
+        return Rollout(steps, policy.pause if policy is not None else 0.0)
+
+    def step_goal(
+        self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
+    ) -> ChildGoal:
+        """Return the goal of the child for a step."""
+        body, rules = self.member_body(target), self.size_rules(target)
+        if step is None:
+            size = rules.requested or rules.bounds.least
+            step = Batch(size, size)
+        check_members(step.size, body, target.requested_attributes)
+        present = [member for member in members if member.definition]
+        # Failed members are removed first, then those that have not got the new definition yet.
+        present.sort(key=lambda member: (not member.is_failed, member.definition == body))
+        old = [(member.name, member.definition) for member in present if member.definition]
+        found = next_members(
+            old,
+            lambda name: body,
+            _names(target.key, {name for name, _ in old}),
+            size=step.size,
+            updates=step.updates,
+        )
+        return self.members_goal(found, target)
+
+
+class ScalingGroup(SizedGroup):
+    """A group that signals scale, within bounds."""
+
+    def plan_scaling(self, target: ResourceView, adjustment: Adjustment, now: float) -> Scaling:
+        """Return the new size, within the bounds and outside of a cooldown."""
+        current, rules = len(target.data.get("names") or []), self.size_rules(target)
+        size = new_size(
+            current, adjustment.kind, adjustment.by, least_step=adjustment.least_step, bounds=rules.bounds
+        )
+        if size == current:
+            raise NoAction(f"the group {target.name} has {current} members already")
+        until = target.data.get("cooldown_end") or 0.0
+        if now < until:
+            raise NoAction(f"the group {target.name} may not be scaled for {until - now:.0f} more seconds")
+        cooldown = adjustment.cooldown if adjustment.cooldown is not None else rules.cooldown
+        return Scaling(size, cooldown, current)
+
+    def handle_scale(self, target: ResourceView, scaling: Scaling, work: StepContext) -> Step:
+        """Start to scale the group, as an update does."""
+        _, state = child_of(target, work)
+        data = {"cooldown": scaling.cooldown}
+        return self.start_rollout(target, state, Rollout([Batch(scaling.size, 0)], data=data), work)
+
+    def check_scale_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Continue with the next step, if the last one is complete."""
+        return self.check_update_complete(target, progress, work)
+
+    def child_data(
+        self, target: ResourceView, child: str, state: ChildState, work: StepContext
+    ) -> Mapping[str, Json]:
+        """Add the end of the cooldown."""
+        found = dict(super().child_data(target, child, state, work))
+        cooldown = found.pop("cooldown", None)
+        if cooldown is None:
+            cooldown = self.size_rules(target).cooldown
+        ends = work.now() + max(0.0, cooldown)
+        return {**found, "cooldown_end": max(ends, found.get("cooldown_end") or 0.0)}
+
+
+class AutoScalingGroup(ScalingGroup):
     """A group whose members have generated names; the oldest are deleted first."""
 
     description = (
@@ -104,15 +229,7 @@ class AutoScalingGroup(GroupResource):
 
         :raises PropertyError: they contradict each other.
         """
-        least, most = properties.get("min_size"), properties.get("max_size")
-        capacity = properties.get("desired_capacity")
-        if least is not None and most is not None and most < least:
-            raise PropertyError("min_size can not be greater than max_size", ("min_size",))
-        low = least is not None and capacity is not None and capacity < least
-        if low or (most is not None and capacity is not None and capacity > most):
-            raise PropertyError(
-                "desired_capacity must be between min_size and max_size", ("desired_capacity",)
-            )
+        check_sizes(properties, least="min_size", most="max_size", capacity="desired_capacity")
 
     def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
         """Return a goal with one member, also for a group that starts without any, as it may grow."""
@@ -129,79 +246,27 @@ class AutoScalingGroup(GroupResource):
             raise LookupError(f"there are {', '.join(sorted(known))}, and resource.NUMBER")
         return super().member_attribute(attribute, path)
 
-    def update_rollout(
-        self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember], work: StepContext
-    ) -> Rollout:
-        """Return batches if the definition of the members changes, then a step to the requested size."""
-        capacity, policy = target.properties["desired_capacity"], target.properties["rolling_updates"]
-        there = sum(1 for member in members if member.definition)
-        sound = sum(1 for member in members if not member.is_failed)
-        steps = []
-        if "resource" in changed:
-            steps = batches(
-                min(capacity or there, there),
-                there,
-                most=policy["max_batch_size"],
-                in_service=policy["min_in_service"],
-            )
-        size = _bounds(target).keep(capacity or sound)
-        if not steps or steps[-1].size != size:
-            steps.append(Batch(size, 0))
-        return Rollout(steps, policy["pause_time"])
-
-    def plan_scaling(self, target: ResourceView, adjustment: Adjustment, now: float) -> Scaling:
-        """Return the new size, within the bounds and outside of a cooldown."""
-        current = len(target.data.get("names") or [])
-        size = new_size(
-            current, adjustment.kind, adjustment.by, least_step=adjustment.least_step, bounds=_bounds(target)
-        )
-        if size == current:
-            raise NoAction(f"the group {target.name} has {current} members already")
-        until = target.data.get("cooldown_end") or 0.0
-        if now < until:
-            raise NoAction(f"the group {target.name} may not be scaled for {until - now:.0f} more seconds")
-        cooldown = adjustment.cooldown if adjustment.cooldown is not None else target.properties["cooldown"]
-        return Scaling(size, cooldown or 0.0, current)
-
-    def handle_scale(self, target: ResourceView, scaling: Scaling, work: StepContext) -> Step:
-        """Start to scale the group, as an update does."""
-        _, state = child_of(target, work)
-        data = {"cooldown": scaling.cooldown}
-        return self.start_rollout(target, state, Rollout([Batch(scaling.size, 0)], data=data), work)
-
-    def check_scale_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """Continue with the next step, if the last one is complete."""
-        return self.check_update_complete(target, progress, work)
-
-    def step_goal(
-        self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
-    ) -> ChildGoal:
-        """Return the goal of the child for a step."""
+    def size_rules(self, target: ResourceView) -> SizeRules:
+        """Return the rules for the number of members."""
         given = target.properties
-        if step is None:
-            size = given["desired_capacity"] or given["min_size"]
-            step = Batch(size, size)
-        check_members(step.size, given["resource"], target.requested_attributes)
-        old = [(member.name, member.definition) for member in members if member.definition]
-        found = next_members(
-            old,
-            lambda name: given["resource"],
-            _names(target.key, {name for name, _ in old}),
-            size=step.size,
-            updates=step.updates,
-        )
-        return _goal(found, target.requested_attributes)
+        bounds = Bounds(given["min_size"], given["max_size"])
+        return SizeRules(given["desired_capacity"], bounds, given["cooldown"] or 0)
 
-    def child_data(
-        self, target: ResourceView, child: str, state: ChildState, work: StepContext
-    ) -> Mapping[str, Json]:
-        """Add the end of the cooldown."""
-        found = dict(super().child_data(target, child, state, work))
-        cooldown = found.pop("cooldown", None)
-        if cooldown is None:
-            cooldown = target.properties["cooldown"] or 0
-        ends = work.now() + max(0.0, cooldown)
-        return {**found, "cooldown_end": max(ends, found.get("cooldown_end") or 0.0)}
+    def member_body(self, target: ResourceView) -> Definition:
+        """Return the definition of a new member."""
+        body: Definition = target.properties["resource"]
+        return body
+
+    def rolling_policy(self, target: ResourceView, changed: frozenset[str]) -> RollingPolicy | None:
+        """Return how present members change, if their definition does."""
+        given = target.properties["rolling_updates"]
+        if "resource" not in changed:
+            return None
+        return RollingPolicy(given["max_batch_size"], given["min_in_service"], given["pause_time"])
+
+    def members_goal(self, members: Mapping[str, Definition], target: ResourceView) -> ChildGoal:
+        """Return the goal of a child with these members."""
+        return _goal(members, target.requested_attributes)
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the requested attributes, with the members in their order."""
@@ -235,8 +300,26 @@ def _split(parts: RequestedAttribute) -> tuple[str, list[str | int]]:
     return str(first), path
 
 
-def _bounds(target: ResourceView) -> Bounds:
-    return Bounds(target.properties["min_size"], target.properties["max_size"])
+def _goal(
+    members: Mapping[str, Definition], requested: Sequence[RequestedAttribute], *, copies: int = 1
+) -> ChildGoal:
+    outputs = {output_name([MAPS, *path]): [MAPS, *path] for _, path in map(_split, requested) if path}
+    return group_goal(members, values_of(list(members), outputs.values(), MAPS), copies=copies)
+
+
+def check_sizes(properties: Mapping[str, Json], *, least: str, most: str, capacity: str) -> None:
+    """Check that the bounds and the capacity of a group agree.
+
+    :param least, most, capacity: names of the properties; those that are not known are absent.
+    :raises PropertyError: they contradict each other.
+    """
+    low, high, asked = (properties.get(name) for name in (least, most, capacity))
+    if low is not None and high is not None and high < low:
+        raise PropertyError(f"{least} can not be greater than {most}", (least,))
+    if asked is None:
+        return
+    if (low is not None and asked < low) or (high is not None and asked > high):
+        raise PropertyError(f"{capacity} must be between {least} and {most}", (capacity,))
 
 
 def _names(key: str, taken: set[str]) -> Iterator[str]:
@@ -246,10 +329,3 @@ def _names(key: str, taken: set[str]) -> Iterator[str]:
         name = base64.b32encode(digest).decode().lower()[:12]
         if name not in taken:
             yield name
-
-
-def _goal(
-    members: Mapping[str, Definition], requested: Sequence[RequestedAttribute], *, copies: int = 1
-) -> ChildGoal:
-    outputs = {output_name([MAPS, *path]): [MAPS, *path] for _, path in map(_split, requested) if path}
-    return group_goal(members, values_of(list(members), outputs.values(), MAPS), copies=copies)

@@ -13,7 +13,7 @@ from .none import NoneResource
 from .random_string import RandomString
 from .resource_chain import ResourceChain
 from .resource_group import ResourceGroup
-from .scaling_policy import ScalingPolicy
+from .scaling_policy import AwsScalingPolicy, ScalingPolicy
 from .software_groups import SOFTWARE_TYPES
 from .stack import AwsStack, StackResource
 from .test_resource import TestResource
@@ -23,6 +23,7 @@ from .wait_handles import AwsWaitConditionHandle, UpdateWaitConditionHandle, Wai
 
 RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
     **SOFTWARE_TYPES,
+    "AWS::AutoScaling::ScalingPolicy": AwsScalingPolicy,
     "AWS::CloudFormation::Stack": AwsStack,
     "AWS::CloudFormation::WaitCondition": AwsWaitCondition,
     "AWS::CloudFormation::WaitConditionHandle": AwsWaitConditionHandle,

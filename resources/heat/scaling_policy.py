@@ -1,5 +1,6 @@
-"""OS::Heat::ScalingPolicy: a signal to it scales a group."""
+"""OS::Heat::ScalingPolicy and AWS::AutoScaling::ScalingPolicy: a signal to them scales a group."""
 
+import typing
 from collections.abc import Mapping
 
 from ...template.constraints import AllowedValues, Range
@@ -9,7 +10,15 @@ from ..plugin import ResourceType, check_named
 from ..schema import Attribute, Property, SupportStatus
 from ..signals import Adjustment, Signal
 from ..steps import Done, Step
-from .scaling import ADJUSTMENTS, PERCENT
+from .scaling import ADJUSTMENTS, CHANGE, EXACT, PERCENT
+
+GROUP_TEXT, BY_TEXT = "Reference of the group.", "By how much."
+KIND_TEXT = "Whether the adjustment is added, is the new size, or is a percentage that is added."
+COOLDOWN_TEXT = "Seconds after the change in which no signal makes another one; the group's own if not given."
+STEP_TEXT = "Members that a percentage adds or removes at least."
+URL_TEXT = "Where an alarm posts its signal; signed, so that it needs no token."
+AT_LEAST_0 = (Range(minimum=0),)
+AWS_ADJUSTMENTS = {"ChangeInCapacity": CHANGE, "ExactCapacity": EXACT, "PercentChangeInCapacity": PERCENT}
 
 
 class ScalingPolicy(ResourceType):
@@ -19,32 +28,31 @@ class ScalingPolicy(ResourceType):
         "Takes signals, for example from an alarm, each of which makes a scaling group larger or smaller."
     )
     support_status = SupportStatus(version="2014.1")
+    #: Names of the properties; those of CloudFormation differ.
+    names: typing.ClassVar[Mapping[str, str]] = {
+        "group": "auto_scaling_group_id",
+        "by": "scaling_adjustment",
+        "kind": "adjustment_type",
+        "cooldown": "cooldown",
+        "least_step": "min_adjustment_step",
+    }
+    #: Words for the kinds of adjustments.
+    kinds: typing.ClassVar[Mapping[str, str]] = {kind: kind for kind in ADJUSTMENTS}
     properties_schema = {
-        "auto_scaling_group_id": Property("string", "Reference of the group.", required=True),
-        "scaling_adjustment": Property("number", "By how much.", required=True, update_allowed=True),
+        "auto_scaling_group_id": Property("string", GROUP_TEXT, required=True),
+        "scaling_adjustment": Property("number", BY_TEXT, required=True, update_allowed=True),
         "adjustment_type": Property(
             "string",
-            "Whether the adjustment is added, is the new size, or is a percentage that is added.",
+            KIND_TEXT,
             required=True,
             constraints=(AllowedValues(values=ADJUSTMENTS),),
             update_allowed=True,
         ),
-        "cooldown": Property(
-            "number",
-            "Seconds after the change in which no signal makes another one; the group's own if not given.",
-            update_allowed=True,
-        ),
-        "min_adjustment_step": Property(
-            "integer",
-            "Members that a percentage adds or removes at least.",
-            constraints=(Range(minimum=0),),
-            update_allowed=True,
-        ),
+        "cooldown": Property("number", COOLDOWN_TEXT, update_allowed=True),
+        "min_adjustment_step": Property("integer", STEP_TEXT, constraints=AT_LEAST_0, update_allowed=True),
     }
     attributes_schema = {
-        "alarm_url": Attribute(
-            "Where an alarm posts its signal; signed, so that it needs no token.", "string", sensitive=True
-        ),
+        "alarm_url": Attribute(URL_TEXT, "string", sensitive=True),
         "signal_url": Attribute(
             "Where a signal is posted, with a token of Keystone's.",
             "string",
@@ -57,9 +65,10 @@ class ScalingPolicy(ResourceType):
 
         :raises PropertyError: it is not.
         """
-        kind = properties.get("adjustment_type", PERCENT)
-        if properties.get("min_adjustment_step") is not None and kind != PERCENT:
-            raise PropertyError(f"is valid only where adjustment_type is {PERCENT}", ("min_adjustment_step",))
+        kind, step = self.names["kind"], self.names["least_step"]
+        percent = next(word for word, meaning in self.kinds.items() if meaning == PERCENT)
+        if properties.get(step) is not None and properties.get(kind, percent) != percent:
+            raise PropertyError(f"is valid only where {kind} is {percent}", (step,))
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         """Store the URLs."""
@@ -76,18 +85,44 @@ class ScalingPolicy(ResourceType):
 
     def handle_signal(self, target: ResourceView, details: Json) -> Signal:
         """Request the scaling of the group, whatever the details are."""
-        given = target.properties
-        return Signal(
-            metadata=target.metadata,
-            reason=_reason(details),
-            adjustment=Adjustment(
-                group=given["auto_scaling_group_id"],
-                kind=given["adjustment_type"],
-                by=given["scaling_adjustment"],
-                least_step=given["min_adjustment_step"],
-                cooldown=given["cooldown"],
-            ),
-        )
+        given = {part: target.properties[name] for part, name in self.names.items()}
+        given["kind"] = self.kinds[given["kind"]]
+        return Signal(metadata=target.metadata, reason=_reason(details), adjustment=Adjustment(**given))
+
+
+class AwsScalingPolicy(ScalingPolicy):
+    """The policy of CloudFormation templates: other names, the same behaviour."""
+
+    names = {
+        "group": "AutoScalingGroupName",
+        "by": "ScalingAdjustment",
+        "kind": "AdjustmentType",
+        "cooldown": "Cooldown",
+        "least_step": "MinAdjustmentStep",
+    }
+    kinds = AWS_ADJUSTMENTS
+    properties_schema = {
+        "AutoScalingGroupName": Property("string", GROUP_TEXT, required=True),
+        "ScalingAdjustment": Property("integer", BY_TEXT, required=True, update_allowed=True),
+        "AdjustmentType": Property(
+            "string",
+            KIND_TEXT,
+            required=True,
+            constraints=(AllowedValues(values=tuple(AWS_ADJUSTMENTS)),),
+            update_allowed=True,
+        ),
+        "Cooldown": Property("integer", COOLDOWN_TEXT, update_allowed=True),
+        "MinAdjustmentStep": Property("integer", STEP_TEXT, constraints=AT_LEAST_0, update_allowed=True),
+    }
+    attributes_schema = {"AlarmUrl": Attribute(URL_TEXT, "string", sensitive=True)}
+
+    def reference_id(self, target: ResourceView) -> Json:
+        """Return the URL with its signature: a secret."""
+        return target.data.get("alarm_url", target.name)
+
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+        """Return the URL."""
+        return {"AlarmUrl": target.data.get("alarm_url")}
 
 
 def _addresses(target: ResourceView, work: StepContext) -> Mapping[str, Json]:

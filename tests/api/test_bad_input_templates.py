@@ -91,9 +91,9 @@ SECTIONS = {
         ["resources.r.type", "OS::Heat::TestResourc", "OS::Heat::TestResource"],
     ),
     "a type of AWS that is not there": (
-        template({"r": {"type": "AWS::EC2::Instance"}}),
+        template({"r": {"type": "AWS::EC2::VPC"}}),
         INVALID,
-        ["resources.r.type", "AWS::EC2::Instance"],
+        ["resources.r.type", "AWS::EC2::VPC"],
     ),
     "a slash in a resource's name": (template({"a/b": one()}), INVALID, ["resources.a/b", "slash"]),
     "an empty name of a resource": (template({"": one()}), INVALID, ["name", "1 to 255"]),

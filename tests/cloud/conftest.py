@@ -19,6 +19,7 @@ LONG = (
     "test_bad_input",
     "test_chaos",
     "test_cinder_updates",
+    "test_cloudformation_types",
     "test_neutron_updates",
     "test_nova_server",
     "test_nova_server_actions",

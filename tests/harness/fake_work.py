@@ -15,6 +15,7 @@ from stoker.resources.context import (
     GuestAccess,
     Json,
     Presigned,
+    ReferencedResource,
     ReplacementView,
     ResourceView,
     Sibling,
@@ -158,6 +159,7 @@ class FakeWork:
         self.time = START
         self.cancelled = False
         self.siblings: dict[str, Sibling] = {}
+        self.referred: dict[str, ReferencedResource] = {}
         self.paused: list[float] = []
         self.children = FakeChildren()
         self.software = FakeSoftware()
@@ -178,6 +180,9 @@ class FakeWork:
         if name not in self.siblings:
             raise PermanentError(f"The stack has no resource {name}")
         return self.siblings[name]
+
+    def referenced(self, physical_id: str) -> ReferencedResource | None:
+        return self.referred.get(physical_id)
 
     def replacement(self) -> ReplacementView | None:
         return None

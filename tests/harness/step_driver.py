@@ -14,6 +14,7 @@ from stoker.resources.context import (
     Children,
     GuestAccess,
     Presigned,
+    ReferencedResource,
     ReplacementView,
     ResourceView,
     Sibling,
@@ -70,6 +71,9 @@ class Context:
 
     def sibling(self, name: str) -> Sibling:
         raise AssertionError(name)
+
+    def referenced(self, physical_id: str) -> ReferencedResource | None:
+        raise AssertionError(physical_id)
 
     def signal_url(self, resource_name: str) -> str:
         raise AssertionError(resource_name)

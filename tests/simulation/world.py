@@ -12,7 +12,7 @@ import random
 import tempfile
 import traceback
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
 from harness.duties import AtOnce
@@ -52,6 +52,7 @@ from stoker.planning.plan import Defaults
 from stoker.planning.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
 from stoker.resources.errors import PermanentError
 from stoker.resources.heat.registry import RESOURCE_TYPES
+from stoker.resources.plugin import ResourceType
 from stoker.resources.registry import ResourceRegistry
 from stoker.ring.hashring import Assignment, Member, View, assign
 from stoker.sealing.signal_urls import SignalAddresses
@@ -379,6 +380,7 @@ class World:
         listener: Listener | None = None,
         recorder: Recorder = SILENT,
         revision: str = revisions.NEWEST,
+        types: Mapping[str, type[ResourceType]] | None = None,
     ) -> None:
         self.recorder = recorder
         self.dice = random.Random(seed)
@@ -397,7 +399,7 @@ class World:
         self.bus = Bus()
         self.bus.listeners = lambda: list(self.conductors)
         self.cloud = cloud.Cloud()
-        self.catalogue = ResourceRegistry({**RESOURCE_TYPES, **cloud.types(self.cloud)})
+        self.catalogue = ResourceRegistry({**RESOURCE_TYPES, **cloud.types(self.cloud), **(types or {})})
         self.sealer = Sealer([KEY])
         (folder / "sim.sqlite").write_bytes(_new_database(revision))
         self.database = FaultyDatabase(f"sqlite:///{folder / 'sim.sqlite'}", self.dice, listener)

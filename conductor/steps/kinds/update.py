@@ -52,7 +52,8 @@ class UpdateStep(TaskStep):
         """Start the update of the properties that have changed."""
         if self._completes_creation:
             return self.plugin.handle_create(self._as_created, self.context)
-        if not self._names and not self.plugin.always_updated:
+        plugin = self.plugin
+        if not (self._names or plugin.always_updated or plugin.updated_when_redefined):
             return Done()
         return self.plugin.handle_update(self.target, self._names, self.context)
 

@@ -3,12 +3,27 @@
 from collections.abc import Mapping
 
 from ...plugin import ResourceType
+from .ec2_instance import Ec2Instance
 from .flavor import Flavor
 from .keypair import KeyPair
+from .launch_configuration import LaunchConfiguration
+from .launch_schema import INSTANCE, LAUNCH_CONFIGURATION
+from .launched_groups import AwsAutoScalingGroup, InstanceGroup
 from .server import Server
 from .server_group import ServerGroup
 
+
+class Instance(Ec2Instance):
+    """A server under the names of CloudFormation."""
+
+    inner = Server()
+
+
 RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
+    "AWS::AutoScaling::AutoScalingGroup": AwsAutoScalingGroup,
+    LAUNCH_CONFIGURATION: LaunchConfiguration,
+    INSTANCE: Instance,
+    "OS::Heat::InstanceGroup": InstanceGroup,
     "OS::Nova::Flavor": Flavor,
     "OS::Nova::KeyPair": KeyPair,
     "OS::Nova::Server": Server,

@@ -1,0 +1,166 @@
+"""AWS::EC2::Instance: a server under the names of CloudFormation."""
+
+from collections.abc import Mapping, Sequence
+
+from ....template.constraints import Custom
+from ...context import Json, ResourceView
+from ...errors import PropertyError
+from ...schema import Attribute, Property
+from ..declared import THING
+from ..translated import TranslatedType, as_map, pairs
+from .launch_schema import COMMON, FLAVOR, IMAGE, OLD, check_volumes
+from .server_schema import COLLECTORS
+
+ZONE = "AvailabilityZone"
+ADDRESSES = ("PrivateDnsName", "PublicDnsName", "PrivateIp", "PublicIp")
+"""Attributes that are all the first address, as in Heat."""
+NO_ADDRESS = "0.0.0.0"  # noqa: S104 - it is what Heat shows, nothing listens there
+INTERFACE, PLACE = "NetworkInterfaceId", "DeviceIndex"
+_VOLUME = {
+    "Device": Property("string", "Name of the device in the server, such as /dev/vdc.", required=True),
+    "VolumeId": Property(
+        "string", "Volume, by name or id.", required=True, constraints=(Custom(check_name="cinder.volume"),)
+    ),
+}
+
+
+class Ec2Instance(TranslatedType):
+    """A server; its inner type is OS::Nova::Server."""
+
+    description = "A virtual machine, under the names of CloudFormation."
+    support_status = OLD
+    service = "compute"
+    guest_collectors = COLLECTORS
+    identity = "a tag"
+    properties_schema = {
+        "ImageId": Property(
+            "string", "Image to boot from, by name or id.", required=True, constraints=(IMAGE,)
+        ),
+        "InstanceType": Property(
+            "string",
+            "Flavor, by name or id; a change resizes the server.",
+            required=True,
+            update_allowed=True,
+            constraints=(FLAVOR,),
+        ),
+        **COMMON,
+        ZONE: Property("string", "Availability zone."),
+        "SecurityGroupIds": Property("list", "Further security groups, by name or id."),
+        "NetworkInterfaces": Property(
+            "list",
+            "Ports: their ids, or maps with NetworkInterfaceId and DeviceIndex.",
+            update_allowed=True,
+        ),
+        "SubnetId": Property(
+            "string",
+            "Name or id of the subnet on which the server gets a port, where it has no NetworkInterfaces.",
+            update_allowed=True,
+        ),
+        "Tags": pairs("Metadata of the server.", update_allowed=True),
+        "Volumes": Property(
+            "list",
+            "Volumes that the server has from its start.",
+            default=[],
+            schema=Property("map", "A volume.", schema=_VOLUME),
+        ),
+    }
+    attributes_schema = {
+        ZONE: Attribute("Availability zone.", "string"),
+        **{name: Attribute("First address of the server.", "string", volatile=True) for name in ADDRESSES},
+    }
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check the volumes, the interfaces, and that security groups are those of a port of its own."""
+        check_volumes(properties)
+        interfaces = properties.get("NetworkInterfaces") or ()
+        for index, entry in enumerate(interfaces):
+            if not isinstance(entry, str) and _place(entry) is None:
+                text = f"an entry is the id of a port, or a map with {INTERFACE} and {PLACE}, a number"
+                raise PropertyError(text, ("NetworkInterfaces", index))
+        if interfaces and (properties.get("SecurityGroups") or properties.get("SecurityGroupIds")):
+            text = (
+                "Cannot define the following properties at the same time: "
+                "SecurityGroups/SecurityGroupIds, NetworkInterfaces."
+            )
+            raise PropertyError(text, ("NetworkInterfaces",))
+
+    def translated(self, properties: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return the properties of a server."""
+        given = properties.get
+        groups = [*(given("SecurityGroups") or ()), *(given("SecurityGroupIds") or ())]
+        return {
+            "image": given("ImageId"),
+            "flavor": given("InstanceType"),
+            "key_name": given("KeyName"),
+            "availability_zone": given(ZONE),
+            "security_groups": groups,
+            "user_data": given("UserData"),
+            "user_data_format": "HEAT_CFNTOOLS",
+            "metadata": as_map(given("Tags")),
+            "scheduler_hints": _hints(given("NovaSchedulerHints") or ()),
+            "networks": _networks(given("NetworkInterfaces") or (), given("SubnetId")),
+            "block_device_mapping_v2": _disks(properties),
+        }
+
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+        """Return the first address, under each of its names, and the availability zone."""
+        found = self.inner.attribute_values(self.inside(target))
+        address = found["first_address"] or NO_ADDRESS
+        thing = target.data.get(THING) or {}
+        zone = thing.get("OS-EXT-AZ:availability_zone") or target.properties[ZONE] or None
+        return {ZONE: zone, **dict.fromkeys(ADDRESSES, address), "show": found["show"]}
+
+
+def _place(entry: Json) -> int | None:
+    """Return the place of an interface among the others; None: the entry is malformed."""
+    if not isinstance(entry, Mapping) or not isinstance(entry.get(INTERFACE), str):
+        return None
+    try:
+        return int(entry[PLACE])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _networks(interfaces: Sequence[Json], subnet: str | None) -> list[Json] | None:
+    """Return the interfaces of a server; None: the compute service chooses."""
+    if not interfaces:
+        return [{"subnet": subnet}] if subnet else None
+    known = [
+        {INTERFACE: entry, PLACE: index} if isinstance(entry, str) else entry
+        for index, entry in enumerate(interfaces)
+    ]
+    return [{"port": entry[INTERFACE]} for entry in sorted(known, key=lambda entry: _place(entry) or 0)]
+
+
+def _hints(entries: Sequence[Mapping[str, Json]]) -> dict[str, Json] | None:
+    """Return the hints for the scheduler; a key that is given twice has a list of values."""
+    values: dict[str, list[Json]] = {}
+    for entry in entries:
+        values.setdefault(entry["Key"], []).append(entry["Value"])
+    return {key: found[0] if len(found) == 1 else found for key, found in values.items()} or None
+
+
+def _disks(properties: Mapping[str, Json]) -> list[Json] | None:
+    """Return the further disks: new ones of snapshots, and volumes that are there already."""
+    disks: list[Json] = []
+    for mapping in properties.get("BlockDeviceMappings") or ():
+        ebs = mapping["Ebs"] or {}
+        disks.append(
+            {
+                "device_name": mapping["DeviceName"],
+                "snapshot_id": ebs.get("SnapshotId"),
+                "volume_size": ebs.get("VolumeSize") or None,
+                "delete_on_termination": ebs.get("DeleteOnTermination"),
+                "boot_index": -1,
+            }
+        )
+    for volume in properties.get("Volumes") or ():
+        disks.append(
+            {
+                "device_name": volume["Device"],
+                "volume_id": volume["VolumeId"],
+                "delete_on_termination": False,
+                "boot_index": -1,
+            }
+        )
+    return disks or None

@@ -1,0 +1,129 @@
+"""AWS::AutoScaling::LaunchConfiguration: what the servers of a group are launched with."""
+
+from collections.abc import Mapping
+
+from ...context import Json, ResourceView, StepContext
+from ...errors import PermanentError, PropertyError, ReplaceNeeded
+from ...plugin import ResourceType, check_named
+from ...schema import Property
+from ...steps import Done, Step
+from ..names import resolve
+from ..service import service_of
+from .launch_schema import (
+    COMMON,
+    FLAVOR,
+    IMAGE,
+    INSTANCE,
+    LAUNCH_CONFIGURATION,
+    OLD,
+    SERVER,
+    check_volumes,
+)
+
+LAUNCH = "launch"
+"""Key of a launch configuration's data: the definition of a server, as a template has it."""
+
+
+class LaunchConfiguration(ResourceType):
+    """A definition of servers.  It makes nothing; the groups that refer to it read it."""
+
+    description = (
+        "What the servers of a group are launched with.\n\n"
+        "Each change replaces it, so that groups that refer to it change their servers."
+    )
+    support_status = OLD
+    service = "compute"
+    uses_credentials = True
+    updated_when_redefined = True
+    identity = "its name; it makes nothing outside"
+    properties_schema = {
+        "ImageId": Property("string", "Image to boot from, by name or id.", constraints=(IMAGE,)),
+        "InstanceType": Property("string", "Flavor, by name or id.", constraints=(FLAVOR,)),
+        "InstanceId": Property(
+            "string",
+            "An existing server, by name or id, of which image, flavor, key and security groups are taken "
+            "where they are not given.",
+            constraints=(SERVER,),
+        ),
+        **COMMON,
+    }
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check that image and flavor follow from the properties, and that volumes have snapshots."""
+        check_volumes(properties)
+        known = {name: properties.get(name, "unknown") for name in ("InstanceId", "ImageId", "InstanceType")}
+        if not known["InstanceId"] and not (known["ImageId"] and known["InstanceType"]):
+            raise PropertyError("If without InstanceId, ImageId and InstanceType are required.")
+
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+        """Store the definition of a server."""
+        return Done(physical_id=target.physical_id or target.physical_name, data=_definition(target, work))
+
+    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
+        """Store the definition of a server, under the name that it had."""
+        check_named(target)
+        return Done(data=_definition(target, work))
+
+    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+        """Replace it where the metadata have changed, which the servers get.
+
+        :raises ReplaceNeeded: they have.
+        """
+        if target.metadata != (target.data.get(LAUNCH) or {}).get("metadata", {}):
+            raise ReplaceNeeded
+        return Done()
+
+
+def launch_of(reference: str, work: StepContext) -> Mapping[str, Json]:
+    """Return the definition of a server that a launch configuration of the same stack has.
+
+    :param reference: value of get_resource.
+    :raises PermanentError: there is no such launch configuration.
+    """
+    found = work.referenced(reference)
+    if found is None or found.type != LAUNCH_CONFIGURATION or LAUNCH not in found.data:
+        text = f"LaunchConfigurationName ({reference}) reference can not be found."
+        raise PermanentError(text, kind="StackValidationFailed")
+    launch: Mapping[str, Json] = found.data[LAUNCH]
+    return launch
+
+
+def properties_of_server(name: str, work: StepContext) -> dict[str, Json]:
+    """Return the properties that launch a server like an existing one.
+
+    :param name: of the server, or its id.
+    :raises PermanentError: there is no such server, or it has no image.
+    """
+    thing = service_of(work, "compute").get(f"/servers/{resolve(work, 'nova.server', name)}")["server"]
+    if not thing.get("image"):
+        text = f"The server {name} has no image, so that no other can be launched like it; give ImageId"
+        raise PermanentError(text)
+    flavor = thing["flavor"]
+    groups = [group["name"] for group in thing.get("security_groups") or ()]
+    found = {
+        "ImageId": thing["image"]["id"],
+        "InstanceType": flavor.get("id") or flavor["original_name"],
+        "KeyName": thing.get("key_name"),
+        "SecurityGroups": list(dict.fromkeys(groups)) or None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def instance(properties: Mapping[str, Json], metadata: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the definition of a server, as a template has it."""
+    body: dict[str, Json] = {"type": INSTANCE, "properties": _given(properties)}
+    return {**body, "metadata": metadata} if metadata else body
+
+
+def _definition(target: ResourceView, work: StepContext) -> dict[str, Json]:
+    given = _given(target.properties)
+    like = given.pop("InstanceId", None)
+    own = properties_of_server(like, work) if like else {}
+    return {LAUNCH: instance({**own, **given}, target.metadata)}
+
+
+def _given(value: Json) -> Json:
+    """Return a value without the members of maps that are not given."""
+    if isinstance(value, Mapping):
+        return {key: _given(item) for key, item in value.items() if item is not None}
+    return [_given(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,62 @@
+"""The properties of CloudFormation's servers, and of the configurations that they are launched with."""
+
+from collections.abc import Mapping
+
+from ....template.constraints import Custom
+from ...context import Json
+from ...errors import PropertyError
+from ...schema import Property, SupportStatus
+from ..translated import pairs
+
+INSTANCE = "AWS::EC2::Instance"
+LAUNCH_CONFIGURATION = "AWS::AutoScaling::LaunchConfiguration"
+OLD = SupportStatus(version="2014.1")
+SERVER = Custom(check_name="nova.server")
+
+_EBS = {
+    "DeleteOnTermination": Property("boolean", "The volume is deleted with the server.", default=True),
+    "Iops": Property("number", "Without effect."),
+    "SnapshotId": Property(
+        "string",
+        "Snapshot to make a volume of, by name or id; it is needed.",
+        constraints=(Custom(check_name="cinder.snapshot"),),
+    ),
+    "VolumeSize": Property("string", "Size of the volume, in GB; none: that of the snapshot."),
+    "VolumeType": Property("string", "Without effect."),
+}
+_DEVICE = {
+    "DeviceName": Property("string", "Name of the device in the server, such as vdb.", required=True),
+    "Ebs": Property("map", "The volume; it is needed.", schema=_EBS),
+    "NoDevice": Property("map", "Without effect."),
+    "VirtualName": Property("string", "Without effect."),
+}
+
+
+IMAGE = Custom(check_name="glance.image")
+FLAVOR = Custom(check_name="nova.flavor")
+COMMON: Mapping[str, Property] = {
+    "KeyName": Property(
+        "string", "Name of the user's key pair.", constraints=(Custom(check_name="nova.keypair"),)
+    ),
+    "UserData": Property("string", "Script that heat-cfntools in the server run."),
+    "SecurityGroups": Property("list", "Security groups, by name or id."),
+    "BlockDeviceMappings": Property(
+        "list",
+        "Volumes that are made of snapshots.",
+        schema=Property("map", "A volume.", schema=_DEVICE),
+    ),
+    "NovaSchedulerHints": pairs("Hints for the scheduler; a key may have several values."),
+}
+"""Properties that a server and a launch configuration have in common."""
+
+
+def check_volumes(properties: Mapping[str, Json]) -> None:
+    """Check that each volume is made of a snapshot.
+
+    :raises PropertyError: one is not.
+    """
+    for index, mapping in enumerate(properties.get("BlockDeviceMappings") or ()):
+        for name, part in (("Ebs", mapping["Ebs"]), ("SnapshotId", (mapping["Ebs"] or {}).get("SnapshotId"))):
+            if not part:
+                text = f"{name} is missing, this is required when specifying BlockDeviceMappings."
+                raise PropertyError(text, ("BlockDeviceMappings", index))

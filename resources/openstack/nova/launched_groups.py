@@ -1,0 +1,279 @@
+"""OS::Heat::InstanceGroup and AWS::AutoScaling::AutoScalingGroup: servers of a launch configuration."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ....template.constraints import AllowedPattern, Range
+from ....template.errors import TemplateError
+from ....template.language import ResourceDefinition
+from ....template.residual import ARGS, FN, is_deferred, is_node
+from ...context import ChildGoal, Json, ResourceView, StepContext, physical_name
+from ...errors import PropertyError
+from ...heat.autoscaling_group import RollingPolicy, ScalingGroup, SizedGroup, SizeRules, check_sizes
+from ...heat.scaling import Bounds
+from ...nested.members import Definition, group_goal
+from ...schema import Attribute, Property
+from ...steps import Step
+from ..translated import pairs
+from .launch_configuration import LAUNCH, instance, launch_of, properties_of_server
+from .launch_schema import LAUNCH_CONFIGURATION, OLD, SERVER
+
+LIST, ADDRESS = "InstanceList", "PublicIp"
+CONFIGURATION = "LaunchConfigurationName"
+LONGEST_PAUSE = 3600
+"""Seconds between two batches, as in Heat."""
+_DURATION = r"PT(\d{1,6}H)?(\d{1,6}M)?(\d{1,6}S)?"
+_SECONDS = {"H": 3600, "M": 60, "S": 1}
+_ROLLING = {
+    "MinInstancesInService": Property(
+        "integer", "Servers that stay in service at any time.", default=0, constraints=(Range(minimum=0),)
+    ),
+    "MaxBatchSize": Property(
+        "integer", "Most servers that are changed at once.", default=1, constraints=(Range(minimum=1),)
+    ),
+    "PauseTime": Property(
+        "string",
+        "Time between two batches, an hour at most.",
+        default="PT0S",
+        constraints=(
+            AllowedPattern(
+                description="Only ISO 8601 duration format of the form PT#H#M#S is supported.",
+                pattern=_DURATION,
+            ),
+        ),
+    ),
+}
+_COMMON = {
+    "AvailabilityZones": Property("list", "Without effect, as in Heat.", required=True),
+    "LoadBalancerNames": Property("list", "Refused, unless it is empty: there are no load balancers."),
+    "Tags": pairs("Metadata of each server, beside the name of the group."),
+}
+
+
+def _policy(name: str) -> Mapping[str, Property]:
+    text = "How servers are changed when they get another launch configuration; without it they stay."
+    return {name: Property("map", text, schema=_ROLLING)}
+
+
+class LaunchedGroup(SizedGroup):
+    """Base of the groups whose members are servers of a launch configuration."""
+
+    service = "compute"
+    support_status = OLD
+    uses_credentials = True
+    has_rules_in_stack = True
+    identity = "its nested stack"
+    own_attributes = frozenset({"show"})
+    attributes_schema = {
+        LIST: Attribute("Addresses of the servers, separated by commas.", "string"),
+    }
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Refuse load balancers.
+
+        :raises PropertyError: the group names some.
+        """
+        if properties.get("LoadBalancerNames"):
+            text = "is not supported: there is no type for load balancers; leave it out"
+            raise PropertyError(text, ("LoadBalancerNames",))
+
+    def validate_in_stack(
+        self, definition: ResourceDefinition, others: Mapping[str, ResourceDefinition]
+    ) -> None:
+        """Check the reference to the launch configuration, and the pause between batches."""
+        for name in self.update_policy_schema:
+            _check_pause(definition, name)
+        if not is_node(definition.properties):
+            _check_configuration(definition.properties.get(CONFIGURATION), others)
+
+    def launch(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+        """Return the definition of a server."""
+        return launch_of(target.properties[CONFIGURATION], work)
+
+    def tags(self, target: ResourceView) -> list[Json]:
+        """Return the tags of each server; one of the group's own names it to metering services."""
+        given = [dict(tag) for tag in target.properties["Tags"] or ()]
+        if any(tag["Key"].startswith("metering.") for tag in given):
+            return given
+        return [*given, {"Key": "metering.groupname", "Value": _name(target)}]
+
+    def reference_id(self, target: ResourceView) -> Json:
+        """Return the name that the servers' tags have, too."""
+        return target.name if target.physical_id is None else _name(target)
+
+    def member_body(self, target: ResourceView) -> Definition:
+        """Return the definition of a server, with the tags of the group."""
+        launch: Mapping[str, Json] = target.data[LAUNCH]
+        return {**launch, "properties": {**launch["properties"], "Tags": self.tags(target)}}
+
+    def rolling_policy(self, target: ResourceView, changed: frozenset[str]) -> RollingPolicy | None:
+        """Return how servers change, if there is another launch configuration and a policy for it."""
+        given = next((target.update_policy.get(name) for name in self.update_policy_schema), None)
+        if CONFIGURATION not in changed or not given:
+            return None
+        pause = seconds(given["PauseTime"])
+        return RollingPolicy(given["MaxBatchSize"], given["MinInstancesInService"], pause)
+
+    def members_goal(self, members: Mapping[str, Definition], target: ResourceView) -> ChildGoal:
+        """Return the goal of a child with these servers; it has their addresses if somebody asks for them."""
+        is_asked = any(parts[0] == LIST for parts in target.requested_attributes)
+        addresses = {name: {"get_attr": [name, ADDRESS]} for name in members}
+        return group_goal(members, {LIST: addresses} if is_asked else {})
+
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+        """Read the launch configuration, and create the child."""
+        return super().handle_create(self._launched(target, work), work)
+
+    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+        """Read the launch configuration, and decide on the steps."""
+        return super().handle_update(self._launched(target, work), changed, work)
+
+    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
+        """Read the launch configuration, and adopt the servers."""
+        return super().handle_adopt(self._launched(target, work), work)
+
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+        """Return the addresses of the servers, the oldest first."""
+        addresses = (target.data.get("outputs") or {}).get(LIST) or {}
+        known = [addresses[name] for name in target.data.get("names") or () if addresses.get(name)]
+        return {LIST: ",".join(map(str, known)) or None}
+
+    def _launched(self, target: ResourceView, work: StepContext) -> ResourceView:
+        """Return the group with the definition of its servers, which all further steps use."""
+        return replace(target, data={**target.data, LAUNCH: self.launch(target, work)})
+
+
+class InstanceGroup(LaunchedGroup):
+    """A number of servers."""
+
+    description = "Servers of one launch configuration.\n\nThey are the resources of a stack of their own."
+    properties_schema = {
+        CONFIGURATION: Property(
+            "string", "Reference of a launch configuration.", required=True, update_allowed=True
+        ),
+        "Size": Property("integer", "Number of the servers.", required=True, update_allowed=True),
+        **_COMMON,
+    }
+    update_policy_schema = _policy("RollingUpdate")
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check the size."""
+        super().validate(properties)
+        if (properties.get("Size") or 0) < 0:
+            raise PropertyError("can not be less than zero", ("Size",))
+
+    def size_rules(self, target: ResourceView) -> SizeRules:
+        """Return the one size that the group may have."""
+        size = target.properties["Size"]
+        return SizeRules(size, Bounds(size, size))
+
+
+class AwsAutoScalingGroup(LaunchedGroup, ScalingGroup):
+    """A number of servers that signals change."""
+
+    description = (
+        "Servers of one launch configuration, as many as are needed.\n\n"
+        "A ScalingPolicy that gets a signal makes more or fewer of them, within the bounds; the oldest "
+        "go first."
+    )
+    properties_schema = {
+        CONFIGURATION: Property("string", "Reference of a launch configuration.", update_allowed=True),
+        "InstanceId": Property(
+            "string",
+            "An existing server, by name or id, like which all are launched; in place of a launch "
+            "configuration.",
+            constraints=(SERVER,),
+        ),
+        "MaxSize": Property("integer", "Most servers.", required=True, update_allowed=True),
+        "MinSize": Property("integer", "Fewest servers.", required=True, update_allowed=True),
+        "Cooldown": Property(
+            "integer", "Seconds after a change in which no signal makes another one.", update_allowed=True
+        ),
+        "DesiredCapacity": Property("integer", "How many servers to begin with.", update_allowed=True),
+        "VPCZoneIdentifier": Property(
+            "list",
+            "The subnet on which the servers are; exactly one.",
+            schema=Property("string", "Name or id of the subnet."),
+        ),
+        **_COMMON,
+    }
+    update_policy_schema = _policy("AutoScalingRollingUpdate")
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check the sizes, the subnet, and that there is one source of servers."""
+        super().validate(properties)
+        if (properties.get("MinSize") or 0) < 0:
+            raise PropertyError("The size of AutoScalingGroup can not be less than zero", ("MinSize",))
+        check_sizes(properties, least="MinSize", most="MaxSize", capacity="DesiredCapacity")
+        if len(properties.get("VPCZoneIdentifier") or "1") != 1:
+            text = "Anything other than one VPCZoneIdentifier is not supported"
+            raise PropertyError(text, ("VPCZoneIdentifier",))
+        sources = [bool(properties.get(name, "unknown")) for name in ("InstanceId", CONFIGURATION)]
+        is_known = "InstanceId" in properties or CONFIGURATION in properties
+        if is_known and sources[0] == sources[1]:
+            raise PropertyError("Either 'InstanceId' or 'LaunchConfigurationName' must be provided.")
+
+    def size_rules(self, target: ResourceView) -> SizeRules:
+        """Return the rules for the number of servers."""
+        given = target.properties
+        bounds = Bounds(given["MinSize"], given["MaxSize"])
+        return SizeRules(given["DesiredCapacity"], bounds, given["Cooldown"] or 0)
+
+    def launch(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+        """Return the definition of a server, on the group's subnet."""
+        like, subnets = target.properties["InstanceId"], target.properties["VPCZoneIdentifier"]
+        found = instance(properties_of_server(like, work), {}) if like else super().launch(target, work)
+        if not subnets:
+            return found
+        return {**found, "properties": {**found["properties"], "SubnetId": subnets[0]}}
+
+    def tags(self, target: ResourceView) -> list[Json]:
+        """Return the tags of each server, with the name of the group in the metering services' older form."""
+        name = {"Key": "metering.AutoScalingGroupName", "Value": _name(target)}
+        return [*super().tags(target), name]
+
+
+def _name(target: ResourceView) -> str:
+    """Return the name of a group, which is known before its child is made."""
+    return physical_name(target.stack.name, target.name, target.creation_key or target.key)
+
+
+def seconds(duration: str) -> int:
+    """Return the seconds of a duration ``PT#H#M#S`` (ISO 8601)."""
+    parts = re.findall(r"(\d+)([HMS])", duration)
+    return sum(int(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def _check_pause(definition: ResourceDefinition, name: str) -> None:
+    """Check that the pause between batches is an hour at most.
+
+    :raises TemplateError: it is longer.
+    """
+    policy = definition.update_policy
+    given = policy.get(name) if isinstance(policy, Mapping) and not is_node(policy) else None
+    pause = given.get("PauseTime") if isinstance(given, Mapping) and not is_node(given) else None
+    if isinstance(pause, str) and re.fullmatch(_DURATION, pause) and seconds(pause) > LONGEST_PAUSE:
+        path = ("resources", definition.name, "update_policy", name, "PauseTime")
+        raise TemplateError("Maximum PauseTime is 1 hour.", path)
+
+
+def _check_configuration(given: Json, others: Mapping[str, ResourceDefinition]) -> None:
+    """Check that a group refers to a launch configuration of its stack, as far as that is known.
+
+    :raises PropertyError: it does not.
+    """
+    if not given:
+        return
+    if is_node(given) and given[FN] == "get_resource":
+        other = others.get(given[ARGS][0])
+        if other is None or other.type == LAUNCH_CONFIGURATION:
+            return
+        text = f"{other.name} is a resource of the type {other.type}, not {LAUNCH_CONFIGURATION}"
+    elif is_deferred(given):
+        return
+    elif given in others:
+        text = f"({given}) requires a reference to the configuration not just the name of the resource."
+    else:
+        text = f"({given}) reference can not be found."
+    raise PropertyError(f"{CONFIGURATION} {text}", (CONFIGURATION,))
