@@ -129,3 +129,33 @@ def test_servers_are_launched_like_a_server_that_is_there(stacks: Stacks, projec
     assert (refused.status, "The Server (nobody) could not be found" in str(refused.body)) == (400, True)
     stack.delete()
     assert project.leftovers() == {}
+
+
+def rules(project: Project, group: str) -> set[tuple[Json, ...]]:
+    """The rules for the traffic to the ports of a security group."""
+    found = project.connection.network.security_group_rules(security_group_id=group, direction="ingress")
+    return {(item.protocol, item.port_range_min, item.remote_ip_prefix) for item in found}
+
+
+def test_a_server_with_volumes_and_a_security_group(stacks: Stacks, project: Project) -> None:
+    body = {"template": (TEMPLATES / "blog.yaml").read_text(), "parameters": GIVEN}
+    stack = stacks.create("blog", **body)
+    group, server = stack.physical_id("Web"), stack.physical_id("Server")
+    assert rules(project, group) == {
+        ("tcp", 22, "192.0.2.0/24"),
+        ("tcp", 80, "0.0.0.0/0"),
+        ("icmp", None, "0.0.0.0/0"),
+    }
+    attached = project.connection.compute.volume_attachments(server)
+    assert {item.volume_id for item in attached} == {stack.physical_id("Uploads"), stack.physical_id("Data")}
+    data = project.connection.block_storage.get_volume(stack.physical_id("Data"))
+    assert (data.size, data.metadata["content"], data.status) == (2, "database", "in-use")
+    [port] = project.connection.network.ports(device_id=server)
+    assert (port.security_group_ids, port.fixed_ips[0]["ip_address"]) == ([group], stack.outputs()["Address"])
+
+    stack.update(**{**body, "parameters": {**GIVEN, "WebPort": "8080"}})
+    assert stack.physical_id("Web") == group
+    assert ("tcp", 8080, "0.0.0.0/0") in rules(project, group)
+    assert len(rules(project, group)) == 3
+    stack.delete()
+    assert project.leftovers() == {}

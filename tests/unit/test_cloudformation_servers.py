@@ -3,6 +3,8 @@
 import pytest
 from harness.fake_work import FakeWork, target_of
 from stoker.resources.errors import PermanentError, PropertyError
+from stoker.resources.openstack.cinder import registry as cinder
+from stoker.resources.openstack.neutron import registry as neutron
 from stoker.resources.openstack.nova.launched_groups import seconds
 from stoker.resources.openstack.nova.registry import RESOURCE_TYPES
 from stoker.resources.properties import resolve_properties, validate_properties
@@ -140,3 +142,53 @@ def test_a_launch_configuration_keeps_what_is_given_and_nothing_else():
         "properties": {**GIVEN, "BlockDeviceMappings": [{**mapping, "Ebs": ebs}]},
         "metadata": {"a": 1},
     }
+
+
+def translated(name, registry, **properties):
+    """What the inner type gets of a type's properties, without what is not given."""
+    plugin = registry[name]()
+    found = plugin.inside(target_of(plugin, properties)).properties
+    return {key: value for key, value in found.items() if value not in (None, {}, [])}
+
+
+def test_a_volume_has_its_tags_as_metadata_and_its_snapshot_is_a_backup():
+    tags = [{"Key": "a", "Value": "1"}, {"Key": "a", "Value": "2"}]
+    given = {"AvailabilityZone": "zone", "SnapshotId": "backup", "Tags": tags}
+    found = translated("AWS::EC2::Volume", cinder.RESOURCE_TYPES, **given)
+    assert (found["availability_zone"], found["backup_id"], found["metadata"]) == (
+        "zone",
+        "backup",
+        {"a": "2"},
+    )
+    plugin = cinder.RESOURCE_TYPES["AWS::EC2::Volume"]()
+    with pytest.raises(PropertyError, match="Size is needed"):
+        plugin.validate(resolve_properties(plugin.properties_schema, {"AvailabilityZone": "zone"}))
+
+
+def test_rules_of_a_security_group():
+    ingress = [
+        {"IpProtocol": "-1", "CidrIp": "10.0.0.0/8"},
+        {"IpProtocol": "tcp", "FromPort": "1", "ToPort": "2", "CidrIp": "10.0.0.0/8"},
+        {"IpProtocol": "tcp", "FromPort": "1", "ToPort": "2", "SourceSecurityGroupName": "other"},
+    ]
+    egress = [{"IpProtocol": "udp", "FromPort": "-1", "ToPort": "-1", "CidrIp": "0.0.0.0/0"}]
+    given = {"GroupDescription": "d", "SecurityGroupIngress": ingress, "SecurityGroupEgress": egress}
+    found = translated("AWS::EC2::SecurityGroup", neutron.RESOURCE_TYPES, **given)
+    names = (
+        "direction",
+        "protocol",
+        "port_range_min",
+        "port_range_max",
+        "remote_ip_prefix",
+        "remote_group_id",
+    )
+    assert [tuple(rule[name] for name in names) for rule in found["rules"]] == [
+        ("ingress", None, None, None, "10.0.0.0/8", None),
+        ("ingress", "tcp", 1, 2, "10.0.0.0/8", None),
+        ("ingress", "tcp", 1, 2, None, "other"),
+        ("egress", "udp", None, None, "0.0.0.0/0", None),
+    ]
+    plugin = neutron.RESOURCE_TYPES["AWS::EC2::SecurityGroup"]()
+    wrong = {"GroupDescription": "d", "SecurityGroupIngress": [{"FromPort": "http"}]}
+    with pytest.raises(PropertyError, match="http is not a number"):
+        plugin.validate(resolve_properties(plugin.properties_schema, wrong))

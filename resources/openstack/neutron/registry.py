@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ...plugin import ResourceType
+from .ec2_security_group import Ec2SecurityGroup
 from .floating_ip import FloatingIP, FloatingIPAssociation
 from .net import Net
 from .port import Port
@@ -12,7 +13,15 @@ from .security_group import SecurityGroup, SecurityGroupRule
 from .subnet import Subnet
 from .trunk import Trunk
 
+
+class AwsSecurityGroup(Ec2SecurityGroup):
+    """A security group under the names of CloudFormation."""
+
+    inner = SecurityGroup()
+
+
 RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
+    "AWS::EC2::SecurityGroup": AwsSecurityGroup,
     "OS::Neutron::FloatingIP": FloatingIP,
     "OS::Neutron::FloatingIPAssociation": FloatingIPAssociation,
     "OS::Neutron::Net": Net,

@@ -1,0 +1,85 @@
+"""AWS::EC2::Volume and AWS::EC2::VolumeAttachment: volumes under the names of CloudFormation."""
+
+from collections.abc import Mapping
+
+from ....template.constraints import AllowedPattern, Custom, Range
+from ...context import Json
+from ...errors import PropertyError
+from ...schema import Property, SupportStatus
+from ..translated import TranslatedType, as_map, pairs
+
+OLD = SupportStatus(version="2014.1")
+
+
+class Ec2Volume(TranslatedType):
+    """A volume; its inner type is OS::Cinder::Volume."""
+
+    description = "A volume, under the names of CloudFormation."
+    support_status = OLD
+    service = "block-storage"
+    identity = "the entry ``stoker`` of its metadata"
+    properties_schema = {
+        "AvailabilityZone": Property("string", "Availability zone.", required=True, immutable=True),
+        "Size": Property("integer", "Size in GiB.", immutable=True, constraints=(Range(minimum=1),)),
+        "SnapshotId": Property(
+            "string",
+            "Name or id of the backup that it begins with.",
+            immutable=True,
+            constraints=(Custom(check_name="cinder.backup"),),
+        ),
+        "Tags": pairs("Its metadata.", immutable=True),
+    }
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check that the size is known."""
+        if not properties.get("Size", "unknown") and not properties.get("SnapshotId", "unknown"):
+            raise PropertyError("Size is needed, unless SnapshotId is given", ("Size",))
+
+    def translated(self, properties: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return the properties of a volume."""
+        return {
+            "availability_zone": properties.get("AvailabilityZone") or None,
+            "size": properties.get("Size"),
+            "backup_id": properties.get("SnapshotId") or None,
+            "metadata": as_map(properties.get("Tags")),
+        }
+
+
+class Ec2VolumeAttachment(TranslatedType):
+    """An attachment; its inner type is OS::Cinder::VolumeAttachment."""
+
+    description = "The attachment of a volume to a server, under the names of CloudFormation."
+    support_status = OLD
+    service = "block-storage"
+    identity = "the server and the volume"
+    properties_schema = {
+        "InstanceId": Property(
+            "string",
+            "Name or id of the server.",
+            required=True,
+            immutable=True,
+            constraints=(Custom(check_name="nova.server"),),
+        ),
+        "VolumeId": Property(
+            "string",
+            "Name or id of the volume.",
+            required=True,
+            immutable=True,
+            constraints=(Custom(check_name="cinder.volume"),),
+        ),
+        "Device": Property(
+            "string",
+            "Name of the device in the server; some hypervisors ignore it.",
+            required=True,
+            immutable=True,
+            constraints=(AllowedPattern(pattern="/dev/vd[b-z]"),),
+        ),
+    }
+
+    def translated(self, properties: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return the properties of an attachment."""
+        return {
+            "instance_uuid": properties.get("InstanceId"),
+            "volume_id": properties.get("VolumeId"),
+            "mountpoint": properties.get("Device"),
+        }

@@ -1,0 +1,79 @@
+"""AWS::EC2::SecurityGroup: a security group under the names of CloudFormation."""
+
+from collections.abc import Mapping
+
+from ...context import Json
+from ...errors import PropertyError
+from ...schema import Property, SupportStatus
+from ..translated import TranslatedType
+
+DIRECTIONS = {"SecurityGroupIngress": "ingress", "SecurityGroupEgress": "egress"}
+PORTS = {"FromPort": "port_range_min", "ToPort": "port_range_max"}
+ANY = "-1"
+"""CloudFormation's number for all protocols."""
+_RULE = {
+    "CidrIp": Property("string", "Addresses of the other side, as CIDR."),
+    "FromPort": Property("string", "First port; the type, for ICMP; a negative one is any."),
+    "ToPort": Property("string", "Last port; the code, for ICMP; a negative one is any."),
+    "IpProtocol": Property("string", "Protocol, by name or number; -1 is any."),
+    "SourceSecurityGroupId": Property("string", "Id of the group of the other side."),
+    "SourceSecurityGroupName": Property("string", "Name of the group of the other side."),
+    "SourceSecurityGroupOwnerId": Property("string", "Without effect."),
+}
+
+
+def _rules(description: str) -> Property:
+    rule = Property("map", "A rule, for IPv4.", schema=_RULE)
+    return Property("list", description, schema=rule, update_allowed=True)
+
+
+class Ec2SecurityGroup(TranslatedType):
+    """A set of rules; its inner type is OS::Neutron::SecurityGroup."""
+
+    description = "A set of rules that say which traffic may pass a port, under the names of CloudFormation."
+    support_status = SupportStatus(version="2014.1")
+    service = "network"
+    identity = "the field ``description``"
+    properties_schema = {
+        "GroupDescription": Property("string", "Description of the group.", required=True),
+        "VpcId": Property("string", "Without effect, as in Heat."),
+        "SecurityGroupIngress": _rules("Rules for the traffic to the port."),
+        "SecurityGroupEgress": _rules("Rules for the traffic from the port; none: all of it may pass."),
+    }
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check that ports are numbers."""
+        for name in DIRECTIONS:
+            for index, rule in enumerate(properties.get(name) or ()):
+                for key in PORTS:
+                    if not _is_number(rule[key]):
+                        raise PropertyError(f"{rule[key]:.20} is not a number", (name, index, key))
+
+    def translated(self, properties: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return the properties of a security group."""
+        rules = [
+            _translated(rule, direction)
+            for name, direction in DIRECTIONS.items()
+            for rule in properties.get(name) or ()
+        ]
+        return {"description": properties.get("GroupDescription"), "rules": rules}
+
+
+def _is_number(value: str | None) -> bool:
+    return not value or value.removeprefix("-").isdecimal()
+
+
+def _translated(rule: Mapping[str, Json], direction: str) -> dict[str, Json]:
+    """Return a rule as the inner type has it."""
+    ports = {field: int(rule[key]) for key, field in PORTS.items() if rule[key]}
+    other = rule["SourceSecurityGroupId"] or rule["SourceSecurityGroupName"]
+    found = {
+        "direction": direction,
+        "ethertype": "IPv4",
+        "protocol": None if rule["IpProtocol"] in (None, "", ANY) else rule["IpProtocol"],
+        "remote_ip_prefix": rule["CidrIp"] or None,
+        "remote_group_id": other or None,
+        "remote_mode": "remote_group_id" if other else "remote_ip_prefix",
+        **{field: number for field, number in ports.items() if number >= 0},
+    }
+    return {name: value for name, value in found.items() if value is not None}
