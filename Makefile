@@ -18,7 +18,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: guests demo demo-cloud serve cloud templates cloud-databases test test-long test-cloud chaos quick quick-tests check lint mypy prose prepared test-deps servers simulate bench docs clean
+.PHONY: guests horizon demo demo-cloud serve cloud templates cloud-databases test test-long test-cloud chaos quick quick-tests check lint mypy prose prepared test-deps servers simulate bench docs clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -75,7 +75,7 @@ mypy: .venv/test.stamp
 
 # Side by side, for what installs waits for the network most of the time.
 prepared: .venv/bin/python
-	$(MAKE) --no-print-directory -j4 test-deps check .venv/compiled.stamp .venv/ansible.stamp guests
+	$(MAKE) --no-print-directory -j4 test-deps check .venv/compiled.stamp .venv/ansible.stamp guests horizon
 
 # All tests at first, once, instead of once in each of their processes; later only what changes is compiled, by each.
 .venv/compiled.stamp: .venv/test.stamp
@@ -132,6 +132,14 @@ guests: .venv/guests/installed.stamp
 
 .venv/guests/installed.stamp: .venv/bin/python tools/install-guests tests/harness/guests/requirements.txt
 	$(QUIET) "Installing the agents of servers for the tests, once; it takes about a minute" tools/install-guests
+	touch $@
+
+# The dashboard, in its folder, as the services of the cloud.
+horizon: .venv/horizon/installed.stamp
+
+HORIZON := tests/harness/horizon/installed
+.venv/horizon/installed.stamp: .venv/bin/python tools/install-horizon $(HORIZON)/requirements.txt $(HORIZON)/constraints.txt $(HORIZON)/_1700_stoker.py $(HORIZON)/local/local_settings.py
+	$(QUIET) "Installing Horizon for the tests, once; it takes about a minute" tools/install-horizon
 	touch $@
 
 .venv/test.stamp: .venv/bin/python setup.cfg pyproject.toml

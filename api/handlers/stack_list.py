@@ -149,4 +149,7 @@ def _url_of_arn(call: Request, project_id: str, name: str, stack_id: str, below:
 
 
 def _redirect(call: Request, url: str) -> Reply:
-    return Reply(None, 302, {"Location": f"{url}?{call.query_string}" if call.query_string else url})
+    """Return a redirect with an object, as Heat does: python-heatclient logs an error for an empty one."""
+    target = f"{url}?{call.query_string}" if call.query_string else url
+    body = {"code": "302 Found", "title": "Found", "message": f"It is at {target}"}
+    return Reply(body, 302, {"Location": target})

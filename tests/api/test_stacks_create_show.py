@@ -118,8 +118,9 @@ def test_a_bare_name_or_id_is_redirected_to_the_full_path_with_its_query(
     path = service.create(tenant, "named", flat(1))
     for key in ("named", path.rsplit("/", 1)[1]):
         answer = service.call(method, f"/v1/{tenant}/stacks/{key}?resolve_outputs=False")
-        assert (answer.status, answer.body) == (302, None)
+        assert (answer.status, answer.body["code"]) == (302, "302 Found")
         assert answer.headers["Location"] == f"{service.url}{path}?resolve_outputs=False"
+        assert answer.body["message"].endswith(answer.headers["Location"])
 
 
 @pytest.mark.parametrize("below", ["resources", "events", "template", "environment", "files", "outputs"])

@@ -5,7 +5,7 @@ import types
 import typing
 
 from harness.server import MissingServer
-from playwright.sync_api import BrowserContext, Page, sync_playwright
+from playwright.sync_api import BrowserContext, Page, Playwright, sync_playwright
 
 CHROMIUM = pathlib.Path("/usr/bin/chromium")
 SCREENSHOTS = pathlib.Path(__file__).parents[2] / "var" / "screenshots"
@@ -23,6 +23,28 @@ PATIENCE = 30_000
 """Milliseconds for which a test waits for what it means."""
 
 
+class _Driver:
+    """Playwright, of which a process may run one only, for all browsers; it ends with the last of them."""
+
+    def __init__(self) -> None:
+        self._users = 0
+        self._running: Playwright | None = None
+
+    def join(self) -> Playwright:
+        self._running = self._running or sync_playwright().start()
+        self._users += 1
+        return self._running
+
+    def leave(self) -> None:
+        self._users -= 1
+        if not self._users and self._running:
+            self._running.stop()
+            self._running = None
+
+
+_DRIVER = _Driver()
+
+
 class Browser:
     """One browser; each test has contexts of its own, which share nothing."""
 
@@ -30,9 +52,8 @@ class Browser:
         if not CHROMIUM.exists():
             raise MissingServer(str(CHROMIUM), "chromium")
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        self._playwright = sync_playwright().start()
-        self._browser = self._playwright.chromium.launch(
-            executable_path=CHROMIUM, args=[*FLAGS], headless=True
+        self._browser = _DRIVER.join().chromium.launch(
+            executable_path=CHROMIUM, args=[*FLAGS], headless=True, timeout=180_000
         )
         self._contexts: list[BrowserContext] = []
         self.troubles: list[str] = []
@@ -47,7 +68,7 @@ class Browser:
         trace: types.TracebackType | None,
     ) -> None:
         self._browser.close()
-        self._playwright.stop()
+        _DRIVER.leave()
 
     def page(self, *, width: int = 1280, height: int = 860, dark: bool = False) -> Page:
         """A page of a new user; what goes wrong in it is in `troubles`."""

@@ -1,0 +1,18 @@
+"""What Horizon's static files are prepared with, and what each Horizon of the tests begins with."""
+
+import os
+import sys
+
+AVAILABLE_THEMES = [("default", "Default", "themes/default")]
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
+SECRET_KEY = "of the tests"
+STATIC_ROOT = os.path.join(sys.prefix, "static")
+COMPRESS_OFFLINE = True
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"lines": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+}
