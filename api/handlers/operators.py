@@ -41,7 +41,8 @@ def ring(call: Request) -> Reply:
     shards = call.flag("shards")
 
     def read(conn: Connection, found: Presence) -> Json:
-        return views.ring(found, stacks.in_progress_by_shard(conn), shards=shards)
+        done = overview.work_done(conn, found.now - views.RATED)
+        return views.ring(found, stacks.in_progress_by_shard(conn), done, shards=shards)
 
     return Reply({"ring": _presence(call, read)})
 
@@ -94,7 +95,8 @@ def conductor(call: Request) -> Reply:
         if host not in found.hosts:
             raise not_found("Conductor", host)
         claims = overview.claims_of(conn, host, limit=MOST_CLAIMS + 1)
-        return views.conductor(found, host, claims, MOST_CLAIMS)
+        done = overview.work_done(conn, found.now - views.RATED).get(host)
+        return views.conductor(found, host, claims, MOST_CLAIMS, done)
 
     return Reply({"conductor": _presence(call, read)})
 

@@ -118,6 +118,8 @@ class _Pages:
             return
         resp.data, resp.content_type = found.data, found.kind
 
+    on_head = on_get
+
 
 class _Settings:
     """Says how users log in."""
@@ -129,6 +131,8 @@ class _Settings:
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         resp.set_headers({**HEADERS, "Cache-Control": "no-store"})
         resp.data, resp.content_type = self._body, "application/json"
+
+    on_head = on_get
 
 
 class _Login:

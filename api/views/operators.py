@@ -4,7 +4,7 @@ import typing
 from collections.abc import Mapping, Sequence
 
 from ...db.conductors import ConductorRecord
-from ...db.queries.overview import ClaimInHand, StuckStack
+from ...db.queries.overview import ClaimInHand, StuckStack, WorkDone
 from ...db.states import TaskState
 from ...engine.diagnosis.presence import Presence
 from ...engine.diagnosis.ring import RingChange, health, stacks_by_owner, sums
@@ -14,10 +14,17 @@ from ...ring.hashring import assign
 Json = typing.Any
 
 
-def ring(found: Presence, by_shard: Mapping[int, int], *, shards: bool) -> dict[str, Json]:
+RATED = 10.0
+"""Seconds over which the rates of conductors are averages."""
+
+
+def ring(
+    found: Presence, by_shard: Mapping[int, int], done: Mapping[str, WorkDone], *, shards: bool
+) -> dict[str, Json]:
     """Return the view of the ring.
 
     :param by_shard: number of stacks in progress.
+    :param done: in the last RATED seconds, by host.
     :param shards: with the owner of each shard.
     """
     owned, stacks = found.shards(), stacks_by_owner(found.ring, by_shard)
@@ -28,7 +35,10 @@ def ring(found: Presence, by_shard: Mapping[int, int], *, shards: bool) -> dict[
         "version": found.ring.version,
         "shard_count": found.shard_count,
         "stacks_in_progress": sum(by_shard.values()),
-        "conductors": [_place(found, host, owned.get(host, 0), stacks[host]) for host in found.hosts],
+        "conductors": [
+            _place(found, host, owned.get(host, 0), stacks[host]) | _rates(done.get(host))
+            for host in found.hosts
+        ],
     }
     if shards:
         owners = assign(found.ring).hosts if found.ring.owners else []
@@ -51,6 +61,12 @@ def _place(found: Presence, host: str, owned: int, stacks: int) -> dict[str, Jso
         "stacks_in_progress": None if found.group is None else stacks,
         **_report(row),
     }
+
+
+def _rates(done: WorkDone | None) -> dict[str, Json]:
+    done = done or WorkDone()
+    rates = {"tasks_per_second": done.tasks, "events_per_second": done.events}
+    return {name: round(count / RATED, 1) for name, count in rates.items()}
 
 
 def _report(row: ConductorRecord | None) -> dict[str, Json]:
@@ -90,14 +106,18 @@ def plan(found: RingChange, *, shards: bool) -> dict[str, Json]:
     return view
 
 
-def conductor(found: Presence, host: str, claims: Sequence[ClaimInHand], most: int) -> dict[str, Json]:
+def conductor(
+    found: Presence, host: str, claims: Sequence[ClaimInHand], most: int, done: WorkDone | None
+) -> dict[str, Json]:
     """Return the view of one conductor, with the tasks that it has in hand.
 
     :param claims: up to one more than `most` of them, which are shown.
+    :param done: in the last RATED seconds.
     """
     owned = found.shards().get(host, 0)
     return {
         **_place(found, host, owned, 0),
+        **_rates(done),
         "stacks_in_progress": None,
         "tasks": [_claim(found, claim) for claim in claims[:most]],
         "more_tasks": len(claims) > most,

@@ -1,4 +1,4 @@
-"""Reads for an overview of the installation: stuck stacks, and what a conductor has in hand."""
+"""Reads for an overview of the installation: stuck stacks, what conductors have in hand and have done."""
 
 import typing
 from collections.abc import Collection, Sequence
@@ -136,3 +136,27 @@ def _claim(row: dict[str, typing.Any]) -> ClaimInHand:
     progress = row.pop("progress")
     named = {"resource": row["resource"] or "", "type": row["type"] or "", "state": TaskState(row["state"])}
     return ClaimInHand(**{**row, **named}, begun=progress is not None and progress["task"] == row["id"])
+
+
+@dataclass(frozen=True)
+class WorkDone:
+    """The work that a conductor has done in some time.
+
+    :ivar tasks: of resources, whose end it has stored.
+    :ivar events: that it has written, these ends among them.
+    """
+
+    tasks: int = 0
+    events: int = 0
+
+
+def work_done(conn: Connection, since: float) -> dict[str, WorkDone]:
+    """Return what each conductor has done since an instant, by host; one that did nothing is left out."""
+    e = tables.event
+    has_ended = e.c.attempt.is_not(None) & (e.c.status != Status.IN_PROGRESS)
+    statement = (
+        sa.select(e.c.conductor, sa.func.sum(sa.case((has_ended, 1), else_=0)), sa.func.count())
+        .where(e.c.at > since, e.c.conductor.is_not(None))
+        .group_by(e.c.conductor)
+    )
+    return {host: WorkDone(int(tasks), int(events)) for host, tasks, events in conn.execute(statement)}

@@ -30,6 +30,19 @@ def test_the_folder_is_named_with_a_slash(service: Service) -> None:
     assert (answer.status, answer.headers["Location"]) == (302, f"{service.url}/console/")
 
 
+@pytest.mark.parametrize("path", ["", "/", "/console.css", "/settings", "/nothing.js"])
+def test_head_answers_as_get_without_the_body(service: Service, path: str) -> None:
+    got, head = (service.call(method, f"/console{path}") for method in ("GET", "HEAD"))
+    assert head.status == got.status
+    assert head.body is None
+    names = got.headers.keys() - {"Date", "X-Openstack-Request-Id"}
+    assert {name: head.headers.get(name) for name in names} == {name: got.headers[name] for name in names}
+
+
+def test_head_of_what_only_takes_posts_is_not_allowed(service: Service) -> None:
+    assert service.call("HEAD", "/console/login").status == service.call("GET", "/console/login").status
+
+
 @pytest.mark.parametrize("name", ["nothing.js", "..%2fconsole.py", "__init__.py", "%2e%2e"])
 def test_nothing_else_is_served(service: Service, name: str) -> None:
     assert fault(service.call("GET", f"/console/{name}")) == (404, "EntityNotFound")

@@ -361,6 +361,32 @@ def test_the_ring_shows_shares_plans_and_drains(service: Service, console: Conso
     expect(bar.locator("> span")).to_have_count(2)
 
 
+def test_the_overview_shows_what_each_conductor_does(console: Console) -> None:
+    page = console.open()
+    rates = page.locator("details.fleet")
+    expect(rates).to_be_visible()
+    expect(rates.get_by_role("listitem")).to_have_count(2)
+    # A view of ten seconds: the tasks of the tests before have to leave it first.
+    expect(rates.locator("summary")).to_have_text("0.0 tasks/s, 0.0 events/s by conductor")
+    made: list[str] = []
+    shown = [0.0]
+
+    def works() -> bool:
+        """Return whether the page shows work, of which there is more until it does."""
+        made.append(console.made(f"busy{len(made)}", flat(30)))
+        text = rates.evaluate("element => element.innerText")
+        shown[:] = [float(rate) for rate in re.findall(r"[\d.]+(?= tasks/s)", text)]
+        return shown[0] > 0
+
+    wait_for(works, 120)
+    shoot(page, "rates")
+    total, *each = shown
+    assert len(each) == 2
+    assert sum(each) == pytest.approx(total, abs=0.01)
+    assert total <= 3.0 * len(made)
+    expect(rates.locator("summary")).to_have_text("0.0 tasks/s, 0.0 events/s by conductor")
+
+
 def test_a_conductor_shows_the_tasks_in_its_hands(console: Console) -> None:
     console.create("slow", template({"sleeps": one(action_wait_secs={"create": 600})}))
     wait_for(lambda: _at_work(console) != [])

@@ -17,6 +17,10 @@ from stoker.ring.observer import GroupStatus
 Json = typing.Any
 RING, PLAN = "/v1/admin/ring", "/v1/admin/ring/plan"
 ONE = {"heat_template_version": "2018-08-31", "resources": {"one": {"type": "Sim::Server"}}}
+SIX = {
+    "heat_template_version": "2018-08-31",
+    "resources": {f"r{number}": {"type": "Sim::Server", "properties": {"after": 0}} for number in range(6)},
+}
 SLOW = {
     "heat_template_version": "2018-08-31",
     "resources": {"one": {"type": "Sim::Server", "properties": {"after": 1000}}},
@@ -73,6 +77,27 @@ def test_the_ring_shows_shares_and_whether_it_is_settled(callers: Callers, world
     )
     assert {place["alive"] for place in places.values()} == {True}
     assert "shards" not in callers.operator.get(RING)["ring"]
+
+
+def test_rates_are_averages_of_what_each_conductor_has_done_lately(callers: Callers, world: World) -> None:
+    def rates() -> list[dict[str, float]]:
+        names = ("tasks_per_second", "events_per_second")
+        places = callers.operator.get(RING)["ring"]["conductors"]
+        one_by_one = [callers.operator.get(f"/v1/admin/conductors/{p['host']}")["conductor"] for p in places]
+        assert [[p[n] for n in names] for p in places] == [[c[n] for n in names] for c in one_by_one]
+        return [{name: place[name] for name in names} for place in places]
+
+    def total(name: str) -> float:
+        return sum(rate[name] for rate in rates())
+
+    assert (total("tasks_per_second"), total("events_per_second")) == (0, 0)
+    world.create("s", SIX)
+    world.calm()
+    # Each begins and ends; the stack's own end is no task's, and its beginning is the API's event.
+    assert total("tasks_per_second") == pytest.approx(0.6)
+    assert total("events_per_second") == pytest.approx(1.3)
+    world.clock.now += 11
+    assert (total("tasks_per_second"), total("events_per_second")) == (0, 0)
 
 
 def test_a_ring_whose_group_is_unreachable_shows_the_last_reports(

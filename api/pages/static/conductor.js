@@ -41,6 +41,7 @@ export function showConductor({ api, main, parts }) {
     put(facts, fact("share", `${(100 * found.share).toFixed(1)} %, ${found.shards} shards`), fact("weight", String(found.weight)),
       fact("threads", `${found.threads_busy ?? "–"} of ${found.threads ?? "–"} busy`),
       found.threads_hung ? h("span", { class: "problem" }, `${found.threads_hung} hung`) : null,
+      fact("rates", `${found.tasks_per_second.toFixed(1)} tasks/s, ${found.events_per_second.toFixed(1)} events/s`),
       fact("started", ago(found.started_time)), fact("reported", ago(found.reported_time)),
       fact("ring", h("code", {}, spelled(found.ring_version ?? "–"))), fact("messages", spelled(found.rpc_version ?? "–")), fact("schema", String(found.schema ?? "–")));
     more.hidden = !found.more_tasks;

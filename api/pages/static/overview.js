@@ -8,6 +8,7 @@ import { table } from "./table.js";
 
 const PAGE = 1000;
 const EVERY = 3;
+const MOST_RATES = 20;
 const ORDER = ["bad", "held", "run", "ok", "off"];
 
 /** Return the address of a stack's page. */
@@ -37,9 +38,12 @@ export function showOverview({ api, main, say, isAdmin }) {
   const problem = h("p", { class: "problem", role: "alert" });
   const rest = h("p", { class: "faint", hidden: true });
   const fleet = h("section", { class: "fleet", hidden: true, "aria-label": "The installation" });
+  const allRates = h("b", {});
+  const eachRate = h("ul", {});
+  const rates = h("details", { class: "fleet", hidden: true, open: true }, h("summary", {}, allRates, " by conductor"), eachRate);
   put(main,
     h("div", { class: "title" }, h("h1", { tabindex: "-1" }, "Stacks"), h("span", { class: "grow" }), h("a", { class: "button main", href: "#/launch" }, "Launch a stack")),
-    problem, fleet, tiles, rest, stuck, h("div", { class: "bar-row" }, search, shown), list.element);
+    problem, fleet, rates, tiles, rest, stuck, h("div", { class: "bar-row" }, search, shown), list.element);
 
   function tile(key, count) {
     return h("button", { type: "button", class: `tile ${key}`, "aria-pressed": String(state === key), on: { click: () => { state = state === key ? null : key; draw(); } } },
@@ -85,6 +89,7 @@ export function showOverview({ api, main, say, isAdmin }) {
   async function loadFleet(fresh) {
     const ask = (path) => api.get(`v1/admin/${path}`, { fresh, outside: true });
     const [{ ring }, { stack_counts: counts }, { stuck_stacks: found }] = await Promise.all([ask("ring"), ask("stack_counts"), ask("stuck_stacks?limit=20")]);
+    drawRates(ring.conductors);
     const text = JSON.stringify([ring.health, ring.sums, counts, found]);
     if (text === shownFleet) return;
     shownFleet = text;
@@ -97,6 +102,17 @@ export function showOverview({ api, main, say, isAdmin }) {
       h("span", { class: ring.settled ? "faint" : "problem" }, spelled(ring.health))),
     found.length ? h("details", {}, h("summary", {}, `${found.length === 20 ? "20 or more" : found.length} stuck in all projects`), h("ul", {}, found.map((stack) => h("li", {},
       h("a", { href: stackHash(stack, "why") }, named(stack.stack_name)), badge(stack.stack_status, stack.causes.includes("held")), h("span", {}, stack.causes.join(", ")), named(stack.project, { class: "name faint" }), stack.since ? ago(stack.since) : null)))) : null);
+  }
+
+  /** What each conductor does; the busiest first. */
+  function drawRates(conductors) {
+    const found = conductors.filter((item) => item.alive || item.events_per_second).sort((a, b) => b.tasks_per_second - a.tasks_per_second || (a.host < b.host ? -1 : 1));
+    const words = (tasks, events) => `${tasks.toFixed(1)} tasks/s, ${events.toFixed(1)} events/s`;
+    const sum = (key) => found.reduce((total, item) => total + item[key], 0);
+    rates.hidden = found.length === 0;
+    allRates.textContent = words(sum("tasks_per_second"), sum("events_per_second"));
+    put(eachRate, found.slice(0, MOST_RATES).map((item) => h("li", {}, h("a", { href: `#/conductor/${encodeURIComponent(item.host)}` }, named(item.host)), h("span", {}, words(item.tasks_per_second, item.events_per_second)))),
+      found.length > MOST_RATES ? h("li", { class: "faint" }, `The ${MOST_RATES} busiest of ${found.length} are shown.`) : null);
   }
 
   /** Say how many stacks there are beside the latest ones, which are all that is shown. */
