@@ -1,7 +1,6 @@
 """Warnings about a template that is valid, and the search for further errors in one that is not; pure."""
 
 import contextlib
-import difflib
 import itertools
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -111,9 +110,7 @@ def _word(value: Json) -> str:
 
 def _meant(word: str, functions: Collection[str]) -> str | None:
     """Return the function that a word is a misspelling of."""
-    near = None if word in functions else nearest(word, functions)
-    alike = near is not None and difflib.SequenceMatcher(None, word, near).ratio() >= _ALIKE
-    return near if alike else None
+    return None if word in functions else nearest(word, functions, alike=_ALIKE)
 
 
 def _failing(plan: CompiledTemplate, unknown: Collection[str]) -> Iterator[str]:

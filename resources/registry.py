@@ -13,7 +13,7 @@ import functools
 import importlib.metadata
 import logging
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from stevedore import ExtensionManager
 
@@ -22,9 +22,9 @@ from ..sandbox.errors import EvaluationError, LimitReached
 from ..template.budget import Budget
 from ..template.language import ResourceDefinition, is_template_name
 from ..template.operator_environment import OperatorEnvironment
-from ..template.suggestions import did_you_mean
 from ..template.residual import Lookup
 from .errors import UnknownType
+from .heat_types import advice
 from .nested.base import NestedType
 from .nested.provider import ProviderTemplate
 from .plugin import ResourceType
@@ -35,6 +35,7 @@ LOG = logging.getLogger(__name__)
 Json = typing.Any
 NAMESPACE = "stoker.resource_types"
 PROVIDER = ProviderTemplate()
+_SWITCHED_OFF = ". The operator of this service has switched it off (environment_dir)"
 STATUSES = ("UNKNOWN", "SUPPORTED", "DEPRECATED", "UNSUPPORTED", "HIDDEN")
 
 
@@ -53,6 +54,7 @@ class ResourceRegistry:
         self._types = {name: _configured(types[name](), defaults or {}) for name in sorted(types)}
         self.operator: OperatorEnvironment | None = None
         self._made: Mapping[str, ResourceType] = {}
+        self._off: Collection[str] = ()
 
     @classmethod
     def installed(
@@ -92,8 +94,10 @@ class ResourceRegistry:
         """Return the types that new resources may have: those that the operator has not switched off."""
         if self.operator is None:
             return self
-        off = self.operator.is_switched_off
-        return self._with({name: item for name, item in self._types.items() if not off(name)})
+        off = frozenset(filter(self.operator.is_switched_off, self._types))
+        usable = self._with({name: item for name, item in self._types.items() if name not in off})
+        usable._off = off
+        return usable
 
     @functools.cached_property
     def offered(self) -> "ResourceRegistry":
@@ -110,14 +114,14 @@ class ResourceRegistry:
     def get(self, name: str) -> ResourceType:
         """Return the type; for the name of a template the type of nested stacks.
 
-        :raises UnknownType: with a name that is close, if there is one.
+        :raises UnknownType: with what would be right, or what the operator can do.
         """
         if is_template_name(name):
             return PROVIDER
         try:
             return self._types[name]
         except KeyError:
-            hint = did_you_mean(name, self.names()) or "."
+            hint = advice(name, self.names()) if name not in self._off else _SWITCHED_OFF
             raise UnknownType(f"The Resource Type ({name}) could not be found{hint}") from None
 
     def is_nested(self, name: str) -> bool:

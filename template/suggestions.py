@@ -12,23 +12,29 @@ _MOST = 500
 the first letters."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+_ALIKE = 0.6
+"""Likeness from which names are similar; difflib's, 1.0: the same."""
+
+
+def nearest(name: str, known: Iterable[str], *, alike: float = _ALIKE) -> str | None:
     """Return the known name that is most similar; None: none is.
+
+    :param alike: the likeness from which one is similar; difflib's, 1.0: the same.
 
     The number and the length of the compared names are bounded, because users choose them.
     """
-    found = all_near(name, known, most=1)
+    found = all_near(name, known, most=1, alike=alike)
     return found[0] if found else None
 
 
-def all_near(name: str, known: Iterable[str], *, most: int) -> list[str]:
+def all_near(name: str, known: Iterable[str], *, most: int, alike: float = _ALIKE) -> list[str]:
     """Return the similar ones of the known names, best first; bounded as `nearest` is."""
     if len(name) > _LONGEST:
         return []
     names = sorted(other for other in known if len(other) <= _LONGEST)
     middle = bisect.bisect(names, name)
     start = max(0, min(middle - _MOST // 2, len(names) - _MOST))
-    return difflib.get_close_matches(name, names[start : start + _MOST], n=most)
+    return difflib.get_close_matches(name, names[start : start + _MOST], n=most, cutoff=alike)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -199,14 +199,19 @@ def test_what_a_template_of_the_operators_hides_is_hidden_in_all_stacks(operated
 def test_a_type_that_is_switched_off_is_unknown(operated: Service) -> None:
     listed = operated.get("/v1/off/resource_types")["resource_types"]
     assert "OS::Heat::TestResource" in listed
-    for name in ("OS::Heat::Delay", "OS::Heat::SwiftSignal"):
+    advice = {
+        "OS::Heat::Delay": "The operator of this service has switched it off",
+        "OS::Heat::SwiftSignal": "Use OS::",
+    }
+    for name, text in advice.items():
         assert name not in listed
         body = {"stack_name": "s", "template": template({"r": {"type": name}})}
         for path in ("stacks", "stacks/preview", "validate"):
             sent = body if path != "validate" else {"template": body["template"]}
             answer = operated.call("POST", f"/v1/off/{path}", sent)
             assert answer.status == 400
-            assert f"The Resource Type ({name}) could not be found" in answer.error["message"]
+            assert f"The Resource Type ({name}) could not be found. " in answer.error["message"]
+            assert text in answer.error["message"]
         assert operated.call("GET", f"/v1/off/resource_types/{name}").status == 404
 
 

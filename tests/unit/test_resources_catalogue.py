@@ -5,6 +5,7 @@ import sys
 import types
 
 import pytest
+from stoker.resources import heat_types
 from stoker.resources.errors import UnknownType
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.resources.plugin import ResourceType
@@ -74,6 +75,43 @@ def test_an_unknown_type_is_answered_with_a_close_one(catalogue):
     assert str(caught.value) == (
         'The Resource Type (Acme::Nwe) could not be found; did you mean "Acme::New"?'
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        (
+            "OS::Octavia::LoadBalancer",
+            ". It is a type of Heat for Octavia (load balancers) that does not come with Stoker. Ask the "
+            "operator for a plugin that has it (entry point group stoker.resource_types)",
+        ),
+        (
+            "OS::Neutron::LBaaS::Pol",
+            '; did you mean "OS::Neutron::LBaaS::Pool"? It is a type of Heat for Neutron (networks) that '
+            "does not come with Stoker. Ask the operator for a plugin that has it (entry point group "
+            "stoker.resource_types)",
+        ),
+        (
+            "AWS::EC2::NetworkInterface",
+            ". It is a type of Heat that does not come with Stoker. Use OS::Neutron::Port, or ask the "
+            "operator for a plugin that has it (entry point group stoker.resource_types)",
+        ),
+        ("OS::Nova::Sever", '; did you mean "OS::Nova::Server"?'),
+        ("Umbrella::Rain", ". No installed plugin has types that begin with Umbrella::"),
+    ],
+)
+def test_an_unknown_type_is_answered_with_who_can_bring_it(name, advice):
+    with pytest.raises(UnknownType) as caught:
+        ResourceRegistry.installed().get(name)
+    assert str(caught.value) == f"The Resource Type ({name}) could not be found{advice}"
+
+
+def test_the_types_of_heat_that_are_lacking_are_those_that_are_not_installed():
+    installed = ResourceRegistry.installed()
+    assert not [name for name in heat_types.HEAT_TYPES if name in installed]
+    instead = set(heat_types._INSTEAD.values())
+    assert instead <= set(installed.names())
+    assert heat_types._INSTEAD.keys() <= heat_types.HEAT_TYPES
 
 
 def test_an_unknown_type_like_no_other_gets_no_advice(catalogue):

@@ -1,0 +1,114 @@
+"""Types of Heat that do not come with Stoker: their names, and what to do about one; pure."""
+
+from collections.abc import Iterable, Mapping
+
+from ..template.suggestions import nearest
+
+_SERVICES: Mapping[str, tuple[str, str]] = {
+    "AWS::CloudFormation": ("", "Init"),
+    "AWS::EC2": (
+        "",
+        "EIP EIPAssociation InternetGateway NetworkInterface RouteTable Subnet SubnetRouteTableAssociation "
+        "VPC VPCGatewayAttachment",
+    ),
+    "AWS::ElasticLoadBalancing": ("", "LoadBalancer"),
+    "AWS::IAM": ("", "AccessKey User"),
+    "AWS::S3": ("", "Bucket"),
+    "OS::Aodh": (
+        "alarms",
+        "Alarm CombinationAlarm CompositeAlarm EventAlarm GnocchiAggregationByMetricsAlarm "
+        "GnocchiAggregationByResourcesAlarm GnocchiResourcesAlarm LBMemberHealthAlarm PrometheusAlarm",
+    ),
+    "OS::Barbican": ("keys and secrets", "CertificateContainer GenericContainer Order RSAContainer Secret"),
+    "OS::Blazar": ("reservations", "Host Lease"),
+    "OS::Cinder": ("block storage", "EncryptedVolumeType QoSAssociation QoSSpecs Quota"),
+    "OS::Designate": ("DNS", "Domain Record RecordSet Zone"),
+    "OS::Heat": ("", "HARestarter SwiftSignal SwiftSignalHandle"),
+    "OS::Ironic": ("bare metal", "Port"),
+    "OS::Keystone": (
+        "identity",
+        "Domain Endpoint Group GroupRoleAssignment Project Region Role Service User UserRoleAssignment",
+    ),
+    "OS::Magnum": ("container clusters", "Bay BayModel Cluster ClusterTemplate"),
+    "OS::Manila": ("shared file systems", "SecurityService Share ShareNetwork ShareType"),
+    "OS::Mistral": ("workflows", "CronTrigger ExternalResource Workflow"),
+    "OS::Monasca": ("monitoring", "AlarmDefinition Notification"),
+    "OS::Neutron": (
+        "networks",
+        "AddressScope ExtraRoute ExtraRouteSet Firewall FirewallPolicy FirewallRule FloatingIPPortForward "
+        "FlowClassifier HealthMonitor IKEPolicy IPsecPolicy IPsecSiteConnection L2Gateway "
+        "L2GatewayConnection LBaaS::HealthMonitor LBaaS::L7Policy LBaaS::L7Rule LBaaS::Listener "
+        "LBaaS::LoadBalancer LBaaS::Pool LBaaS::PoolMember LoadBalancer MeteringLabel MeteringRule "
+        "NetworkGateway Pool PoolMember PortChain PortPair PortPairGroup QoSBandwidthLimitRule "
+        "QoSDscpMarkingRule QoSMinimumBandwidthRule QoSMinimumPacketRateRule QoSPolicy Quota RBACPolicy "
+        "RouterGateway Segment SubnetPool TaaS::TapFlow TaaS::TapService VPNService",
+    ),
+    "OS::Nova": ("servers", "FloatingIP FloatingIPAssociation HostAggregate Quota"),
+    "OS::Octavia": (
+        "load balancers",
+        "AvailabilityZone AvailabilityZoneProfile Flavor FlavorProfile HealthMonitor L7Policy L7Rule "
+        "Listener LoadBalancer Pool PoolMember Quota",
+    ),
+    "OS::Sahara": (
+        "data processing",
+        "Cluster ClusterTemplate DataSource ImageRegistry Job JobBinary NodeGroupTemplate",
+    ),
+    "OS::Senlin": ("clusters", "Cluster Node Policy Profile Receiver"),
+    "OS::Swift": ("objects", "Container"),
+    "OS::Trove": ("databases", "Cluster Instance"),
+    "OS::Vitrage": ("root causes", "Template"),
+    "OS::Zaqar": ("messages", "MistralTrigger Queue SignedQueueURL Subscription"),
+    "OS::Zun": ("containers", "Container"),
+}
+"""By the beginning of the names: what the service is for, and the ends of the names.  These are all types of
+Heat 27 and of releases before it that the resource types of Stoker lack."""
+_INSTEAD: Mapping[str, str] = {
+    "AWS::EC2::EIP": "OS::Neutron::FloatingIP",
+    "AWS::EC2::EIPAssociation": "OS::Neutron::FloatingIPAssociation",
+    "AWS::EC2::NetworkInterface": "OS::Neutron::Port",
+    "AWS::EC2::Subnet": "OS::Neutron::Subnet",
+    "AWS::EC2::VPC": "OS::Neutron::Net",
+    "OS::Heat::SwiftSignal": "OS::Heat::WaitCondition",
+    "OS::Heat::SwiftSignalHandle": "OS::Heat::WaitConditionHandle",
+    "OS::Neutron::RouterGateway": "OS::Neutron::Router",
+    "OS::Nova::FloatingIP": "OS::Neutron::FloatingIP",
+    "OS::Nova::FloatingIPAssociation": "OS::Neutron::FloatingIPAssociation",
+}
+"""Types of Stoker that do what others of Heat do; their properties are different."""
+HEAT_TYPES = frozenset(
+    f"{beginning}::{name}" for beginning, (_, names) in _SERVICES.items() for name in names.split()
+)
+"""Names of the types of Heat that do not come with Stoker."""
+_ALIKE = 0.95
+"""Likeness from which a name is taken for a misspelt one of these."""
+
+
+def advice(name: str, installed: Iterable[str]) -> str:
+    """Return what follows "The Resource Type (…) could not be found": what would be right, and who can do it.
+
+    :param installed: names of the types that there are.
+    """
+    names = set(installed)
+    if name in HEAT_TYPES:
+        return f". {_of_heat(name, names)}"
+    if (near := nearest(name, HEAT_TYPES - names, alike=_ALIKE)) is not None:
+        return f'; did you mean "{near}"? {_of_heat(near, names)}'
+    if (near := nearest(name, names)) is not None:
+        return f'; did you mean "{near}"?'
+    beginning, found, _ = name.rpartition("::")
+    if found and not any(other.startswith(f"{beginning}::") for other in names):
+        return f". No installed plugin has types that begin with {beginning:.100}::"
+    return "."
+
+
+def _of_heat(name: str, installed: set[str]) -> str:
+    """Return sentences about a type of Heat that is not installed."""
+    beginning = next(each for each in _SERVICES if name.startswith(f"{each}::"))
+    service, project = _SERVICES[beginning][0], beginning.partition("::")[2]
+    whose = f" for {project} ({service})" if service else ""
+    other = _INSTEAD.get(name)
+    instead = f"Use {other}, or ask" if other in installed else "Ask"
+    return (
+        f"It is a type of Heat{whose} that does not come with Stoker. {instead} the operator for a "
+        "plugin that has it (entry point group stoker.resource_types)"
+    )
