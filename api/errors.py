@@ -26,6 +26,8 @@ from ..sealing.stored import SealError
 from ..template.errors import TemplateError, dotted
 
 Json = typing.Any
+_LONGEST_LINE = 300
+"""Characters of a further error in a message; ``error.errors`` has all of it."""
 
 
 class Fault(Exception):
@@ -88,9 +90,18 @@ def not_found(kind: str, key: str) -> Fault:
 
 def _template(error: Exception) -> Fault:
     assert isinstance(error, TemplateError)
-    found = (error, *error.others) if error.others else ()
-    errors = [{"path": dotted(one.path), "message": one.message} for one in found]
-    return Fault(400, error.code, str(error), errors)
+    if not error.others:
+        return Fault(400, error.code, str(error))
+    errors = [{"path": dotted(one.path), "message": one.message} for one in (error, *error.others)]
+    return Fault(400, error.code, str(error) + _further(errors[1:]), errors)
+
+
+def _further(errors: Sequence[Mapping[str, str]]) -> str:
+    """Return what follows the first error of a template, for clients that print the message only."""
+    lines = [f"- {error['path']}: {error['message']}" for error in errors]
+    lines = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…" for line in lines]
+    count = "1 more error" if len(lines) == 1 else f"{len(lines)} more errors"
+    return "\n".join(["", f"{count}:", *lines])
 
 
 def _missing(error: Exception) -> Fault:

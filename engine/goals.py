@@ -17,6 +17,7 @@ from ..template.language import Parameter
 from ..template.parameters import GivenValues, check_immutable, resolve_parameters
 from ..template.residual import evaluate, holds_secret
 from .context import Compiled, EngineContext
+from .requested import compile_requested
 from .stack_state import current_goal
 
 Json = typing.Any
@@ -38,11 +39,18 @@ def compile_for(context: EngineContext, stack: Stack, goal: Goal) -> Compiled:
 def compile_update(context: EngineContext, stack: Stack, request: UpdateRequest) -> Compiled:
     """Compile the goal of an update.
 
-    :raises TemplateError: the goal is wrong.
+    :raises TemplateError: see requested.compile_requested.
     :raises ImmutableParameter: it changes a parameter that the template calls immutable.
     """
     goal = merged_goal(context, stack, request) if request.existing else request.goal
-    compiled = compile_for(context, stack, goal)
+    compiled = compile_requested(
+        context,
+        goal,
+        name=stack.name,
+        stack_id=stack.id,
+        project_id=stack.project_id,
+        root_id=stack.root_id,
+    )
     parameters = compiled.plan.parameters
     if any(parameter.immutable for parameter in parameters.values()):
         check_immutable(_current_parameters(context, stack), parameters)

@@ -14,10 +14,10 @@ from ..db.work import endings
 from ..planning.adopt import plan_adoption
 from ..planning.plan import PlannedBreakpoints, TraversalScope, ids_needed, plan_create
 from ..planning.requests import AdoptedResource, CreateRequest
-from ..template.compile import Identity
 from .actions import start_action
 from .context import Compiled, EngineContext, Started, announce_started
 from .delete import start_delete
+from .requested import compile_requested
 from .stack_limit import check_new_stack, check_room
 from .start import count_ids_to_act, count_ids_to_delete, store_plan
 
@@ -141,10 +141,13 @@ class StackOperations:
         most = context.settings.max_stacks if request.is_limited else 0
         if most:  # Before it costs more: a user who may have no more stacks would get this answer anyway.
             context.database.read(lambda conn: check_room(conn, request.project_id, most))
-        compiled = context.compiler.compile(
+        compiled = compile_requested(
+            context,
             request.goal,
-            Identity(request.name, stack_id, request.project_id),
-            context.sealer.of_stack(request.project_id, stack_id),
+            name=request.name,
+            stack_id=stack_id,
+            project_id=request.project_id,
+            root_id=stack_id,
         )
         timeout = context.timeout(request.timeout_mins)
         new = NewStack(

@@ -1,7 +1,6 @@
 """Checking a goal without creating a stack: validation of a template, and the preview of a creation."""
 
 import typing
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from sqlalchemy.engine import Connection
@@ -9,17 +8,16 @@ from sqlalchemy.engine import Connection
 from ..db import stacks
 from ..db.errors import NameTaken
 from ..planning.creation import previewed_resources
-from ..planning.described import described_stack, nested_parameters
+from ..planning.described import described_environment, described_stack, nested_parameters
 from ..planning.goal import read_environment
 from ..planning.nested_check import missing
 from ..planning.requests import CreateRequest, Goal, Preview
-from ..planning.template_findings import all_errors, find_warnings
+from ..planning.template_findings import find_warnings
 from ..template.budget import Budget
-from ..template.compile import Identity, describe
-from ..template.environment import Environment, as_document
-from ..template.language import is_template_name
+from ..template.compile import describe
 from ..template.load import load_template
 from .context import Compiled, EngineContext
+from .requested import compile_requested
 from .stack_limit import check_room
 
 Json = typing.Any
@@ -80,33 +78,21 @@ class Validation:
         lacking = frozenset(missing(described["Parameters"], given, environment))
         goal = replace(goal, unknown=lacking, keeps_nested=nested, budget=budget)
         request = CreateRequest(project_id=project_id, name="validated", goal=goal)
-
-        def compile_changed(changed: Mapping[str, Json]) -> Compiled:
-            # The budget is that of the request.  The cloud is not asked again.
-            return self._compile(replace(request, goal=replace(goal, template=changed, cloud=None)))
-
-        with all_errors(template, compile_changed):
-            compiled = self._compile(request)
+        compiled = self._compile(request)
         shown = described_stack(described, environment, given)
         if below := nested_parameters(compiled.nested, budget):
             shown["NestedParameters"] = below
         if warnings := find_warnings(template, compiled.plan, lacking):
             shown["Warnings"] = warnings
         types = [item.declared_type for item in compiled.plan.resources.values()]
-        return {**shown, "Environment": _environment(environment, given, types)}
+        return {**shown, "Environment": described_environment(environment, given, types)}
 
     def _compile(self, request: CreateRequest) -> Compiled:
-        identity = Identity(request.name, NO_ID, request.project_id)
-        sealer = self._context.sealer.of_stack(request.project_id, "")
-        return self._context.compiler.compile(request.goal, identity, sealer)
-
-
-def _environment(
-    environment: Environment, given: Mapping[str, Json], types: Iterable[str]
-) -> dict[str, Json]:
-    """Return the environment; as in Heat, a template that is named as a type is a type in it."""
-    document = {**as_document(environment), "parameters": dict(given)}
-    document.pop("encrypted_param_names")
-    files = {name: name for name in sorted(set(types)) if is_template_name(name)}
-    document["resource_registry"] = {**files, **document["resource_registry"]}
-    return document
+        return compile_requested(
+            self._context,
+            request.goal,
+            name=request.name,
+            stack_id=NO_ID,
+            project_id=request.project_id,
+            root_id="",
+        )

@@ -1,11 +1,11 @@
-"""The parameters of a stack, and of those nested in it, in the shape of Heat's ``POST /validate``; pure."""
+"""Parameters of a stack and those nested in it, and its environment, as ``POST /validate`` has them; pure."""
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ..template.budget import Budget
-from ..template.environment import Environment
-from ..template.language import measure
+from ..template.environment import Environment, as_document
+from ..template.language import is_template_name, measure
 from ..template.residual import is_deferred
 from .requests import NestedChild
 
@@ -52,3 +52,14 @@ def nested_parameters(children: Mapping[str, NestedChild], budget: Budget) -> di
             **({"NestedParameters": below} if below else {}),
         }
     return found
+
+
+def described_environment(
+    environment: Environment, given: Mapping[str, Json], types: Iterable[str]
+) -> dict[str, Json]:
+    """Return the environment; as in Heat, a template that is named as a type is a type in it."""
+    document = {**as_document(environment), "parameters": dict(given)}
+    document.pop("encrypted_param_names")
+    files = {name: name for name in sorted(set(types)) if is_template_name(name)}
+    document["resource_registry"] = {**files, **document["resource_registry"]}
+    return document

@@ -1,6 +1,5 @@
 """Warnings about a template that is valid, and the search for further errors in one that is not; pure."""
 
-import contextlib
 import itertools
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -31,20 +30,17 @@ _STAND_INS: Mapping[str, Json] = {
 """Bodies without errors by the section; references to a resource of this type are right."""
 
 
-@contextlib.contextmanager
-def all_errors(
-    template: Mapping[str, Json], compile_changed: Callable[[Mapping[str, Json]], object]
-) -> Iterator[None]:
-    """Add to an error in a template those that remain without the resource or output that has it, and so on.
+def other_errors(
+    template: Mapping[str, Json],
+    error: TemplateError,
+    compile_changed: Callable[[Mapping[str, Json]], object],
+) -> list[TemplateError]:
+    """Return the errors that remain without the resource or output that has the first one, and so on.
 
+    :param error: the first one.
     :param compile_changed: compiles the changed template.
-    :raises TemplateError: the first one, with `others`.
     """
-    try:
-        yield
-    except TemplateError as error:
-        error.others = list(itertools.islice(_others(template, error, compile_changed), MOST_ERRORS - 1))
-        raise
+    return list(itertools.islice(_others(template, error, compile_changed), MOST_ERRORS - 1))
 
 
 def _others(

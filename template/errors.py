@@ -15,7 +15,7 @@ class TemplateError(ValueError):
     :ivar path: where in the document, e.g. ``("resources", "web", "properties", "count")``.
     :ivar prefix: Heat's words before the path; "": none.
     :ivar path_last: the path follows the message, which is Heat's.
-    :ivar others: further errors of the template, where a validation has searched for them.
+    :ivar others: further errors of the template, where they were searched for.
     """
 
     code = "StackValidationFailed"

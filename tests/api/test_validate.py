@@ -437,7 +437,10 @@ def test_all_errors_of_a_template_are_named_at_once(service: Service, tenant: st
     found = answer(service, tenant, body)
     assert found.status == 400
     errors = found.error["errors"]
-    assert found.error["message"].endswith(errors[0]["message"]), "what clients match is the first one"
+    first, count, *further = found.error["message"].splitlines()
+    assert first.endswith(errors[0]["message"]), "what clients match is the first one"
+    assert count == "3 more errors:"
+    assert further == [f"- {one['path']}: {one['message']}" for one in errors[1:]]
     assert sorted(one["path"] for one in errors) == [
         "outputs.o",
         "resources.a.type",
@@ -446,7 +449,9 @@ def test_all_errors_of_a_template_are_named_at_once(service: Service, tenant: st
     ]
     many = template({f"r{n}": {"type": "No::Such::Type"} for n in range(20)})
     assert len(answer(service, tenant, many).error["errors"]) == 10
-    assert "errors" not in answer(service, tenant, template({"a": one(no="x"), "b": one()})).error
+    alone = answer(service, tenant, template({"a": one(no="x"), "b": one()})).error
+    assert "errors" not in alone
+    assert "more error" not in alone["message"]
     native = {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Resources": {name: {"Type": "No::Such::Type"} for name in "ab"},

@@ -243,3 +243,25 @@ def test_who_waits_for_a_creation_that_fails_sees_its_rollback_end(openstack: Op
         ][: len(order)]
     )
     assert seen <= {"CREATE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS", "ROLLBACK_COMPLETE"}
+
+
+def test_all_errors_of_a_template_are_printed(openstack: OpenStack) -> None:
+    wrong = """
+heat_template_version: 2018-08-31
+resources:
+  web: {type: OS::Heat::TestResource, properties: {valeu: 1}}
+  volume: {type: OS::Heat::TestResource, properties: {wait_secs: big}}
+outputs:
+  address: {values: 1}
+"""
+    path = openstack.file("wrong.yaml", wrong)
+    right = openstack.file("right.yaml", "heat_template_version: 2018-08-31")
+    openstack.run("stack", "create", "there", "-t", right, "--wait", "--poll", "1")
+    for command in (("create", "s"), ("create", "s", "--dry-run"), ("update", "there"), ("plan", "there")):
+        lines = openstack.fails("stack", *command, "-t", path).strip().splitlines()[-4:]
+        assert lines[0].endswith('outputs.address: "values" is not a key of an output; did you mean "value"?')
+        assert lines[1] == "2 more errors:"
+        assert lines[2].startswith(
+            '- resources.web.properties: Unknown Property valeu; did you mean "value"?'
+        )
+        assert lines[3] == "- resources.volume.properties.wait_secs: Value 'big' is not a number"

@@ -1,0 +1,43 @@
+"""Compiling what a user asks for: all errors of a wrong template are found at once."""
+
+import typing
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..planning.requests import Goal
+from ..planning.template_findings import other_errors
+from ..template.budget import Budget
+from ..template.compile import Identity
+from ..template.errors import TemplateError
+from ..template.load import load_template
+from .context import Compiled, EngineContext
+
+Json = typing.Any
+
+
+def compile_requested(
+    context: EngineContext, goal: Goal, *, name: str, stack_id: str, project_id: str, root_id: str
+) -> Compiled:
+    """Compile the goal that a request has for a stack, within one budget.
+
+    :param root_id: the root of the tree to which the stack belongs; "": nothing of it will be stored.
+    :raises TypeForbidden: the request may not use a type.
+    :raises TemplateError: the goal is wrong; further errors of the template are in `others`.
+    """
+    identity = Identity(name, stack_id, project_id)
+    sealer = context.sealer.of_stack(project_id, root_id)
+    limits = context.settings.limits
+    goal = replace(goal, budget=goal.budget or Budget(limits.budget))
+    try:
+        return context.compiler.compile(goal, identity, sealer)
+    except TemplateError as error:
+        if not error.path:  # The template could not be read, or no part of it is wrong.
+            raise
+
+        def compile_changed(changed: Mapping[str, Json]) -> Compiled:
+            # The cloud is not asked again.
+            return context.compiler.compile(replace(goal, template=changed, cloud=None), identity, sealer)
+
+        template = load_template(goal.template, max_bytes=limits.template_bytes)
+        error.others = other_errors(template, error, compile_changed)
+        raise
