@@ -7,14 +7,13 @@ from dataclasses import asdict
 from ...observe.instants import iso
 from ...planning.preview import ChangeKind, ResourceChange
 from ...planning.requests import Preview, PreviewedResource, PreviewedResources
-from ...sealing.stored import BoundSealer, masked
+from ...sealing.stored import masked
 from ...template.language import ResourceDefinition
 from .. import parse
 from ..context import Request
 from ..errors import bad_request
 from ..request import Reply, link, quoted, shortened
 from ..schemas import VALIDATE
-from ..views.resources import attributes, unsealer
 from ..views.stacks import NO_DESCRIPTION
 
 Json = typing.Any
@@ -109,12 +108,12 @@ def _preview(call: Request, *, existing: bool) -> Reply:
     changes: dict[str, list[Json]] = {effect.value: [] for effect in ChangeKind}
     identity = _identity(stack.project_id, stack.name, stack.id)
     found = call.services.previews.preview(stack, request, nested=inside)
-    _show((call, call.sealer_of(stack)), identity, found, changes)
+    _show(call, identity, found, changes)
     return Reply({"resource_changes": changes})
 
 
 def _show(
-    around: tuple[Request, BoundSealer],
+    call: Request,
     identity: Mapping[str, str],
     found: Sequence[ResourceChange],
     changes: Mapping[str, list[Json]],
@@ -126,7 +125,7 @@ def _show(
     """
     required_by = _required_by([item.definition for item in found if item.definition is not None])
     for item in found:
-        shown = _resource(around, identity, item, required_by.get(item.name, []))
+        shown = _resource(call, identity, item, required_by.get(item.name, []))
         if item.effect in (ChangeKind.UPDATED, ChangeKind.REPLACED):
             shown["property_changes"] = {name: asdict(one) for name, one in item.property_changes.items()}
         if parent is not None:
@@ -137,7 +136,7 @@ def _show(
         changes[item.effect.value].append(shown)
         for child in item.inside:
             below = _identity(identity["tenant"], child.stack_name, child.stack_id)
-            _show(around, below, child.items or (), changes, item.name)
+            _show(call, below, child.items or (), changes, item.name)
 
 
 def _required_by(definitions: Sequence[ResourceDefinition]) -> Mapping[str, list[str]]:
@@ -149,22 +148,24 @@ def _required_by(definitions: Sequence[ResourceDefinition]) -> Mapping[str, list
 
 
 def _resource(
-    around: tuple[Request, BoundSealer],
+    call: Request,
     identity: Mapping[str, str],
     item: ResourceChange,
     required_by: Sequence[str],
 ) -> dict[str, Json]:
     """Return the view of a resource, in Heat's shape: of a new one as if nothing was made yet."""
-    (call, sealer), definition = around, item.definition
+    definition = item.definition
     row = None if item.effect in (ChangeKind.ADDED, ChangeKind.REPLACED) else item.row
     description = definition.description if definition is not None else ""
     metadata = definition.metadata if definition is not None else {}
     declared = definition.declared_type if definition is not None else ""
+    attributes: Mapping[str, Json] = {}
     now = iso(call.services.clock())
     if row is not None:
         description = description or (row.definition or {}).get("description", "")
         metadata = row.metadata or {}
         declared = row.type
+        attributes = masked(dict(row.attributes or {})) if row.replaced_by is None else {}
     return {
         "resource_name": item.name,
         "resource_type": declared,
@@ -178,7 +179,7 @@ def _resource(
         "creation_time": now if row is None else iso(row.created_at),
         "updated_time": now if row is None else iso(row.updated_at),
         "metadata": masked(metadata),
-        "attributes": {} if row is None else attributes(row, unsealer(sealer)),
+        "attributes": attributes,
         "description": description,
         "required_by": sorted(required_by),
     }

@@ -109,6 +109,14 @@ class SoftwareDeploymentGroup(GroupResource):
         body = self._body(definition.properties, servers, name)
         return _goal({name: body}, definition.requested_attributes, copies=len(servers))
 
+    def expanded(
+        self, goal: ChildGoal, known: Mapping[str, Json], definition: ResourceDefinition
+    ) -> ChildGoal:
+        """Return the goal with a member for each server."""
+        servers = definition.properties["servers"]
+        members = {name: self._body(definition.properties, servers, name) for name in servers}
+        return _goal(members, definition.requested_attributes)
+
     def create_rollout(self, target: ResourceView) -> Rollout:
         """Return batches, if the policy has them."""
         self._check(target)

@@ -423,6 +423,11 @@ def test_a_group_deploys_to_each_server(service: Service, tenant: str) -> None:
         "codes": {"one": 0, "two": 0},
         "said": {"one": None, "two": None},
     }
+    sent = {"stack_name": "new", "template": template(resources, outputs=shown)}
+    preview = service.call("POST", f"/v1/{tenant}/stacks/preview", sent).body["stack"]["resources"]
+    [members] = [item for item in preview if isinstance(item, list)]
+    assert [item["resource_name"] for item in members] == ["one", "two"]
+    assert [item["properties"]["server"] for item in members] == ["server1", "server2"]
     group: Json = resources["group"]["properties"]
     group["input_values"] = {"word": "new"}
     assert service.call("PUT", path, {"template": template(resources, outputs=shown)}).status == 202
