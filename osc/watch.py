@@ -2,6 +2,7 @@
 
 import argparse
 import datetime
+import shlex
 import time
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +24,10 @@ NAME = 40
 
 
 class WatchStack(command.Command):
-    """Watch a stack until its action ends; exit code 0: it is complete, 1: it failed."""
+    """Watch a stack until its action ends; exit code 0: it is complete, 1: it failed.
+
+    At a breakpoint it says what is held and how to continue, and watches further unless it was asked to end.
+    """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser with the command's arguments."""
@@ -36,6 +40,11 @@ class WatchStack(command.Command):
             default=1.0,
             help="Seconds between two reads (default: %(default)s)",
         )
+        parser.add_argument(
+            "--until-breakpoint",
+            action="store_true",
+            help="End with exit code 0, too, when nothing but breakpoints keeps the stack from its end",
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -46,14 +55,19 @@ class WatchStack(command.Command):
         stack = find_stack(client, parsed_args.stack)
         read = _reader(client, stack, parsed_args.nested_depth)
         console = make_console(typing.cast(typing.Any, self.app).stdout)
+        held = _held_reader(client, parsed_args.stack, stack.id)
+        ends = held if parsed_args.until_breakpoint else None
         if not console.is_terminal:
-            return watch(read, PlainLines(console).show, parsed_args.interval)
+            return watch(read, PlainLines(console, held).show, parsed_args.interval, ends=ends)
         with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
 
             def show(graph: Json) -> None:
                 live.update(Group(*screen(graph, time.time(), console.size.height)), refresh=True)
 
-            return watch(read, show, parsed_args.interval)
+            code = watch(read, show, parsed_args.interval, ends=ends)
+        if line := held(read()):
+            console.print(line)
+        return code
 
 
 MIN_INTERVAL = 0.2
@@ -73,15 +87,37 @@ def _reader(client: typing.Any, stack: typing.Any, depth: int) -> Callable[[], J
     return read
 
 
+def _held_reader(client: typing.Any, typed: str, stack_id: str) -> Callable[[Json], str]:
+    """Return a function that returns a line on what breakpoints hold; "": they do not hold all.
+
+    :param typed: the stack's name or id, as the user has typed it.
+    """
+    last: list[tuple[str, str]] = []
+
+    def held(graph: Json) -> str:
+        if not is_paused(graph):
+            return ""
+        if not last or last[0][0] != graph["change"]:
+            # The graph may be a second old, and the stack may have been continued since.
+            found = find_stack(client, stack_id).to_dict().get("breakpoints") or []
+            last[:] = [(graph["change"], held_line(found, typed) if found else "")]
+        return last[0][1]
+
+    return held
+
+
 def watch(
     read: Callable[[], Json],
     show: Callable[[Json], object],
     interval: float,
     sleep: Callable[[float], None] = time.sleep,
+    *,
+    ends: Callable[[Json], object] | None = None,
 ) -> int:
     """Show a graph until its stack is not in progress; return the exit code.
 
     :param interval: seconds between two reads.
+    :param ends: returns something for a graph at which it ends before that, with 0.
     """
     while True:
         graph = read()
@@ -89,7 +125,40 @@ def watch(
         state: str = graph["stack"]["state"]
         if not state.endswith("IN_PROGRESS"):
             return 1 if state.endswith("FAILED") else 0
+        if ends is not None and ends(graph):
+            return 0
         sleep(interval)
+
+
+def is_paused(graph: Json) -> bool:
+    """Return whether breakpoints hold all that is left to do in a stack."""
+    stack, items = graph["stack"], graph["resources"]
+    if not stack["state"].endswith("IN_PROGRESS"):
+        return False
+    if stack["seconds_left"] is not None:
+        return True
+    # The deadline of this stack counts meanwhile, so only the resources say it.
+    shown = {item["id"] for item in graph["nested_stacks"]}
+    states = {item["task"]["state"] for item in items if item["task"] and item["nested"] not in shown}
+    return states == {"held"}
+
+
+MOST_NAMED = 10
+"""Held resources that a line names."""
+
+
+def held_line(breakpoints: Sequence[Json], stack: str) -> str:
+    """Return what is held at which breakpoint, and the command that resumes it.
+
+    :param breakpoints: of the stack and those nested in it, as ``stack show`` has them.
+    :param stack: name or id, as the user has typed it.
+    """
+    named = [
+        f"{harmless(item['resource_path'], REASON)} ({item['hook']})" for item in breakpoints[:MOST_NAMED]
+    ]
+    if len(breakpoints) > MOST_NAMED:
+        named.append(f"{len(breakpoints) - MOST_NAMED} more")
+    return f"held at breakpoints: {', '.join(named)}; openstack stack continue {shlex.quote(stack)}"
 
 
 def screen(graph: Json, now: float, height: int) -> Iterator[Text]:
@@ -209,8 +278,13 @@ def _seconds(span: float) -> str:
 class PlainLines:
     """Writes to a stream that is no terminal: one line for each change of a state."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, held: Callable[[Json], str]) -> None:
+        """Write to a console.
+
+        :param held: returns the line on what breakpoints hold in a graph; "": none.
+        """
         self._console = console
+        self._held = held
         self._seen: dict[object, str] = {}
 
     def show(self, graph: Json) -> None:
@@ -233,3 +307,8 @@ class PlainLines:
         if self._seen.get("stack") != line:
             self._seen["stack"] = line
             yield line
+        line = self._held(graph)
+        if self._seen.get("held", "") != line:
+            self._seen["held"] = line
+            if line:
+                yield line

@@ -1,5 +1,6 @@
 """``openstack stack plan``, ``watch``, ``graph`` and ``timeline`` against a running Stoker."""
 
+import itertools
 import json
 import os
 import pty
@@ -62,6 +63,51 @@ def test_a_watch_of_a_failing_stack_ends_with_1(openstack: OpenStack) -> None:
     done = openstack.call("stack", "watch", "s", "--interval", "0.2")
     assert done.code == 1
     assert "stack s CREATE_FAILED: " in done.out
+
+
+HELD = {"resource_registry": {"resources": {"gone": {"hooks": "pre-create"}}}}
+RESUME = "held at breakpoints: gone (pre-create); openstack stack continue s"
+
+
+def made_with_a_breakpoint(openstack: OpenStack) -> None:
+    environment = openstack.file("e.yaml", json.dumps(HELD))
+    path = openstack.file("t.yaml", TEMPLATE)
+    openstack.run("stack", "create", "s", "-t", path, "-e", environment)
+
+
+def test_a_watch_until_a_breakpoint_says_how_to_continue(openstack: OpenStack) -> None:
+    made_with_a_breakpoint(openstack)
+    done = openstack.run("stack", "watch", "s", "--until-breakpoint", "--interval", "0.2")
+    assert done.out.splitlines()[-1].partition(" ")[2] == RESUME
+    assert "random CREATE_COMPLETE" in done.out, "it ends when nothing else is left to do"
+    openstack.run("stack", "continue", "s")
+    ended = openstack.run("stack", "watch", "s", "--until-breakpoint", "--interval", "0.2")
+    assert "stack s CREATE_COMPLETE" in ended.out
+
+
+def test_a_watch_goes_on_at_a_breakpoint(openstack: OpenStack) -> None:
+    made_with_a_breakpoint(openstack)
+    command = [
+        sys.executable,
+        "-u",
+        "-m",
+        "openstackclient.shell",
+        "stack",
+        "watch",
+        "s",
+        "--interval",
+        "0.2",
+    ]
+    env = {**os.environ, **openstack.variables}
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        before = list(itertools.takewhile(lambda line: RESUME not in line, process.stdout))
+        assert any("gone INIT_COMPLETE (held at pre-create)" in line for line in before)
+        openstack.run("stack", "continue", "s")
+        rest = process.stdout.read()
+        assert process.wait(120) == 0
+    assert RESUME not in rest
+    assert "stack s CREATE_COMPLETE" in rest
 
 
 def test_a_watch_on_a_terminal_draws_in_place(openstack: OpenStack) -> None:

@@ -8,7 +8,7 @@ from stoker.observe.terminal import HELD, bar, harmless, make_console
 from stoker.osc.graph import as_dot, as_mermaid, tree
 from stoker.osc.plan import as_json, lines
 from stoker.osc.timeline import bars, last_action, phases
-from stoker.osc.watch import PlainLines, screen, seconds_of, watch
+from stoker.osc.watch import PlainLines, held_line, is_paused, screen, seconds_of, watch
 
 Json = typing.Any
 HOSTILE = "evil\x1b[2J\x07\u202egpj.\u2028new\nline\x9b5m"
@@ -104,7 +104,7 @@ def test_nested_stacks_are_below_their_resources() -> None:
 
 
 def test_plain_lines_are_written_for_changes_only() -> None:
-    lines_of = PlainLines(make_console(io.StringIO()))
+    lines_of = PlainLines(make_console(io.StringIO()), lambda graph: "")
     waiting = a_resource(1, "a", "INIT_COMPLETE")
     assert list(lines_of.changed(a_graph(waiting))) == ["stack shop CREATE_IN_PROGRESS: why"]
     running = a_resource(1, "a", "CREATE_IN_PROGRESS", task=a_task())
@@ -112,6 +112,36 @@ def test_plain_lines_are_written_for_changes_only() -> None:
     assert list(lines_of.changed(a_graph(running))) == []
     hostile = a_graph(a_resource(1, HOSTILE, "CREATE_FAILED"), state="CREATE_FAILED")
     assert "\x1b" not in "".join(lines_of.changed(hostile))
+
+
+def test_a_stack_is_paused_when_breakpoints_hold_all_that_is_left() -> None:
+    done, held = a_resource(1, "a"), a_resource(2, "b", "INIT_COMPLETE", task=a_task("held"))
+    busy = a_resource(3, "c", "CREATE_IN_PROGRESS", task=a_task())
+    parent = a_resource(
+        4, "d", "CREATE_IN_PROGRESS", nested="inner", task=a_task("parked", waits_for="stack")
+    )
+    assert is_paused(a_graph(done, held))
+    assert is_paused(a_graph(busy, seconds_left=5.0)), "the service knows of nested stacks that are not shown"
+    assert not is_paused(a_graph(done, held, busy))
+    assert not is_paused(a_graph(done, held, parent))
+    assert is_paused({**a_graph(done, held, parent), "nested_stacks": [{"id": "inner"}]})
+    assert not is_paused(a_graph(done))
+    assert not is_paused(a_graph(done, held, state="CREATE_FAILED"))
+
+
+def test_what_is_held_is_named_with_the_command_that_continues_it() -> None:
+    held = [{"resource_path": f"in/{n}", "hook": "pre-create"} for n in range(12)]
+    line = held_line(held, "a b")
+    assert line.startswith("held at breakpoints: in/0 (pre-create), in/1 (pre-create), ")
+    assert line.endswith(", in/9 (pre-create), 2 more; openstack stack continue 'a b'")
+    assert "\x1b" not in held_line([{"resource_path": HOSTILE, "hook": "pre-create"}], "s")
+
+
+def test_a_watch_ends_where_it_was_asked_to() -> None:
+    graphs = iter([a_graph(), a_graph(seconds_left=5.0), a_graph(state="CREATE_COMPLETE")])
+    shown: list[Json] = []
+    assert watch(lambda: next(graphs), shown.append, 0.5, lambda _: None, ends=is_paused) == 0
+    assert len(shown) == 2
 
 
 @pytest.mark.parametrize(
