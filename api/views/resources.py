@@ -42,16 +42,17 @@ class StackLookup:
             return None
         if name == "":
             return attributes(found, self.unseal)
-        self._check(found, name)
-        return in_clear((found.attributes or {}).get(name), self.unseal)
+        value = in_clear((found.attributes or {}).get(name), self.unseal)
+        if value is None:
+            self._check(found, name)
+        return value
 
-    @staticmethod
-    def _check(found: Resource, name: str) -> None:
-        """Check that an attribute is not a wrong output of a nested stack, or one that it does not have.
+    def _check(self, found: Resource, name: str) -> None:
+        """Check that an attribute without a value is no wrong output of a nested stack, nor one it lacks.
 
         :raises ResidualError: it is, in Heat's words.
         """
-        if (error := output_error(found.name, found.data, name)) is not None:
+        if (error := output_error(found.name, in_clear(found.data, self.unseal), name)) is not None:
             raise ResidualError(error)
         known = found.attributes or {}
         if (

@@ -108,7 +108,7 @@ class StepChildren:
         if found is None:
             return {}
         rows = {row.name: row for row in self._nested.rows(found.id) if row.replaced_by is None}
-        return failing_outputs(found.outputs, rows)
+        return failing_outputs(found.outputs, rows, self._secrets)
 
     def outputs(self, child: str) -> Mapping[str, Json]:
         """Implement Children."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ...db.rows import Resource
-from ...db.work.claim import Claim
+from ...db.work.claim import Claim, InputValue
 from ...resources.errors import PermanentError
 from ...resources.nested.base import output_error
 from ...sealing.stored import BoundSealer, RowLookup, as_residual, in_clear, redacted
@@ -134,7 +134,9 @@ def open_outputs(
     return values
 
 
-def failing_outputs(outputs: Mapping[str, Json], rows: Mapping[str, Resource]) -> dict[str, str]:
+def failing_outputs(
+    outputs: Mapping[str, Json], rows: Mapping[str, Resource], secrets: Secrets
+) -> dict[str, str]:
     """Return the errors of those outputs that can never be computed, whatever the resources say.
 
     Their texts name parts of templates, and hold no values.
@@ -148,7 +150,7 @@ def failing_outputs(outputs: Mapping[str, Json], rows: Mapping[str, Resource]) -
             if item[FN] == "error":
                 text = args[0]
             elif item[FN] == "get_attr" and args[0] in rows and isinstance(args[1], str):
-                text = output_error(args[0], rows[args[0]].data, args[1])
+                text = output_error(args[0], secrets.peek(rows[args[0]].data), args[1])
             if text is not None:
                 found.setdefault(name, text)
     return found
@@ -165,6 +167,9 @@ class Opener(typing.Protocol):
 
     def open_value(self, value: Json) -> Json:
         """Return a stored reference or attribute in clear."""
+
+    def peek(self, value: Json) -> Json:
+        """Return the same without remembering that it was sealed."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +202,7 @@ class SealedLookup:
         """Refuse: nothing that is stored needs it."""
         raise AssertionError("a value that is stored would hold a secret")
 
-    def _input(self, resource: str) -> typing.Any:
+    def _input(self, resource: str) -> InputValue:
         if resource not in self.claim.inputs:
             raise PermanentError(f"the resource {resource} that it refers to is gone")
         return self.claim.inputs[resource]
@@ -214,11 +219,17 @@ class ClaimLookup(SealedLookup):
         return self.secrets.open_value(self._input(resource).reference_id)
 
     def attribute(self, resource: str, name: str) -> Json:
-        """Implement Lookup in clear."""
-        attributes = self._input(resource).attributes
+        """Implement Lookup in clear.
+
+        :raises PermanentError: the resource is gone, or it is an output that can never be computed.
+        """
+        read = self._input(resource)
         if name == "":
-            return {key: self.secrets.open_value(value) for key, value in attributes.items()}
-        return self.secrets.open_value(attributes.get(name))
+            return {key: self.secrets.open_value(value) for key, value in read.attributes.items()}
+        value = self.secrets.open_value(read.attributes.get(name))
+        if value is None and (text := output_error(resource, self.secrets.peek(read.data), name)) is not None:
+            raise PermanentError(text)
+        return value
 
     def unseal(self, token: str) -> Json:
         """Return the value of a token.

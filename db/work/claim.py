@@ -23,11 +23,16 @@ SHOWN = frozenset(TaskKind) - UNDECIDED - SILENT
 
 @dataclass(frozen=True)
 class InputValue:
-    """The values of a resource that others refer to; `id` is the id of its newest row."""
+    """The values of a resource that others refer to.
+
+    :ivar id: of its newest row.
+    :ivar data: what its type has stored; that of a nested stack says why outputs have no value.
+    """
 
     id: ResourceId
     reference_id: Json
     attributes: Mapping[str, Json]
+    data: Json = None
 
 
 @dataclass(frozen=True)
@@ -312,7 +317,7 @@ def _claim(
     # An adoption refers to the rows that existed before, even where those are to be replaced.
     current = rows.get if task.kind == TaskKind.ADOPT else functools.partial(_newest, rows)
     inputs = {
-        name: InputValue(found.id, found.reference_id, found.attributes or {})
+        name: InputValue(found.id, found.reference_id, found.attributes or {}, found.data)
         for name, i in task.inputs.items()
         if (found := current(ResourceId(i))) is not None
     }

@@ -255,7 +255,7 @@ class NestedType(ResourceType):
 def output_error(resource: str, data: Json, output: str) -> str | None:
     """Return Heat's text for an output of a nested stack that can never be computed; None: it can be.
 
-    :param data: what the resource's type has stored.
+    :param data: what the resource's type has stored, in clear.
     """
     errors = data.get(OUTPUT_ERRORS) if isinstance(data, Mapping) else None
     text = errors.get(output) if isinstance(errors, Mapping) else None

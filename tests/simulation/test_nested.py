@@ -49,6 +49,36 @@ def test_a_parent_that_waits_holds_nothing_and_is_woken_by_its_child(world: Worl
     assert settled(world, stack).status == Status.COMPLETE
 
 
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_property_that_reads_an_output_that_can_never_be_computed_fails_as_in_heat(
+    world: World, *, hidden: bool
+) -> None:
+    inside = hot(
+        {"s": server(value={"get_param": "value"})},
+        parameters={"value": {"type": "string", "hidden": hidden}},
+        outputs={
+            "broken": {"value": {"get_param": "lost"}},
+            "own": {"value": {"get_param": "value"}},  # Where it is hidden, the data is sealed as a whole.
+        },
+    )
+    template = hot(
+        {
+            "n": child(value="a secret word"),
+            "reader": {**server(value={"get_attr": ["n", "broken"]}), "depends_on": "other"},
+            "other": server(value={"get_attr": ["n", "own"]}),
+        }
+    )
+    stack = created(world, template, files={INNER: json.dumps(inside)})
+    own = rows(world, stack)
+    assert (own["n"].status, own["other"].status) == (Status.COMPLETE, Status.COMPLETE)
+    assert own["reader"].status == Status.FAILED
+    assert "resources.reader: Error in n output broken: The Parameter (lost)" in own["reader"].reason
+    assert {thing.resource for thing in world.cloud.things.values()} == {"s", "other"}
+    world.orders.delete(stack)
+    settled(world, stack)
+    assert world.cloud.things == {}
+
+
 def test_a_failure_shows_its_path_and_first_cause_at_the_root(world: World) -> None:
     middle, outer = "file:///middle.yaml", hot({"m": {"type": "file:///middle.yaml"}})
     files = {INNER: inner(fail=True), middle: json.dumps(hot({"n": child()}))}
