@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ...context import Json, StepContext
 from ...errors import PermanentError, RetryableError
-from ..service import Conflict, ThingNotFound, in_use, service_of
+from ..service import Conflict, Service, ThingNotFound, in_use, service_of
 
 ATTACHING = ("reserved", "attaching")
 """States of a volume while one of the services attaches it to a server."""
@@ -75,8 +75,17 @@ def is_attached(work: StepContext, server: str, volume: Mapping[str, Json]) -> b
     return found(work, server, str(volume["id"])) is not None
 
 
+def get_volume(service: Service, volume: str) -> Mapping[str, Json]:
+    """Return a volume as the block storage service has it now.
+
+    :raises ThingNotFound: it does not exist.
+    """
+    answer: Mapping[str, Json] = service.get(f"/volumes/{volume}")["volume"]
+    return answer
+
+
 def _status(work: StepContext, volume: str) -> str:
-    return str(service_of(work, "block-storage").get(f"/volumes/{volume}")["volume"]["status"])
+    return str(get_volume(service_of(work, "block-storage"), volume)["status"])
 
 
 def _path(server: str) -> str:

@@ -11,9 +11,9 @@ from ...steps import Done, Poll, Step
 from ..declared import THING
 from ..names import NameNotFound, resolve
 from ..polling import FIRST_PAUSE, Poller, pause
-from ..service import Service, ThingNotFound, service_of
+from ..service import ThingNotFound, service_of
 from ..statuses import StatusMeaning
-from .attachments import attach, detach, found, has_server, is_attached
+from .attachments import attach, detach, found, get_volume, has_server, is_attached
 
 SERVER = "server"
 """Key of the data: the server that has the volume."""
@@ -155,12 +155,7 @@ class VolumeAttachment(ResourceType):
 
     def _volume(self, target: ResourceView, since: float, work: StepContext) -> Mapping[str, Json]:
         service, volume = service_of(work, "block-storage"), str(target.physical_id)
-        return VOLUMES.read(work, service, volume, lambda: _get_volume(service, volume), since)
+        return VOLUMES.read(work, service, volume, lambda: get_volume(service, volume), since)
 
     def _attachment(self, target: ResourceView, work: StepContext) -> Json:
         return found(work, self._server(target, work), str(target.physical_id))
-
-
-def _get_volume(service: Service, volume: str) -> Mapping[str, Json]:
-    answer: Mapping[str, Json] = service.get(f"/volumes/{volume}")["volume"]
-    return answer

@@ -7,7 +7,7 @@ from ...context import Json, ResourceView, StepContext
 from ...errors import PermanentError
 from ..names import resolve
 from ..service import service_of
-from .attachments import attach, detach, found, has_server, is_attached
+from .attachments import attach, detach, found, get_volume, has_server, is_attached
 from .volume_backups import restore
 
 DETACHED_FIRST = frozenset({"backup_id", "read_only"})
@@ -63,10 +63,10 @@ class VolumeChanges:
         elif change.kind == "backup_id":
             restore(work, volume, value)
         elif change.kind == "size" and thing["size"] < value:
-            act(work, volume, "os-extend", {"new_size": value})
+            self._act_once(change, thing, "os-extend", {"new_size": value})
         elif change.kind == "volume_type" and not self._has_type(thing):
             new = resolve(work, "cinder.vtype", value)
-            act(work, volume, "os-retype", {"new_type": new, "migration_policy": "never"})
+            self._act_once(change, thing, "os-retype", {"new_type": new, "migration_policy": "never"})
 
     def has_ended(self, change: VolumeChange, thing: Mapping[str, Json]) -> bool:
         """Return whether a change that was begun has ended; the volume is in a good state.
@@ -85,6 +85,26 @@ class VolumeChanges:
         if change.kind == "volume_type" and not self._has_type(thing):
             raise _failed(f"changed to the type {value}", thing)
         return True
+
+    def _act_once(
+        self, change: VolumeChange, thing: Mapping[str, Json], action: str, arguments: Json
+    ) -> None:
+        """Let the service do what it refuses to do twice.
+
+        A request that a dead step has sent may reach the service late, after the volume was read.
+        """
+        try:
+            act(self._work, str(thing["id"]), action, arguments)
+        except PermanentError:
+            now = get_volume(service_of(self._work, "block-storage"), str(thing["id"]))
+            if not self._is_done(change, now):
+                raise
+
+    def _is_done(self, change: VolumeChange, thing: Mapping[str, Json]) -> bool:
+        """Return whether the service makes a change now, or has made it."""
+        if change.kind == "size":
+            return bool(thing["status"] == "extending" or thing["size"] >= self._target.properties["size"])
+        return thing["status"] == "retyping" or self._has_type(thing)
 
     def _has_type(self, thing: Mapping[str, Json]) -> bool:
         value = self._target.properties["volume_type"]
