@@ -219,7 +219,7 @@ class DeclaredType(DeclaredThing):
     """Base of the types of a collection's members; see the module's text."""
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
-        """Create the thing, marked; after a conflict find what an earlier step has made."""
+        """Create the thing, marked; after a refusal find what an earlier step has made."""
         service = self.service_for(work)
         if target.physical_id is not None:
             return self._made(self.get(service, target.physical_id), target, work)
@@ -228,11 +228,11 @@ class DeclaredType(DeclaredThing):
             self.mark.put(body, mark_of(target.key))
         try:
             thing = self._unwrapped(service.post(self.path, self.request(body, target)))
-        except Conflict:
-            found = self.find_created(target.key, target, work)
-            if found is None:
+        except PermanentError as error:
+            made = self.made_before(error, target, work)
+            if made is None:
                 raise
-            thing = self.get(service, found)
+            thing = made
         return self._made(thing, target, work)
 
     def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
@@ -316,8 +316,28 @@ class DeclaredType(DeclaredThing):
         """Return the id of the oldest thing with the mark."""
         return next(iter(self._marked(mark_of(key), work)), None)
 
+    def made_before(
+        self, error: PermanentError, target: ResourceView, work: StepContext
+    ) -> Mapping[str, Json] | None:
+        """Return what an earlier call has made, which may be why the service refuses now; None: nothing.
+
+        :param error: the refusal of a creation.
+        """
+        if not isinstance(error, Conflict) and not self._is_repeated(target):
+            return None
+        found = self.find_created(target.key, target, work)
+        return None if found is None else self.get(self.service_for(work), found)
+
     def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
-        """Return whether the thing is gone, in a bad state, or not made to the end."""
+        """Return whether the thing is gone, in a bad state, or not made to the end.
+
+        What lost calls of a failed creation have made is deleted first, for it may have the address or the
+        name that the replacement is to have.
+
+        :raises RetryableError: it cannot be deleted in its present state.
+        """
+        if target.physical_id is None and not self.slow_delete:
+            self._delete_lost(target, work)
         if target.physical_id is None or target.data.get(MORE):
             return True
         try:

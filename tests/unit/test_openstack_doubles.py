@@ -126,6 +126,29 @@ def test_a_repeated_creation_that_fails_leaves_no_double(scripted: ScriptedServi
         VOLUME.check_create_complete(target, step.progress, work)
 
 
+def test_a_creation_that_is_refused_for_what_a_lost_call_has_made_takes_it(scripted: ScriptedService) -> None:
+    """As of a second subnet with the same range: the lost call is carried out after it was looked for."""
+    has_networks(scripted, "first")
+    scripted.answers["POST /networks"] = REFUSED
+    made = run(NET, "create", target_of(NET, key=KEY, attempt=2), Work(scripted))
+    assert made.physical_id == "first"
+    with pytest.raises(PermanentError, match="not in this state"):
+        NET.handle_create(target_of(NET, key=KEY, attempt=1), Work(scripted))
+    scripted.answers[f"GET /networks?description={mark_of(KEY)}"] = Answer(200, {"networks": []})
+    with pytest.raises(PermanentError, match="not in this state"):
+        NET.handle_create(target_of(NET, key=KEY, attempt=2), Work(scripted))
+
+
+def test_what_a_failed_creation_left_behind_is_not_in_its_replacements_way(scripted: ScriptedService) -> None:
+    has_networks(scripted, "lost")
+    failed = target_of(NET, key="update", creation_key=KEY)
+    assert NET.needs_replace_failed(failed, Work(scripted))
+    assert deletions(scripted) == ["DELETE /networks/lost"]
+    scripted.answers["DELETE /networks/lost"] = Answer(409, {"NeutronError": {"message": "in use"}})
+    with pytest.raises(RetryableError, match="what a lost creation has made is there still"):
+        NET.needs_replace_failed(failed, Work(scripted))
+
+
 def test_what_a_lost_creation_made_makes_room_for_a_replacement(scripted: ScriptedService) -> None:
     """Both would have the same port; what was never created to the end has no physical id."""
     work, tag = Work(scripted), mark_of(KEY)

@@ -54,15 +54,12 @@ class Server(ServerActions):
         ports = ServerPorts.of(target, work)
         try:
             thing = create_server(target, work, ports)
-        except Conflict:
-            found = self.find_created(target.key, target, work)
-            if found is None:
+        except PermanentError as error:
+            made = self.made_before(error, target, work)
+            if made is None:
                 ports.delete_made()
                 raise
-            thing = self.get(self.service_for(work), found)
-        except PermanentError:
-            ports.delete_made()
-            raise
+            thing = made
         # The answer to a creation has the id, and a password that must not be stored.
         return self._made({"id": thing["id"]}, target, work)
 
