@@ -210,7 +210,11 @@ class DeclaredThing(ResourceType):
     def _poller(self) -> Poller:
         return Poller(self.list_path or self.path, self._items(), self.list_queries)
 
-    def _look(self, target: ResourceView, since: float, work: StepContext) -> Mapping[str, Json]:
+    def _look(self, target: ResourceView, since: float, work: StepContext) -> Mapping[str, Json] | None:
+        """Return the thing; None: its state is not known yet, poll again.
+
+        :raises ThingNotFound: it does not exist.
+        """
         service, physical_id = self.service_for(work), self.id_of(target)
         return self._poller().read(work, service, physical_id, lambda: self.get(service, physical_id), since)
 
@@ -298,9 +302,9 @@ class DeclaredType(DeclaredThing):
             thing = self._look(target, progress["since"], work)
         except ThingNotFound:
             return self._deleted(target, work)
-        if self.status is not None and self.status.of(thing) in self.status.deleted:
-            return self._deleted(target, work)
-        if self.status is not None:
+        if thing is not None and self.status is not None:
+            if self.status.of(thing) in self.status.deleted:
+                return self._deleted(target, work)
             self.status.is_pending(thing, self.problem)
         return Poll(progress=progress, after=pause(progress["since"], work.now()))
 
@@ -415,11 +419,16 @@ class DeclaredType(DeclaredThing):
     def _poll(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         return self._wait(self._look(target, progress["since"], work), progress["since"], target, work)
 
-    def _wait(self, thing: Mapping[str, Json], since: float, target: ResourceView, work: StepContext) -> Step:
+    def _wait(
+        self, thing: Mapping[str, Json] | None, since: float, target: ResourceView, work: StepContext
+    ) -> Step:
         """Return the end of the action, or the next poll.
 
+        :param thing: None: its state is not known yet.
         :raises PermanentError: the thing is in a bad state.
         """
+        if thing is None:
+            return Poll(progress={"since": since}, after=pause(since, work.now()))
         if self.status is not None:
             if self.status.is_pending(thing, self.problem):
                 return Poll(progress={"since": since}, after=pause(since, work.now()))

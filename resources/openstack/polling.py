@@ -86,9 +86,10 @@ class Poller:
         thing: str,
         get: Callable[[], Mapping[str, Json]],
         since: float,
-    ) -> Mapping[str, Json]:
+    ) -> Mapping[str, Json] | None:
         """Return the thing as it is now, or was a moment ago where many are waited for.
 
+        :returns: None: the last list is older than the action, and the next one is not due yet.
         :param get: reads this one alone.
         :param since: the moment since which it is waited for.
         :raises ThingNotFound: it does not exist.
@@ -101,8 +102,9 @@ class Poller:
         listed_at, found = work.shared(
             ("states", *key), lambda: self._list(work, service, waiting), waiting.list_age
         )
-        # While a list is read, the one before is served: it may be older than the action.
-        return found[thing] if listed_at >= since and thing in found else get()
+        if listed_at < since:
+            return None
+        return found[thing] if thing in found else get()
 
     def forget(self, work: StepContext, service: Service, thing: str) -> None:
         """Forget a thing whose action has ended."""

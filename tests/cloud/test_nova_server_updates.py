@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 
 import pytest
+from harness.cloud.access import Cloud
 from harness.cloud.project import Project
 from harness.cloud.site import BIGGER, FLAVOR, Site
 from harness.step_driver import Driven
@@ -216,6 +217,27 @@ def test_a_replacement_gets_the_ports_and_addresses_and_returns_them(site: Site)
         for port in site.connection.network.ports(device_id=old.id)
         for address in port.fixed_ips
     }
+    new.delete()
+    old.delete()
+    assert site.ports() == ["mine"]
+
+
+def test_a_replacement_in_error_returns_its_port(site: Site, cloud: Cloud) -> None:
+    """Nova still counts the port among those of the broken server, though Neutron does not."""
+    mine = site.make_port(name="mine")
+    networks = [{"port": "mine"}]
+    old = site.server(networks=networks).create()
+    _call_until_done(old, old.plugin.prepare_for_replace)
+    new = site.server(networks=networks)
+    new.target = dataclasses.replace(new.target, stack=old.target.stack)
+    new.create()
+    cloud.admin.compute.reset_server_state(new.id, "error")
+    site.connection.network.update_port(mine, device_id="", device_owner="")
+
+    site.work.replaced_by = ReplacementView("OS::Nova::Server", new.target.key, new.id)
+    _call_until_done(old, old.plugin.restore_after_replace)
+    assert site.connection.network.get_port(mine.id).device_id == old.id
+    assert [server.id for server in site.connection.compute.servers()] == [old.id]
     new.delete()
     old.delete()
     assert site.ports() == ["mine"]

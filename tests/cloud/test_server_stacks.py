@@ -1,8 +1,9 @@
-"""Stacks of servers on a real cloud: kept in a snapshot, handed to another stack, made of what is there."""
+"""Stacks of servers on a real cloud: kept, handed to another stack, made of what is there, broken."""
 
 import json
 import typing
 
+from harness.cloud.access import Cloud
 from harness.cloud.project import Project
 from harness.cloud.site import IMAGE, Site
 from harness.cloud.stacks import WITHIN, Stack, Stacks
@@ -17,6 +18,27 @@ SERVER: Json = {
         "flavor": "m1.tiny",
         "metadata": {"colour": "blue"},
         "networks": [{"allocate_network": "none"}],
+    },
+}
+NET = {"get_resource": "net"}
+ON_A_PORT: Json = {
+    "heat_template_version": VERSION,
+    "resources": {
+        "net": {"type": "OS::Neutron::Net"},
+        "subnet": {"type": "OS::Neutron::Subnet", "properties": {"network": NET, "cidr": "10.9.0.0/24"}},
+        "port": {
+            "type": "OS::Neutron::Port",
+            "depends_on": "subnet",
+            "properties": {"network": NET},
+        },
+        "server": {
+            "type": "OS::Nova::Server",
+            "properties": {
+                "image": IMAGE,
+                "flavor": "m1.tiny",
+                "networks": [{"port": {"get_resource": "port"}}],
+            },
+        },
     },
 }
 
@@ -110,3 +132,19 @@ def test_an_external_server_on_an_external_network_is_read_and_left_alone(
     nothing = stacks.start("nothing", {"heat_template_version": VERSION, "resources": {"net": missing}})
     nothing.wait("CREATE_FAILED")
     assert "network 404" in nothing.reasons()["net"]
+
+
+def test_an_unhealthy_server_in_error_gives_its_port_to_its_replacement(
+    stacks: Stacks, project: Project, cloud: Cloud
+) -> None:
+    stack = stacks.create("broken", ON_A_PORT)
+    old, port = stack.physical_id("server"), stack.physical_id("port")
+    cloud.admin.compute.reset_server_state(old, "error")
+    answer = stacks.call("PATCH", f"{stack.path}/resources/server", {"mark_unhealthy": True})
+    assert answer.status == 200, answer
+    stack.update(ON_A_PORT)
+    new = stack.physical_id("server")
+    assert new != old
+    assert project.connection.network.get_port(port).device_id == new
+    stack.delete()
+    assert project.leftovers() == {}

@@ -187,15 +187,41 @@ def test_many_things_are_read_by_one_list(scripted: ScriptedService) -> None:
         assert scripted.asked == ["GET /volumes/detail?limit=1000"]
 
 
-def test_a_slow_list_is_read_less_often(scripted: ScriptedService, monkeypatch: pytest.MonkeyPatch) -> None:
-    _serve_volumes(scripted, 10)
-    polls, list_all = Polls(scripted), Service.list_all
+def _slow_lists(monkeypatch: pytest.MonkeyPatch, polls: Polls) -> None:
+    """Let each list take two seconds."""
+    list_all = Service.list_all
 
     def slowly(service: Service, path: str, items: str, **query: str | int | bool) -> list[Json]:
         polls.work.clock.now += 2.0
         return list_all(service, path, items, **query)
 
     monkeypatch.setattr(Service, "list_all", slowly)
+
+
+def test_things_begun_after_a_slow_list_wait_for_the_next(
+    scripted: ScriptedService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None of them costs a request of its own."""
+    _serve_volumes(scripted, 200)
+    polls = Polls(scripted)
+    _slow_lists(monkeypatch, polls)
+    for number in range(10):
+        polls.read(f"v{number}", 900.0)
+    began = polls.work.now()
+    scripted.asked.clear()
+    polls.work.clock.now += 1.0
+    assert [polls.read(f"v{number}", began) for number in range(10, 200)] == [None] * 190
+    assert scripted.asked == []
+    polls.work.clock.now += 5.5
+    for number in range(10, 200):
+        assert polls.read(f"v{number}", began)["id"] == f"v{number}"
+    assert scripted.asked == ["GET /volumes/detail?limit=1000"]
+
+
+def test_a_slow_list_is_read_less_often(scripted: ScriptedService, monkeypatch: pytest.MonkeyPatch) -> None:
+    _serve_volumes(scripted, 10)
+    polls = Polls(scripted)
+    _slow_lists(monkeypatch, polls)
     for number in range(10):
         polls.read(f"v{number}", 900.0)
     for passed, lists in ((5.5, 0), (1.0, 1)):
@@ -222,10 +248,13 @@ def test_a_list_older_than_the_action_does_not_count(scripted: ScriptedService) 
     polls = Polls(scripted)
     for number in range(10):
         polls.read(f"v{number}", 900.0)
-    scripted.answers["GET /volumes/v9"] = Answer(200, {"volume": {"id": "v9", "status": "extending"}})
+    _serve_volumes(scripted, 10, "extending")
     polls.work.clock.now += 0.1
-    assert polls.read("v9", polls.work.now())["status"] == "extending"
+    began = polls.work.now()
+    assert polls.read("v9", began) is None
     assert polls.read("v8", 900.0)["status"] == "available"
+    polls.work.clock.now += FIRST_PAUSE
+    assert polls.read("v9", began)["status"] == "extending"
 
 
 def test_what_has_ended_or_is_not_polled_any_more_does_not_count(scripted: ScriptedService) -> None:
@@ -291,7 +320,7 @@ STACK = StackFacts("stack-id", "stack", "project")
 
 
 def test_a_thousand_servers_in_build_cost_as_many_requests_as_ten(scripted: ScriptedService) -> None:
-    """No interval has more than two lists, and few requests beside them, however many servers there are."""
+    """No interval has more than two lists, and few requests beside them, whatever the number."""
     for count in (10, 1000):
         intervals = _servers_in_build(scripted, count)
         assert max(len(asked) for asked in intervals) <= FEW + 2

@@ -60,6 +60,8 @@ class VolumeAttachment(ResourceType):
         :raises PermanentError: the attachment has failed.
         """
         volume, server = self._volume(target, progress["since"], work), target.data[SERVER]
+        if volume is None:
+            return Poll(progress=progress, after=pause(progress["since"], work.now()))
         if has_server(volume, server):
             VOLUMES.forget(work, service_of(work, "block-storage"), str(volume["id"]))
             return Done()
@@ -148,12 +150,12 @@ class VolumeAttachment(ResourceType):
             volume = self._volume(target, since, work)
         except ThingNotFound:
             return True
-        if is_attached(work, self._server(target, work), volume):
+        if volume is None or is_attached(work, self._server(target, work), volume):
             return False
         VOLUMES.forget(work, service_of(work, "block-storage"), str(volume["id"]))
         return True
 
-    def _volume(self, target: ResourceView, since: float, work: StepContext) -> Mapping[str, Json]:
+    def _volume(self, target: ResourceView, since: float, work: StepContext) -> Mapping[str, Json] | None:
         service, volume = service_of(work, "block-storage"), str(target.physical_id)
         return VOLUMES.read(work, service, volume, lambda: get_volume(service, volume), since)
 

@@ -151,7 +151,7 @@ class WebImage(DeclaredType):
             self.after_create(target, work)
             return Poll(progress={"since": work.now()}, after=FIRST_PAUSE)
         thing = self._look(target, progress["since"], work)
-        if failed := thing.get(FAILED_IMPORT):
+        if thing is not None and (failed := thing.get(FAILED_IMPORT)):
             why = self._import_error(target, work) or f"stores: {failed}"
             text = f"The service could not fetch {target.properties['location']}: {why}"
             raise PermanentError(text, kind="ResourceInError")

@@ -40,11 +40,12 @@ class ServerActions(DeclaredType):
     def check_suspend_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Poll until the server is suspended."""
         thing = self._look(target, progress["since"], work)
-        status = SERVER_STATUS.of(thing)
-        if status == "SUSPENDED":
-            return self.with_facts(Done(data=self._data(thing, target)), target, work)
-        if status not in (RUNS, *SERVER_STATUS.pending):
-            raise unknown_status(f"Suspend of server {thing.get('name')} failed", status)
+        if thing is not None:
+            status = SERVER_STATUS.of(thing)
+            if status == "SUSPENDED":
+                return self.with_facts(Done(data=self._data(thing, target)), target, work)
+            if status not in (RUNS, *SERVER_STATUS.pending):
+                raise unknown_status(f"Suspend of server {thing.get('name')} failed", status)
         return Poll(progress=progress, after=pause(progress["since"], work.now()))
 
     def handle_resume(self, target: ResourceView, work: StepContext) -> Step:

@@ -34,6 +34,13 @@ class ServerCalls:
         found: Mapping[str, Json] = self.service.get(self.path)["server"]
         return found
 
+    def delete(self) -> None:
+        """Start to delete the server; a missing one is ignored."""
+        try:
+            self.service.delete(self.path)
+        except ThingNotFound:
+            return
+
     def put(self, below: str, body: Json) -> None:
         """Change the server, or what is below it."""
         self.service.put(f"{self.path}{below}", body)

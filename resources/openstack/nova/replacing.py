@@ -10,7 +10,7 @@ from .attributes import MAC
 from .calls import ServerCalls
 from .networks import Nic, ServerInterface, pair
 from .ports import ServerPorts, nics_of
-from .states import SERVER_STATUS
+from .states import DELETING, SERVER_STATUS, TASK_STATE
 
 AGAIN = Poll(progress={}, after=0.5)
 """An interface is being detached: the step is called again."""
@@ -30,6 +30,8 @@ class Replacement:
 
     def prepare(self) -> Poll | None:
         """Detach the interfaces whose port or address the replacement needs; delete ports made for them."""
+        if self._delete_failed(self._calls, self._nics):
+            return AGAIN
         if self._release(self._calls, self._exclusive()):
             return AGAIN
         self._ports.delete_made(attached_to=self._calls.id)
@@ -58,13 +60,33 @@ class Replacement:
         ports = ServerPorts(self._target, self._work, mark)
         made = marked(TagMark(), mark, self._calls.service, "/servers/detail", "servers")
         for server in {*made, *([replacement.physical_id] if replacement.physical_id else [])}:
+            calls = ServerCalls(self._calls.service, server)
+            if self._delete_failed(calls, missing):
+                return True
             clashing = [item for item in ports.interfaces(server) if _clashes(item, missing)]
-            if self._release(ServerCalls(self._calls.service, server), clashing):
+            if self._release(calls, clashing):
                 return True
         for port in ports.made():
             if not port["device_id"]:
                 ports.delete(str(port["id"]))
         return False
+
+    def _delete_failed(self, calls: ServerCalls, nics: Sequence[Nic]) -> bool:
+        """Delete a server in a bad state which has had a port that another one needs.
+
+        The compute service detaches nothing from such a server, and lets no other one have the port while
+        the server exists, even where the network service says that nobody uses the port.
+
+        :returns: whether that is in progress.
+        """
+        server = self._state(calls)
+        if server is None or SERVER_STATUS.of(server) not in SERVER_STATUS.bad:
+            return False
+        if not any(nic.port for nic in nics):
+            return False
+        if server.get(TASK_STATE) not in DELETING:
+            calls.delete()
+        return True
 
     def _exclusive(self) -> list[ServerInterface]:
         """Return the interfaces that the server and its replacement cannot both have."""
@@ -76,8 +98,9 @@ class Replacement:
         server = self._state(calls)
         if server is None or not interfaces:
             return False
+        is_left = SERVER_STATUS.of(server) in (*SERVER_STATUS.bad, *SERVER_STATUS.deleted)
         for interface in interfaces:
-            if SERVER_STATUS.of(server) in SERVER_STATUS.bad or not _is_known(interface, server):
+            if is_left or not _is_known(interface, server):
                 # The compute service would detach nothing.
                 self._ports.release(interface.port)
             else:

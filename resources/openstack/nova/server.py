@@ -16,10 +16,9 @@ from .live import live_properties
 from .ports import ServerPorts
 from .replacing import AGAIN, Replacement
 from .server_schema import ATTRIBUTES, COLLECTORS, IMPLIED, PROPERTIES
-from .states import SERVER_STATUS, TASK_STATE
+from .states import DELETING, SERVER_STATUS, TASK_STATE
 from .validation import check_server
 
-DELETING = ("deleting", "soft-deleting")
 CLOCKS = 300.0
 """Seconds by which the clocks of the services may differ from ours."""
 
@@ -131,10 +130,14 @@ class Server(ServerActions):
         """Poll until the server is gone; one that can be restored still is deleted for good."""
         try:
             thing = self._look(target, progress["since"], work)
-            if SERVER_STATUS.of(thing) in SERVER_STATUS.bad:  # A list may be older than the deletion.
+            if (
+                thing is not None and SERVER_STATUS.of(thing) in SERVER_STATUS.bad
+            ):  # A list may be older than the deletion.
                 thing = self.get(self.service_for(work), self.id_of(target))
         except ThingNotFound:
             return self._deleted(target, work)
+        if thing is None:
+            return Poll(progress=progress, after=pause(progress["since"], work.now()))
         status = SERVER_STATUS.of(thing)
         if status == "DELETED" or (status == "SOFT_DELETED" and not self._delete_for_good(target, work)):
             return self._deleted(target, work)

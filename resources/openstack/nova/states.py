@@ -7,6 +7,8 @@ from ...errors import PermanentError
 from ..statuses import StatusMeaning
 
 TASK_STATE = "OS-EXT-STS:task_state"
+DELETING = ("deleting", "soft-deleting")
+"""Task states of a server whose deletion has begun."""
 PENDING = (
     *("BUILD", "HARD_REBOOT", "PASSWORD", "REBOOT", "RESCUE", "RESIZE"),
     *("REVERT_RESIZE", "SHUTOFF", "SUSPENDED", "VERIFY_RESIZE"),

@@ -21,6 +21,10 @@ class Cloud(fake.FakeDriver):
     def get_nodenames_by_uuid(self, refresh=False):
         return {NODE: self.get_available_nodes()[0]}
 
+    def attach_interface(self, context, instance, image_meta, vif):
+        self._interfaces.pop(vif["id"], None)  # Those of destroyed servers are still counted.
+        super().attach_interface(context, instance, image_meta, vif)
+
     def snapshot(self, context, instance, image_id, update_task_state):
         super().snapshot(context, instance, image_id, update_task_state)
         fields = {"disk_format": "raw", "container_format": "bare"}
