@@ -11,8 +11,10 @@ PROGRAMS: Mapping[str, str] = {
 }
 """A verb and what each program does."""
 DOCUMENTS: Mapping[str, str] = {
+    "doc/day1.md": "planning",
     "doc/install.md": "installing",
-    "doc/operation.md": "running it",
+    "doc/day2.md": "daily tasks",
+    "doc/operation.md": "limits, duties, commands",
     "doc/handbook.md": "what to do when something fails",
 }
 """Where to read more, in Stoker's sources."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-PAGES = ("handbook", "operation", "observation", "breakpoints")
+PAGES = ("handbook", "operation", "day1", "day2", "observation", "breakpoints")
 PLACEHOLDER = "\0"
 OF_OTHERS = (
     "Collection length exceeds 2000 elements",  # YAQL
@@ -31,6 +31,8 @@ FILLED_IN = re.compile(
     r"|\b\w+(?:\.\s?\w+)+\b|\b[A-Z]\w+[A-Z]\w+\b"  # resources.r.properties, StackTimeouts
 )
 """Words that a page may write in the place of a placeholder."""
+BLOCK = re.compile(r"^ {4}[^\n]*$|^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
+"""What is typed and printed, and no quote."""
 ENDS = " :;,."
 """A quote may end before them."""
 
@@ -99,7 +101,7 @@ def _in_order(parts: Sequence[str], text: str, at: int = 0) -> list[tuple[int, i
 def quotes() -> list[tuple[str, str]]:
     found = []
     for page in PAGES:
-        text = re.sub(r"^ {4}.*$", "", (ROOT / f"doc/{page}.md").read_text(), flags=re.MULTILINE)
+        text = BLOCK.sub("", (ROOT / f"doc/{page}.md").read_text())
         for quoted in re.findall(r"`([^`]+)`", text):
             words = " ".join(quoted.split())
             if len(re.findall(r"(?<!\S)[A-Za-z]{2,}", words)) >= 4 and not re.match(NOT_MESSAGES, words):

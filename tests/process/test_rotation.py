@@ -1,4 +1,4 @@
-"""`stoker-manage secrets rotate` while the API and the conductors work, as doc/operation.md has it."""
+"""`stoker-manage secrets rotate` while the API and the conductors work, as doc/day2.md has it."""
 
 import pathlib
 import re

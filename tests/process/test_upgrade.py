@@ -69,7 +69,7 @@ def make(
 def test_daemons_are_upgraded_one_after_the_other_under_load(
     make: Make, tmp_path_factory: pytest.TempPathFactory, older: str, server: str
 ) -> None:
-    """As operation.md says it."""
+    """As day2.md says it."""
     code = older_version(tmp_path_factory.mktemp("older"), OLDER[older])
     deployment = make(server, code)
     deployment.start_api(code)
