@@ -223,20 +223,19 @@ class HttpRequest:
         values = self.query.get(name)
         return values[-1] if values else None
 
-    def values(self, name: str) -> list[str]:
+    def values(self, name: str, *, split: bool = False) -> list[str]:
         """Return all values of a query parameter that are not empty.
 
+        :param split: at commas.
         :raises Fault: 400, there are more than VALUES.
         """
-        return _few(name, [value for value in self.query.get(name, ()) if value])
-
-    def parts(self, name: str) -> list[str]:
-        """Return all values of a query parameter, split at commas.
-
-        :raises Fault: 400, there are more than VALUES.
-        """
-        split = [part.strip() for value in self.values(name) for part in value.split(",")]
-        return _few(name, [part for part in split if part])
+        values = self.query.get(name, ())
+        if split:
+            values = [part.strip() for value in values for part in value.split(",")]
+        found = [value for value in values if value]
+        if len(found) > VALUES:
+            raise bad_request(f'"{name}" has {len(found)} values, above the limit of {VALUES}')
+        return found
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         """Return a boolean query parameter.
@@ -380,12 +379,6 @@ def boolean_word(value: str, name: str) -> bool:
         raise bad_request(
             f'Unrecognized value "{shortened(value)}" for "{name}", acceptable values are: true, false'
         ) from error
-
-
-def _few(name: str, values: list[str]) -> list[str]:
-    if len(values) > VALUES:
-        raise bad_request(f'"{name}" has {len(values)} values, above the limit of {VALUES}')
-    return values
 
 
 def validated(value: Json, schema: Json, context: str = "") -> Json:

@@ -287,9 +287,11 @@ def in_progress_by_shard(conn: Connection) -> dict[int, int]:
     """
     s = tables.stack
     rows = conn.execute(
-        sa.select(s.c.shard, sa.func.count()).where(s.c.deadline_at.is_not(None)).group_by(s.c.shard)
+        sa.select(s.c.shard, sa.func.count().label("stacks"))
+        .where(s.c.deadline_at.is_not(None))
+        .group_by(s.c.shard)
     )
-    return dict(rows.tuples().all())
+    return {row.shard: row.stacks for row in rows}
 
 
 @dataclass(frozen=True)

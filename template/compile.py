@@ -101,17 +101,12 @@ def checked_keys(
     return body
 
 
-def parameter_groups(
-    template: Mapping[str, Json], parameters: Iterable[str]
-) -> tuple[Mapping[str, Json], ...]:
+def parameter_groups(groups: Json, parameters: Iterable[str]) -> tuple[Mapping[str, Json], ...]:
     """Return the groups, each parameter in one at most.
 
     :raises TemplateError: the section is malformed, or a parameter is in two groups.
     :raises InvalidReference: a group names a parameter that the template does not have.
     """
-    groups = template.get("parameter_groups")
-    if groups is None:
-        return ()
     if not isinstance(groups, list):
         raise TemplateError("must be a list of groups", ["parameter_groups"])
     known, grouped = set(parameters), set[str]()
@@ -285,13 +280,14 @@ def _compiled(
         except TemplateError:
             if name not in uncertain:
                 raise
+    groups = template.get("parameter_groups")
     return CompiledTemplate(
         version=version.date,
         description=str(template.get("description") or ""),
         parameters=parameters,
         resources=_in_order(definitions),
         outputs=_outputs(section(template, "outputs"), scope, conditions),
-        parameter_groups=parameter_groups(template, parameters) if "parameter_groups" in template else (),
+        parameter_groups=() if groups is None else parameter_groups(groups, parameters),
         uncertain=uncertain,
         pseudo=pseudo,
     )
@@ -451,8 +447,9 @@ def describe(template: Mapping[str, Json]) -> dict[str, typing.Any]:
     with errors_in(FORMATS[version.key]):
         template = normal_form(template)
         declarations = parse_declarations(template.get("parameters"), version)
+        groups = template.get("parameter_groups")
         return {
             "Description": str(template.get("description") or "No description"),
             "Parameters": {name: schema(declared) for name, declared in declarations.items()},
-            "ParameterGroups": list(parameter_groups(template, declarations)),
+            "ParameterGroups": [] if groups is None else list(parameter_groups(groups, declarations)),
         }

@@ -80,7 +80,7 @@ def _below(call: Request, root: Stack, stack_name: str, view: Json) -> Json:
 
 
 def _query(call: Request, resource_name: str | None) -> EventQuery:
-    for key in call.parts("sort_keys"):
+    for key in call.values("sort_keys", split=True):
         if key not in SORT_KEYS:
             raise bad_request(f'Invalid sort key "{shortened(key)}", the keys are: {", ".join(SORT_KEYS)}')
     filters = {column: call.values(name) for name, column in _FILTERS.items() if call.values(name)}
@@ -92,7 +92,7 @@ def _query(call: Request, resource_name: str | None) -> EventQuery:
         limit=call.limit(),
         marker=call.one("marker") or None,
         descending=call.direction() == "desc",
-        by_type=call.parts("sort_keys")[:1] == ["resource_type"],
+        by_type=call.values("sort_keys", split=True)[:1] == ["resource_type"],
     )
 
 

@@ -84,7 +84,7 @@ def validate(call: Request) -> Reply:
     """Answer POST /validate."""
     nested = call.flag("show_nested")
     body = call.valid(VALIDATE)
-    if unknown := sorted(set(call.parts("ignore_errors")) - set(IGNORABLE)):
+    if unknown := sorted(set(call.values("ignore_errors", split=True)) - set(IGNORABLE)):
         wrong, known = shortened(", ".join(unknown)), ", ".join(IGNORABLE)
         raise bad_request(f"Invalid codes in ignore_errors: {wrong}; known are: {known}")
     goal = parse.goal(call, body)

@@ -80,10 +80,10 @@ def _query(call: Request, *, everybody: bool) -> StackQuery:
     return StackQuery(
         project_id=project_id,
         filters=_filters(call),
-        tags=call.parts("tags"),
-        tags_any=call.parts("tags_any") or call.parts("tags-any"),
-        not_tags=call.parts("not_tags") or call.parts("not-tags"),
-        not_tags_any=call.parts("not_tags_any") or call.parts("not-tags-any"),
+        tags=call.values("tags", split=True),
+        tags_any=call.values("tags_any", split=True) or call.values("tags-any", split=True),
+        not_tags=call.values("not_tags", split=True) or call.values("not-tags", split=True),
+        not_tags_any=call.values("not_tags_any", split=True) or call.values("not-tags-any", split=True),
         hidden_tags=hidden,
         show_deleted=call.flag("show_deleted"),
         show_nested=call.flag("show_nested"),
@@ -122,7 +122,7 @@ def _filters(call: Request) -> dict[str, list[str]]:
 
 
 def _sort(call: Request) -> list[tuple[str, bool]]:
-    keys, direction = call.parts("sort_keys"), call.direction()
+    keys, direction = call.values("sort_keys", split=True), call.direction()
     for key in keys:
         if key not in SORT_KEYS:
             raise bad_request(f'Invalid sort key "{shortened(key)}", the keys are: {", ".join(SORT_KEYS)}')
