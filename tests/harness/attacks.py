@@ -432,7 +432,7 @@ def main() -> None:
         child = os.fork()
         if not child:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-            resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+            resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
             print(json.dumps(_carry_out(name)), flush=True)
             os._exit(0)
         os.waitpid(child, 0)

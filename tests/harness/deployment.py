@@ -76,7 +76,7 @@ class Deployment:
         """
         self.api = self._launch("stoker-api", name="api", code=code)
         self.api.wait_for_port(self.port)
-        wait_for(self._healthy, 30, lambda: "the API does not answer")
+        wait_for(self._healthy, 60, lambda: "the API does not answer")
 
     def _healthy(self) -> bool:
         try:
@@ -140,7 +140,7 @@ class Deployment:
         assert status == 200, answer
         return answer["stack"]
 
-    def wait_final(self, path: str, seconds: float = 60.0) -> typing.Any:
+    def wait_final(self, path: str, seconds: float = 120.0) -> typing.Any:
         """Wait until the stack is no longer IN_PROGRESS; the stack."""
         wait_for(
             lambda: not self.show(path)["stack_status"].endswith("IN_PROGRESS"),
@@ -186,7 +186,7 @@ def _run_older(
 ) -> subprocess.CompletedProcess[str]:
     command = [*_command(program, code), *arguments]
     env = os.environ | _path(code, {})
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=env)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=env)
 
 
 def _command(program: str, code: pathlib.Path | None) -> list[str]:
@@ -214,7 +214,7 @@ def call(url: str, method: str, path: str, body: typing.Any = None) -> tuple[int
         url + path, data=data, method=method, headers={"Content-Type": "application/json"}
     )
     try:
-        with urllib.request.build_opener(_NoRedirect).open(request, timeout=60) as answer:
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=120) as answer:
             return answer.status, _parsed(answer.read())
     except urllib.error.HTTPError as error:
         return error.code, _parsed(error.read())

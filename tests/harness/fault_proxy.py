@@ -33,6 +33,16 @@ class Fault(enum.StrEnum):
 _STATUS = {Fault.ERROR: 500, Fault.UNAVAILABLE: 503, Fault.BUSY: 429}
 
 
+class BusyServer(http.server.ThreadingHTTPServer):
+    """A server to which many connect at once, as after a conductor's death.
+
+    Whom a short queue has no room for, the kernel lets wait for seconds.
+    """
+
+    daemon_threads = True
+    request_queue_size = 512
+
+
 class FaultProxy:
     """Passes requests on, and does something else with some of them while `faulty` is set.
 
@@ -60,8 +70,7 @@ class FaultProxy:
         self._faults = faults
         self._lock = threading.Lock()
         self._under_way = 0
-        self._server = http.server.ThreadingHTTPServer((HOST, 0), _handler(self, target))
-        self._server.daemon_threads = True
+        self._server = BusyServer((HOST, 0), _handler(self, target))
         self.url = f"http://{HOST}:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 

@@ -29,7 +29,7 @@ class HoldingProxy:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 headers = {name: self.headers[name] for name in _PASSED_ON if self.headers[name]}
                 got = requests.request(
-                    self.command, target + self.path, data=body, headers=headers, timeout=30
+                    self.command, target + self.path, data=body, headers=headers, timeout=120
                 )
                 if proxy.holds.is_set() and self.command == "POST" and self.path.endswith(held):
                     proxy.answered.set()

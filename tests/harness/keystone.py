@@ -101,7 +101,7 @@ class Keystone(Server):
             scope = {"project": {"name": project, "domain": default}}
         password = {"user": {"name": user, "domain": default, "password": PASSWORD}}
         body = {"auth": {"identity": {"methods": ["password"], "password": password}, "scope": scope}}
-        answer = requests.post(f"{url or self.url}/auth/tokens", json=body, timeout=30)
+        answer = requests.post(f"{url or self.url}/auth/tokens", json=body, timeout=120)
         assert answer.status_code == 201, answer.text
         return answer.headers["X-Subject-Token"]
 
@@ -128,6 +128,6 @@ class Keystone(Server):
 
     def _admin(self, method: str, path: str, body: Json = None) -> Json:
         headers = {"X-Auth-Token": self.token("admin", "admin")}
-        answer = requests.request(method, self.url + path, json=body, headers=headers, timeout=30)
+        answer = requests.request(method, self.url + path, json=body, headers=headers, timeout=120)
         assert answer.ok, (method, path, answer.text)
         return answer.json() if answer.content else None

@@ -39,7 +39,7 @@ def listening(conf: cfg.ConfigOpts, url: str) -> Iterator[Heard]:
     transport = oslo_messaging.get_notification_transport(conf, url=url)
     target = oslo_messaging.Target(topic="notifications")
     server = oslo_messaging.get_notification_listener(transport, [target], [heard], executor="threading")
-    server.start()
+    server.start(override_pool_size=1)  # One thread: they are written down in their order.
     try:
         yield heard
     finally:

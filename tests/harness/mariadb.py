@@ -57,7 +57,7 @@ class MariaDB(Server):
     def execute(self, sql: str, database: str | None = None) -> Sequence[tuple[object, ...]]:
         """Run one statement as root, committed at once; the rows, if it gives any."""
         connection = pymysql.connect(
-            unix_socket=str(self._socket), user="root", database=database, autocommit=True, connect_timeout=5
+            unix_socket=str(self._socket), user="root", database=database, autocommit=True, connect_timeout=60
         )
         with connection, connection.cursor() as cursor:
             cursor.execute(sql)

@@ -156,6 +156,26 @@ class External(ResourceType):
         return Done(physical_id=physical_id)
 
 
+class Gated(ResourceType):
+    """Creation is polled until a file exists; it takes no thread meanwhile."""
+
+    properties_schema = {
+        "until": Property("string", "The file.", required=True),
+        "every": Property("number", "Seconds between two polls.", default=1),
+    }
+
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+        return self._poll(target)
+
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        return self._poll(target)
+
+    def _poll(self, target: ResourceView) -> Step:
+        if os.path.exists(target.properties["until"]):
+            return Done(physical_id=target.physical_name)
+        return Poll({}, after=target.properties["every"], physical_id=target.physical_name)
+
+
 def _hang(seconds: float, until: str | None) -> None:
     if until is None:
         time.sleep(seconds)
@@ -180,4 +200,5 @@ RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
     "Test::Cooperative": Cooperative,
     "Test::External": External,
     "Test::Flaky": Flaky,
+    "Test::Gated": Gated,
 }

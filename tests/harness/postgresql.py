@@ -60,7 +60,7 @@ class PostgreSQL(Server):
 
     def execute(self, sql: str, database: str = "postgres") -> list[tuple[object, ...]]:
         """Run one statement outside of a transaction; the rows, if it gives any."""
-        with psycopg.connect(self._dsn(database), autocommit=True, connect_timeout=5) as connection:
+        with psycopg.connect(self._dsn(database), autocommit=True, connect_timeout=60) as connection:
             cursor = connection.execute(sql.encode())
             return cursor.fetchall() if cursor.description else []
 

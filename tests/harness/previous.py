@@ -13,7 +13,7 @@ PREVIOUS = "HEAD^"
 def commit_before(path: str) -> str:
     """Return the last commit that does not have a file, by any name; HEAD where it is not committed yet."""
     command = ["git", "-C", ROOT, "log", "--follow", "--format=%H", "--diff-filter=A", "--", path]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout.split()
+    found = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False).stdout.split()
     return f"{found[-1]}^" if found else "HEAD"
 
 
@@ -26,10 +26,10 @@ def older_version(directory: pathlib.Path, commit: str = PREVIOUS) -> pathlib.Pa
     target = directory / "stoker"
     target.mkdir(parents=True)
     archive = subprocess.run(
-        ["git", "-C", ROOT, "archive", commit], capture_output=True, timeout=60, check=False
+        ["git", "-C", ROOT, "archive", commit], capture_output=True, timeout=300, check=False
     )
     if archive.returncode == 0:
-        subprocess.run(["tar", "x", "-C", target], input=archive.stdout, timeout=60, check=True)
+        subprocess.run(["tar", "x", "-C", target], input=archive.stdout, timeout=300, check=True)
     else:
         ignored = shutil.ignore_patterns(".*", "tests", "build", "__pycache__", "*.egg-info")
         shutil.copytree(ROOT, target, ignore=ignored, dirs_exist_ok=True)
@@ -38,7 +38,7 @@ def older_version(directory: pathlib.Path, commit: str = PREVIOUS) -> pathlib.Pa
         env={**os.environ, "PYTHONPATH": str(directory)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert found.stdout.startswith(str(directory)), found.stdout

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from harness import proctree
 from harness.guard import GUARD
 from harness.ports import HOST
+from harness.waiting import over, slowness
 
 TAIL = 3000
 
@@ -101,25 +102,27 @@ class Process:
         """The last of it."""
         return self.text()[-TAIL:]
 
-    def wait_for_text(self, text: str, within: float = 30.0) -> None:
+    def wait_for_text(self, text: str, within: float = 60.0) -> None:
         """Wait until it has printed this.
 
         :raises ProcessEnded: it ended before.
-        :raises TimeoutError: it did not print it in that many seconds.
+        :raises TimeoutError: it did not print it in that many seconds; more on a machine that has more to do
+            than cores.
         """
         self._wait(lambda: text in self.text(), within, f'print "{text}"')
 
-    def wait_for_port(self, port: int, within: float = 30.0) -> None:
+    def wait_for_port(self, port: int, within: float = 60.0) -> None:
         """Wait until it listens on the port of the loopback interface; errors as above."""
         self._wait(lambda: _is_open(port), within, f"listen on port {port}")
 
     def _wait(self, condition: typing.Callable[[], bool], within: float, what: str) -> None:
-        end = time.monotonic() + within
+        began = time.monotonic()
         while not condition():
             if not self.is_running:
                 raise ProcessEnded(f"{self.name} ended with {self.exit_code}:\n{self.tail()}")
-            if time.monotonic() > end:
-                raise TimeoutError(f"{self.name} does not {what} after {within} s:\n{self.tail()}")
+            if over(began, within):
+                waited = time.monotonic() - began
+                raise TimeoutError(f"{self.name} does not {what} after {waited:.1f} s:\n{self.tail()}")
             time.sleep(0.02)
 
     def send(self, number: signal.Signals) -> None:
@@ -134,13 +137,15 @@ class Process:
         """SIGCONT to it and its descendants."""
         proctree.send(proctree.tree(self.pid), signal.SIGCONT)
 
-    def stop(self, within: float = 60.0, number: signal.Signals = signal.SIGTERM) -> int:
+    def stop(self, within: float = 120.0, number: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to end, and wait for it and its descendants.
 
+        :param within: seconds; more on a machine that has more to do than cores.
         :returns: the exit code.
         :raises TimeoutError: it, or one of its descendants, still runs after that many seconds; it is killed.
         """
         procs = proctree.tree(self.pid)
+        within *= slowness()
         end = time.monotonic() + within
         self.send(number)
         try:
@@ -158,7 +163,7 @@ class Process:
         """SIGKILL to it and its descendants, at once."""
         procs = proctree.tree(self.pid) if self.is_running else []
         proctree.send(procs, signal.SIGKILL)
-        self._popen.wait(30)
+        self._popen.wait(120)
         proctree.wait_gone(procs, 10.0)
         GUARD.process_ended(self.pid)
 

@@ -43,7 +43,7 @@ class Program(Process):
 
 
 def run(
-    command: Sequence[Path], *, env: Mapping[str, str] | None = None, within: float = 60.0
+    command: Sequence[Path], *, env: Mapping[str, str] | None = None, within: float = 120.0
 ) -> subprocess.CompletedProcess[str]:
     """Run a Python script to its end, as ``subprocess.run`` does.
 
@@ -56,7 +56,7 @@ def run(
             code = child.wait(within)
         except subprocess.TimeoutExpired:
             child.send_signal(signal.SIGKILL)
-            child.wait(30.0)
+            child.wait(120.0)
             raise
         out.seek(0)
         err.seek(0)

@@ -63,7 +63,7 @@ class Prometheus(Server):
         :raises OSError: it is no such expression.
         """
         address = f"{self.url}/api/v1/query?{urllib.parse.urlencode({'query': expression})}"
-        with urllib.request.urlopen(address, timeout=10) as answer:
+        with urllib.request.urlopen(address, timeout=60) as answer:
             found: typing.Any = json.load(answer)["data"]["result"]
         values = [(series["metric"], float(series["value"][1])) for series in found]
         return [(labels, value) for labels, value in values if not math.isnan(value)]

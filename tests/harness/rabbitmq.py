@@ -16,6 +16,7 @@ ERLANG = "+sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interfac
 CONFIGURATION = """\
 listeners.tcp.1 = {host}:{port}
 disk_free_limit.absolute = 50MB
+handshake_timeout = 300000
 log.console = true
 log.console.level = info
 log.file = false

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from harness.guard import GUARD
 from harness.ports import free_port
 from harness.processes import Process, ProcessEnded, as_user
+from harness.waiting import over
 
 SEARCHED = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
@@ -57,8 +58,8 @@ class Server(abc.ABC):
     name: typing.ClassVar[str]
     account: typing.ClassVar[str | None] = None
     stop_signal: typing.ClassVar[signal.Signals] = signal.SIGTERM
-    start_within: typing.ClassVar[float] = 60.0
-    stop_within: typing.ClassVar[float] = 30.0
+    start_within: typing.ClassVar[float] = 120.0
+    stop_within: typing.ClassVar[float] = 60.0
 
     def __init__(self) -> None:
         self._directory: pathlib.Path | None = None
@@ -130,14 +131,13 @@ class Server(abc.ABC):
 
     def wait_ready(self) -> None:
         """Wait until it answers."""
-        end = time.monotonic() + self.start_within
+        began = time.monotonic()
         while not self._answers():
             if not self.process.is_running:
                 raise ProcessEnded(f"{self.name} ended with {self.process.exit_code}:\n{self.process.tail()}")
-            if time.monotonic() > end:
-                raise TimeoutError(
-                    f"{self.name} does not answer after {self.start_within} s:\n{self.process.tail()}"
-                )
+            if over(began, self.start_within):
+                waited = f"{time.monotonic() - began:.1f} s"
+                raise TimeoutError(f"{self.name} does not answer after {waited}:\n{self.process.tail()}")
             time.sleep(0.05)
 
     def stop(self) -> None:

@@ -28,7 +28,7 @@ from stoker.sealing.signal_urls import SignalAddresses
 
 Json = typing.Any
 T = typing.TypeVar("T")
-LONGEST = 120.0
+LONGEST = 300.0
 """Seconds that one action may take, on a slow machine too."""
 
 

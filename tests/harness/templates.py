@@ -5,6 +5,15 @@ import typing
 Json = typing.Any
 VERSION = "2021-04-16"
 
+HELD: Json = {
+    "handle": {"type": "OS::Heat::WaitConditionHandle"},
+    "held": {
+        "type": "OS::Heat::WaitCondition",
+        "properties": {"handle": {"get_resource": "handle"}, "count": 1, "timeout": 3600},
+    },
+}
+"""Resources of a stack that is in progress until there is a signal."""
+
 
 def template(resources: Json, **sections: Json) -> Json:
     """A template of these resources."""

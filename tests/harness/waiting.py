@@ -9,13 +9,27 @@ MOST = 4.0
 
 
 def crowded(load: float, cores: int) -> float:
-    """How much longer things take than on a machine that has a core for each of them."""
+    """Return how much longer things take than on a machine that has a core for each of them."""
     return min(MOST, max(1.0, load / cores))
+
+
+def slowness() -> float:
+    """Return how much longer things take now than on a machine that has a core for each of them."""
+    return crowded(os.getloadavg()[0], len(os.sched_getaffinity(0)))
+
+
+def over(began: float, within: float) -> bool:
+    """Return whether something that began then has had its time.
+
+    :param began: as time.monotonic() told it.
+    :param within: seconds; more on a machine that has more to do than cores.
+    """
+    return time.monotonic() - began > within * slowness()
 
 
 def wait_for(
     condition: typing.Callable[[], bool],
-    within: float = 30.0,
+    within: float = 60.0,
     why: typing.Callable[[], str] = lambda: "",
     *,
     pause: float = 0.05,
@@ -29,7 +43,6 @@ def wait_for(
     """
     began = time.monotonic()
     while not condition():
-        waited = time.monotonic() - began
-        if waited > within * crowded(os.getloadavg()[0], len(os.sched_getaffinity(0))):
-            raise TimeoutError(f"not so after {waited:.1f} s: {why()}")
+        if over(began, within):
+            raise TimeoutError(f"not so after {time.monotonic() - began:.1f} s: {why()}")
         time.sleep(pause)

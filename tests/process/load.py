@@ -28,7 +28,7 @@ def restart(deployment: Deployment, host: str) -> float:
     """Start a conductor again on its host; the moment at which it was ready, by the monotonic clock."""
     before = deployment.conductors[host].text().count(READY)
     daemon = deployment.launch_conductor(host)
-    wait_for(lambda: daemon.text().count(READY) > before, 60, daemon.tail)
+    wait_for(lambda: daemon.text().count(READY) > before, 120, daemon.tail)
     return time.monotonic()
 
 

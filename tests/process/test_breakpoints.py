@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 from harness import templates
 from harness.deployment import Deployment, Servers
-from harness.listening import Heard, listening
+from harness.listening import Heard, Json, listening
 from harness.rabbitmq import RabbitMQ
 from harness.waiting import wait_for
 from oslo_config import cfg
@@ -54,6 +54,13 @@ def counted(deployment: Deployment, sql: str) -> int:
         return int(conn.execute(sa.text(sql)).scalar_one())
 
 
+def wait_heard(heard: Heard, event: str, count: int) -> list[Json]:
+    """Return the payloads of an event as soon as there are so many."""
+    found = lambda: heard.of(f"orchestration.{event}")  # noqa: E731
+    wait_for(lambda: len(found()) >= count, 60, lambda: f"{event}: {len(found())}")
+    return found()
+
+
 def test_all_conductors_are_killed_while_stacks_are_held_and_every_stack_completes(
     deployment: Deployment, heard: Heard
 ) -> None:
@@ -71,7 +78,9 @@ def test_all_conductors_are_killed_while_stacks_are_held_and_every_stack_complet
     active = "SELECT count(*) FROM task WHERE state IN ('running', 'ready', 'parked')"
     assert counted(deployment, active) == 0
     busy = "SELECT coalesce(sum(threads_busy), 0) FROM conductor"  # As reported, once a second.
-    wait_for(lambda: counted(deployment, busy) == 0, 30, lambda: str(counted(deployment, busy)))
+    wait_for(lambda: counted(deployment, busy) == 0, 60, lambda: str(counted(deployment, busy)))
+    for event in ("breakpoint.reached", "stack.create.start"):  # What is not sent yet would die with them.
+        wait_heard(heard, event, COUNT)
     for host in HOSTS:
         deployment.conductors[host].kill()
     assert deployment.api is not None
@@ -100,6 +109,5 @@ def test_all_conductors_are_killed_while_stacks_are_held_and_every_stack_complet
         assert counted(deployment, told) == 3 * COUNT, "each once"
     for event in ("breakpoint.reached", "breakpoint.cleared", "stack.create.start", "stack.create.end"):
         count = COUNT if event.startswith("stack") else 4 * COUNT
-        found = lambda: heard.of(f"orchestration.{event}")  # noqa: E731, B023
-        wait_for(lambda: len(found()) >= count, 20, lambda: f"{event}: {len(found())}")  # noqa: B023
-        assert len({str(payload) for payload in found()}) == len(found()) == count, "each once"
+        found = wait_heard(heard, event, count)
+        assert len({str(payload) for payload in found}) == len(found) == count, "each once"

@@ -25,7 +25,7 @@ def test_what_asks_for_too_much_is_refused_soon_and_takes_little_memory() -> Non
         env={**os.environ, "PYTHONPATH": str(tests)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=840,
         check=True,
     )
     found = {one["name"]: one for one in map(json.loads, ended.stdout.splitlines())}

@@ -14,7 +14,7 @@ from harness.installation import set_up
 from harness.ports import free_port
 from harness.programs import BIN
 
-WITHIN = 60.0
+WITHIN = 180.0
 
 
 class Piped:

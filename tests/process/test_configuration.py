@@ -71,7 +71,7 @@ def run(
     """:param real: start it for real, not by the fork server."""
     command = [BIN / program, "--config-file", folder / "stoker.conf", *arguments]
     if real:
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     return programs.run(command)
 
 

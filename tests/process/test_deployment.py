@@ -107,7 +107,7 @@ def test_a_stack_times_out_also_when_its_owner_is_killed(deployment: Deployment)
     _shorten(deployment, seconds=4)
     deployment.conductors["three"].kill()
     for path in paths:
-        stack = deployment.wait_final(path, 20)
+        stack = deployment.wait_final(path)
         assert (stack["stack_status"], stack["stack_status_reason"]) == ("CREATE_FAILED", "Create timed out")
         _, answer = deployment.call("GET", f"{path}/events?resource_status=FAILED")
         own = [item for item in answer["events"] if item["resource_name"].startswith("slow")]
@@ -128,12 +128,12 @@ def test_the_ring_settles_after_a_rebalance_and_a_drain_moves_the_slice(deployme
     assert "every one of 4096 shards has one owner" in deployment.manage("ring", "rebalance", "--wait")
     path = deployment.create("moving", templates.layered(3, 20, wait_secs=1))
     deployment.manage("ring", "drain", "two")
-    wait_for(lambda: " 0 | 0.0%" in _row(deployment, "two"), 10, lambda: deployment.manage("ring", "show"))
+    wait_for(lambda: " 0 | 0.0%" in _row(deployment, "two"), 60, lambda: deployment.manage("ring", "show"))
     assert deployment.wait_final(path)["stack_status"] == "CREATE_COMPLETE"
     deployment.manage("ring", "undrain", "two")
     deployment.manage("ring", "rebalance", "--wait")
     wait_for(
-        lambda: " 0 | 0.0%" not in _row(deployment, "two"), 10, lambda: deployment.manage("ring", "show")
+        lambda: " 0 | 0.0%" not in _row(deployment, "two"), 60, lambda: deployment.manage("ring", "show")
     )
 
 
@@ -182,7 +182,7 @@ def test_a_restarted_broker_and_a_paused_conductor_lose_nothing(
     rabbitmq.restart()
     time.sleep(3)
     deployment.conductors["one"].send(signal.SIGCONT)
-    assert deployment.wait_final(path, 90)["stack_status"] == "CREATE_COMPLETE"
+    assert deployment.wait_final(path, 180)["stack_status"] == "CREATE_COMPLETE"
 
 
 def test_the_same_works_on_mariadb_with_a_file_group(

@@ -1,5 +1,6 @@
 """Expressions that take for ever, on real conductors and a real API: everybody else goes on."""
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -132,6 +133,7 @@ def test_an_output_that_computes_for_ever_is_shown_as_an_error(deployment: Deplo
 def test_the_processes_of_a_conductor_are_replaced_and_end_with_it(deployment: Deployment) -> None:
     conductor = deployment.launch_conductor("four")
     conductor.wait_for_text("is in the ring and serves")
+    wait_for(lambda: len(fork_servers(conductor.pid)) == 1, 60)
     (fork_server,) = fork_servers(conductor.pid)
     os.kill(fork_server, signal.SIGKILL)
     path = deployment.create("sums", template(summed(50)))
@@ -149,14 +151,21 @@ def summed(count: int) -> Json:
 
 def children(pid: int) -> list[int]:
     tasks = pathlib.Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for path in tasks for child in path.read_text().split()]
+    return [int(child) for path in tasks for child in text(path).split()]
+
+
+def text(path: pathlib.Path) -> str:
+    """Nothing of a thread or process that has ended meanwhile."""
+    with contextlib.suppress(OSError):
+        return path.read_text()
+    return ""
 
 
 def fork_servers(pid: int) -> list[int]:
     return [
         child
         for child in children(pid)
-        if b"stoker.sandbox.fork_server" in pathlib.Path(f"/proc/{child}/cmdline").read_bytes()
+        if "stoker.sandbox.fork_server" in text(pathlib.Path(f"/proc/{child}/cmdline"))
     ]
 
 

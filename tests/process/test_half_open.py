@@ -49,11 +49,11 @@ def test_a_conductor_that_gets_no_answer_leaves_the_ring_and_comes_back_with_the
     cut = deployment.launch_conductor("cut", "--config-file", str(behind(deployment, proxy)))
     cut.wait_for_text(READY)
     well = deployment.conductors["well"]
-    wait_for(lambda: "The ring has 2 members now" in well.text(), 30, well.tail)
+    wait_for(lambda: "The ring has 2 members now" in well.text(), 60, well.tail)
     proxy.silent.set()
     wait_for(lambda: "Leaving the ring, others take over: no progress for 5 s" in cut.text(), 60, cut.tail)
     alone = "The ring has 1 members"
-    wait_for(lambda: "4096 shards owned" in well.text().rpartition(alone)[2], 30, well.tail)
+    wait_for(lambda: "4096 shards owned" in well.text().rpartition(alone)[2], 60, well.tail)
     paths = [deployment.create(f"s{n}", templates.flat(2)) for n in range(10)]
     assert {deployment.wait_final(path)["stack_status"] for path in paths} == {"CREATE_COMPLETE"}
     joined = cut.text().count("Joined the ring")

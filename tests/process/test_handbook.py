@@ -72,7 +72,7 @@ def id_of(path: str) -> str:
 
 
 def until_it_may_hang(scene: Stage, path: str) -> None:
-    wait_for(lambda: "call" in scene.causes(id_of(path)), 30, lambda: scene.inspect(id_of(path)))
+    wait_for(lambda: "call" in scene.causes(id_of(path)), 60, lambda: scene.inspect(id_of(path)))
 
 
 @case("A conductor is killed")
@@ -113,10 +113,10 @@ def _written_off(scene: Stage) -> Iterator[str]:
         scene.restart(host)
     made = len(list(scene.things.glob("*.external"))) + 2
     path = scene.deployment.create("written-off", template(disk=scene.hanging(), other=scene.hanging()))
-    wait_for(lambda: len(list(scene.things.glob("*.external"))) == made, 30)
+    wait_for(lambda: len(list(scene.things.glob("*.external"))) == made, 60)
     assert scene.manage("stack", "retry", id_of(path), "--resource", "disk").code == 0
     lost = "SELECT max(threads_written_off) FROM conductor"
-    wait_for(lambda: scene.query(lost)[0][0] == 1, 30)
+    wait_for(lambda: scene.query(lost)[0][0] == 1, 60)
     yield path
 
 
@@ -127,9 +127,9 @@ def _busy(scene: Stage) -> Iterator[str]:
     scene.restart(HOSTS[0])
     made = len(list(scene.things.glob("*.external"))) + 2
     scene.deployment.create("hogs", template(a=scene.hanging(), b=scene.hanging()))
-    wait_for(lambda: len(list(scene.things.glob("*.external"))) == made, 30)
+    wait_for(lambda: len(list(scene.things.glob("*.external"))) == made, 60)
     path = scene.deployment.create("busy", template(quick=QUICK))
-    wait_for(lambda: "threads" in scene.causes(id_of(path)), 30, lambda: scene.inspect(id_of(path)))
+    wait_for(lambda: "threads" in scene.causes(id_of(path)), 60, lambda: scene.inspect(id_of(path)))
     yield path
 
 
@@ -137,7 +137,7 @@ def _busy(scene: Stage) -> Iterator[str]:
 def _retry(scene: Stage) -> Iterator[str]:
     again = {"type": "Test::Flaky", "properties": {"directory": str(scene.things), "after": 3000}}
     path = scene.deployment.create("retry", template(again=again))
-    wait_for(lambda: "retry" in scene.causes(id_of(path)), 30)
+    wait_for(lambda: "retry" in scene.causes(id_of(path)), 60)
     yield path
 
 
@@ -208,7 +208,7 @@ def _breakpoint(scene: Stage) -> Iterator[str]:
     hooks = {"resource_registry": {"resources": {"quick": {"hooks": "pre-create"}}}}
     path = scene.deployment.create("breakpoint", template(quick=QUICK), environment=hooks)
     held = "SELECT 1 FROM task WHERE stack_id = :stack AND state = 'held'"
-    wait_for(lambda: bool(scene.query(held, stack=id_of(path))), 30)
+    wait_for(lambda: bool(scene.query(held, stack=id_of(path))), 60)
     yield path
 
 
@@ -218,7 +218,7 @@ def _signal(scene: Stage) -> Iterator[str]:
     waits = {"handle": {"get_resource": "handle"}, "timeout": 3000}
     wait = {"type": "OS::Heat::WaitCondition", "properties": waits}
     path = scene.deployment.create("signal", template(handle=handle, wait=wait))
-    wait_for(lambda: "signal" in scene.causes(id_of(path)), 30)
+    wait_for(lambda: "signal" in scene.causes(id_of(path)), 60)
     yield path
 
 
@@ -226,7 +226,7 @@ def _signal(scene: Stage) -> Iterator[str]:
 def _nested(scene: Stage) -> Iterator[str]:
     files = {"web.yaml": json.dumps(template(disk=scene.hanging()))}
     path = scene.deployment.create("nested", template(web={"type": "web.yaml"}), files=files)
-    wait_for(lambda: "call" in scene.causes(id_of(path)), 30, lambda: scene.inspect(id_of(path)))
+    wait_for(lambda: "call" in scene.causes(id_of(path)), 60, lambda: scene.inspect(id_of(path)))
     yield path
 
 
@@ -247,7 +247,7 @@ def test_what_is_stuck_is_explained_as_the_handbook_shows_and_put_right_as_propo
         scene.before_commands()
         for command in commands:
             scene.run(command)
-        final = scene.deployment.wait_final(path, 60)
+        final = scene.deployment.wait_final(path)
         assert final["stack_status"].endswith("_COMPLETE"), final["stack_status_reason"]
 
 

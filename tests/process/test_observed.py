@@ -26,9 +26,7 @@ from harness.waiting import wait_for
 Json = typing.Any
 ROOT = pathlib.Path(__file__).parents[2]
 DASHBOARD = json.loads((ROOT / "etc/grafana/stoker.json").read_text())
-BLOCKED = 10
-"""Seconds that a step hangs: until then it is looked at."""
-OPTIONS = "[metrics]\napi = true\n[stacks]\ncancel_grace = 1\n[api]\ndrain = 3\n"
+OPTIONS = "[metrics]\napi = true\n[stacks]\ncancel_grace = 1\n[api]\ndrain = 300\n"
 REPORT_END = "Census "
 """The last of a conductor's duties stands at the report's end."""
 
@@ -50,6 +48,11 @@ class Site:
     left: int = 0
 
     @property
+    def released(self) -> pathlib.Path:
+        """A file: the step hangs until it is made."""
+        return self.deployment.directory / "released"
+
+    @property
     def one(self) -> Process:
         return self.deployment.conductors["one"]
 
@@ -69,7 +72,7 @@ class Site:
         with engine.begin() as conn:
             return int(conn.execute(sa.text(held), {"host": f"{host}/%"}).scalar_one())
 
-    def wait_value(self, expression: str, value: float, within: float = 30.0) -> None:
+    def wait_value(self, expression: str, value: float, within: float = 60.0) -> None:
         """Wait until the expression has this value, for one that is counted a while after it is true."""
         wait_for(
             lambda: self.prometheus.value(expression) == value,
@@ -83,7 +86,7 @@ class Site:
 
 def get(url: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -123,12 +126,15 @@ def live_through(site: Site) -> None:
     late = site.create("slow", templates.flat(1, wait_secs=500), environment=short)
     assert deployment.wait_final(late)["stack_status"] == "CREATE_FAILED"
     site.wait_value('sum(stoker_timeouts_total{what="resource"})', 1)
-    left = site.create("left", templates.flat(30, wait_secs=6))
+    gate = deployment.directory / "gate"
+    gated = {"type": "Test::Gated", "properties": {"until": str(gate)}}
+    left = site.create("left", templates.template({f"r{n}": gated for n in range(30)}))
     site.wait_value("sum(stoker_tasks_in_hand)", 30)
     site.left = site.claims("two")
     deployment.conductors["two"].kill()
+    gate.touch()
     deployment.wait_final(left)
-    hangs = {"type": "Test::Blocking", "properties": {"seconds": BLOCKED}}
+    hangs = {"type": "Test::Blocking", "properties": {"until": str(site.released)}}
     site.blocked = site.create("hangs", templates.template({"deaf": hangs}))
     site.wait_value("sum(stoker_threads_busy)", 1)
     site.sql("UPDATE stack SET deadline_at = :at WHERE name = 'hangs'", at=time.time())
@@ -153,10 +159,10 @@ def test_a_report_names_the_step_that_hangs_and_holds_no_secret(site: Site) -> N
     [thread] = re.findall(step, report)
     stack = report.split(f"Thread #{thread} ")[1].split("---  ")[0]
     assert "plugins.py" in stack, "where it hangs"
-    assert "time.sleep(" in stack
+    assert "_hang" in stack
     assert re.search(r"\nTaskDue +20\S+Z +[\d.]+ s +well\n", report)
     site.deployment.api.wait_for_text("Requests ")
-    wait_for(lambda: site.deployment.api.text().rstrip().endswith("none"), 10)
+    wait_for(lambda: site.deployment.api.text().rstrip().endswith("none"), 60)
     for secret in (found[1] for found in secrets if found):
         assert secret not in report
         assert secret not in site.deployment.api.text()
@@ -165,25 +171,25 @@ def test_a_report_names_the_step_that_hangs_and_holds_no_secret(site: Site) -> N
 def test_prometheus_has_seen_what_has_happened(site: Site) -> None:
     prometheus = site.prometheus
     instance = f'instance="{HOST}:{site.ports["one"]}"'
-    assert prometheus.value(f'up{{job="stoker-conductor",{instance}}}') == 1
-    assert prometheus.value('sum(up{job="stoker-conductor"})') == 1, "two is dead"
+    site.wait_value(f'up{{job="stoker-conductor",{instance}}}', 1)
+    site.wait_value('sum(up{job="stoker-conductor"})', 1)  # Two is dead.
     site.wait_value("stoker_ring_members", 1)
     site.wait_value("sum(stoker_shards_owned)", 4096)
-    assert prometheus.value("count(stoker_ring_info)") == 1
+    site.wait_value("count(stoker_ring_info)", 1)
     site.wait_value('sum(stoker_tasks{state="held"})', 1)
-    assert prometheus.value('sum(stoker_timeouts_total{what="stack"})') == 1
+    site.wait_value('sum(stoker_timeouts_total{what="stack"})', 1)
     assert prometheus.value(
         'histogram_quantile(1, sum by (le) (stoker_due_lag_seconds_bucket{what="stack"}))'
     )
     taken = prometheus.value("stoker_takeovers_total")
     assert taken is not None
     assert 0 < taken <= site.left, "what two held, and nothing else"
-    assert prometheus.value('stoker_cancels_answered_total{how="given_up"}') == 1
+    site.wait_value('stoker_cancels_answered_total{how="given_up"}', 1)
     posts = 'route="/v1/{tenant_id}/stacks",method="POST",status="201"'
-    assert prometheus.value(f"stoker_api_requests_total{{{posts}}}") == site.creates
+    site.wait_value(f"stoker_api_requests_total{{{posts}}}", site.creates)
     assert prometheus.value('stoker_hints_received_total{method="run_tasks"}')
     assert prometheus.value('sum(stoker_hints_sent_total{job="stoker-api",method="run_tasks"})')
-    assert prometheus.value("sum(stoker_database_errors_total)") == 0
+    site.wait_value("sum(stoker_database_errors_total)", 0)
     assert {labels["program"] for labels, _ in prometheus.query("stoker_build_info")} == {
         "stoker-api",
         "stoker-conductor",
@@ -216,7 +222,8 @@ def test_the_expressions_that_the_operator_is_told_to_watch_are_ones(site: Site)
 
 
 def test_the_result_that_comes_too_late_is_refused(site: Site) -> None:
-    site.wait_value("stoker_results_refused_total", 1, within=BLOCKED + 30)
+    site.released.touch()
+    site.wait_value("stoker_results_refused_total", 1)
     site.wait_value("stoker_threads_written_off", 0)
 
 
@@ -237,15 +244,15 @@ def test_lines_of_the_log_say_their_request_project_and_stack(site: Site) -> Non
 
 
 def test_health_tells_draining_from_dead(site: Site) -> None:
-    wait_for(lambda: site.health() == (200, "serving\n"), 30, lambda: str(site.health()))
+    wait_for(lambda: site.health() == (200, "serving\n"), 60, lambda: str(site.health()))
     site.deployment.manage("ring", "drain", "one")
-    wait_for(lambda: site.health()[0] == 503, 30)
+    wait_for(lambda: site.health()[0] == 503, 60)
     assert site.health()[1].startswith("draining: ")
     site.wait_value("stoker_healthy", 0)
     site.deployment.manage("ring", "undrain", "one")
-    wait_for(lambda: site.health() == (200, "serving\n"), 30)
+    wait_for(lambda: site.health() == (200, "serving\n"), 60)
     asked = urllib.request.Request(f"http://{HOST}:{site.ports['one']}/healthcheck", method="HEAD")
-    with urllib.request.urlopen(asked, timeout=10) as answer:
+    with urllib.request.urlopen(asked, timeout=60) as answer:
         assert (answer.status, answer.read()) == (200, b"")
     assert get(f"http://{HOST}:{site.ports['one']}/else")[0] == 404
     with pytest.raises(OSError, match="refused"):
@@ -256,10 +263,10 @@ def test_an_api_that_ends_still_answers_but_says_so(site: Site) -> None:
     api = site.deployment.api
     assert api is not None
     api.send(signal.SIGTERM)
-    wait_for(lambda: site.deployment.call("GET", "/healthcheck")[0] == 503, 3)
+    wait_for(lambda: site.deployment.call("GET", "/healthcheck")[0] == 503, 60)
     assert "draining" in site.deployment.call("GET", "/healthcheck")[1]["error"]["message"]
     assert site.deployment.call("GET", "/v1/t/stacks")[0] == 200
-    assert api.stop(30) == 0
+    assert api.stop() == 0, "a second signal ends the drain"
 
 
 def test_the_dashboard_is_one_that_grafana_loads() -> None:
@@ -286,7 +293,7 @@ def test_a_port_that_is_taken_is_told_at_the_start(tmp_path: pathlib.Path, site:
     port = str(site.ports["one"])
     command = [BIN / "stoker-conductor", "--config-file", site.deployment.config, "--metrics-port", port]
     done = Program(command, log=tmp_path / "log")
-    wait_for(lambda: not done.is_running, 30, done.tail)
+    wait_for(lambda: not done.is_running, 120, done.tail)
     assert done.exit_code == 1
     assert (
         f"stoker-conductor: cannot start: [metrics] port: 127.0.0.1:{port} cannot be listened on"

@@ -7,7 +7,6 @@ import re
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -20,7 +19,8 @@ from harness.processes import Process, ProcessEnded
 from harness.programs import BIN, Program
 from harness.waiting import wait_for
 
-WATCHDOG = 4.0
+WATCHDOG = 24.0
+"""A worker that is well must not seem to hang where the machine pauses."""
 
 
 class Manager:
@@ -63,7 +63,8 @@ def children(pid: int) -> list[int]:
     """The direct ones."""
     found = []
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        found += [int(child) for child in (task / "children").read_text().split()]
+        with contextlib.suppress(OSError):  # The thread has ended meanwhile.
+            found += [int(child) for child in (task / "children").read_text().split()]
     return found
 
 
@@ -92,6 +93,8 @@ def api(request: pytest.FixtureRequest, manager: Manager) -> Process:
         return manager.hears("READY=1")
 
     wait_for(ready, 60, process.tail)
+    # A helper that is being started has its parent's command line for a moment.
+    wait_for(lambda: len(manager.workers()) == 2, 60, process.tail)
     return process
 
 
@@ -126,7 +129,7 @@ def test_a_reload_keeps_the_workers(manager: Manager, api: Process) -> None:
     manager.heard.clear()
     manager.config.write_text(manager.config.read_text() + "[DEFAULT]\ndebug = true\n")
     api.send(signal.SIGHUP)
-    wait_for(lambda: manager.hears("READY=1"), 30, api.tail)
+    wait_for(lambda: manager.hears("READY=1"), 60, api.tail)
     told = [message.replace("\n", " ") for message in manager.heard if "WATCHDOG" not in message]
     assert re.match(r"RELOADING=1 MONOTONIC_USEC=\d+$", told[0])
     assert told[1:] == ["READY=1 STATUS=the configuration was read again; changed: DEFAULT.debug"]
@@ -153,20 +156,19 @@ def test_a_worker_that_dies_or_hangs_is_replaced_while_the_other_serves(
 
 def test_a_report_is_asked_of_each_worker(manager: Manager, api: Process) -> None:
     api.send(signal.SIGUSR2)
-    wait_for(lambda: api.text().count("product = Stoker") == 2, 30, api.tail)
+    wait_for(lambda: api.text().count("product = Stoker") == 2, 60, api.tail)
     assert manager.healthy()
 
 
 def test_workers_end_whose_parent_was_killed(manager: Manager, api: Process) -> None:
     tree = proctree.tree(api.pid)
     api.send(signal.SIGKILL)
-    assert not proctree.wait_gone(tree, 60)
+    assert not proctree.wait_gone(tree, 180)
 
 
 def test_the_watchdog_is_fed(manager: Manager, api: Process) -> None:
     manager.heard.clear()
-    time.sleep(WATCHDOG)
-    assert manager.hears("WATCHDOG=1")
+    wait_for(lambda: manager.hears("WATCHDOG=1"), 4 * WATCHDOG, api.tail)
     assert api.is_running
 
 
@@ -185,4 +187,4 @@ def test_it_ends_with_1_when_nobody_reads_its_log(manager: Manager) -> None:
         while b"worker processes" not in (line := process.stdout.readline()):
             assert line
     process.send_signal(signal.SIGHUP)  # What it has read again is logged.
-    assert process.wait(60) == 1
+    assert process.wait(180) == 1

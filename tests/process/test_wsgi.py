@@ -61,7 +61,7 @@ def test_two_workers_tell_the_figures_of_both(tmp_path: pathlib.Path) -> None:
         for port in (ports[0], ports[1], ports[1]):
             assert call(f"http://127.0.0.1:{port}", "GET", "/v1/t/stacks")[0] == 200
         for port in ports:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
                 told = answer.read().decode()
             route = 'method="GET",route="/v1/{tenant_id}/stacks",status="200"'
             assert f"stoker_api_requests_total{{{route}}} 3.0" in told

@@ -34,7 +34,7 @@ print("on the other one", file=sys.stderr)
 if sys.argv[1] == "waits":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
     print("waits", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 sys.exit(int(sys.argv[1]))
 """
 
@@ -61,7 +61,7 @@ def state(process: Process) -> str:
 
 def told(kind: type[Process], script: pathlib.Path) -> typing.Any:
     process = started(kind, script, "0")
-    wait_for(lambda: process.exit_code == 0, 30, process.tail)
+    wait_for(lambda: process.exit_code == 0, 60, process.tail)
     return json.loads(script.with_name(f"{kind.__name__}.log").read_text().splitlines()[0])
 
 
@@ -77,7 +77,7 @@ def test_signals_reach_it_and_its_end_is_told(script: pathlib.Path, kind: type[P
     process.wait_for_text("\nwaits")
     assert process.exit_code is None
     process.pause()
-    wait_for(lambda: state(process) == "T", 10)
+    wait_for(lambda: state(process) == "T", 60)
     process.resume()
     assert process.stop() == 7
     assert process.exit_code == 7
@@ -106,7 +106,7 @@ def test_signals_reach_it_and_its_end_is_told(script: pathlib.Path, kind: type[P
 def test_it_ends_as_one_that_was_started_for_real(tmp_path: pathlib.Path, last: str) -> None:
     script = tmp_path / "script.py"
     script.write_text(f"import atexit, os, sys, threading, time\n{last}\n")
-    real = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=False)
+    real = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, check=False)
     forked = programs.run([script])
     assert (forked.returncode, forked.stdout) == (real.returncode, real.stdout)
     assert forked.stderr.splitlines()[-1:] == real.stderr.splitlines()[-1:]

@@ -33,7 +33,7 @@ def test_a_server_answers_restarts_and_leaves_nothing_behind(kind: type[Server])
         procs = proctree.tree(server.process.pid)
         assert procs
     assert not directory.exists()
-    assert proctree.wait_gone(procs, 5.0) == []
+    assert proctree.wait_gone(procs, 120.0) == []
 
 
 @pytest.mark.parametrize("kind", [PostgreSQL, MariaDB])
@@ -93,7 +93,7 @@ def test_what_a_killed_run_leaves_behind_is_cleaned_up(tmp_path: os.PathLike[str
     run.kill()
     run.wait()
     run.communicate()
-    wait_for(lambda: not proctree.is_alive(proc), 10)
+    wait_for(lambda: not proctree.is_alive(proc), 60)
 
 
 def test_a_process_that_ends_early_is_told_with_what_it_printed(tmp_path: os.PathLike[str]) -> None:

@@ -258,7 +258,11 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(st.dictionaries(st.sampled_from(["$fn", "args", "k"]), JSON, max_size=3))
 def test_any_value_comes_out_as_it_went_in(tmp_path_factory: pytest.TempPathFactory, value: Json) -> None:
     world = World(tmp_path_factory.mktemp("any"), hosts=1, threads=4)

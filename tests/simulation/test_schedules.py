@@ -17,8 +17,9 @@ FINGERPRINT = """
 import pathlib, sys, tempfile
 import pytest
 from simulation.schedule import play
-from stoker.sandbox.pool import install
-install()
+from stoker.sandbox import pool
+pool.WALL_CLOCK = 60.0
+pool.install()
 with tempfile.TemporaryDirectory() as folder:
     print(play(int(sys.argv[1]), pathlib.Path(folder), 200).fingerprint())
 """

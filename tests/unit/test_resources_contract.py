@@ -55,6 +55,7 @@ def sample(plugin, tmp_path, work):
     """Properties with which a resource of the type can be made."""
     known = {
         "directory": str(tmp_path),
+        "until": str(tmp_path),
         "handle": work.signal_url("handle"),
         "Handle": work.signal_url("handle"),
         "timeout": 60,

@@ -10,6 +10,9 @@ NO_HURRY = {
     "innodb-flush-log-at-trx-commit": "0",
     "innodb-buffer-pool-size": "256M",
     "max-connections": "800",
+    # A program with a hundred green threads may be busy for long before it says who it is.
+    "connect-timeout": "300",
+    "net-read-timeout": "300",
 }
 
 

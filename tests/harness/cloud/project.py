@@ -1,15 +1,18 @@
 """A project of a cloud: what is in it, and how all of it is removed."""
 
+import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from harness.cloud.rows import Rows
 from openstack import exceptions
 from openstack.connection import Connection
 
-GONE_WITHIN = 120.0
+GONE_WITHIN = 300.0
 """Seconds for the deletion of all things of one kind."""
+AGAIN = 0.5
+"""Seconds after which a deletion that was refused is tried again."""
 Delete = Callable[[Connection, str], object]
 
 
@@ -97,19 +100,31 @@ class Project:
         return self.rows.of(self.id, self.user_id)
 
     def _remove(self, kind: str, things: Mapping[str, str], delete: Delete) -> None:
-        for key in things:
-            self._delete(delete, key)
+        """Delete things of one kind; a deletion that is refused, as during a creation, is tried again."""
         end = time.monotonic() + GONE_WITHIN
+        refused = self._delete(delete, things)
         while left := self._found().get(kind):
             if time.monotonic() > end:
-                raise TimeoutError(f"these {kind} of {self.name} stay: {sorted(left.values())}")
-            time.sleep(0.05)
+                raise TimeoutError(f"these {kind} of {self.name} stay: {sorted(left.values())}: {refused}")
+            time.sleep(AGAIN if refused else 0.05)
+            refused = self._delete(delete, [key for key in refused if key in left])
 
-    def _delete(self, delete: Delete, key: str) -> None:
+    def _delete(self, delete: Delete, keys: Iterable[str]) -> dict[str, str]:
+        """Delete things; return those that are refused, with the reasons."""
+        refused = {}
+        for key in keys:
+            try:
+                self._delete_one(delete, key)
+            except exceptions.HttpException as error:
+                refused[key] = str(error)
+        return refused
+
+    def _delete_one(self, delete: Delete, key: str) -> None:
         try:
             delete(self.connection, key)
         except exceptions.NotFoundException:
             return  # It went with another one.
         except exceptions.HttpException:
             # The operator may delete what is shared, protected or in a strange state.
-            delete(self.admin, key)
+            with contextlib.suppress(exceptions.NotFoundException):
+                delete(self.admin, key)

@@ -15,9 +15,10 @@ from harness.ports import HOST, free_port
 from harness.processes import Process, ProcessEnded
 from harness.rabbitmq import RabbitMQ
 from harness.server import MissingServer, Server
+from harness.waiting import over
 
 Headers = Mapping[str, str]
-START_WITHIN = 180.0
+START_WITHIN = 600.0
 """Seconds for all services together, on a machine that has much else to do."""
 ASKED_FIRST = ("keystone", "placement")
 """Services that daemons ask while they start; they end where one does not answer."""
@@ -63,21 +64,21 @@ class Running:
 
     def start(self, services: Sequence[Service] = SERVICES) -> None:
         """Start services that do not run yet, and wait until they serve."""
-        end = time.monotonic() + START_WITHIN
+        began = time.monotonic()
         new = [service for service in services if service.name not in self._processes]
         for service in new:
             self._launch(service.name, service.command(self.layout))
-        self._wait(end, [name for name in ASKED_FIRST if name in self._processes], self._answers)
+        self._wait(began, [name for name in ASKED_FIRST if name in self._processes], self._answers)
         daemons = {daemon.name: daemon for service in new for daemon in service.daemons}
         for service in new:
             for daemon in service.daemons:
                 self._launch(daemon.name, daemon.command(service.path(self.layout), self.layout))
-        self._wait(end, [service.name for service in new], self._answers)
-        self._wait(end, list(daemons), lambda name: self._reads(daemons[name]))
+        self._wait(began, [service.name for service in new], self._answers)
+        self._wait(began, list(daemons), lambda name: self._reads(daemons[name]))
         headers = self._admin()
         self._ask(new, headers)
         offers = {service.name: service.offers for service in new if service.offers}
-        self._wait(end, list(offers), lambda name: bool(self._list(name, offers[name], headers)))
+        self._wait(began, list(offers), lambda name: bool(self._list(name, offers[name], headers)))
 
     def ended(self) -> str | None:
         """The story of a part that has ended; None while all run."""
@@ -103,19 +104,20 @@ class Running:
         env = self.layout.environment()
         self._processes[name] = Process(command, log=log, env=env, directory=self._directory)
 
-    def _wait(self, end: float, names: Sequence[str], serves: Callable[[str], bool]) -> None:
+    def _wait(self, began: float, names: Sequence[str], serves: Callable[[str], bool]) -> None:
         for name in names:
             while not serves(name):
                 if (told := self.ended()) is not None:
                     raise ProcessEnded(told)
-                if time.monotonic() > end:
-                    raise TimeoutError(f"{name} does not serve after {START_WITHIN} s:\n{self._story(name)}")
+                if over(began, START_WITHIN):
+                    waited = time.monotonic() - began
+                    raise TimeoutError(f"{name} does not serve after {waited:.1f} s:\n{self._story(name)}")
                 time.sleep(0.05)
 
     def _answers(self, name: str) -> bool:
         try:
             return requests.get(self.layout.url(name), timeout=30).status_code < 500
-        except requests.ConnectionError:
+        except (requests.ConnectionError, requests.Timeout):
             return False
 
     def _admin(self) -> Headers:
@@ -123,7 +125,7 @@ class Running:
         password = {"user": {"name": "admin", "domain": {"id": "default"}, "password": PASSWORD}}
         scope = {"project": {"name": "admin", "domain": {"id": "default"}}}
         body = {"auth": {"identity": {"methods": ["password"], "password": password}, "scope": scope}}
-        answer = requests.post(f"{self.layout.auth_url}/auth/tokens", json=body, timeout=60)
+        answer = requests.post(f"{self.layout.auth_url}/auth/tokens", json=body, timeout=120)
         return {"X-Auth-Token": answer.headers["X-Subject-Token"]}
 
     def _ask(self, services: Sequence[Service], headers: Headers) -> None:
@@ -137,14 +139,14 @@ class Running:
 
     def _list(self, name: str, path: str, headers: Headers) -> Sequence[object]:
         url = f"{self.layout.url(name)}{path}"
-        answer = requests.get(url, headers=headers, timeout=60)
+        answer = requests.get(url, headers=headers, timeout=120)
         if answer.status_code != 200:
             raise ProcessEnded(f"{url}: {answer.status_code} {answer.text}")
         return next(found for found in answer.json().values() if isinstance(found, list))
 
     def _reads(self, daemon: Daemon) -> bool:
         """True if the daemon reads its queue."""
-        with amqp.Connection(f"{HOST}:{self.broker.port}", connect_timeout=5, read_timeout=5) as connection:
+        with amqp.Connection(f"{HOST}:{self.broker.port}", connect_timeout=60, read_timeout=60) as connection:
             try:
                 found = connection.channel().queue_declare(daemon.queue, passive=True)
             except amqp.NotFound:

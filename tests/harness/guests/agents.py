@@ -66,7 +66,7 @@ class Agents:
             *("--command", f"{self._python('os-refresh-config')} --lockfile {self._directory / 'lock'}"),
         ]
         done = subprocess.run(
-            command, env=self._env(), capture_output=True, text=True, timeout=120, check=False
+            command, env=self._env(), capture_output=True, text=True, timeout=300, check=False
         )
         return done.stdout + done.stderr
 

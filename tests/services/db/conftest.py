@@ -6,8 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 import sqlalchemy as sa
+from stoker.db.connections import DatabaseLimits
 from stoker.db.engine import Database
 from stoker.db.schema import tables, upgrade
+
+PATIENT = DatabaseLimits(lock=30.0, statement=60.0, idle=120.0, pool=60.0, retry=120.0, busy=300.0)
+"""Threads wait for each other longer than by default where the host pauses for seconds."""
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql", "mariadb"])
@@ -20,7 +24,7 @@ def upgraded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     else:
         server: typing.Any = request.getfixturevalue(kind)
         url = server.create_database()
-    database = Database(url, pool_size=20)
+    database = Database(url, pool_size=20, limits=PATIENT)
     upgrade.upgrade(database)
     yield database
     database.close()

@@ -108,11 +108,11 @@ def test_a_graph_of_10000_resources_takes_a_moment(database: Database) -> None:
         found = database.read(lambda conn: graphs.read(conn, stack.id, deepest=0, most=MANY))
         bodies.append(SharedGraph(stack, found, ()).without_hosts)
 
-    took = pace.measure(read)
+    before, took = pace.measure(), pace.measure(read)
     shown = json.loads(bodies[0])["graph"]
     assert (len(shown["resources"]), shown["more_resources"]) == (MANY, False)
     assert len(bodies[0]) < 5_000_000
-    assert took.processor * pace.REFERENCE < 3 * pace.measure().processor
+    assert took.processor * pace.REFERENCE < 3 * before.worse(pace.measure()).processor
 
 
 def test_stacks_are_counted_by_action_and_status(database: Database) -> None:

@@ -1,14 +1,15 @@
 """Transactions: run again where that is right, and only there."""
 
 import threading
-import time
 
 import pytest
 import sqlalchemy as sa
 from harness.mariadb import MariaDB
 from harness.postgresql import PostgreSQL
+from harness.waiting import wait_for
 from services.db.rows import on, raised, together
 from stoker.db import statements
+from stoker.db.connections import DatabaseLimits
 from stoker.db.engine import Database
 from stoker.db.errors import DatabaseError, Unavailable
 from stoker.db.schema import tables, upgrade
@@ -49,7 +50,7 @@ def test_the_loser_of_a_deadlock_is_run_again_and_both_succeed(database: Databas
             runs.append(value)
             set_value(conn, first, value)
             if runs.count(value) == 1:
-                met.wait(10)  # each holds one row and now wants the other's
+                met.wait(60)  # each holds one row and now wants the other's
             set_value(conn, second, value)
 
         database.write(work)
@@ -116,13 +117,16 @@ def cut(conn: sa.Connection) -> None:
     """End the connection at the server's side."""
     if conn.dialect.name == "postgresql":
         own, kill = "SELECT pg_backend_pid()", "SELECT pg_terminate_backend({})"
+        left = "SELECT count(*) FROM pg_stat_activity WHERE pid = {}"
     else:
         own, kill = "SELECT connection_id()", "KILL CONNECTION {}"
+        left = "SELECT count(*) FROM information_schema.processlist WHERE id = {}"
     number = conn.execute(sa.text(own)).scalar_one()
-    other = sa.create_engine(conn.engine.url, poolclass=sa.NullPool)
+    # By itself each statement sees what is there now.
+    other = sa.create_engine(conn.engine.url, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT")
     with other.connect() as killer:
         killer.exec_driver_sql(kill.format(number))
-    time.sleep(0.1)
+        wait_for(lambda: killer.exec_driver_sql(left.format(number)).scalar_one() == 0)
 
 
 @on("postgresql", "mariadb")
@@ -150,7 +154,8 @@ def test_a_connection_lost_during_the_commit_is_told_and_not_run_again(database:
 
 @on("sqlite")
 def test_many_writers_of_sqlite_wait_for_each_other_and_all_succeed(database: Database) -> None:
-    patient = Database(database.url, pool_size=16, tries=1)  # each waits, none is run again
+    # Each waits, none is run again.
+    patient = Database(database.url, pool_size=16, tries=1, limits=DatabaseLimits(busy=300.0))
 
     def write_often(number: int) -> None:
         for turn in range(10):

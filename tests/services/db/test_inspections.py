@@ -181,7 +181,7 @@ def test_the_databases_own_clock_is_read(database: Database) -> None:
         assert told is None
     else:
         assert told is not None
-        assert abs(told - time.time()) < 20, "it runs on this host"
+        assert abs(told - time.time()) < 300, "it runs on this host"
 
 
 @on("sqlite")

@@ -22,7 +22,7 @@ def test_of_transactions_that_store_the_last_stack_of_a_project_one_is_committed
     def create(stack: Stack) -> Stack:
         def store(conn: sa.Connection) -> None:
             stacks.insert(conn, stack)
-            stored.wait(30)
+            stored.wait(60)
             check_new_stack(conn, "tenant", 2)
 
         database.write(store)

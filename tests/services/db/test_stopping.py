@@ -141,7 +141,7 @@ def test_who_supersedes_waits_for_a_task_that_is_just_being_put_back(
         stored.wait(0.3)  # the other has begun, and waits for this one's row
 
     database.write(work)
-    threads[-1].join(20)
+    threads[-1].join(120)
     assert task(database, held.task.id).state == TaskState.CANCELLED
 
 

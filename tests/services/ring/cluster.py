@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from harness.processes import Process
 from harness.programs import Program
 from harness.waiting import wait_for
+from stoker.ring.hashring import Member as RingMember
+from stoker.ring.hashring import View, assign
 
 PROGRAM = pathlib.Path(__file__).with_name("member.py")
 SHARDS = 64
@@ -69,7 +71,7 @@ class Member:
     def leave(self) -> float:
         """SIGTERM, and wait; the seconds that Membership.stop took."""
         self.process.send(signal.SIGTERM)
-        self.process.stop(8)
+        self.process.stop()
         return float(self.lines()[-1]["stopped"])
 
 
@@ -98,8 +100,10 @@ class Cluster:
         self.wait_settled([m for m in self.members if m.process.is_running])
         return started
 
-    def wait_settled(self, members: Sequence[Member], within: float = 20.0) -> float:
-        """Wait until each of these has joined, all see just them, and each shard has one owner among them.
+    def wait_settled(self, members: Sequence[Member], within: float = 60.0) -> float:
+        """Wait until each of these has joined, all see just them, and each owns what that view gives it.
+
+        A member learns of a view a moment before it learns what it owns in it.
 
         :returns: the moment from which it is so.
         """
@@ -110,8 +114,12 @@ class Cluster:
     def _settled(members: Sequence[Member]) -> bool:
         now = [member.now() for member in members]
         names = sorted(str(belief["member"]) for belief in now)
-        owned = sorted(shard for belief in now for shard in belief["shards"])
-        return owned == list(range(SHARDS)) and all(belief["view"] == names for belief in now)
+        if not all(belief["view"] == names for belief in now):
+            return False
+        ring = assign(View.of([RingMember(*name.split("/")) for name in names], SHARDS))
+        return all(
+            set(belief["shards"]) == ring.shards_of(m.host) for belief, m in zip(now, members, strict=True)
+        )
 
     def overlap(self, since: float, until: float = float("inf")) -> list[tuple[Owned, Owned]]:
         """Pairs of spans between these moments in which two processes both believed to own a shard."""

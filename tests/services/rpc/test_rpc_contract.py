@@ -78,10 +78,14 @@ def pair(bus: Bus) -> Iterator[tuple[Receiver, Receiver]]:
 def test_a_hint_reaches_exactly_one_and_all_get_their_share(
     bus: Bus, pair: tuple[Receiver, Receiver]
 ) -> None:
+    bus.poll_now()
+    for receiver in pair:  # Both listen now: else the first gets the share of one that begins late.
+        wait_for(lambda told=receiver.told: told == ["look"], 60)  # type: ignore[misc]
+        receiver.told.clear()
     sent = [(NEW, [number]) for number in range(20)]
     for traversal, task_ids in sent:
         bus.run_tasks(traversal, [TaskId(i) for i in task_ids])
-    wait_for(lambda: sum(len(receiver.told) for receiver in pair) >= 20, 10)
+    wait_for(lambda: sum(len(receiver.told) for receiver in pair) >= 20, 60)
     assert sorted(map(str, [*pair[0].told, *pair[1].told])) == sorted(map(str, sent))
     assert min(len(receiver.told) for receiver in pair) >= 5
 
@@ -90,7 +94,7 @@ def test_a_cancel_and_a_call_to_look_reach_all(bus: Bus, pair: tuple[Receiver, R
     bus.cancel(OLD, [TaskId(3)])
     bus.poll_now()
     for receiver in pair:
-        wait_for(lambda told=receiver.told: len(told) == 2, 10)  # type: ignore[misc]
+        wait_for(lambda told=receiver.told: len(told) == 2, 60)  # type: ignore[misc]
         assert sorted(map(str, receiver.told)) == ["('old', 'but', [3])", "look"]
 
 
@@ -102,7 +106,7 @@ def test_who_has_stopped_is_told_nothing_more(bus: Bus, pair: tuple[Receiver, Re
     for number in range(12):
         bus.run_tasks(NEW, [TaskId(number)])
     bus.cancel(OLD)
-    wait_for(lambda: sum(len(receiver.told) for receiver in pair) == 14, 10)
+    wait_for(lambda: sum(len(receiver.told) for receiver in pair) == 14, 60)
     assert gone.told == []
 
 
@@ -119,17 +123,17 @@ def test_the_outbox_never_makes_its_caller_wait() -> None:
             if hint.method == "cancel":
                 raise RuntimeError("broken")
             began.set()
-            stuck.wait(30)
+            stuck.wait(600)
 
     outbox = Outbox(Slow())
     outbox.start()
     outbox.run_tasks(NEW, [TaskId(1)])
-    assert began.wait(5)
+    assert began.wait(120)
     for number in range(11_000):
         outbox.run_tasks(NEW, [TaskId(number)])
     outbox.cancel(OLD)
     stuck.set()
-    outbox.stop(5)
+    outbox.stop(120)
 
 
 class Hearing(typing.NamedTuple):
@@ -163,7 +167,7 @@ def test_what_is_sent_keeps_to_the_version_that_all_understand(hearing: Hearing)
     sender.cancel(OLD, [TaskId(2)], "req-1")
     sender.cancel(OLD, [TaskId(3)])
     OsloSender(hearing.transport).cancel(OLD, [TaskId(4)], "req-1")
-    wait_for(lambda: len(hearing.receiver.told) == 4, 10)
+    wait_for(lambda: len(hearing.receiver.told) == 4, 60)
     assert hearing.receiver.told == [
         (OLD, "but", [1]),
         (OLD, "but", [2], "req-1"),
@@ -178,16 +182,21 @@ def test_a_version_that_is_not_understood_is_refused_with_what_to_do(
     for version, method in (("1.2", "cancel"), ("1.2", "cancel"), ("2.0", "run_tasks"), ("1.0", "run_tasks")):
         arguments = {"traversal": NEW, "tasks": [1]} if method == "run_tasks" else {"traversal": OLD}
         hearing.client.prepare(version=version).cast({}, method, **arguments)
-    wait_for(lambda: len(hearing.receiver.told) == 1, 10)
+
+    def errors() -> list[str]:
+        return [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+
+    refused = lambda method: hearing.counting.of(metrics.HINTS_REFUSED, method)  # noqa: E731
+    wait_for(lambda: len(hearing.receiver.told) == 1, 60)
+    wait_for(lambda: [refused("cancel"), refused("run_tasks")] == [2, 1], 60)
+    wait_for(lambda: len(errors()) == 2, 60)
     assert hearing.receiver.told == [(NEW, [1])]
-    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+    told = errors()
     assert [line.partition(": ")[0] for line in told] == [
         "A message (cancel) of version 1.2 was refused, this conductor understands 1.1",
         "A message (run_tasks) of version 2.0 was refused, this conductor understands 1.1",
     ]
     assert "pin what the others send by [upgrade_levels] conductor" in told[0]
-    refused = [hearing.counting.of(metrics.HINTS_REFUSED, method) for method in ("cancel", "run_tasks")]
-    assert refused == [2, 1]
 
 
 def test_the_outbox_tells_whose_request_it_is() -> None:
@@ -202,5 +211,5 @@ def test_the_outbox_tells_whose_request_it_is() -> None:
     outbox.cancel(OLD)
     with about(request="req-1"):
         outbox.cancel(NEW, [TaskId(1)])
-    assert outbox.stop(5)
+    assert outbox.stop(120)
     assert told == [(OLD, [], None), (NEW, [1], "req-1")]
