@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Iterator
 
 import pytest
-from client.serving import Answer, Json, Service, fault
+from client.serving import PATIENT, Answer, Json, Service, fault
 from harness.templates import flat
 
 _NUMBERS = itertools.count(1)
@@ -23,7 +23,7 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def _running(directory: pathlib.Path, *, conductors: int) -> Iterator[Service]:
-    running = Service(directory, conductors=conductors)
+    running = Service(directory, conductors=conductors, env=PATIENT)
     try:
         yield running
     finally:

@@ -19,7 +19,7 @@ HOOKS = {"resource_registry": {"resources": {"b": {"hooks": {"pre-create": {"tim
 def held(service: Service, tenant: str) -> str:
     path = service.create(tenant, "s", CHAIN, environment=HOOKS)
     done = {"a": "CREATE_COMPLETE", "b": "INIT_COMPLETE", "c": "CREATE_COMPLETE"}
-    wait_for(lambda: states(service, path) == done, 20)
+    wait_for(lambda: states(service, path) == done)
     return path
 
 
@@ -31,7 +31,7 @@ def states(service: Service, path: str) -> dict[str, str]:
 def test_a_breakpoint_is_seen_on_the_stack_and_on_the_resource(
     service: Service, held: str, tenant: str
 ) -> None:
-    wait_for(lambda: "breakpoints" in service.get(held)["stack"], 10)
+    wait_for(lambda: "breakpoints" in service.get(held)["stack"])
     shown = service.get(held)["stack"]
     [item] = shown["breakpoints"]
     assert (item["resource_name"], item["hook"], item["resource_type"]) == ("b", "pre-create", TEST)

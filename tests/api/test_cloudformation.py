@@ -77,7 +77,7 @@ def settled(cfn: Json, name: str, status: str) -> Json:
     def now() -> str:
         return str(cfn.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"])
 
-    wait_for(lambda: now() == status, 60, now)
+    wait_for(lambda: now() == status, 120, now)
     return cfn.describe_stacks(StackName=name)["Stacks"][0]
 
 
@@ -111,7 +111,7 @@ def test_a_stack_is_created_described_updated_and_deleted(cfn: Json, tenant: str
     assert shown["LastUpdatedTime"] >= shown["CreationTime"]
 
     cfn.delete_stack(StackName="shop")
-    cfn.get_waiter("stack_delete_complete").wait(StackName=arn, WaiterConfig={"Delay": 1})
+    cfn.get_waiter("stack_delete_complete").wait(StackName=arn, WaiterConfig={"Delay": 1, "MaxAttempts": 600})
     [gone] = cfn.list_stacks(StackStatusFilter=["DELETE_COMPLETE"])["StackSummaries"]
     assert (gone["StackId"], gone["StackStatus"]) == (arn, "DELETE_COMPLETE")
     assert gone["DeletionTime"] >= gone["CreationTime"]
@@ -298,11 +298,11 @@ def test_an_answer_may_be_json(cfn: Json, service: Service, tenant: str) -> None
     create(cfn)
     url = cfn.generate_presigned_url("list_stacks", HttpMethod="GET")
     assert "Signature=" in url
-    assert requests.get(url, timeout=30).headers["Content-Type"] == "application/xml"
+    assert requests.get(url, timeout=120).headers["Content-Type"] == "application/xml"
     asked = {"Action": "ListStacks", "ContentType": "JSON"}
     request = AWSRequest("POST", f"{service.url}/v1/", data=asked)
     SigV2Auth(Credentials(tenant, "any")).add_auth(request)
-    answer = requests.post(f"{service.url}/v1/", data=request.data, timeout=30)
+    answer = requests.post(f"{service.url}/v1/", data=request.data, timeout=120)
     assert answer.headers["Content-Type"] == "application/json"
     inner = answer.json()["ListStacksResponse"]["ListStacksResult"]["StackSummaries"]
     assert [item["StackName"] for item in inner] == ["shop"]

@@ -59,8 +59,8 @@ class Guest:
         params["Signature"] = Ec2Signer(secret).generate(signed)
         where = f"{self.service.url}{urllib.parse.quote(path)}"
         if method == "POST" and path == "/v1/":
-            return requests.request(method, where, data=params, timeout=30)
-        return requests.request(method, where, params=params, timeout=30)
+            return requests.request(method, where, data=params, timeout=120)
+        return requests.request(method, where, params=params, timeout=120)
 
     def read(self, **changes: str) -> Json:
         """The metadata by a signed request."""
@@ -156,9 +156,9 @@ def test_a_request_without_a_signature_is_refused_and_one_without_an_action_show
     guest: Guest,
 ) -> None:
     url = f"{guest.service.url}/v1/"
-    assert error_of(requests.get(f"{url}?Action=x", timeout=30)) == (403, "MissingAuthenticationToken")
-    assert error_of(requests.post(url, timeout=30)) == (403, "MissingAuthenticationToken")
-    assert requests.get(url, timeout=30).status_code == 300
+    assert error_of(requests.get(f"{url}?Action=x", timeout=120)) == (403, "MissingAuthenticationToken")
+    assert error_of(requests.post(url, timeout=120)) == (403, "MissingAuthenticationToken")
+    assert requests.get(url, timeout=120).status_code == 300
 
 
 def test_the_keys_of_another_project_or_stack_are_no_good(guest: Guest, service: Service) -> None:
@@ -174,43 +174,43 @@ def test_the_keys_of_another_project_or_stack_are_no_good(guest: Guest, service:
 def test_keys_are_dead_when_the_row_is_gone(guest: Guest, polled: Guest) -> None:
     url = polled.config["request"]["metadata_url"]
     assert guest.read()
-    assert requests.get(url, timeout=30).status_code == 200
+    assert requests.get(url, timeout=120).status_code == 200
     for each in (guest, polled):
         assert each.service.call("DELETE", each.path).status == 204
         each.service.settled(each.path)
     assert error_of(guest.signed()) == (403, "InvalidClientTokenId")
-    assert requests.get(url, timeout=30).status_code == 403
+    assert requests.get(url, timeout=120).status_code == 403
 
 
 def test_an_address_gives_the_same_metadata_and_says_when_nothing_has_changed(polled: Guest) -> None:
     url = polled.config["request"]["metadata_url"]
     config = polled.deploy("one")
-    first = requests.get(url, timeout=30)
+    first = requests.get(url, timeout=120)
     assert [item["id"] for item in first.json()["deployments"]] == [config["id"]]
     assert first.json()["os-collect-config"]["request"] == {"metadata_url": url}
     tag, changed = first.headers["ETag"], first.headers["Last-Modified"]
     for known in (tag, f'"x", W/{tag}', "*"):
-        same = requests.get(url, headers={"If-None-Match": known}, timeout=30)
+        same = requests.get(url, headers={"If-None-Match": known}, timeout=120)
         assert (same.status_code, same.content, same.headers["ETag"]) == (304, b"", tag)
     later = email.utils.formatdate(email.utils.parsedate_to_datetime(changed).timestamp() + 100, usegmt=True)
-    assert requests.get(url, headers={"If-Modified-Since": later}, timeout=30).status_code == 304
+    assert requests.get(url, headers={"If-Modified-Since": later}, timeout=120).status_code == 304
     for wrong in ("yesterday", "Mon, 99 Jan 99999 00:00:00 GMT"):
-        assert requests.get(url, headers={"If-Modified-Since": wrong}, timeout=30).status_code == 200
-    head = requests.head(url, timeout=30)
+        assert requests.get(url, headers={"If-Modified-Since": wrong}, timeout=120).status_code == 200
+    head = requests.head(url, timeout=120)
     assert (head.status_code, head.content, head.headers["ETag"]) == (200, b"", tag)
 
     polled.deploy("two")
-    second = requests.get(url, headers={"If-None-Match": tag}, timeout=30)
+    second = requests.get(url, headers={"If-None-Match": tag}, timeout=120)
     assert (second.status_code, len(second.json()["deployments"])) == (200, 2)
 
 
 def test_a_change_of_the_metadata_reaches_the_guest(polled: Guest) -> None:
     url = polled.config["request"]["metadata_url"]
-    tag = requests.get(url, timeout=30).headers["ETag"]
+    tag = requests.get(url, timeout=120).headers["ETag"]
     changed = {"template": template("POLL_TEMP_URL", {"colour": "blue"})}
     assert polled.service.call("PUT", polled.path, changed).status == 202
     assert polled.service.settled(polled.path)["stack_status"] == "UPDATE_COMPLETE"
-    answer = requests.get(url, headers={"If-None-Match": tag}, timeout=30)
+    answer = requests.get(url, headers={"If-None-Match": tag}, timeout=120)
     assert (answer.status_code, answer.json()["colour"]) == (200, "blue")
 
 
@@ -220,7 +220,7 @@ def test_another_transport_is_told_to_the_guest_by_the_old_one(guest: Guest) -> 
     assert guest.service.settled(guest.path)["stack_status"] == "UPDATE_COMPLETE"
     told = guest.read()["os-collect-config"]
     assert told["collectors"] == ["request", "local"]
-    assert requests.get(told["request"]["metadata_url"], timeout=30).status_code == 200
+    assert requests.get(told["request"]["metadata_url"], timeout=120).status_code == 200
     assert "cfn" not in Guest(guest.service, guest.path).config
 
 
@@ -266,9 +266,9 @@ def test_a_transport_that_needs_another_service_is_refused_with_the_reason(
 @pytest.mark.parametrize("change", ["Signature=00", "Signature="])
 def test_an_address_with_a_wrong_signature_is_refused(polled: Guest, change: str) -> None:
     url: str = polled.config["request"]["metadata_url"]
-    assert requests.get(f"{url.partition('?')[0]}?{change}", timeout=30).status_code == 403
+    assert requests.get(f"{url.partition('?')[0]}?{change}", timeout=120).status_code == 403
     signal = url.replace("/guest/", "/signal/")
-    assert requests.post(signal, json={}, timeout=30).status_code == 403
+    assert requests.post(signal, json={}, timeout=120).status_code == 403
 
 
 def handle(service: Service, tenant: str) -> tuple[Guest, str]:

@@ -71,10 +71,10 @@ def test_of_requests_at_the_same_moment_only_so_many_pass_as_there_is_room_for(l
 
     def create(number: int) -> int:
         with requests.Session() as http:
-            http.get(f"{limited.url}/healthcheck", timeout=60)
+            http.get(f"{limited.url}/healthcheck", timeout=120)
             body = {"stack_name": f"s{number}", "template": flat(1)}
-            start.wait(60)
-            return http.post(f"{limited.url}/v1/crowd/stacks", json=body, timeout=60).status_code
+            start.wait(300)
+            return http.post(f"{limited.url}/v1/crowd/stacks", json=body, timeout=120).status_code
 
     with concurrent.futures.ThreadPoolExecutor(RACERS) as pool:
         statuses = collections.Counter(pool.map(create, range(RACERS)))

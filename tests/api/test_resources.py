@@ -119,13 +119,13 @@ def waiting(service: Service, tenant: str) -> str:
         "handle": {"type": "OS::Heat::WaitConditionHandle"},
         "wait": {
             "type": "OS::Heat::WaitCondition",
-            "properties": {"handle": {"get_resource": "handle"}, "timeout": 60, "count": 2},
+            "properties": {"handle": {"get_resource": "handle"}, "timeout": 3600, "count": 2},
         },
     }
     path = service.create(
         tenant, "waiting", template(resources, outputs={"data": {"value": {"get_attr": ["wait", "data"]}}})
     )
-    wait_for(lambda: status(service, path, "wait") == "CREATE_IN_PROGRESS", 10)
+    wait_for(lambda: status(service, path, "wait") == "CREATE_IN_PROGRESS")
     return path
 
 
@@ -154,7 +154,8 @@ def test_signals_end_a_wait_and_are_kept_as_metadata_and_events(service: Service
 
 def test_a_resource_that_is_not_made_yet_takes_no_signal(service: Service, tenant: str) -> None:
     handle = {"type": "OS::Heat::WaitConditionHandle", "depends_on": "slow"}
-    path = service.create(tenant, "early", template({"slow": one(wait_secs=20), "handle": handle}))
+    slow = one(action_wait_secs={"create": 3600})
+    path = service.create(tenant, "early", template({"slow": slow, "handle": handle}))
     answer = service.call("POST", f"{path}/resources/handle/signal", {"id": "1"})
     assert fault(answer) == (404, "ResourceNotAvailable")
     assert "handle" in answer.error["message"]

@@ -60,7 +60,7 @@ def test_a_snapshot_is_restored_and_deleted_by_the_statuses_of_heat(service: Ser
     assert service.settled(path)["stack_status"] == "RESTORE_COMPLETE"
     assert service.get(f"{path}/template") == flat(1, value="x")
     assert service.call("DELETE", kept).status == 204
-    wait_for(lambda: service.call("GET", kept).status == 404, 20)
+    wait_for(lambda: service.call("GET", kept).status == 404)
     assert service.get(f"{path}/snapshots") == {"snapshots": []}
     for method, below in (("GET", ""), ("DELETE", ""), ("POST", "/restore")):
         answer = service.call(method, kept + below)

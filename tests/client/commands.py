@@ -82,7 +82,7 @@ class OpenStack:
             capture_output=True,
             text=True,
             env={**os.environ, **self.variables, "PYTHONWARNINGS": "ignore"},
-            timeout=60,
+            timeout=240,
             check=False,
         )
         return Done(done.returncode, done.stdout, done.stderr)

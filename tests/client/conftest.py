@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 from client.commands import OpenStack
-from client.serving import Service
+from client.serving import PATIENT, Service
 
 _NUMBERS = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    running = Service(tmp_path_factory.mktemp("client"), conductors=2)
+    running = Service(tmp_path_factory.mktemp("client"), conductors=2, env=PATIENT)
     try:
         yield running
     finally:

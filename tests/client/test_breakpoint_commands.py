@@ -54,7 +54,7 @@ def test_the_documents_session_goes_as_it_says(openstack: OpenStack, monkeypatch
         if LOOKS & set(zip(command, command[1:], strict=False)):
             wait_for(
                 lambda: openstack.run(*command).out == printed,  # noqa: B023
-                20,
+                60,
                 lambda: f"{command}: {openstack.run(*command).out}",  # noqa: B023
             )
         else:
@@ -75,14 +75,14 @@ def held(openstack: OpenStack) -> list[tuple[str, str]]:
 
 
 def wait_held(openstack: OpenStack, *names: str) -> None:
-    wait_for(lambda: [name for name, _ in held(openstack)] == [*names], 20, lambda: str(held(openstack)))
+    wait_for(lambda: [name for name, _ in held(openstack)] == [*names], 60, lambda: str(held(openstack)))
 
 
 def wait_status(openstack: OpenStack, status: str) -> Json:
     def shown() -> Json:
         return openstack.json("stack", "show", "s")
 
-    wait_for(lambda: shown()["stack_status"] == status, 20, lambda: str(shown()))
+    wait_for(lambda: shown()["stack_status"] == status, 60, lambda: str(shown()))
     return shown()
 
 
@@ -108,7 +108,7 @@ def test_heats_own_commands_set_poll_and_clear_breakpoints(openstack: OpenStack)
     assert polled(openstack) == ["b"]
     assert [row["resource_name"] for row in openstack.json("stack", "resource", "list", "s")] == ["a", "b"]
     openstack.run("stack", "hook", "clear", "s", "b", "--pre-delete")
-    wait_for(lambda: openstack.call("stack", "show", "s").code == 1, 20)
+    wait_for(lambda: openstack.call("stack", "show", "s").code == 1)
 
 
 def test_clearing_twice_or_what_is_not_held_is_an_error_that_says_so(openstack: OpenStack) -> None:

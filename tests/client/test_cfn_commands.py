@@ -275,6 +275,8 @@ Resources:
 def test_a_snapshot_restores_a_stack(openstack: OpenStack) -> None:
     create(openstack)
     taken = openstack.json("stack", "snapshot", "create", "shop", "--name", "before")
+    # An update does not wait for the snapshot, which would not be complete.
+    wait_for(lambda: openstack.json("stack", "show", "shop")["stack_status"] == "SNAPSHOT_COMPLETE")
     openstack.run("stack", "update", "shop", "--existing", "--parameter", "Word=after", "--wait")
     assert outputs(openstack)["word"] == "after-small"
     openstack.run("stack", "snapshot", "restore", "shop", taken["ID"])

@@ -53,7 +53,7 @@ class Deployed:
     def __init__(self, service: Service, directory: pathlib.Path, body: Json) -> None:
         self.service, self.directory = service, directory
         self.path = service.create("guests", directory.name[:40], body)
-        wait_for(lambda: self.status("server") == "CREATE_COMPLETE", 30, lambda: self.status("server"))
+        wait_for(lambda: self.status("server") == "CREATE_COMPLETE", 60, lambda: self.status("server"))
         shown = service.get(f"{self.path}/resources/server?with_attr=os_collect_config")
         self.agents = Agents(directory / "server", shown["resource"]["attributes"]["os_collect_config"])
 
@@ -71,7 +71,7 @@ class Deployed:
                 for item in found
             )
 
-        wait_for(handed_out, 30, lambda: self.service.get(f"{self.path}/resources"))
+        wait_for(handed_out, 60, lambda: self.service.get(f"{self.path}/resources"))
 
     def outputs(self) -> Json:
         stack = self.service.get(self.path)["stack"]

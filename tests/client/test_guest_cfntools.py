@@ -58,7 +58,7 @@ class CfnServer:
             env={"PATH": f"{INSTALLED / 'bin'}:{os.environ['PATH']}", "PYTHONWARNINGS": "ignore"},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         assert done.returncode == 0, done.stderr

@@ -37,7 +37,7 @@ def status(openstack: OpenStack, stack: str = "s") -> str:
 
 
 def becomes(openstack: OpenStack, wanted: str, stack: str = "s") -> None:
-    wait_for(lambda: status(openstack, stack) == wanted, 20, lambda: status(openstack, stack))
+    wait_for(lambda: status(openstack, stack) == wanted, 60, lambda: status(openstack, stack))
 
 
 def outputs(openstack: OpenStack, stack: str = "s") -> dict[str, str]:
@@ -98,7 +98,7 @@ def test_snapshots_are_deleted_one_by_one_and_with_their_stack(openstack: OpenSt
     create(openstack)
     first, second = snapshot(openstack), snapshot(openstack, "--name", "second")
     openstack.run("stack", "snapshot", "delete", "-y", "s", first)
-    wait_for(lambda: len(openstack.json("stack", "snapshot", "list", "s")) == 1, 20)
+    wait_for(lambda: len(openstack.json("stack", "snapshot", "list", "s")) == 1)
     assert "not found" in openstack.fails("stack", "snapshot", "show", "s", first)
     assert "not found" in openstack.fails("stack", "snapshot", "delete", "-y", "s", first)
     assert "not found" in openstack.fails("stack", "snapshot", "restore", "s", first)

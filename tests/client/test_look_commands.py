@@ -147,7 +147,7 @@ def test_events_are_followed_until_the_user_interrupts(demo: OpenStack, tmp_path
     follower = Process(
         command, log=tmp_path / "follow.log", env={**demo.variables, "PYTHONWARNINGS": "ignore"}
     )
-    follower.wait_for_text("[demo]: CREATE_COMPLETE")
+    follower.wait_for_text("[demo]: CREATE_COMPLETE", 120)
     assert follower.stop(number=signal.SIGINT) == os.EX_OK
     assert "Traceback" not in follower.text()
 

@@ -57,7 +57,7 @@ def test_openstacksdks_proxy_updates_a_stack(openstack: OpenStack, sdk: Connecti
     given = sdk.orchestration.read_env_and_templates(template_file=path)
     changed = sdk.orchestration.update_stack(made.id, parameters={"word": "two"}, **given)
     assert changed.id == made.id
-    sdk.orchestration.wait_for_status(changed, "UPDATE_COMPLETE", interval=1, wait=60)
+    sdk.orchestration.wait_for_status(changed, "UPDATE_COMPLETE", interval=1, wait=300)
     assert word(openstack) == "two"
 
 

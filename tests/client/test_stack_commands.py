@@ -218,7 +218,7 @@ def test_who_waits_for_a_creation_that_fails_sees_its_rollback_end(openstack: Op
     def poll() -> None:
         stacks = f"{openstack.service.url}/v1/{openstack.tenant}/stacks"
         while not over.is_set():
-            with urllib.request.urlopen(stacks, timeout=30) as answer:
+            with urllib.request.urlopen(stacks, timeout=120) as answer:
                 seen.update(stack["stack_status"] for stack in json.load(answer)["stacks"])
 
     watcher = threading.Thread(target=poll)

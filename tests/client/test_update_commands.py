@@ -119,7 +119,7 @@ def test_a_stuck_creation_is_cancelled_without_rollback(openstack: OpenStack) ->
 def test_a_failed_creation_is_rolled_back_where_that_is_wished(openstack: OpenStack) -> None:
     bad = STUCK.replace("action_wait_secs: {create: -1}", "fail: true")
     openstack.run("stack", "create", "s", "--enable-rollback", "-t", openstack.file("bad.yaml", bad))
-    wait_for(lambda: openstack.json("stack", "show", "s")["stack_status"] == "ROLLBACK_COMPLETE", 20)
+    wait_for(lambda: openstack.json("stack", "show", "s")["stack_status"] == "ROLLBACK_COMPLETE")
     assert physical(openstack) == {}
 
 

@@ -122,7 +122,7 @@ def test_a_watch_on_a_terminal_draws_in_place(openstack: OpenStack) -> None:
         shown = b""
         while chunk := _read(main):
             shown += chunk
-        assert process.wait(30) == 0
+        assert process.wait(120) == 0
     os.close(main)
     text = shown.decode()
     assert "\x1b[32m✓ up" in text

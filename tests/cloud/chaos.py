@@ -2,7 +2,6 @@
 
 import collections
 import contextlib
-import os
 import pathlib
 import random
 import threading
@@ -15,12 +14,16 @@ from harness.cloud.access import Cloud
 from harness.cloud.project import Project
 from harness.deployment import Deployment, Servers
 from harness.fault_proxy import FaultProxy
-from harness.waiting import crowded
+from harness.waiting import slowness
 from process.load import query
 
 Json = typing.Any
-PATIENCE = 5.0
-"""Seconds that a conductor waits for a service's answer; more on a machine that has more to do than cores."""
+PATIENCE, EACH = 5.0, 0.3
+"""Seconds that a conductor waits for a service's answer; for each server of the test, if that is more.
+
+The first are more on a machine that has more to do than cores.  If the services, busy with all servers at
+once, took longer, each request would be repeated, and none would succeed.
+"""
 PATHS = {"nova": "/v2.1", "neutron": "", "cinder": "/v3"}
 """The interface of the services' endpoints, as in the catalogue."""
 THINGS = {
@@ -31,11 +34,6 @@ THINGS = {
     "OS::Neutron::SecurityGroup": "security groups",
     "OS::Cinder::Volume": "volumes",
 }
-
-
-def slowness() -> float:
-    """How much longer things take now than on a machine that has a core for each of them."""
-    return crowded(os.getloadavg()[0], len(os.sched_getaffinity(0)))
 
 
 class DaemonsApi:
@@ -57,11 +55,12 @@ class FaultyCloud:
     """A cloud whose Nova, Neutron and Cinder meet faults now and then.
 
     :param share: of their requests that meet a fault.
+    :param size: servers that the test has.
     """
 
-    def __init__(self, cloud: Cloud, *, seed: int, share: float) -> None:
+    def __init__(self, cloud: Cloud, *, seed: int, share: float, size: int) -> None:
         self._cloud = cloud
-        self._patience = PATIENCE * slowness()
+        self._patience = max(PATIENCE * slowness(), EACH * size)
         self.proxies = {
             name: FaultProxy(cloud.urls[name], seed=seed + number, share=share, hangs=self._patience + 1)
             for number, name in enumerate(PATHS)
@@ -100,7 +99,7 @@ class FaultyCloud:
 
 
 class Killer:
-    """Kills a conductor now and then, and starts it again.
+    """Kills a conductor as soon as it is at work, then one now and then, and starts each again.
 
     :param pause: seconds between two kills; more on a machine that has more to do than cores.
     :param down: seconds until the conductor is started again.
@@ -128,7 +127,10 @@ class Killer:
 
     def _work(self) -> None:
         hosts = sorted(self._deployment.conductors)
-        while not self._over.wait(self._random.uniform(0.5, 1.5) * self._pause * slowness()):
+        # However quickly everything ends, it has met one death.
+        pause = self._random.uniform(0.1, 0.5)
+        while not self._over.wait(pause):
+            pause = self._random.uniform(0.5, 1.5) * self._pause * slowness()
             host = self._random.choice(hosts)
             self._deployment.conductors[host].kill()
             self.kills += 1

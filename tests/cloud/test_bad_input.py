@@ -165,6 +165,7 @@ def test_who_uses_what_cannot_be_deleted_is_named(stacks: Stacks) -> None:
     stack = stacks.create("used", made)
     ids = {name: stack.physical_id(name) for name in ("net", "subnet", "group", "volume", "router", "own")}
     snapshot = c.block_storage.create_snapshot(volume_id=ids["volume"])
+    c.block_storage.wait_for_status(snapshot, "available", interval=0.2, wait=WITHIN)
     other = c.network.create_network(name="other")
     c.network.create_subnet(network_id=other.id, ip_version=4, cidr="10.3.0.0/24", name="other")
     subnet = c.network.find_subnet("other")

@@ -168,7 +168,7 @@ def seed(pytestconfig: pytest.Config) -> int:
 def test_nothing_is_made_twice_or_left_while_conductors_die_and_services_fail(
     tmp_path: pathlib.Path, servers: Servers, cloud: Cloud, project: Project, size: int, seed: int
 ) -> None:
-    faulty = chaos.FaultyCloud(cloud, seed=seed, share=SHARE)
+    faulty = chaos.FaultyCloud(cloud, seed=seed, share=SHARE, size=size)
     try:
         with chaos.daemons(tmp_path, servers, faulty.options(), HOSTS) as deployment:
             killer = chaos.Killer(deployment, seed=seed, pause=4.0, down=1.0)

@@ -13,7 +13,7 @@ from stoker.resources.openstack.marks import mark_of
 from stoker.resources.steps import Poll
 
 Json = typing.Any
-WITHIN = 60.0
+WITHIN = 180.0
 
 
 def _server(project: Project) -> Json:

@@ -100,9 +100,11 @@ def make_one_of_each_kind(project: Project) -> None:
         name="server", image_id=image.id, flavor_id=flavor.id, networks=[{"port": port.id}]
     )
     c.block_storage.wait_for_status(volume, "available", interval=0.2)
-    c.block_storage.create_snapshot(volume_id=volume.id, name="snapshot")
-    c.block_storage.create_backup(volume_id=volume.id, name="backup")
-    c.compute.wait_for_server(server, interval=0.2)
+    snapshot = c.block_storage.create_snapshot(volume_id=volume.id, name="snapshot")
+    backup = c.block_storage.create_backup(volume_id=volume.id, name="backup")
+    for made in (snapshot, backup):
+        c.block_storage.wait_for_status(made, "available", interval=0.2, wait=WITHIN)
+    c.compute.wait_for_server(server, interval=0.2, wait=WITHIN)
 
 
 def test_all_that_services_list_of_a_project_is_found_and_removed(project: Project) -> None:
@@ -168,4 +170,4 @@ def test_a_cloud_whose_program_is_killed_leaves_no_process_behind() -> None:
         procs = proctree.tree(server.process.pid)
         assert len(procs) > 12  # Eleven programs of the services, the database, the broker.
         server.process.send(signal.SIGKILL)
-        assert proctree.wait_gone(procs, 30.0) == []
+        assert proctree.wait_gone(procs, 180.0) == []

@@ -19,7 +19,7 @@ from stoker.resources.steps import Done, Poll
 
 Json = typing.Any
 Make = Callable[..., Driven]
-WITHIN = 60.0
+WITHIN = 180.0
 
 
 @pytest.fixture

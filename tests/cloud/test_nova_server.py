@@ -8,7 +8,9 @@ import uuid
 import pytest
 from harness.cloud.project import Project
 from harness.cloud.site import FLAVOR, IMAGE, Site
+from harness.cloud.stacks import WITHIN
 from harness.step_driver import Driven
+from harness.waiting import wait_for
 from stoker.resources.errors import PermanentError, RetryableError
 from stoker.resources.openstack.nova.ports import ServerPorts, nics_of
 
@@ -224,7 +226,8 @@ def test_a_double_that_appears_late_is_deleted_with_the_server(site: Site) -> No
     server.plugin.handle_create(first, server.work)
     assert len(site.servers()) == 2
     server.delete()
-    assert _all_gone(site)
+    # The double is deleted without waiting for it.
+    wait_for(lambda: site.servers() == [], WITHIN, lambda: str(site.servers()))
 
 
 BAD: list[tuple[Json, str]] = [
@@ -297,8 +300,9 @@ def test_a_server_for_which_there_is_no_room_fails_with_the_services_words(site:
 
 def test_what_was_deleted_behind_our_back_is_missed(site: Site) -> None:
     server = site.server(networks=[{"subnet": "net-subnet"}]).create()
-    site.connection.compute.delete_server(server.id)
-    site.connection.compute.wait_for_delete(site.connection.compute.get_server(server.id), interval=0.2)
+    found = site.found(server)
+    site.connection.compute.delete_server(found)
+    site.connection.compute.wait_for_delete(found, interval=0.2, wait=WITHIN)
     with pytest.raises(PermanentError, match=f"compute 404: Instance {server.id} could not be found"):
         server.act("check")
     with pytest.raises(PermanentError, match="compute 404"):
@@ -318,10 +322,3 @@ def _port_for(site: Site, server: Driven) -> str:
     ports = ServerPorts.of(server.target, site.work)
     nics = ports.with_ports(nics_of(server.target.properties["networks"], site.work), ())
     return str(nics[0].port)
-
-
-def _all_gone(site: Site) -> bool:
-    """True once no server is left; a double is deleted without waiting for it."""
-    for server in site.servers():
-        site.connection.compute.wait_for_delete(site.connection.compute.get_server(server), interval=0.2)
-    return site.servers() == []

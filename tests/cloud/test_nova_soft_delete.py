@@ -32,7 +32,7 @@ class KeepingCompute:
         command = [BIN / "python", "-P", INSTALLED / "serve.py", "nova", "nova.wsgi.osapi_compute", port]
         env = {"OS_NOVA_CONFIG_DIR": str(self._config), "PYTHONPATH": str(INSTALLED / "plugins")}
         self.process = Process([*map(str, command), str(self._requests)], log=folder / "log", env=env)
-        self.process.wait_for_port(port)
+        self.process.wait_for_port(port, 180)
 
     def was_acted_on(self, server: str) -> bool:
         """True if the final deletion, or another action, of a server was asked for."""
@@ -65,7 +65,7 @@ def test_a_server_that_could_be_restored_is_deleted_for_good(site: Site, keeping
 def test_a_server_that_a_user_has_deleted_is_replaced(site: Site, keeping: KeepingCompute) -> None:
     server = site.server().create()
     site.work.adapter("compute", "2").delete(f"/servers/{server.id}")
-    wait_for(lambda: site.found(server).status == "SOFT_DELETED", 60)
+    wait_for(lambda: site.found(server).status == "SOFT_DELETED", 180)
     with pytest.raises(PermanentError, match="'status': expected 'ACTIVE', got 'SOFT_DELETED'"):
         server.act("check")
     assert server.plugin.needs_replace_failed(server.target, site.work)

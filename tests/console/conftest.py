@@ -7,7 +7,7 @@ import typing
 from collections.abc import Iterator
 
 import pytest
-from client.serving import Service
+from client.serving import PATIENT, Service
 from harness.browser import Browser
 from harness.server import MissingServer
 from harness.templates import one, template
@@ -15,12 +15,12 @@ from playwright.sync_api import Page, expect
 
 Json = typing.Any
 _NUMBERS = itertools.count(1)
-expect.set_options(timeout=30_000)
+expect.set_options(timeout=90_000)
 
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    running = Service(tmp_path_factory.mktemp("console"), conductors=2)
+    running = Service(tmp_path_factory.mktemp("console"), conductors=2, env=PATIENT)
     try:
         yield running
     finally:

@@ -69,6 +69,8 @@ def test_stepping_holds_what_comes_next(console: Console) -> None:
     page = console.open(console.create("shop", SHOP, environment=held("schema")))
     boxes = page.get_by_role("region", name="Breakpoints")
     expect(boxes).to_contain_text("schema")
+    # A step would hold the members of the group, too, had they not begun.
+    expect(node(page, "web")).to_have_class(re.compile(r"\bok\b"))
     boxes.get_by_role("button", name="Step").click()
     expect(boxes.get_by_role("listitem")).to_have_text(re.compile("^page"))
 
@@ -389,8 +391,14 @@ def test_the_overview_shows_what_each_conductor_does(console: Console) -> None:
 
 def test_a_conductor_shows_the_tasks_in_its_hands(console: Console) -> None:
     console.create("slow", template({"sleeps": one(action_wait_secs={"create": 600})}))
-    wait_for(lambda: _at_work(console) != [])
-    [host] = _at_work(console)
+    found: list[str] = []
+
+    def is_taken() -> bool:
+        found[:] = _at_work(console)
+        return found != []
+
+    wait_for(is_taken)
+    [host] = found
     page = console.open(f"#/conductor/{host}")
     expect(page.locator(".facts")).to_contain_text("of 32 busy")
     row = page.locator("tbody tr").filter(has_text=console.project)
@@ -424,13 +432,14 @@ def test_another_project_s_stack_is_not_shown(console: Console, service: Service
 def test_no_script_but_the_console_s_own_runs(service: Service, browser: Browser) -> None:
     page = browser.page()
     page.goto(f"{service.url}/console/")
-    page.evaluate(
-        """() => {
-            const script = document.createElement("script");
-            script.textContent = "document.title = 'owned'";
-            document.body.append(script);
-        }"""
-    )
+    with page.expect_console_message(lambda said: "Content Security Policy" in said.text):
+        page.evaluate(
+            """() => {
+                const script = document.createElement("script");
+                script.textContent = "document.title = 'owned'";
+                document.body.append(script);
+            }"""
+        )
     assert page.title() == "Stoker"
     assert [text for text in browser.troubles if "Content Security Policy" in text]
     browser.troubles.clear()

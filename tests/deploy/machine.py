@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 from harness.processes import Process
 from harness.server import MissingServer, find_program
@@ -38,6 +39,9 @@ StandardError=append:/run/log/%n
 class Machine:
     """Units in namespaces of their own; the network is the real machine's.
 
+    Nothing is aborted for a watchdog that was not fed, except inside `watched`: a test's watchdogs have a
+    few seconds only, and a slow machine may stall for longer.
+
     :param config: of Stoker.
     :param watchdog: seconds, in place of the units' minute.
     """
@@ -55,7 +59,8 @@ class Machine:
         self.process = Process(command, log=directory / "systemd.log")
         self._init = 0
         try:
-            wait_for(self._is_up, 20, self.process.tail)
+            wait_for(self._is_up, 180, self.process.tail)
+            self.systemctl("service-watchdogs", "no")
             self.run("systemd-sysusers")
             self.run("chown", "-R", "root:stoker", "/etc/stoker")
             self.run("chmod", "-R", "u=rwX,g=rX,o=", "/etc/stoker")
@@ -95,7 +100,7 @@ class Machine:
     def call(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run a program in there."""
         enter = ["nsenter", "-t", str(self._init), "-p", "-m", "-u", "-i", "-C"]
-        return subprocess.run([*enter, *command], capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run([*enter, *command], capture_output=True, text=True, timeout=300, check=False)
 
     def run(self, *command: str) -> str:
         """Run a program in there, which must succeed; its output."""
@@ -116,7 +121,7 @@ class Machine:
         """A property of a unit."""
         return self.systemctl("show", unit, "--value", "-p", name).strip()
 
-    def wait_for(self, unit: str, name: str, value: str, within: float = 30.0) -> float:
+    def wait_for(self, unit: str, name: str, value: str, within: float = 180.0) -> float:
         """Wait until a property of a unit has this value; the seconds it took."""
         began = time.monotonic()
         told = lambda: f"{unit} {name}={self.show(unit, name)}\n{self.log(unit)[-3000:]}"  # noqa: E731
@@ -130,7 +135,22 @@ class Machine:
             active = self.show(unit, "ActiveState") == "active"
             return active and self.show(unit, "MainPID") not in ("0", before)
 
-        wait_for(restarted, 60, lambda: self.log(unit)[-3000:])
+        wait_for(restarted, 200, lambda: self.log(unit)[-3000:])
+
+    def fed(self, unit: str) -> float:
+        """When a unit has last fed its watchdog, in seconds."""
+        return int(self.show(unit, "WatchdogTimestampMonotonic")) / 1e6
+
+    @contextlib.contextmanager
+    def watched(self, unit: str) -> Iterator[None]:
+        """Inside, a unit that does not feed its watchdog is aborted; it begins with one that does."""
+        self.systemctl("service-watchdogs", "yes")
+        try:
+            before = self.fed(unit)
+            wait_for(lambda: self.fed(unit) > before, 180, lambda: self.log(unit)[-3000:])
+            yield
+        finally:
+            self.systemctl("service-watchdogs", "no")
 
     def log(self, unit: str) -> str:
         """What a unit's processes have printed."""

@@ -100,7 +100,7 @@ def test_a_user_makes_a_stack_in_the_project_of_their_key(cloud: Cloud, member: 
     def now() -> str:
         return str(cfn.describe_stacks(StackName="signed")["Stacks"][0]["StackStatus"])
 
-    wait_for(lambda: now() == "CREATE_COMPLETE", 60, now)
+    wait_for(lambda: now() == "CREATE_COMPLETE", 120, now)
     shown = cfn.describe_stack_resources(StackName=arn)["StackResources"]
     assert [item["LogicalResourceId"] for item in shown] == ["r"]
 
@@ -119,13 +119,13 @@ def test_stacks_that_need_a_trust_are_made_elsewhere_and_worked_on_here(
     assert made.status == 201, made
 
     def becomes(status: str) -> None:
-        wait_for(lambda: cfn.describe_stacks(StackName="made")["Stacks"][0]["StackStatus"] == status, 60)
+        wait_for(lambda: cfn.describe_stacks(StackName="made")["Stacks"][0]["StackStatus"] == status, 120)
 
     becomes("CREATE_COMPLETE")
     cfn.update_stack(StackName="made", TemplateBody=TEMPLATE.replace('"x"', '"y"'))
     becomes("UPDATE_COMPLETE")
     cfn.delete_stack(StackName="made")
-    wait_for(lambda: cfn.list_stacks()["StackSummaries"] == [], 60)
+    wait_for(lambda: cfn.list_stacks()["StackSummaries"] == [], 120)
 
 
 def test_version_2_of_the_signature_is_as_good(cloud: Cloud, member: Credentials) -> None:

@@ -164,7 +164,7 @@ def test_who_follows_the_text_has_two_conductors_that_run_stacks(walk: Walk) -> 
         shown = walk.stoker("manage", "ring", "show")
         return all(re.search(rf"{host} .* active .*True", shown) for host in ("walk-1", "walk-2"))
 
-    wait_for(both, 30)
+    wait_for(both, 180)
     (template,) = [block for block in blocks("The daemons") if block.startswith("heat_template_version")]
     (walk.folder / "first.yaml").write_text(template)
     create, show, delete = commands("The daemons", "openstack")

@@ -13,8 +13,8 @@ from harness.keystone import PASSWORD, Keystone
 from harness.waiting import wait_for
 
 Json = typing.Any
-CONDITION = {"count": 3, "timeout": 60, "handle": {"get_resource": "handle"}}
-AWS_CONDITION = {"Count": 1, "Timeout": 60, "Handle": {"get_resource": "aws_handle"}}
+CONDITION = {"count": 3, "timeout": 3600, "handle": {"get_resource": "handle"}}
+AWS_CONDITION = {"Count": 1, "Timeout": 3600, "Handle": {"get_resource": "aws_handle"}}
 WAITING = {
     "heat_template_version": "2018-08-31",
     "resources": {
@@ -89,14 +89,14 @@ class Tenant:
     def told(self, path: str) -> dict[str, str]:
         """The outputs, once all that tells how to signal is there."""
         names = ("curl", "endpoint", "token", "cfn", "aws", "update", "alarm")
-        wait_for(lambda: all(self.outputs(path)[name] for name in names), 30, lambda: self.outputs(path))
+        wait_for(lambda: all(self.outputs(path)[name] for name in names), 120, lambda: self.outputs(path))
         return self.outputs(path)
 
     def wait(self, path: str, status: str) -> None:
         def now() -> str:
             return str(self.call("GET", path)["stack"]["stack_status"])
 
-        wait_for(lambda: now() == status, 30, now)
+        wait_for(lambda: now() == status, 120, now)
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_what_the_stack_tells_is_all_that_curl_needs(tenant: Tenant, waiting: st
     tenant.wait(waiting, "CREATE_COMPLETE")
 
     assert shell(f"curl -X POST '{told['alarm']}'", '{"current": "alarm"}') == 200
-    wait_for(lambda: tenant.outputs(waiting)["size"] == 2, 30)
+    wait_for(lambda: tenant.outputs(waiting)["size"] == 2, 120)
     assert shell(f"curl -X POST '{told['native']}'") == 401, "that one takes a token of Keystone's"
 
 

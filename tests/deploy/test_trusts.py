@@ -76,7 +76,10 @@ class Cloud:
 
     def change(self, statement: str) -> int:
         """Run a statement on Stoker's database; how many rows it has changed."""
-        with contextlib.closing(sqlite3.connect(self.folder / "data" / "stoker.sqlite")) as conn, conn:
+        with (
+            contextlib.closing(sqlite3.connect(self.folder / "data" / "stoker.sqlite", timeout=120)) as conn,
+            conn,
+        ):
             return conn.execute(statement).rowcount
 
     def token(self, user: str) -> str:
@@ -100,7 +103,7 @@ class Cloud:
         def now() -> Json:
             return self.call(token, "GET", path).body["stack"]
 
-        wait_for(lambda: not now()["stack_status"].endswith("IN_PROGRESS"), 40, now)
+        wait_for(lambda: not now()["stack_status"].endswith("IN_PROGRESS"), 120, now)
         assert now()["stack_status"] == status, now()["stack_status_reason"]
         return {item["output_key"]: item["output_value"] for item in now()["outputs"]}
 
@@ -149,9 +152,11 @@ def test_a_stack_acts_for_its_user_when_his_token_is_revoked(cloud: Cloud) -> No
 
     # Another member of the project deletes it: still in the name of the first.
     assert cloud.call(cloud.token("successor"), "DELETE", path).status == 204
-    wait_for(lambda: cloud.trusts("trustor") == [], 30, lambda: cloud.trusts("trustor"))
+    wait_for(lambda: cloud.trusts("trustor") == [], 120, lambda: cloud.trusts("trustor"))
     assert gate.read_text() == "trustor"
-    with sqlite3.connect(f"file:{cloud.folder / 'data' / 'stoker.sqlite'}?mode=ro", uri=True) as conn:
+    with sqlite3.connect(
+        f"file:{cloud.folder / 'data' / 'stoker.sqlite'}?mode=ro", uri=True, timeout=120
+    ) as conn:
         # Keystone is told first, so that nothing is lost where it does not answer.
         wait_for(lambda: conn.execute("SELECT count(*) FROM credential").fetchone() == (0,))
 
@@ -242,7 +247,7 @@ def test_a_process_that_is_killed_between_keystones_answer_and_the_commit_leaves
     cloud.proxy.holds.set()
     asking = threading.Thread(target=ask)
     asking.start()
-    assert cloud.proxy.answered.wait(60)
+    assert cloud.proxy.answered.wait(120)
     cloud.service.process.kill()
     asking.join(60)
     cloud.proxy.holds.clear()
@@ -252,8 +257,8 @@ def test_a_process_that_is_killed_between_keystones_answer_and_the_commit_leaves
     assert "killed" not in json.dumps(cloud.ask("trustor", "GET", "/v1/{own}/stacks"))
     # The time in which it might still be confirmed is over.
     assert cloud.change("UPDATE credential SET unused_at = 1 WHERE unused_at IS NOT NULL") == 1
-    wait_for(lambda: cloud.trusts("trustor") == before, 40, lambda: cloud.trusts("trustor"))
+    wait_for(lambda: cloud.trusts("trustor") == before, 120, lambda: cloud.trusts("trustor"))
     gone = "UPDATE credential SET body = body WHERE unused_at IS NOT NULL"
-    wait_for(lambda: cloud.change(gone) == 0, 10)
+    wait_for(lambda: cloud.change(gone) == 0, 120)
     cloud.ask("trustor", "DELETE", path)
-    wait_for(lambda: len(cloud.trusts("trustor")) == len(before) - 1, 40, lambda: cloud.trusts("trustor"))
+    wait_for(lambda: len(cloud.trusts("trustor")) == len(before) - 1, 120, lambda: cloud.trusts("trustor"))

@@ -39,7 +39,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The text of each page, without what is markup."""
     target = tmp_path_factory.mktemp("doc") / "html"
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", DOC, target]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, cwd=ROOT)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return {
@@ -263,7 +263,7 @@ def test_an_example_gives_what_the_guide_says(service: Service, example: Example
     name = re.sub(r"\W", "-", example.title)
     path = service.create("guide", name, example.template, **fields)
     if "WaitConditionHandle" in example.template:
-        wait_for(lambda: service.call("POST", f"{path}/resources/handle/signal", SIGNAL).status == 200, 20)
+        wait_for(lambda: service.call("POST", f"{path}/resources/handle/signal", SIGNAL).status == 200, 120)
     assert service.settled(path)["stack_status"] == "CREATE_COMPLETE", service.get(path)
     shown = service.get(path)["stack"]["outputs"]
     assert {output["output_key"]: output["output_value"] for output in shown} == example.outputs
@@ -286,6 +286,6 @@ def test_the_plugin_of_the_guide_is_installed_and_works(tmp_path: pathlib.Path) 
         assert running.settled(path)["stack_status"] == "UPDATE_COMPLETE"
         assert pathlib.Path(output["output_value"]).read_text() == "buy bread"
         assert running.call("DELETE", path).status == 204
-        wait_for(lambda: not list(board.iterdir()), 20)
+        wait_for(lambda: not list(board.iterdir()), 120)
     finally:
         running.stop()

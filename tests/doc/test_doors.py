@@ -108,6 +108,6 @@ def test_the_route_answers(service: Service) -> None:
 def test_the_simulation_runs_the_duty(tree: pathlib.Path, tmp_path: pathlib.Path) -> None:
     env = {**os.environ, "PYTHONPATH": f"{tree.parent}{os.pathsep}{ROOT / 'tests'}"}
     command = [sys.executable, "-W", "ignore", "-c", SIMULATION, tmp_path]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     assert f"{tree}/conductor/duties/ready_tasks.py 0 tasks are ready" in done.stdout

@@ -24,7 +24,7 @@ print("still here")
 def run(folder: pathlib.Path, text: str) -> subprocess.CompletedProcess[str]:
     (folder / "stoker.conf").write_text(f"[secrets]\nkey = very-secret\n{text}")
     command = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(folder)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
 
 
 def test_reports_are_files_where_a_directory_is_configured(tmp_path: pathlib.Path) -> None:

@@ -53,7 +53,7 @@ def test_each_change_is_told(tmp_path: pathlib.Path) -> None:
         [sys.executable, "-W", "ignore", "-c", PROGRAM, str(tmp_path / "stoker.conf"), *texts],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from harness.waiting import wait_for
+from stoker.cli.http import connection, server
 from stoker.cli.http.connection import client_of
 from stoker.cli.http.limits import ConnectionLimits, RequestLimits
 from stoker.cli.http.server import HttpServer
@@ -57,6 +58,11 @@ class Site:
         """How many requests the server has read that no thread answers yet."""
         assert self.server._server is not None  # noqa: SLF001
         return len(self.server._server.task_dispatcher.queue)  # noqa: SLF001
+
+    def limit(self, **limits: float) -> None:
+        """Give the connections other limits, from now on."""
+        assert self.server._server is not None  # noqa: SLF001
+        self.server._server._limits = ConnectionLimits(**limits)  # type: ignore[arg-type]  # noqa: SLF001
 
     def close(self) -> None:
         self.gate.set()
@@ -230,7 +236,10 @@ def test_a_client_that_waits_is_told_to_go_on(site: Site) -> None:
     assert answer(client) == (200, b"ab")
 
 
-def test_a_client_that_sends_all_of_a_body_that_is_too_large_sees_why(site: Site) -> None:
+def test_a_client_that_sends_all_of_a_body_that_is_too_large_sees_why(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "LINGER", 60.0)  # However slow the client is.
     client = site.send(post(b"Content-Length: 30000000\r\n"))
     client.sendall(b"x" * 30000000)
     got, body = answer(client)
@@ -254,10 +263,10 @@ def test_a_request_that_arrives_too_slowly_is_refused(make_site: Callable[..., S
     wait_for(lambda: closed(client))
 
 
-def test_a_silent_connection_is_closed(make_site: Callable[..., Site]) -> None:
-    site = make_site(idle=0.5)
+def test_a_silent_connection_is_closed(site: Site) -> None:
     silent, used = site.connect(), site.send(get())
     assert status(used) == 200
+    site.limit(idle=0.5)
     assert closed(silent)
     assert closed(used)
 
@@ -347,7 +356,10 @@ def test_memory_does_not_grow_with_what_is_sent(make_site: Callable[..., Site]) 
         assert resident() - before < 24 * MEGABYTE
 
 
-def test_a_stop_answers_what_is_in_progress(make_site: Callable[..., Site]) -> None:
+def test_a_stop_answers_what_is_in_progress(
+    make_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "STOPS_WITHIN", 60.0)
     site = make_site(threads=1)
     clients = [site.send(get("/gate")) for _ in range(2)]
     idle = site.connect()
@@ -416,12 +428,12 @@ def test_a_client_is_an_address_or_a_network(address: str, client: str) -> None:
 def test_ipv6_is_served() -> None:
     if not socket.has_dualstack_ipv6():
         pytest.skip("this host has no IPv6")
-    server = HttpServer(lambda e, s: s("200 OK", []) and [] or [b"ok"], host="::", port=0, threads=1)
-    port = server.start()
+    made = HttpServer(lambda e, s: s("200 OK", []) and [] or [b"ok"], host="::", port=0, threads=1)
+    port = made.start()
     try:
         for host in ("::1", "127.0.0.1"):
             with socket.create_connection((host, port), timeout=60) as client:
                 client.sendall(get())
                 assert client.recv(12) == b"HTTP/1.1 200"
     finally:
-        server.stop()
+        made.stop()

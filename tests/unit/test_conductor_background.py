@@ -19,8 +19,8 @@ def pool() -> Iterator[BackgroundPool]:
 def test_what_hangs_delays_nobody_who_submits(pool: BackgroundPool) -> None:
     let_go, ended = threading.Event(), threading.Event()
     try:
-        assert pool.submit("a", lambda: let_go.wait(30) and None)
-        assert pool.submit("b", lambda: let_go.wait(30) and None)
+        assert pool.submit("a", lambda: let_go.wait(300) and None)
+        assert pool.submit("b", lambda: let_go.wait(300) and None)
         assert not pool.submit("a", ended.set), "its work is not over"
         taken = [pool.submit(number, ended.set) for number in range(20)]
         assert False in taken, "there is no room for all of them"

@@ -93,7 +93,7 @@ def test_a_keystone_that_hangs_holds_no_thread_of_the_duties(tmp_path: pathlib.P
 
     def hang(stack_id: StackId, body: Json) -> None:
         calls.append(stack_id)
-        let_go.wait(60)
+        let_go.wait(300)
 
     pool, other = BackgroundPool("The revocation", threads=2, waiting=10), Other()
     ring = types.SimpleNamespace(owns=lambda shard: True)

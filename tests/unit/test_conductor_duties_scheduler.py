@@ -75,9 +75,9 @@ def test_nothing_runs_while_we_are_not_in_the_ring(begin: Callable[..., Schedule
 
 
 def test_a_duty_asked_for_runs_long_before_its_interval_ends(begin: Callable[..., Scheduler]) -> None:
-    duty = Work(interval=60)
+    duty = Work(interval=3600)
     begin(duty).soon("0")
-    wait_for(lambda: duty.rounds == 1, 5)
+    wait_for(lambda: duty.rounds == 1)
 
 
 def test_there_is_one_round_of_a_duty_at_a_time(begin: Callable[..., Scheduler]) -> None:
@@ -91,7 +91,7 @@ def test_there_is_one_round_of_a_duty_at_a_time(begin: Callable[..., Scheduler])
 
 def test_a_duty_apart_keeps_its_pace_while_all_others_hang(begin: Callable[..., Scheduler]) -> None:
     let_go = threading.Event()
-    hanging = [Work(job=lambda: let_go.wait(60)) for _ in range(DUTY_THREADS + 1)]
+    hanging = [Work(job=lambda: let_go.wait(300)) for _ in range(DUTY_THREADS + 1)]
     urgent, common = Work(), Work()
     try:
         scheduler = begin(urgent, common, *hanging, policies={"0": DutyPolicy(has_own_thread=True)})
@@ -120,7 +120,7 @@ def test_a_stop_waits_for_the_round_that_runs_and_no_other_begins(begin: Callabl
     go_on, ended = threading.Event(), threading.Event()
 
     def job() -> None:
-        go_on.wait(10)
+        go_on.wait(300)
         ended.set()
 
     duty = Work(job=job)
@@ -135,11 +135,15 @@ def test_a_stop_waits_for_the_round_that_runs_and_no_other_begins(begin: Callabl
 
 
 def test_an_idle_scheduler_stops_at_once(begin: Callable[..., Scheduler]) -> None:
-    duty = Work(interval=60)
-    scheduler = begin(duty)
-    began = time.monotonic()
-    scheduler.stop()
-    assert time.monotonic() - began < 0.5, "futurist's own stop waits up to a second for each idle thread"
+    def seconds() -> float:
+        scheduler = begin(Work(interval=3600))
+        began = time.monotonic()
+        scheduler.stop()
+        return time.monotonic() - began
+
+    # A host that stands still for a moment delays some of them.
+    fastest = min(seconds() for _ in range(5))
+    assert fastest < 0.5, "futurist's own stop waits up to a second for each idle thread"
 
 
 class Alone:

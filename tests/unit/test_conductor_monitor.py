@@ -92,8 +92,8 @@ def lose_the_database(parts: Parts) -> None:
 
 
 def hang(parts: Parts) -> None:
-    job = parts.pool.submit(time.sleep, 60)
-    wait_for(lambda: job.state.name == "RUNNING", 5)
+    job = parts.pool.submit(time.sleep, 600)
+    wait_for(lambda: job.state.name == "RUNNING")
     parts.pool.detach(job)
 
 

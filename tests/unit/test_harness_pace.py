@@ -30,7 +30,7 @@ def test_bounds_never_shrink():
 
 
 def test_the_real_clocks_are_read():
-    assert all(1.0 <= factor < 1000 for factor in measure())
+    assert all(1.0 <= factor < 100_000 for factor in measure())
 
 
 def test_a_run_reports_the_pace_of_its_machine():

@@ -50,7 +50,7 @@ class Compute:
                 service.asked.append(
                     (self.command, self.path, self.headers.get("X-OpenStack-Nova-API-Version"))
                 )
-                service.gate.wait(20)
+                service.gate.wait(600)
                 if service.drops:
                     service.drops -= 1
                     self.close_connection = True

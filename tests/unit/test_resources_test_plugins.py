@@ -22,11 +22,11 @@ def test_blocking_blocks_without_asking(work):
 
 
 def test_blocking_blocks_in_the_actions_named_only(work):
-    target = target_of(Blocking(), {"seconds": 60, "actions": ["delete"]})
+    target = target_of(Blocking(), {"seconds": 600, "actions": ["delete"]})
     begin = time.monotonic()
     run(Blocking(), "create", target, work)
     run(Blocking(), "update", target, work)
-    assert time.monotonic() - begin < 1
+    assert time.monotonic() - begin < 300
 
 
 def test_cooperative_works_in_slices_and_ends_when_asked(work):

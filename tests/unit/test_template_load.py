@@ -122,10 +122,10 @@ def laughs(levels, form="[%s]"):
 
 @pytest.mark.parametrize("form", ["[%s]", "{<<: [%s]}"])
 def test_a_billion_laughs_are_refused_before_they_are_heard(form):
-    started = time.monotonic()
+    started = time.thread_time()
     with pytest.raises(LimitExceeded, match=f"expands to more than {MAX_NODES} nodes through its aliases"):
         load_document(laughs(9, form))
-    assert time.monotonic() - started < 1
+    assert time.thread_time() - started < 1
     assert load_document(laughs(3, form))
 
 
