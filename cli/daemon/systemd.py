@@ -12,6 +12,8 @@ from collections.abc import Mapping
 LOG = logging.getLogger(__name__)
 FEEDS = 4
 """Messages to the watchdog in its interval: a slow moment must not end the process."""
+SENT_WITHIN = 1.0
+"""Seconds for a message: the caller has more to do than wait for a manager that reads none."""
 
 
 class Systemd:
@@ -62,6 +64,7 @@ class Systemd:
         address = "\0" + self._address[1:] if self._address.startswith("@") else self._address
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as manager:
+                manager.settimeout(SENT_WITHIN)
                 manager.connect(address)
                 manager.sendall(text.encode())
         except OSError as error:

@@ -102,6 +102,12 @@ class Process:
         """The last of it."""
         return self.text()[-TAIL:]
 
+    def end_with_stacks(self) -> str:
+        """Abort it; the last of what it printed, among that the stack of each of its threads."""
+        self.send(signal.SIGABRT)
+        self._popen.wait(120)
+        return self.tail()
+
     def wait_for_text(self, text: str, within: float = 60.0) -> None:
         """Wait until it has printed this.
 

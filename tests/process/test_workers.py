@@ -146,7 +146,15 @@ def test_a_worker_that_dies_or_hangs_is_replaced_while_the_other_serves(
     before = manager.workers()
     victim = min(before)
     os.kill(victim, number)
-    wait_for(lambda: text in api.text(), 4 * WATCHDOG, api.tail)
+
+    def ended() -> bool:
+        manager.hears(text)  # The parent must not wait for its manager.
+        return text in api.text()
+
+    def why() -> str:
+        return f"victim {victim} in {proctree.tree(api.pid)}: {api.end_with_stacks()}"
+
+    wait_for(ended, 4 * WATCHDOG, why)
     wait_for(lambda: len(manager.workers() - {victim}) == 2, 60, api.tail)
     assert before - {victim} < manager.workers()
     wait_for(lambda: api.text().count("stoker-api listens on") == 3, 60, api.tail)

@@ -110,6 +110,19 @@ def test_nothing_is_told_to_nobody() -> None:
     Systemd({"NOTIFY_SOCKET": "/no/such/socket"}).ready("serves")
 
 
+def test_a_manager_that_reads_nothing_holds_up_nobody(
+    manager: Manager, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stoker.cli.daemon.systemd.SENT_WITHIN", 0.01)
+    told = systemd(manager)
+    while not caplog.records:
+        told.alive()
+    assert caplog.records[0].getMessage() == "Cannot notify systemd of 'WATCHDOG=1': timed out"
+    assert set(manager.all_heard()) == {"WATCHDOG=1"}
+    told.ready("serves")
+    assert manager.heard() == "READY=1\nSTATUS=serves"
+
+
 def run(signals: SignalQueue, told: Systemd, **more: typing.Any) -> None:
     """Stay until something ends us."""
     run_main_loop(signals, told, **{"reload": lambda: "", **more})
