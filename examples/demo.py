@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 
+from stoker.cli.daemon.main_loop import end_process
 from stoker.cli.programs.all_in_one import Embedded, EmbeddedSettings
 from stoker.conductor.service import Conductor
 
@@ -22,7 +23,7 @@ KILL_AFTER = 3.0
 
 
 def main() -> int:
-    with tempfile.TemporaryDirectory(prefix="stoker-demo-") as folder:
+    with tempfile.TemporaryDirectory(prefix="stoker-demo-", ignore_cleanup_errors=True) as folder:
         data = pathlib.Path(folder)
         quiet = data / "quiet.conf"
         quiet.write_text(f"[DEFAULT]\nlog_file = {data / 'stoker.log'}\n")
@@ -112,4 +113,4 @@ def _free_port() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())  # As a daemon ends: no thread writes into the folder once it is removed.

@@ -28,9 +28,11 @@ PROJECT = "demo"
 def main() -> int:
     began = time.monotonic()
     say("A cloud starts: Keystone, Glance, Placement, Neutron, Nova, Cinder, a MariaDB and a RabbitMQ …")
-    with CloudServer() as server, tempfile.TemporaryDirectory(prefix="stoker-demo-") as folder:
+    # The folder goes last: what stops with the cloud may still write into it.
+    folder = tempfile.TemporaryDirectory(prefix="stoker-demo-", ignore_cleanup_errors=True)
+    with folder as directory, CloudServer() as server:
         say(f"It serves after {time.monotonic() - began:.0f} s: {server.url}")
-        data = pathlib.Path(folder)
+        data = pathlib.Path(directory)
         config = data / "cloud.conf"
         config.write_text(f"[DEFAULT]\nlog_file = {data / 'stoker.log'}\n{server.cloud.stoker_options()}")
         embedded = Embedded(EmbeddedSettings(data, port=free_port(), config=[config]))

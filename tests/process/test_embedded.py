@@ -162,9 +162,13 @@ def test_a_port_that_is_taken_is_told(embedded: Embedded, tmp_path: pathlib.Path
 
 def test_the_demonstration_runs_and_says_nothing_but_its_own(tmp_path: pathlib.Path) -> None:
     command = [sys.executable, ROOT / "examples" / "demo.py"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, cwd=tmp_path)
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=600, check=False, cwd=tmp_path, env=env
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
+    assert not list(tmp_path.iterdir()), "it removes what it has made"
     assert "warning" not in done.stdout.lower()
     assert "CREATE_COMPLETE" in done.stdout
     assert "was taken away while the stack was being created" in done.stdout
