@@ -81,7 +81,8 @@ class Barbican(Server):
         return [str(BIN / "python"), "-P", "-W", "ignore", script, *given]
 
     def _environment(self) -> dict[str, str]:
-        return {"HOME": str(self.directory), "PYTHONPATH": str(self.directory)}
+        folder = str(self.directory)
+        return {"HOME": folder, "PYTHONPATH": folder, "ONE_AT_A_TIME": "1"}
 
     def _answers(self) -> bool:
         try:

@@ -16,7 +16,7 @@ from harness.server import MissingServer, Server
 Json = typing.Any
 CONFIG = """\
 [database]
-connection = sqlite:///{directory}/keystone.sqlite
+connection = sqlite:///{directory}/keystone.sqlite?timeout=120
 [fernet_tokens]
 key_repository = {directory}/fernet
 [fernet_receipts]
@@ -71,7 +71,7 @@ class Keystone(Server):
         return self._configured("keystone.conf")
 
     def _configured(self, config: str) -> dict[str, str]:
-        return {"OS_KEYSTONE_CONFIG_FILES": str(self.directory / config)}
+        return {"OS_KEYSTONE_CONFIG_FILES": str(self.directory / config), "ONE_AT_A_TIME": "1"}
 
     def _answers(self) -> bool:
         try:

@@ -2,12 +2,16 @@
 
 Run by the Python of the cloud's own virtual environment, without anything of Stoker's.  The file REQUESTS
 gets a line for each request: method, path and query, status of the answer, project of who asks.
+With the variable ONE_AT_A_TIME in the environment it answers one request after the other: SQLite does not
+wait for a lock that two transactions need to end, and the services answer 500 then.
 """
 
+import contextlib
 import importlib
 import io
 import os
 import sys
+import threading
 
 from cheroot import wsgi
 
@@ -25,6 +29,19 @@ def logged(application, path):
             return start_response(status, *more)
 
         return application(environ, started)
+
+    return call
+
+
+def alone(application):
+    """The application, for one request at a time."""
+    lock = threading.Lock()
+
+    def call(environ, start_response):
+        with lock, contextlib.ExitStack() as closed:
+            parts = application(environ, start_response)
+            closed.callback(getattr(parts, "close", lambda: None))
+            return list(parts)
 
     return call
 
@@ -50,6 +67,8 @@ if __name__ == "__main__":
     service, module, port, requests = sys.argv[1:5]
     sys.argv = [service, *sys.argv[5:]]  # The services read the command line themselves.
     application = logged(unchunked(importlib.import_module(module).application), requests)
+    if "ONE_AT_A_TIME" in os.environ:
+        application = alone(application)
     address = ("127.0.0.1", int(port))
     server = wsgi.Server(address, application, numthreads=8, request_queue_size=128, timeout=3600)
     # Clients that use a connection again just while it is closed for idleness fail.
