@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from harness.cloud.access import Cloud
-from harness.cloud.layout import BIN, INSTALLED
+from harness.cloud.layout import INSTALLED, serving
 from harness.cloud.project import Project
 from harness.cloud.site import Site
 from harness.ports import HOST, free_port
@@ -29,9 +29,9 @@ class KeepingCompute:
         options.write_text(text)
         port = free_port()
         self.url = f"http://{HOST}:{port}/v2.1"
-        command = [BIN / "python", "-P", INSTALLED / "serve.py", "nova", "nova.wsgi.osapi_compute", port]
+        command = serving("nova", "nova.wsgi.osapi_compute", port, self._requests)
         env = {"OS_NOVA_CONFIG_DIR": str(self._config), "PYTHONPATH": str(INSTALLED / "plugins")}
-        self.process = Process([*map(str, command), str(self._requests)], log=folder / "log", env=env)
+        self.process = Process(command, log=folder / "log", env=env)
         self.process.wait_for_port(port, 180)
 
     def was_acted_on(self, server: str) -> bool:

@@ -30,7 +30,7 @@ def steps(page: str) -> Sequence[tuple[str, Sequence[str]]]:
 
 
 def prints(expected: Sequence[str], printed: str) -> bool:
-    """Whether a command has printed what the page shows; `…` is a part of a line, or some lines."""
+    """Return whether a command has printed what the page shows; `…` is a part of a line, or some lines."""
     pattern = ""
     for line in expected:
         parts = (re.sub(r"(?:\\\s)+", r"\\s+", re.escape(part)) for part in line.split(LEFT_OUT))

@@ -32,7 +32,7 @@ FILLED_IN = re.compile(
 )
 """Words that a page may write in the place of a placeholder."""
 BLOCK = re.compile(r"^ {4}[^\n]*$|^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
-"""What is typed and printed, and no quote."""
+"""Text that is typed and printed, and no quote."""
 ENDS = " :;,."
 """A quote may end before them."""
 

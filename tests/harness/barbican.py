@@ -1,7 +1,7 @@
 """Barbican alone, from the virtual environment of the cloud."""
 
 import requests
-from harness.cloud.layout import BIN, HOME, INSTALLED, PASSWORD
+from harness.cloud.layout import BIN, HOME, PASSWORD, serving
 from harness.keystone import Keystone
 from harness.ports import HOST
 from harness.server import MissingServer, Server
@@ -76,9 +76,7 @@ class Barbican(Server):
         (self.directory / "barbican_application.py").write_text(APPLICATION.format(paste=paste))
 
     def _command(self) -> list[str]:
-        script = str(INSTALLED / "serve.py")
-        given = ["barbican", "barbican_application", str(self.port), str(self.directory / "requests")]
-        return [str(BIN / "python"), "-P", "-W", "ignore", script, *given]
+        return serving("barbican", "barbican_application", self.port, self.directory / "requests")
 
     def _environment(self) -> dict[str, str]:
         folder = str(self.directory)

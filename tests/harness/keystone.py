@@ -8,7 +8,7 @@ import typing
 from collections.abc import Iterator
 
 import requests
-from harness.cloud.layout import BIN, HOME, INSTALLED, PASSWORD, REGION
+from harness.cloud.layout import BIN, HOME, PASSWORD, REGION, serving
 from harness.ports import HOST, free_port
 from harness.processes import Process
 from harness.server import MissingServer, Server
@@ -63,9 +63,7 @@ class Keystone(Server):
         return self._serving(self.port)
 
     def _serving(self, port: int) -> list[str]:
-        script = str(INSTALLED / "serve.py")
-        given = ["keystone", "keystone.wsgi.api", str(port), str(self.directory / "requests")]
-        return [str(BIN / "python"), "-P", "-W", "ignore", script, *given]
+        return serving("keystone", "keystone.wsgi.api", port, self.directory / "requests")
 
     def _environment(self) -> dict[str, str]:
         return self._configured("keystone.conf")

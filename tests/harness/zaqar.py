@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import requests
 from harness.cloud.access import Cloud
-from harness.cloud.layout import BIN, INSTALLED, PASSWORD, REGION, rendered
+from harness.cloud.layout import BIN, PASSWORD, REGION, rendered, serving
 from harness.cloud.project import Project
 from harness.redis import Redis
 from harness.server import MissingServer, Server
@@ -96,12 +96,10 @@ class Zaqar(Server):
         )
 
     def _command(self) -> Sequence[str]:
-        program = [str(BIN / "python"), "-P", str(INSTALLED / "serve.py")]
-        requests_file = str(self.directory / "requests")
-        return [*program, "zaqar", "zaqar.transport.wsgi.app", str(self.port), requests_file]
+        return serving("zaqar", "zaqar.transport.wsgi.app", self.port, self.directory / "requests")
 
     def _environment(self) -> dict[str, str]:
-        return {"HOME": str(self.directory), "PYTHONWARNINGS": "ignore"}
+        return {"HOME": str(self.directory)}
 
     def _answers(self) -> bool:
         with contextlib.suppress(requests.RequestException):

@@ -76,6 +76,12 @@ class Layout:
         return found
 
 
+def serving(service: str, module: str, port: int, requests: pathlib.Path, *arguments: str) -> list[str]:
+    """The command that serves a WSGI application; see installed/serve.py."""
+    program = [str(BIN / "python"), "-P", "-W", "ignore", str(INSTALLED / "serve.py")]
+    return [*program, service, module, str(port), str(requests), *arguments]
+
+
 def requests_of(directory: pathlib.Path, service: str) -> pathlib.Path:
     """The file with a service's requests, in the directory of a cloud."""
     return directory / "logs" / f"{service}.requests"

@@ -9,7 +9,7 @@ import typing
 from collections.abc import Callable, Sequence
 
 from harness.cloud import configuration
-from harness.cloud.layout import BIN, HOME, INSTALLED, PASSWORD, REGION, Ini, Layout, rendered
+from harness.cloud.layout import BIN, HOME, INSTALLED, PASSWORD, REGION, Ini, Layout, rendered, serving
 
 Command = Sequence[str]
 Schema = Callable[[Layout], Sequence[Command]]
@@ -77,8 +77,8 @@ class Service:
     def command(self, layout: Layout) -> Command:
         """How to start its API."""
         arguments = ["--config-file", self.path(layout)] if self.needs_argument else []
-        given = [self.name, self.application, str(layout.ports[self.name]), str(layout.requests(self.name))]
-        return [str(BIN / "python"), "-P", str(INSTALLED / "serve.py"), *given, *arguments]
+        requests = layout.requests(self.name)
+        return serving(self.name, self.application, layout.ports[self.name], requests, *arguments)
 
 
 def _manage(program: str, *commands: str) -> Schema:

@@ -117,7 +117,7 @@ def press(form: Locator, button: str) -> None:
 
 
 def field(form: Locator, parameter: str) -> Locator:
-    """What a parameter's value is entered in."""
+    """Return the field for a parameter's value."""
     return form.locator(f"[name='__param_{parameter}']")
 
 

@@ -43,7 +43,7 @@ class Horizon(Server):
         return f"http://{HOST}:{self.port}"
 
     def troubles(self) -> list[str]:
-        """What has gone wrong in it since the last call, line by line."""
+        """Return the lines of its log since the last call that tell of errors."""
         text = self.process.text()
         found, self._read = TROUBLE.findall(text[self._read :]), len(text)
         return found

@@ -1,4 +1,4 @@
-"""What Horizon's static files are prepared with, and what each Horizon of the tests begins with."""
+"""Settings of which Horizon's static files are made, and with which each Horizon of the tests begins."""
 
 import os
 import sys
