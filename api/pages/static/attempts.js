@@ -57,6 +57,13 @@ function start(row, open, made, event) {
   open.set(row.key, made);
 }
 
+/** Return the events of which a timeline has bars, each with its path: the bar of a resource also stands for its nested stack. */
+export function eventsOfBars(events, resources) {
+  const holders = new Map(resources.filter((item) => item.child).map((item) => [item.child, item.path]));
+  return events.filter((event) => !event.isStack || event.isRoot)
+    .map((event) => (event.isRoot ? event : { ...event, path: holders.get(event.stack) ?? event.path }));
+}
+
 /** Return the instant from which the latest action of the stack counts; null: none is known. */
 export function latestAction(events) {
   for (let index = events.length - 1; index >= 0; index -= 1) {

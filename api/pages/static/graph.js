@@ -1,7 +1,7 @@
 // Draws the graph of a stack.  Only what is visible is in the page, so that thousands of resources move smoothly.
 
 import { button, h, put, s, spelled } from "./dom.js";
-import { sceneOf, shapeOf } from "./scene.js";
+import { itemAt, itemTowards, sceneOf, shapeOf } from "./scene.js";
 import { STATES, keyOf, shape, words } from "./states.js";
 
 const FAR = 0.65;
@@ -223,8 +223,7 @@ export class GraphView {
     const box = this.svg.getBoundingClientRect();
     const x = (event.clientX - box.left - this._at.x) / this._at.k;
     const y = (event.clientY - box.top - this._at.y) / this._at.k;
-    const inside = this._scene.items.filter((i) => x >= i.x && x <= i.x + i.w && y >= i.y && y <= i.y + i.h);
-    return inside.sort((a, b) => b.depth - a.depth)[0]?.id ?? null;
+    return itemAt(this._scene.items, x, y)?.id ?? null;
   }
 
   _key(event) {
@@ -250,19 +249,10 @@ export class GraphView {
       this._reveal(items[0]);
       return;
     }
-    const middle = (i) => ({ x: i.x + (i.box ? 20 : i.w / 2), y: i.y + (i.box ? 14 : i.h / 2) });
-    const a = middle(from);
-    let best = null;
-    for (const item of items) {
-      if (item.id === from.id) continue;
-      const b = middle(item);
-      const along = (b.x - a.x) * dx + (b.y - a.y) * dy;
-      const aside = Math.abs((b.x - a.x) * dy) + Math.abs((b.y - a.y) * dx);
-      if (along > 2 && (best === null || along + 3 * aside < best.cost)) best = { item, cost: along + 3 * aside };
-    }
-    if (best) {
-      this._choose(best.item.id);
-      this._reveal(best.item);
+    const item = itemTowards(items, from, dx, dy);
+    if (item) {
+      this._choose(item.id);
+      this._reveal(item);
     }
   }
 

@@ -2,22 +2,10 @@
 
 import { ago, button, h, named, prose, put, spelled } from "./dom.js";
 import { GraphView } from "./graph.js";
-import { latestAction } from "./attempts.js";
-import { badge, keyOf } from "./states.js";
+import { eventsOfBars, latestAction } from "./attempts.js";
+import { badge, keyOf, taskWords } from "./states.js";
 import { table } from "./table.js";
 import { TimelineView } from "./timeline.js";
-
-const TASK_WORDS = { signal: "a signal", stack: "its nested stack", retry: "the next try", step: "the cloud" };
-
-/** Return what the task at a resource does now, in words; null: there is none. */
-export function taskWords(task) {
-  if (!task) return null;
-  const what = String(task.action).toLowerCase();
-  if (task.state === "parked") return `${what}: waits for ${TASK_WORDS[task.waits_for] ?? task.waits_for}`;
-  const who = task.conductor ? ` on ${task.conductor}` : "";
-  const number = task.attempt > 1 ? `, attempt ${task.attempt}` : "";
-  return `${what}: ${task.state}${who}${number}`;
-}
 
 /** The graph, with what is known of the chosen resource beside it. */
 export class GraphPanel {
@@ -148,13 +136,9 @@ export class TimelinePanel {
   show(data) {
     const resources = data.resources ?? [];
     const requires = new Map(resources.map((item) => [item.id, item.requires]));
-    const holders = new Map(resources.filter((item) => item.child).map((item) => [item.child, item.path]));
     const since = this._all.checked ? null : latestAction(data.events);
     this._cut.hidden = !data.events.length || (since === null ? isWhole(data.events) : true);
-    // The bar of the resource says it for its nested stack.
-    const events = data.events.filter((event) => !event.isStack || event.isRoot)
-      .map((event) => (event.isRoot ? event : { ...event, path: holders.get(event.stack) ?? event.path }));
-    this._view.show(events, { since, requires, isLive: data.isBusy });
+    this._view.show(eventsOfBars(data.events, resources), { since, requires, isLive: data.isBusy });
   }
 
   end() {

@@ -55,6 +55,27 @@ export function sceneOf(resources, open, widthOf) {
   return { items, edges, width: whole.width, height: whole.height };
 }
 
+/** Return the innermost item at a point; null: the point is in none. */
+export function itemAt(items, x, y) {
+  const around = items.filter((item) => x >= item.x && x <= item.x + item.w && y >= item.y && y <= item.y + item.h);
+  return around.sort((a, b) => b.depth - a.depth)[0] ?? null;
+}
+
+/** Return the item that an arrow key leads to, (dx, dy) being its direction: near, and rather straight on; null: none lies there. */
+export function itemTowards(items, from, dx, dy) {
+  const middle = (item) => ({ x: item.x + (item.box ? 20 : item.w / 2), y: item.y + (item.box ? 14 : item.h / 2) });
+  const a = middle(from);
+  let best = null;
+  for (const item of items) {
+    if (item.id === from.id) continue;
+    const b = middle(item);
+    const along = (b.x - a.x) * dx + (b.y - a.y) * dy;
+    const aside = Math.abs((b.x - a.x) * dy) + Math.abs((b.y - a.y) * dx);
+    if (along > 2 && (best === null || along + 3 * aside < best.cost)) best = { item, cost: along + 3 * aside };
+  }
+  return best?.item ?? null;
+}
+
 /** Return what a scene depends on beside the states: where it is equal, nothing moves. */
 export function shapeOf(resources, open) {
   return resources.map((item) => `${item.id}\u0001${item.name}\u0001${item.parent}\u0001${item.requires}\u0001${open.has(item.id)}`).join("\u0002");

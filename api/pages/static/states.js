@@ -42,6 +42,18 @@ export function words(status, key) {
   return text.startsWith("init") ? "waiting" : text;
 }
 
+const CAUSES = { signal: "a signal", stack: "its nested stack", retry: "the next try", step: "the cloud" };
+
+/** Return the action and state of the task at a resource, in words; null: it has no task. */
+export function taskWords(task) {
+  if (!task) return null;
+  const action = String(task.action).toLowerCase();
+  if (task.state === "parked") return `${action}: waits for ${CAUSES[task.waits_for] ?? task.waits_for}`;
+  const conductor = task.conductor ? ` on ${task.conductor}` : "";
+  const attempt = task.attempt > 1 ? `, attempt ${task.attempt}` : "";
+  return `${action}: ${task.state}${conductor}${attempt}`;
+}
+
 /** Make the parts of the shape of a state, 16 by 16. */
 export function shape(key) {
   const state = STATES[key] ?? STATES.wait;

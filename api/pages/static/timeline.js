@@ -8,6 +8,22 @@ const ROW = 24;
 const SPARE = 8;
 const TICKS = [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400];
 
+/** Return the instants of the ticks of an axis, from 0: its length is in seconds, its width in pixels. */
+export function ticksOf(length, width) {
+  const room = Math.max(2, width / 90);
+  const step = TICKS.find((tick) => length / tick <= room) ?? TICKS.at(-1) * Math.ceil(length / TICKS.at(-1) / room);
+  return Array.from({ length: Math.floor(length / step) + 1 }, (_, index) => index * step);
+}
+
+/** Return the words of a bar; `now` is the end of one that has not ended, in seconds. */
+export function barWords(bar, now) {
+  return [
+    `${bar.action.toLowerCase()}${bar.kind === "hold" ? " held at a breakpoint" : ""}`,
+    bar.attempt ? `attempt ${bar.attempt}` : null, bar.conductor, span((bar.to ?? now) - bar.from),
+    bar.failed ? `failed: ${bar.reason}` : null, bar.taken ? `taken over by ${bar.taken}` : null, bar.to === null ? "not ended" : null,
+  ].filter(Boolean).join(", ");
+}
+
 /** A timeline; `pick(key)` is called with the row that the user chooses. */
 export class TimelineView {
   constructor(pick) {
@@ -93,13 +109,8 @@ export class TimelineView {
 
   _drawAxis() {
     const length = this._to - this._from;
-    const room = Math.max(2, this._axis.clientWidth / 90);
-    const step = TICKS.find((tick) => length / tick <= room) ?? TICKS.at(-1) * Math.ceil(length / TICKS.at(-1) / room);
-    const ticks = [];
-    for (let at = 0; at <= length; at += step) {
-      ticks.push(h("span", { style: { left: `${(at / length) * 100}%` } }, at === 0 ? "0" : span(at)));
-    }
-    put(this._axis, h("div", {}, ticks));
+    const ticks = ticksOf(length, this._axis.clientWidth);
+    put(this._axis, h("div", {}, ticks.map((at) => h("span", { style: { left: `${(at / length) * 100}%` } }, at === 0 ? "0" : span(at)))));
   }
 
   _row(row, index) {
@@ -119,11 +130,7 @@ export class TimelineView {
   _bar(row, bar) {
     const to = bar.to ?? this._to;
     const left = this._percent(bar.from);
-    const text = [
-      `${bar.action.toLowerCase()}${bar.kind === "hold" ? " held at a breakpoint" : ""}`,
-      bar.attempt ? `attempt ${bar.attempt}` : null, bar.conductor, span(to - bar.from),
-      bar.failed ? `failed: ${bar.reason}` : null, bar.taken ? `taken over by ${bar.taken}` : null, bar.to === null ? "not ended" : null,
-    ].filter(Boolean).join(", ");
+    const text = barWords(bar, this._to);
     const kind = bar.kind === "hold" ? "hold" : bar.failed ? "failed" : row.isStack ? "whole" : hueOf(bar.conductor, this._hosts);
     const shown = bar.kind === "hold" ? "held" : `${bar.failed ? "✕ " : ""}${bar.attempt > 1 ? `#${bar.attempt} ` : ""}${bar.conductor ?? ""}`;
     return h("span", { class: `bar ${kind} ${bar.to === null ? "open" : ""}`, title: text, style: { left: `${left}%`, width: `${Math.max(0, this._percent(to) - left)}%` } },

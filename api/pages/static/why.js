@@ -1,82 +1,102 @@
 // Why a stack does not continue or has failed: a card for each task that is unfinished, and for each failure.
 
 import { ago, button, h, named, prose, put, spelled } from "./dom.js";
-import { badge, glyph } from "./states.js";
+import { glyph, words } from "./states.js";
+
+const KEYS = { held: "held", running: "run" };
+const PLAIN = { mark: "", resource: null, state: null, label: null, type: null, next: null, since: null, facts: [] };
+
+/**
+ * Return the cards of a report on a stack, in their order.  Pure.
+ *
+ * @param report the answer of `…/inspect`.
+ * @returns cards of {mark, resource, state, label, type, why, next, since, facts, commands}: mark is a CSS class or "", state the key of a
+ *   state; null is left out.
+ */
+export function cardsOf(report) {
+  return [
+    ...(report.general ?? []).filter((reason) => reason.cause !== "complete").map(generalCard),
+    ...(report.failed ?? []).map(failureCard),
+    ...(report.tasks ?? []).map(taskCard),
+  ];
+}
+
+function generalCard(reason) {
+  return { ...PLAIN, why: reason.why, next: reason.next, commands: reason.commands ?? [] };
+}
+
+function failureCard(failure) {
+  const label = words(`${failure.action ?? ""}_FAILED`, "bad");
+  return { ...PLAIN, mark: "bad", resource: failure.resource, state: "bad", label, why: failure.reason, commands: failure.commands ?? [] };
+}
+
+function taskCard(task) {
+  const state = KEYS[task.state] ?? "wait";
+  const conductor = task.held_by?.replace(/\/[^/]*$/, "");
+  return {
+    mark: state === "held" ? "held" : "", resource: task.resource, state, label: `${task.action} ${task.state}`, type: task.type,
+    why: task.why, next: task.next, since: task.since ?? null,
+    facts: [task.attempt ? `attempt ${task.attempt}` : null, conductor].filter(Boolean), commands: task.commands ?? [],
+  };
+}
 
 /** The tab "Why". */
 export class WhyPanel {
   constructor(context, place) {
     this._context = context;
     this._place = place;
-    this._found = null;
+    this._report = null;
     this._shown = "";
   }
 
   async load(fresh) {
     const { api, data } = this._context;
     try {
-      this._found = await api.get(data.path("inspect"), { fresh });
+      this._report = await api.get(data.path("inspect"), { fresh });
     } catch (error) {
       if (error.status !== 403) throw error;
-      this._found = null;
+      this._report = null;
       this._refused = error.message;
     }
   }
 
   show() {
-    const text = JSON.stringify([this._found, this._refused]);
-    if (text === this._shown || text === "[null,null]" || (this._found === null && !this._refused)) return;
+    const text = JSON.stringify([this._report, this._refused]);
+    if (text === this._shown || text === "[null,null]" || (this._report === null && !this._refused)) return;
     this._shown = text;
-    put(this._place, this._found ? this._cards(this._found) : h("p", { class: "problem" }, this._refused));
+    put(this._place, this._report ? this._draw(this._report) : h("p", { class: "problem" }, this._refused));
   }
 
-  _cards(found) {
-    const counts = Object.entries(found.counts ?? {}).filter(([, count]) => count);
-    const cards = [
-      ...(found.general ?? []).filter((item) => item.cause !== "complete").map((item) => this._general(item)),
-      ...(found.failed ?? []).map((item) => this._failed(item)),
-      ...(found.tasks ?? []).map((item) => this._task(item)),
-    ];
+  _draw(report) {
+    const counts = Object.entries(report.counts ?? {}).filter(([, count]) => count);
+    const cards = cardsOf(report).map((card) => this._card(card));
     return [
       counts.length ? h("p", { class: "counts" }, counts.map(([state, count]) => h("span", {}, h("b", {}, String(count)), ` ${state}`))) : null,
       cards.length ? h("div", { class: "cards" }, cards) : h("p", { class: "empty" }, glyph("ok"), " Nothing is stuck: nothing has failed, and no task is unfinished."),
-      found.more ? h("p", { class: "faint" }, `and ${found.more} more tasks`) : null,
+      report.more ? h("p", { class: "faint" }, `and ${report.more} more tasks`) : null,
     ];
   }
 
-  _general(item) {
-    return h("section", { class: "card why" }, h("p", {}, prose(item.why)), h("p", {}, h("span", { class: "k" }, "By itself: "), prose(item.next)), commands(item.commands));
+  _card(card) {
+    const facts = card.facts.map((fact) => ` · ${fact}`);
+    return h("section", { class: `card why ${card.mark}` },
+      card.resource === null ? null : h("div", { class: "title" }, h("h3", {}, named(card.resource)), h("span", { class: `badge ${card.state}` }, glyph(card.state), card.label)),
+      card.type === null ? null : named(card.type, { class: "name faint" }),
+      h("p", {}, prose(card.why)),
+      card.next === null ? null : h("p", {}, h("span", { class: "k" }, "By itself: "), prose(card.next)),
+      card.since || facts.length ? h("p", { class: "faint" }, card.since ? ["since ", ago(card.since)] : null, facts) : null,
+      card.state === "held" ? h("div", { class: "actions" }, button("Continue", () => this._act("continue", card)), button("Step", () => this._act("step", card))) : null,
+      card.commands.length ? h("pre", { class: "commands", tabindex: "0" }, card.commands.map((line) => spelled(line)).join("\n")) : null);
   }
 
-  _failed(item) {
-    return h("section", { class: "card why bad" }, h("div", { class: "title" }, h("h3", {}, named(item.resource)), badge(`${String(item.action ?? "").toUpperCase()}_FAILED`)),
-      h("p", {}, prose(item.reason)), commands(item.commands));
-  }
-
-  _task(item) {
-    const isHeld = item.state === "held";
-    return h("section", { class: `card why ${isHeld ? "held" : ""}` },
-      h("div", { class: "title" }, h("h3", {}, named(item.resource)), h("span", { class: `badge ${isHeld ? "held" : item.state === "running" ? "run" : "wait"}` }, glyph(isHeld ? "held" : item.state === "running" ? "run" : "wait"), `${item.action} ${item.state}`)),
-      named(item.type, { class: "name faint" }),
-      h("p", {}, prose(item.why)), h("p", {}, h("span", { class: "k" }, "By itself: "), prose(item.next)),
-      h("p", { class: "faint" }, item.since ? ["since ", ago(item.since)] : null, item.attempt ? ` · attempt ${item.attempt}` : null, item.held_by ? ` · ${item.held_by.replace(/\/[^/]*$/, "")}` : null),
-      isHeld ? h("div", { class: "actions" }, button("Continue", () => this._act("continue", item)), button("Step", () => this._act("step", item))) : null,
-      commands(item.commands));
-  }
-
-  async _act(name, item) {
+  async _act(name, card) {
     const { api, say, refresh, data } = this._context;
     try {
-      await api.send("POST", data.path("actions"), { [name]: { resources: [item.resource] } });
-      say(`${spelled(item.resource)} continues.`);
+      await api.send("POST", data.path("actions"), { [name]: { resources: [card.resource] } });
+      say(`${spelled(card.resource)} continues.`);
     } catch (error) {
       say(error.message, "error");
     }
     refresh();
   }
 }
-
-function commands(found) {
-  return found?.length ? h("pre", { class: "commands", tabindex: "0" }, found.map((line) => spelled(line)).join("\n")) : null;
-}
-
