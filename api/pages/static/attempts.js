@@ -8,7 +8,9 @@ export function secondsOf(event) {
 }
 
 function bar(event, kind) {
-  return { key: event.key, kind, from: secondsOf(event), to: null, conductor: event.conductor, attempt: event.attempt, action: event.status.split("_")[0], failed: false, taken: null, again: null, ready: event.ready ? Date.parse(event.ready) / 1000 : null };
+  // A resource that is held before its creation has the status INIT_COMPLETE still: the reason names the action.
+  const action = kind === "hold" ? event.reason.split(" ")[0] : event.status.split("_")[0];
+  return { key: event.key, kind, from: secondsOf(event), to: null, conductor: event.conductor, attempt: event.attempt, action, failed: false, taken: null, again: null, ready: event.ready ? Date.parse(event.ready) / 1000 : null };
 }
 
 function close(open, event) {
