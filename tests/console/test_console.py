@@ -1,4 +1,7 @@
-"""The console in a real browser: each view, with what changes while it is shown."""
+"""The console in a real browser: each view, and its changes while it is shown.
+
+Six of these tests run with `make test`: they open each view, and send what users send most.
+"""
 
 import re
 import typing
@@ -65,6 +68,7 @@ def test_the_graph_follows_a_stack_that_is_held_and_continued(console: Console) 
     expect(side).to_contain_text("physical_resource_id")
 
 
+@pytest.mark.full
 def test_stepping_holds_what_comes_next(console: Console) -> None:
     page = console.open(console.create("shop", SHOP, environment=held("schema")))
     boxes = page.get_by_role("region", name="Breakpoints")
@@ -75,21 +79,7 @@ def test_stepping_holds_what_comes_next(console: Console) -> None:
     expect(boxes.get_by_role("listitem")).to_have_text(re.compile("^page"))
 
 
-def test_the_timeline_has_a_bar_for_each_attempt(console: Console) -> None:
-    address = console.create("shop", SHOP, environment=held("schema"))
-    page = console.open(f"{address}/timeline")
-    row = page.locator(".timeline .row").filter(has_text=re.compile("^schema"))
-    expect(row.locator(".bar.hold")).to_be_visible()
-    for name in ("network", "database", "web/0"):
-        expect(page.locator(".timeline .row").filter(has_text=re.compile(f"^{name}"))).to_be_visible()
-    bar = page.locator(".timeline .row").filter(has_text=re.compile("^database")).locator(".bar")
-    expect(bar).to_have_attribute("title", re.compile(r"^create, attempt 1, conductor-[12], [\d.]+ s$"))
-    page.get_by_role("button", name="Continue all").click()
-    expect(page.locator(".timeline .row").filter(has_text=re.compile("^page"))).to_be_visible()
-    expect(page.locator(".timeline .row.decisive")).not_to_have_count(0)
-    shoot(page, "timeline")
-
-
+@pytest.mark.full
 def test_resources_events_and_outputs_are_listed(console: Console) -> None:
     address = console.made("shop", SHOP)
     page = console.open(f"{address}/resources")
@@ -107,6 +97,7 @@ def test_resources_events_and_outputs_are_listed(console: Console) -> None:
     expect(page.locator(".panel pre")).to_contain_text('"heat_template_version"')
 
 
+@pytest.mark.full
 def test_why_names_the_cause_and_what_helps(console: Console) -> None:
     page = console.open(f"{console.create('shop', SHOP, environment=held('schema'))}/why")
     cards = page.locator(".card.why")
@@ -117,11 +108,23 @@ def test_why_names_the_cause_and_what_helps(console: Console) -> None:
     expect(page.get_by_text("Nothing is stuck")).to_be_visible()
 
 
-def test_a_failure_is_explained(console: Console) -> None:
-    page = console.open(f"{console.create('broken', template({'bad': one(fail=True)}))}/why")
-    expect(page.locator(".card.bad")).to_contain_text("Test Resource failed bad")
+def test_a_failed_stack_is_explained(console: Console) -> None:
+    broken = template({"good": one(), "bad": {**one(fail=True), "depends_on": ["good"]}})
+    page = console.open(f"{console.create('broken', broken)}/why")
+    failure = page.locator(".card.bad")
+    expect(failure).to_contain_text("Test Resource failed bad")
+    expect(failure.get_by_role("heading")).to_have_text("bad")
+    expect(page.locator(".card.why").first).to_contain_text("openstack stack update --existing")
+    page.get_by_role("tab", name="Timeline").click()
+    bars = page.locator(".timeline .row").filter(has_text=re.compile("^bad")).locator(".bar.failed")
+    expect(bars).to_have_attribute(
+        "title", re.compile(r"^create, attempt 1, conductor-[12], .*: Test Resource failed bad$")
+    )
+    expect(page.locator(".timeline .row.decisive .label")).to_have_text(["good", "bad"])
+    shoot(page, "timeline")
 
 
+@pytest.mark.full
 def test_an_update_is_compared_before_it_is_sent(console: Console) -> None:
     parameters = {"size": {"type": "number", "default": 1, "description": "Of it all"}}
     kept = {"a": one(value={"get_param": "size"}), "b": one(value="b"), "c": one(value="c")}
@@ -188,6 +191,7 @@ def test_a_stack_is_launched_by_a_form_of_its_parameters(console: Console) -> No
     assert "hush" not in page.url
 
 
+@pytest.mark.full
 def test_a_template_that_is_refused_says_why(console: Console) -> None:
     page = console.open("#/launch")
     page.get_by_label("Template", exact=True).fill(
@@ -197,6 +201,7 @@ def test_a_template_that_is_refused_says_why(console: Console) -> None:
     expect(page.get_by_role("alert").filter(has_text="None::Such")).to_be_visible()
 
 
+@pytest.mark.full
 def test_a_stack_is_cancelled_and_deleted_after_a_question(console: Console) -> None:
     page = console.open(console.create("doomed", flat(2), environment=held("r1")))
     page.get_by_role("button", name="Cancel …").click()
@@ -235,6 +240,7 @@ def _is_within(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
+@pytest.mark.full
 def test_a_phone_shows_each_view_without_scrolling_sideways(console: Console) -> None:
     address = console.create("shop", SHOP, environment=held("schema"))
     page = console.open(address, width=400, height=800, dark=True)
@@ -253,6 +259,7 @@ def test_a_phone_shows_each_view_without_scrolling_sideways(console: Console) ->
     shoot(page, "phone")
 
 
+@pytest.mark.full
 def test_the_keyboard_reaches_everything(console: Console) -> None:
     console.create("shop", SHOP, environment=held("schema"))
     page = console.open()
@@ -295,6 +302,7 @@ def _lightness(page: Page) -> float:
     return sum(int(part) for part in re.findall(r"\d+", colour)[:3]) / 3
 
 
+@pytest.mark.full
 def test_dark_and_light_follow_the_system_and_the_switch(console: Console) -> None:
     page = console.open(dark=True)
     assert _lightness(page) < 60
@@ -311,6 +319,7 @@ def test_dark_and_light_follow_the_system_and_the_switch(console: Console) -> No
     shoot(page, "dark")
 
 
+@pytest.mark.full
 def test_a_thousand_resources_leave_few_elements_in_the_page(console: Console) -> None:
     """What is out of view is not in the page, in the graph and in the timeline: both move at any size."""
     address = console.made("thousand", _layers(1000))
@@ -340,6 +349,7 @@ def _layers(count: int) -> Json:
     return template(resources)
 
 
+@pytest.mark.full
 def test_the_ring_shows_shares_plans_and_drains(service: Service, console: Console) -> None:
     page = console.open("#/ring")
     bar = page.get_by_role("img", name="Shares of the ring")
@@ -363,6 +373,7 @@ def test_the_ring_shows_shares_plans_and_drains(service: Service, console: Conso
     expect(bar.locator("> span")).to_have_count(2)
 
 
+@pytest.mark.full
 def test_the_overview_shows_what_each_conductor_does(console: Console) -> None:
     page = console.open()
     rates = page.locator("details.fleet")
@@ -389,6 +400,7 @@ def test_the_overview_shows_what_each_conductor_does(console: Console) -> None:
     expect(rates.locator("summary")).to_have_text("0.0 tasks/s, 0.0 events/s by conductor")
 
 
+@pytest.mark.full
 def test_a_conductor_shows_the_tasks_in_its_hands(console: Console) -> None:
     console.create("slow", template({"sleeps": one(action_wait_secs={"create": 600})}))
     found: list[str] = []
@@ -421,6 +433,7 @@ def _at_work(console: Console) -> list[str]:
     ]
 
 
+@pytest.mark.full
 def test_another_project_s_stack_is_not_shown(console: Console, service: Service) -> None:
     path = service.made("somebody-else", "private", flat(1))
     page = console.open(console.address(path))
@@ -429,6 +442,7 @@ def test_another_project_s_stack_is_not_shown(console: Console, service: Service
     expect(page.get_by_text("This project has no stacks yet.")).to_be_visible()
 
 
+@pytest.mark.full
 def test_no_script_but_the_console_s_own_runs(service: Service, browser: Browser) -> None:
     page = browser.page()
     page.goto(f"{service.url}/console/")
@@ -445,6 +459,7 @@ def test_no_script_but_the_console_s_own_runs(service: Service, browser: Browser
     browser.troubles.clear()
 
 
+@pytest.mark.full
 def test_what_the_service_does_not_answer_is_said(console: Console) -> None:
     page = console.open()
     expect(page.get_by_text("This project has no stacks yet.")).to_be_visible()

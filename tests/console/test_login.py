@@ -11,6 +11,8 @@ from harness.keystone import PASSWORD, Keystone
 from harness.templates import flat
 from playwright.sync_api import Page, expect
 
+pytestmark = pytest.mark.full
+
 
 @dataclasses.dataclass
 class Guarded:
