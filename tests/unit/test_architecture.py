@@ -1,6 +1,11 @@
-"""The house as the design draws it: imports run one way, and nothing grows without bound."""
+"""The house as the design draws it: imports run one way, and nothing grows without bound.
+
+Each rule is one test over all modules, which lists all offenders.
+"""
 
 import ast
+import collections
+import functools
 import pathlib
 import typing
 
@@ -66,243 +71,331 @@ BROAD_EXCEPT = {
     "rpc/outbox.py": "top of the outbox's thread",
     "sandbox/evaluation.py": "top of a helper process",
 }
-CONFIGURATION = {
-    "cli/": "the composition roots",
-    "rpc/transport.py": "oslo.messaging takes the object itself",
-}
+
+Name = tuple[str, ...]
+"""A module's name from the root, e.g. ``("db", "engine")``."""
+Graph = dict[Name, set[Name]]
+N = typing.TypeVar("N", bound=ast.AST)
 
 
-class Module(typing.NamedTuple):
-    path: pathlib.Path
-    tree: ast.Module
+class Import(typing.NamedTuple):
+    """One name that a module imports."""
 
-    @property
-    def name(self) -> str:
-        return str(self.path.relative_to(ROOT))
+    line: int
+    target: Name
 
-    @property
-    def dotted(self) -> tuple[str, ...]:
-        parts = self.path.relative_to(ROOT).with_suffix("").parts
-        return parts[:-1] if parts[-1] == "__init__" else parts
 
-    def imports(self) -> list[tuple[str, ...]]:
-        """The project's own modules that it imports, from the root."""
-        found = []
-        package = self.path.relative_to(ROOT).parent.parts
+class Module:
+    """A file of the house; it is parsed, and its nodes are sorted by their types, once."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.relative = path.relative_to(ROOT)
+        self.name = str(self.relative)
+        parts = self.relative.with_suffix("").parts
+        self.dotted: Name = parts[:-1] if parts[-1] == "__init__" else parts
+        text = path.read_text()
+        self.lines = len(text.splitlines())
+        self.tree = ast.parse(text, str(path))
+        self._nodes: dict[type[ast.AST], list[ast.AST]] = collections.defaultdict(list)
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.ImportFrom) and node.level:
+            self._nodes[type(node)].append(node)
+
+    def nodes(self, kind: type[N]) -> list[N]:
+        return typing.cast("list[N]", self._nodes[kind])
+
+    @functools.cached_property
+    def imports(self) -> list[Import]:
+        """The names of the house that it imports."""
+        imports = []
+        package = self.relative.parent.parts
+        for node in self.nodes(ast.ImportFrom):
+            if node.level:
                 base = package[: len(package) - node.level + 1]
                 base += tuple(node.module.split(".")) if node.module else ()
-                found += [(*base, alias.name) for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "stoker":
-                found += [(*str(node.module).split(".")[1:], alias.name) for alias in node.names]
-        return found
+            elif (node.module or "").split(".")[0] == "stoker":
+                base = tuple(str(node.module).split(".")[1:])
+            else:
+                continue
+            imports += [Import(node.lineno, (*base, alias.name)) for alias in node.names]
+        return imports
 
-    def libraries(self) -> list[str]:
-        """The modules of others that it imports when it runs; types alone are no imports."""
+    def libraries(self) -> list[tuple[int, str]]:
+        """The modules of others that it imports when it runs, with lines; types alone are no imports."""
         checked = {
             inner
-            for node in ast.walk(self.tree)
-            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            for node in self.nodes(ast.If)
+            if "TYPE_CHECKING" in ast.unparse(node.test)
             for inner in ast.walk(node)
         }
-        found: list[str] = []
-        for node in ast.walk(self.tree):
-            if node not in checked and isinstance(node, ast.Import):
-                found += [alias.name for alias in node.names]
-            elif node not in checked and isinstance(node, ast.ImportFrom) and not node.level:
-                found.append(str(node.module))
-        return found
+        libraries = [
+            (node.lineno, alias.name)
+            for node in self.nodes(ast.Import)
+            if node not in checked
+            for alias in node.names
+        ]
+        libraries += [
+            (node.lineno, str(node.module))
+            for node in self.nodes(ast.ImportFrom)
+            if node not in checked and not node.level
+        ]
+        return libraries
 
 
-def _modules() -> list[Module]:
+@pytest.fixture(scope="module")
+def modules() -> list[Module]:
     paths = [ROOT / "__init__.py"]
     for package in sorted({name.split("/")[0] for name in MAY_IMPORT}):
         paths += sorted((ROOT / package).rglob("*.py"))
-    return [Module(path, ast.parse(path.read_text(), str(path))) for path in paths]
+    return [Module(path) for path in paths]
 
 
-MODULES = _modules()
-by_module = pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
+@pytest.fixture(scope="module")
+def graph(modules: list[Module]) -> Graph:
+    """Each module and the modules of the house that it imports."""
+    names = {module.dotted for module in modules if module.relative.name != "__init__.py"}
+    return {
+        module.dotted: {
+            target
+            for _, path in module.imports
+            for target in (path, path[:-1])
+            if target in names and target != module.dotted
+        }
+        for module in modules
+        if module.dotted in names
+    }
 
 
-def _folder(dotted: tuple[str, ...]) -> str:
+def _assert_none(offenders: list[str]) -> None:
+    """Fail with all offenders, a line for each."""
+    if offenders:
+        pytest.fail("\n".join([f"{len(offenders)} against the rule:", *offenders]), pytrace=False)
+
+
+def _folder(dotted: Name) -> str:
     """Return the folder with walls of its own that a module is in."""
     inner = "/".join(dotted[:2])
     return inner if inner in MAY_IMPORT else dotted[0]
-
-
-def _functions(tree: ast.AST) -> list[ast.FunctionDef]:
-    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
 
 
 def _length(node: ast.FunctionDef | ast.ClassDef) -> int:
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
-def test_every_package_of_the_design_is_looked_at() -> None:
-    found = {_folder(module.dotted) for module in MODULES if module.dotted}
-    assert found == set(MAY_IMPORT)
-    assert len(MODULES) > 80
+def test_every_package_of_the_design_is_looked_at(modules: list[Module]) -> None:
+    assert {_folder(module.dotted) for module in modules if module.dotted} == set(MAY_IMPORT)
+    assert len(modules) > 80
 
 
-@by_module
-def test_imports_run_one_way(module: Module) -> None:
-    if not module.dotted:
-        return
-    own = _folder(module.dotted)
-    wrong = {_folder(path) for path in module.imports()} & set(MAY_IMPORT) - MAY_IMPORT[own] - {own}
-    assert not wrong, f"{module.name} imports {wrong}; {own} may import {MAY_IMPORT[own] or 'nothing'}"
+def test_imports_run_one_way(modules: list[Module]) -> None:
+    offenders = []
+    for module in (module for module in modules if module.dotted):
+        own = _folder(module.dotted)
+        walls = MAY_IMPORT.keys() - MAY_IMPORT[own] - {own}
+        allowed = ", ".join(sorted(MAY_IMPORT[own])) or "nothing"
+        offenders += [
+            f"{module.name}:{line} imports {'.'.join(target)}; {own} may import {allowed}"
+            for line, target in module.imports
+            if _folder(target) in walls
+        ]
+    _assert_none(offenders)
 
 
-def _graph() -> dict[tuple[str, ...], set[tuple[str, ...]]]:
-    """Return each module and the modules of the house that it imports."""
-    known = {module.dotted for module in MODULES if module.path.name != "__init__.py"}
-    return {
-        module.dotted: {
-            target for path in module.imports() for target in (path, path[:-1]) if target in known
-        }
-        - {module.dotted}
-        for module in MODULES
-        if module.dotted in known
-    }
-
-
-GRAPH = _graph()
-
-
-def _longest_chain(within: str | None = None) -> tuple[tuple[str, ...], ...]:
+def _longest_chain(graph: Graph, within: str | None = None) -> tuple[Name, ...]:
     """Return the modules of the longest way of imports, from the top down; `within` one folder only."""
-    chains: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {}
+    chains: dict[Name, tuple[Name, ...]] = {}
 
-    def chain(name: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    def chain(name: Name) -> tuple[Name, ...]:
         if name not in chains:
-            below = [chain(target) for target in GRAPH[name] if within in (None, _folder(target))]
+            chains[name] = ()  # It ends a circle, which has a test of its own.
+            below = [chain(target) for target in graph[name] if within in (None, _folder(target))]
             chains[name] = (name, *max(below, key=len, default=()))
         return chains[name]
 
-    return max((chain(name) for name in GRAPH if within in (None, _folder(name))), key=len)
+    return max((chain(name) for name in graph if within in (None, _folder(name))), key=len)
 
 
-def _said(chain: tuple[tuple[str, ...], ...]) -> str:
-    return f"{len(chain)}: " + " -> ".join(".".join(name) for name in chain)
+def _arrows(chain: tuple[Name, ...]) -> str:
+    return " -> ".join(".".join(name) for name in chain)
 
 
-def test_no_module_imports_itself_in_a_circle() -> None:
-    done: set[tuple[str, ...]] = set()
+def test_no_module_imports_itself_in_a_circle(graph: Graph) -> None:
+    circles: list[str] = []
+    done: set[Name] = set()
 
-    def visit(name: tuple[str, ...], above: tuple[tuple[str, ...], ...]) -> None:
-        assert name not in above, " -> ".join(".".join(part) for part in (*above, name))
-        if name not in done:
-            for target in GRAPH[name]:
+    def visit(name: Name, above: tuple[Name, ...]) -> None:
+        if name in above:
+            circles.append(_arrows((*above[above.index(name) :], name)))
+        elif name not in done:
+            for target in sorted(graph[name]):
                 visit(target, (*above, name))
             done.add(name)
 
-    for name in GRAPH:
+    for name in graph:
         visit(name, ())
+    _assert_none(circles)
 
 
-def test_the_house_is_no_tower() -> None:
+def test_the_house_is_no_tower(graph: Graph) -> None:
     """Who reads a module from above has that many others to know."""
-    longest = _longest_chain()
-    assert len(longest) <= LONGEST_CHAIN, _said(longest)
+    longest = _longest_chain(graph)
+    assert len(longest) <= LONGEST_CHAIN, f"{len(longest)}: {_arrows(longest)}"
 
 
-@pytest.mark.parametrize("folder", MAY_IMPORT)
-def test_a_folder_has_few_levels(folder: str) -> None:
-    longest = _longest_chain(folder)
-    assert len(longest) <= MOST_LEVELS, _said(longest)
+def test_a_folder_has_few_levels(graph: Graph) -> None:
+    chains = {folder: _longest_chain(graph, folder) for folder in MAY_IMPORT}
+    _assert_none(
+        [
+            f"{folder} has {len(chain)} levels, {MOST_LEVELS} are allowed: {_arrows(chain)}"
+            for folder, chain in chains.items()
+            if len(chain) > MOST_LEVELS
+        ]
+    )
 
 
-@by_module
-def test_a_module_imports_few_others(module: Module) -> None:
-    imported = GRAPH.get(module.dotted, set())
-    assert len(imported) <= MOST_IMPORTS, f"{module.name}: {len(imported)}"
+def test_a_module_imports_few_others(graph: Graph) -> None:
+    _assert_none(
+        [
+            f"{'/'.join(name)}.py:1 imports {len(targets)} modules, {MOST_IMPORTS} are allowed: "
+            + ", ".join(sorted(".".join(target) for target in targets))
+            for name, targets in graph.items()
+            if len(targets) > MOST_IMPORTS
+        ]
+    )
 
 
-def test_a_public_class_name_is_one_class() -> None:
+def test_a_public_class_name_is_one_class(modules: list[Module]) -> None:
     """So a reader, and a search, finds what a name means."""
-    found: dict[str, list[str]] = {}
-    for module in MODULES:
+    places: dict[str, list[str]] = collections.defaultdict(list)
+    for module in modules:
         for node in module.tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found.setdefault(node.name, []).append(module.name)
-    assert {name: places for name, places in found.items() if len(places) > 1} == {}
+                places[node.name].append(f"{module.name}:{node.lineno}")
+    _assert_none([f"{name}: {', '.join(lines)}" for name, lines in places.items() if len(lines) > 1])
 
 
-@pytest.mark.parametrize("folder", PURE)
-def test_a_pure_folder_reaches_no_database_and_no_network(folder: str) -> None:
+def test_a_pure_folder_reaches_no_database_and_no_network(modules: list[Module], graph: Graph) -> None:
     """Neither itself nor through others."""
-    reached: set[tuple[str, ...]] = set()
-    left = [name for name in GRAPH if name[:1] == (folder,)]
-    while left:
-        name = left.pop()
-        if name not in reached:
-            reached.add(name)
-            left += GRAPH[name]
-    of_db = {name[-1] for name in reached if name[0] == "db"}
-    assert of_db <= PURE[folder], f"{folder} reaches {of_db - PURE[folder]} of db"
-    for module in (module for module in MODULES if module.dotted in reached):
-        wrong = [name for name in module.libraries() if name.startswith(IMPURE)]
-        assert not wrong, f"{folder} reaches {module.name}, which imports {wrong}"
+    offenders = []
+    for folder, of_db in PURE.items():
+        ways: dict[Name, tuple[Name, ...]] = {name: (name,) for name in graph if name[:1] == (folder,)}
+        waiting = collections.deque(ways)
+        while waiting:
+            name = waiting.popleft()
+            for target in graph[name] - ways.keys():
+                ways[target] = (*ways[name], target)
+                waiting.append(target)
+        offenders += [
+            f"{folder} reaches db.{name[-1]}: {_arrows(way)}"
+            for name, way in ways.items()
+            if name[0] == "db" and name[-1] not in of_db
+        ]
+        offenders += [
+            f"{module.name}:{line} imports {library}: {_arrows(ways[module.dotted])}"
+            for module in modules
+            if module.dotted in ways
+            for line, library in module.libraries()
+            if library.startswith(IMPURE)
+        ]
+    _assert_none(offenders)
 
 
-@by_module
-def test_imports_stand_at_the_top(module: Module) -> None:
-    for function in _functions(module.tree):
-        inner = [n.lineno for n in ast.walk(function) if isinstance(n, ast.Import | ast.ImportFrom)]
-        assert not inner, f"{module.name}:{inner[0]} imports inside of {function.name}"
+def test_imports_stand_at_the_top(modules: list[Module]) -> None:
+    _assert_none(
+        [
+            f"{module.name}:{node.lineno} imports inside of {function.name}"
+            for module in modules
+            for node in (*module.nodes(ast.Import), *module.nodes(ast.ImportFrom))
+            for function in module.nodes(ast.FunctionDef)
+            if function.lineno <= node.lineno <= (function.end_lineno or 0)
+        ]
+    )
 
 
-@by_module
-def test_nothing_is_longer_than_the_limits(module: Module) -> None:
-    assert len(module.path.read_text().splitlines()) <= MOST_LINES
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.ClassDef):
-            assert _length(node) <= MOST_CLASS, f"{module.name}: class {node.name}"
-        if isinstance(node, ast.FunctionDef):
-            assert _length(node) <= MOST_FUNCTION, f"{module.name}: {node.name}"
-
-
-@by_module
-def test_functions_take_few_parameters(module: Module) -> None:
-    """A constructor that is given its collaborators by keyword may take more."""
-    for function in _functions(module.tree):
-        arguments = function.args
-        positional = [a for a in (*arguments.posonlyargs, *arguments.args) if a.arg not in ("self", "cls")]
-        count = len(positional) + (0 if function.name == "__init__" else len(arguments.kwonlyargs))
-        assert count <= MOST_PARAMETERS, f"{module.name}: {function.name} takes {count} parameters"
-
-
-@by_module
-def test_configuration_is_read_in_cli_only(module: Module) -> None:
-    if module.name.startswith("cli/"):
-        return
-    for node in ast.walk(module.tree):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        source = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
-        assert not any(name.startswith("oslo_config") for name in [*names, source]), module.name
-
-
-@by_module
-def test_everything_is_caught_only_at_the_top_of_a_thread(module: Module) -> None:
-    broad = [
-        node.lineno
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.ExceptHandler)
-        and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id == "Exception"))
+def test_nothing_is_longer_than_the_limits(modules: list[Module]) -> None:
+    offenders = [
+        f"{module.name}:{MOST_LINES + 1} has {module.lines} lines, {MOST_LINES} are allowed"
+        for module in modules
+        if module.lines > MOST_LINES
     ]
-    assert len(broad) <= (module.name in BROAD_EXCEPT), f"{module.name}: lines {broad}"
+    for module in modules:
+        blocks: list[tuple[ast.ClassDef | ast.FunctionDef, int]] = []
+        blocks += [(node, MOST_CLASS) for node in module.nodes(ast.ClassDef)]
+        blocks += [(node, MOST_FUNCTION) for node in module.nodes(ast.FunctionDef)]
+        offenders += [
+            f"{module.name}:{node.lineno} {node.name} has {_length(node)} lines, {limit} are allowed"
+            for node, limit in blocks
+            if _length(node) > limit
+        ]
+    _assert_none(offenders)
 
 
-@by_module
-def test_no_module_has_a_name_that_says_nothing(module: Module) -> None:
-    assert not {"common", "utils", "util", "helpers", "misc"} & set(module.dotted)
+def _parameters(function: ast.FunctionDef) -> int:
+    """Count them; a constructor that is given its collaborators by keyword may take more."""
+    arguments = function.args
+    positional = [
+        argument.arg
+        for argument in (*arguments.posonlyargs, *arguments.args)
+        if argument.arg not in ("self", "cls")
+    ]
+    return len(positional) + (0 if function.name == "__init__" else len(arguments.kwonlyargs))
 
 
-@by_module
-def test_public_functions_say_what_they_promise(module: Module) -> None:
-    tops = [node for node in module.tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    documented = {node.name for node in tops if ast.get_docstring(node)}  # Not the overloads of a function.
-    silent = [node.name for node in tops if node.name[0] != "_" and node.name not in documented]
-    assert not silent, f"{module.name}: {silent}"
+def test_functions_take_few_parameters(modules: list[Module]) -> None:
+    _assert_none(
+        [
+            f"{module.name}:{function.lineno} {function.name} takes {_parameters(function)} parameters, "
+            f"{MOST_PARAMETERS} are allowed"
+            for module in modules
+            for function in module.nodes(ast.FunctionDef)
+            if _parameters(function) > MOST_PARAMETERS
+        ]
+    )
+
+
+def test_configuration_is_read_in_cli_only(modules: list[Module]) -> None:
+    offenders = []
+    for module in modules:
+        if not module.name.startswith("cli/"):
+            sources = [(node.lineno, alias.name) for node in module.nodes(ast.Import) for alias in node.names]
+            sources += [(node.lineno, node.module or "") for node in module.nodes(ast.ImportFrom)]
+            offenders += [
+                f"{module.name}:{line} imports {source}"
+                for line, source in sources
+                if source.startswith("oslo_config")
+            ]
+    _assert_none(offenders)
+
+
+def test_everything_is_caught_only_at_the_top_of_a_thread(modules: list[Module]) -> None:
+    offenders = []
+    for module in modules:
+        top = BROAD_EXCEPT.get(module.name)
+        allowed = f"once, at the {top}" if top else "nowhere in this module"
+        broad = [
+            f"{module.name}:{node.lineno} catches everything, which is allowed {allowed}"
+            for node in module.nodes(ast.ExceptHandler)
+            if node.type is None or (isinstance(node.type, ast.Name) and node.type.id == "Exception")
+        ]
+        if len(broad) > (module.name in BROAD_EXCEPT):
+            offenders += broad
+    _assert_none(offenders)
+
+
+def test_no_module_has_a_name_that_says_nothing(modules: list[Module]) -> None:
+    empty = {"common", "utils", "util", "helpers", "misc"}
+    _assert_none([module.name for module in modules if empty & set(module.dotted)])
+
+
+def test_public_functions_say_what_they_promise(modules: list[Module]) -> None:
+    offenders = []
+    for module in modules:
+        tops = [node for node in module.tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        documented = {
+            node.name for node in tops if ast.get_docstring(node)
+        }  # Not the overloads of a function.
+        offenders += [
+            f"{module.name}:{node.lineno} {node.name} has no docstring"
+            for node in tops
+            if not node.name.startswith("_") and node.name not in documented
+        ]
+    _assert_none(offenders)
