@@ -1,6 +1,10 @@
-"""Rules that every registered resource type keeps, ours and those of the test harness."""
+"""Rules that every registered resource type keeps, ours and those of the test harness.
+
+Each rule is one test over all types, which reports each type that breaks it.
+"""
 
 import inspect
+import itertools
 import json
 import re
 
@@ -18,8 +22,11 @@ from stoker.resources.schema import ANY_NAME, Property
 from stoker.resources.steps import Done, Park, Poll
 from stoker.template.compile import Identity, Limits, Source, compile_template
 
-TYPES = {**{name: ResourceRegistry.installed().get(name) for name in ResourceRegistry.installed().names()}}
+INSTALLED = ResourceRegistry.installed()
+TYPES = {name: INSTALLED.get(name) for name in INSTALLED.names()}
 TYPES |= {name: declared() for name, declared in plugins.RESOURCE_TYPES.items()}
+OFFLINE = {name: plugin for name, plugin in TYPES.items() if plugin.service is None}
+"""Those that call no service; the others are tested on a real one, in tests/cloud."""
 ACTIONS = (
     "create", "update", "delete", "suspend", "resume", "check", "snapshot", "delete_snapshot", "adopt",
 )  # fmt: skip
@@ -31,24 +38,12 @@ def test_the_names_for_authors_of_plugins_are_listed():
     assert resources.ResourceType is ResourceType
 
 
-@pytest.fixture(params=sorted(TYPES))
-def plugin(request):
-    return TYPES[request.param]
-
-
-@pytest.fixture(params=sorted(name for name, declared in TYPES.items() if declared.service is None))
-def offline(request):
-    """A type that calls no service; those that do are tested on a real one, in tests/cloud."""
-    return TYPES[request.param]
-
-
-@pytest.fixture
-def work():
-    made = FakeWork()
-    made.children.states["there"] = ChildState("CREATE", "COMPLETE", "")
-    made.children.files["https://templates.test/inner.yaml"] = "heat_template_version: 2018-08-31"
-    made.siblings["handle"] = Sibling(id=7, name="handle", physical_id="h", metadata={}, generation=0)
-    return made
+def fake_work():
+    work = FakeWork()
+    work.children.states["there"] = ChildState("CREATE", "COMPLETE", "")
+    work.children.files["https://templates.test/inner.yaml"] = "heat_template_version: 2018-08-31"
+    work.siblings["handle"] = Sibling(id=7, name="handle", physical_id="h", metadata={}, generation=0)
+    return work
 
 
 def sample(plugin, tmp_path, work):
@@ -84,6 +79,31 @@ def sample(plugin, tmp_path, work):
     return {name: value for name, value in known.items() if name in plugin.properties_schema}
 
 
+def of_each_type(rule):
+    """Turn a rule about a type into a test of all types."""
+
+    def test(subtests):
+        for name, plugin in TYPES.items():
+            with subtests.test(name):
+                rule(plugin)
+
+    test.__name__ = rule.__name__
+    return test
+
+
+def of_each_offline_type(rule):
+    """Turn a rule about a type, a conductor's side and a resource's properties into a test of all types."""
+
+    def test(subtests, tmp_path):
+        for name, plugin in OFFLINE.items():
+            with subtests.test(name):
+                work = fake_work()
+                rule(plugin, work, sample(plugin, tmp_path, work))
+
+    test.__name__ = rule.__name__
+    return test
+
+
 def walk(schema):
     for name, prop in schema.items():
         yield name, prop
@@ -93,6 +113,7 @@ def walk(schema):
             yield from walk({f"{name}.{key}": member for key, member in prop.schema.items()})
 
 
+@of_each_type
 def test_each_default_fits_its_own_schema(plugin):
     for name, prop in walk(plugin.properties_schema):
         if prop.default is not None:
@@ -101,12 +122,14 @@ def test_each_default_fits_its_own_schema(plugin):
             assert resolve_properties({"x": prop}, {"x": prop.default}) == resolve_properties({"x": prop}, {})
 
 
+@of_each_type
 def test_support_statuses_are_of_heat(plugin):
     statuses = [prop.support_status.status for _, prop in walk(plugin.properties_schema)]
     statuses += [attribute.support_status.status for attribute in plugin.attributes_schema.values()]
     assert {*statuses, plugin.support_status.status} <= {"SUPPORTED", "DEPRECATED", "UNSUPPORTED", "HIDDEN"}
 
 
+@of_each_type
 def test_our_types_describe_themselves(plugin):
     if type(plugin).__module__.startswith("stoker."):
         assert plugin.description
@@ -115,18 +138,21 @@ def test_our_types_describe_themselves(plugin):
         assert re.fullmatch(r"\d+(\.\d+)+", version) if version else plugin.service is not None
 
 
-@pytest.mark.parametrize("template_type", ["hot", "cfn"])
-def test_it_can_be_shown(plugin, template_type):
+@of_each_type
+def test_it_can_be_shown(plugin):
     json.dumps(resource_type_schema("x", plugin, with_description=True), allow_nan=False)
-    json.dumps(resource_type_template("x", plugin, template_type), allow_nan=False)
+    for template_type in ("hot", "cfn"):
+        json.dumps(resource_type_template("x", plugin, template_type), allow_nan=False)
 
 
+@of_each_type
 def test_its_methods_have_the_signatures_of_the_contract(plugin):
     for name, method in inspect.getmembers(ResourceType, inspect.isfunction):
         wanted = list(inspect.signature(method).parameters)
         assert list(inspect.signature(getattr(type(plugin), name)).parameters) == wanted, name
 
 
+@of_each_type
 def test_each_action_that_is_begun_can_be_looked_at(plugin):
     for action in ACTIONS:
         begins = getattr(type(plugin), f"handle_{action}")
@@ -135,95 +161,108 @@ def test_each_action_that_is_begun_can_be_looked_at(plugin):
             assert begins is not getattr(ResourceType, f"handle_{action}")
 
 
-def test_an_instance_keeps_no_state(offline, tmp_path, work):
-    configured = dict(vars(offline))
-    offline.handle_create(target_of(offline, sample(offline, tmp_path, work)), work)
-    assert vars(offline) == configured
+@of_each_offline_type
+def test_an_instance_keeps_no_state(plugin, work, properties):
+    configured = dict(vars(plugin))
+    plugin.handle_create(target_of(plugin, properties), work)
+    assert vars(plugin) == configured
 
 
-def test_plan_time_accepts_what_run_time_accepts(offline, tmp_path, work):
-    properties = sample(offline, tmp_path, work)
-    offline.validate(validate_properties(offline.properties_schema, properties))
-    offline.validate(resolve_properties(offline.properties_schema, properties))
+@of_each_offline_type
+def test_plan_time_accepts_what_run_time_accepts(plugin, work, properties):
+    plugin.validate(validate_properties(plugin.properties_schema, properties))
+    plugin.validate(resolve_properties(plugin.properties_schema, properties))
 
 
+@of_each_type
 def test_its_validation_lives_with_nothing_known(plugin):
     plugin.validate({})
 
 
-@pytest.mark.parametrize("action", ACTIONS)
-def test_steps_are_steps_that_can_be_stored(offline, tmp_path, work, action):
-    target = target_of(offline, sample(offline, tmp_path, work), physical_id="there")
-    begin = getattr(offline, f"handle_{action}")
-    step = begin(target, frozenset(), work) if action == "update" else begin(target, work)
+def test_steps_are_steps_that_can_be_stored(subtests, tmp_path):
+    for (name, plugin), action in itertools.product(OFFLINE.items(), ACTIONS):
+        with subtests.test(name, action=action):
+            work = fake_work()
+            target = target_of(plugin, sample(plugin, tmp_path, work), physical_id="there")
+            begin = getattr(plugin, f"handle_{action}")
+            step = begin(target, frozenset(), work) if action == "update" else begin(target, work)
+            assert_storable(step)
+            if not isinstance(step, Done):
+                assert step.progress is not None
+                look = getattr(plugin, f"check_{action}_complete")
+                assert_storable(look(target, json.loads(json.dumps(step.progress)), work))
+
+
+def assert_storable(step):
     assert isinstance(step, Done | Poll | Park)
     json.dumps([getattr(step, name) for name in step.__dataclass_fields__], allow_nan=False)
     assert step.physical_id is None or len(step.physical_id) <= 255
-    if not isinstance(step, Done):
-        assert step.progress is not None
-        look = getattr(offline, f"check_{action}_complete")
-        assert isinstance(look(target, json.loads(json.dumps(step.progress)), work), Done | Poll | Park)
 
 
-def test_a_creation_repeated_with_the_same_key_makes_the_same_thing(offline, tmp_path, work):
-    target = target_of(offline, sample(offline, tmp_path, work))
-    first = offline.handle_create(target, work)
-    again = offline.handle_create(target, work)
-    resumed = offline.handle_create(after(target, first), work)
+@of_each_offline_type
+def test_a_creation_repeated_with_the_same_key_makes_the_same_thing(plugin, work, properties):
+    target = target_of(plugin, properties)
+    first = plugin.handle_create(target, work)
+    again = plugin.handle_create(target, work)
+    resumed = plugin.handle_create(after(target, first), work)
     assert first.physical_id == again.physical_id == resumed.physical_id
-    other = offline.handle_create(
-        target_of(offline, sample(offline, tmp_path, work), key="another-key"), work
-    )
+    other = plugin.handle_create(target_of(plugin, properties, key="another-key"), work)
     assert first.physical_id is None or other.physical_id != first.physical_id
 
 
-def test_a_deletion_can_be_repeated_and_needs_nothing_to_be_there(offline, tmp_path, work):
-    target = target_of(offline, sample(offline, tmp_path, work))
-    assert isinstance(offline.handle_delete(target, work), Done)
-    made = after(target, offline.handle_create(target, work))
+@of_each_offline_type
+def test_a_deletion_can_be_repeated_and_needs_nothing_to_be_there(plugin, work, properties):
+    target = target_of(plugin, properties)
+    assert isinstance(plugin.handle_delete(target, work), Done)
+    made = after(target, plugin.handle_create(target, work))
     for _ in range(2):
-        step = offline.handle_delete(made, work)
+        step = plugin.handle_delete(made, work)
         if isinstance(step, Park):
             work.children.end(step.progress["child"])
-            step = offline.check_delete_complete(made, step.progress, work)
+            step = plugin.check_delete_complete(made, step.progress, work)
         assert isinstance(step, Done)
 
 
-def test_what_one_stack_made_another_can_adopt(offline, tmp_path, work):
-    target = target_of(offline, sample(offline, tmp_path, work))
-    made = after(target, offline.handle_create(target, work))
+@of_each_offline_type
+def test_what_one_stack_made_another_can_adopt(plugin, work, properties):
+    target = target_of(plugin, properties)
+    made = after(target, plugin.handle_create(target, work))
     given = {"physical_id": made.physical_id, "data": json.loads(json.dumps(dict(made.data)))}
-    again = target_of(offline, sample(offline, tmp_path, work), key="another-key", **given)
-    adopted = after(again, offline.handle_adopt(again, work))
+    again = target_of(plugin, properties, key="another-key", **given)
+    adopted = after(again, plugin.handle_adopt(again, work))
     assert adopted.physical_id == made.physical_id
-    assert offline.attribute_values(adopted) == offline.attribute_values(made)
-    assert offline.reference_id(adopted) == offline.reference_id(made)
+    assert plugin.attribute_values(adopted) == plugin.attribute_values(made)
+    assert plugin.reference_id(adopted) == plugin.reference_id(made)
 
 
-def test_nothing_is_adopted_without_an_id_but_what_has_none(offline, tmp_path, work):
-    target = target_of(offline, sample(offline, tmp_path, work))
-    if offline.handle_create(target, work).physical_id is None:
-        assert isinstance(offline.handle_adopt(target, work), Done)
+@of_each_offline_type
+def test_nothing_is_adopted_without_an_id_but_what_has_none(plugin, work, properties):
+    target = target_of(plugin, properties)
+    if plugin.handle_create(target, work).physical_id is None:
+        assert isinstance(plugin.handle_adopt(target, work), Done)
     else:
         with pytest.raises(PermanentError, match="Resource ID was not provided|says nothing of the stack"):
-            offline.handle_adopt(target, work)
+            plugin.handle_adopt(target, work)
 
 
-def test_a_snapshot_that_made_nothing_is_restored_and_deleted(offline, tmp_path, work):
-    target = target_of(offline, sample(offline, tmp_path, work), physical_id="there")
-    assert offline.handle_restore(target.properties, target.data) == {}
-    assert isinstance(offline.handle_delete_snapshot(target, work), Done)
+@of_each_offline_type
+def test_a_snapshot_that_made_nothing_is_restored_and_deleted(plugin, work, properties):
+    target = target_of(plugin, properties, physical_id="there")
+    assert plugin.handle_restore(target.properties, target.data) == {}
+    assert isinstance(plugin.handle_delete_snapshot(target, work), Done)
 
 
-def test_its_attributes_are_those_of_its_schema(offline, tmp_path, work):
-    target = target_of(offline, sample(offline, tmp_path, work))
-    made = after(target, offline.handle_create(target, work))
-    values = offline.attribute_values(made)
-    assert set(values) <= set(offline.attributes_schema)
+@of_each_offline_type
+def test_its_attributes_are_those_of_its_schema(plugin, work, properties):
+    target = target_of(plugin, properties)
+    made = after(target, plugin.handle_create(target, work))
+    values = plugin.attribute_values(made)
+    assert set(values) <= set(plugin.attributes_schema)
     json.dumps(dict(values), allow_nan=False)
-    json.dumps(offline.reference_id(made), allow_nan=False)
+    json.dumps(plugin.reference_id(made), allow_nan=False)
 
 
+@of_each_type
 def test_before_it_exists_the_reference_is_the_name(plugin):
     properties = {name: None for name in plugin.properties_schema if name != ANY_NAME}
     target = ResourceView(
@@ -241,6 +280,7 @@ def test_a_physical_name_is_never_too_long(stack, name):
     assert target.physical_name.endswith("r-123456781234")
 
 
+@of_each_type
 def test_its_hot_template_compiles(plugin):
     template = resource_type_template("Acme::Thing", plugin, "hot")
     values = {"string": "x", "number": 1, "boolean": True, "json": {}, "comma_delimited_list": ["x"]}
