@@ -161,8 +161,13 @@ def section(pages: dict[str, str], name: str) -> str:
     return page[start : min((at for at in others if at > start), default=None)]
 
 
-@pytest.mark.parametrize("name", sorted(TYPES))
-def test_every_type_is_documented_with_all_it_has(pages: dict[str, str], name: str) -> None:
+def test_every_type_is_documented_with_all_it_has(pages: dict[str, str], subtests: pytest.Subtests) -> None:
+    for name in sorted(TYPES):
+        with subtests.test(name):
+            assert_has_all(pages, name)
+
+
+def assert_has_all(pages: dict[str, str], name: str) -> None:
     declared, part = TYPES[name][1], section(pages, name)
     attributes = [key for key, item in declared.attributes_schema.items() if not item.support_status.hidden]
     for key in (*declared.properties_schema, *declared.update_policy_schema, *attributes):
@@ -185,8 +190,15 @@ def test_hidden_types_are_not_documented(pages: dict[str, str]) -> None:
     assert [name for name in HIDDEN if f"{name}¶" in text] == []
 
 
-@pytest.mark.parametrize("name", sorted(name for name in TYPES if TYPES[name][1].service))
-def test_a_type_of_a_service_is_documented_with_its_way_of_working(pages: dict[str, str], name: str) -> None:
+def test_a_type_of_a_service_is_documented_with_its_way_of_working(
+    pages: dict[str, str], subtests: pytest.Subtests
+) -> None:
+    for name in sorted(name for name in TYPES if TYPES[name][1].service):
+        with subtests.test(name):
+            assert_has_way_of_working(pages, name)
+
+
+def assert_has_way_of_working(pages: dict[str, str], name: str) -> None:
     declared, part = TYPES[name][1], section(pages, name)
     assert f" Service: {declared.service} " in part
     mark = getattr(declared, "mark", None)

@@ -113,9 +113,10 @@ def test_there_are_quotes() -> None:
     assert len(quotes()) > 30
 
 
-@pytest.mark.parametrize(("page", "quote"), quotes())
-def test_a_page_quotes_what_the_product_says(page: str, quote: str) -> None:
-    assert not unexplained(quote), f"doc/{page}.md quotes {quote!r}, and no text of the product says so"
+def test_a_page_quotes_what_the_product_says() -> None:
+    """Each offender has the words that no text of the product has."""
+    offenders = [(f"doc/{page}.md", quote, unexplained(quote)) for page, quote in quotes()]
+    assert [offender for offender in offenders if offender[-1]] == []
 
 
 @pytest.mark.parametrize("quote", ["The stack is not what it was", "Hint run_tasks went by, nobody took it"])
@@ -123,8 +124,11 @@ def test_an_invented_quote_is_found(quote: str) -> None:
     assert unexplained(quote)
 
 
-@pytest.mark.parametrize(("page", "quote"), quotes())
-def test_a_changed_word_of_a_quote_is_found(page: str, quote: str) -> None:
-    for word in re.finditer(r"\b[a-z]{4,}\b", FILLED_IN.sub(lambda match: " " * len(match[0]), quote)):
-        changed = f"{quote[: word.start()]}zebra{quote[word.end() :]}"
-        assert "zebra" in unexplained(changed) or len(unexplained(changed)) > 1, f"{page}: {changed}"
+def test_a_changed_word_of_a_quote_is_found() -> None:
+    changed = [
+        f"{quote[: word.start()]}zebra{quote[word.end() :]}"
+        for _, quote in quotes()
+        for word in re.finditer(r"\b[a-z]{4,}\b", FILLED_IN.sub(lambda match: " " * len(match[0]), quote))
+    ]
+    words = {quote: unexplained(quote) for quote in changed}
+    assert [quote for quote in changed if "zebra" not in words[quote] and len(words[quote]) < 2] == []

@@ -58,14 +58,14 @@ def test_the_table_names_every_state_and_every_event() -> None:
     assert set(TRANSITIONS) == set(ClaimState)
 
 
-@pytest.mark.parametrize(("state", "event"), PAIRS, ids=lambda part: part.name)
-def test_every_event_in_every_state(state: ClaimState, event: ClaimEvent) -> None:
-    after = expected()[state, event]
-    if after is None:
-        with pytest.raises(ValueError, match="impossible"):
-            next_state(state, event)
-    else:
-        assert next_state(state, event) is after
+def test_every_event_in_every_state(subtests: pytest.Subtests) -> None:
+    for (state, event), after in expected().items():
+        with subtests.test(state=state.name, event=event.name):
+            if after is None:
+                with pytest.raises(ValueError, match="impossible"):
+                    next_state(state, event)
+            else:
+                assert next_state(state, event) is after
 
 
 def test_every_state_is_reached_and_leads_to_the_end() -> None:
