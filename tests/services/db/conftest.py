@@ -1,11 +1,13 @@
 """The database of a test: empty, upgraded, on each of the three servers in turn."""
 
 import pathlib
-import typing
 from collections.abc import Iterator
 
 import pytest
 import sqlalchemy as sa
+from harness.mariadb import MariaDB
+from harness.postgresql import PostgreSQL
+from services.db import servers
 from stoker.db.connections import DatabaseLimits
 from stoker.db.engine import Database
 from stoker.db.schema import tables, upgrade
@@ -14,30 +16,61 @@ PATIENT = DatabaseLimits(lock=30.0, statement=60.0, idle=120.0, pool=60.0, retry
 """Threads wait for each other longer than by default where the host pauses for seconds."""
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql", "mariadb"])
-def upgraded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    """One database for a module's tests on one server."""
-    kind: str = request.param
-    if kind == "sqlite":
-        directory: pathlib.Path = tmp_path_factory.mktemp("sqlite")
-        url = f"sqlite:///{directory / 'stoker.sqlite'}"
-    else:
-        server: typing.Any = request.getfixturevalue(kind)
-        url = server.create_database()
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test on the servers of its file, unless the test names its own."""
+    own = any("upgraded" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
+    if "upgraded" in metafunc.fixturenames and not own:
+        file = metafunc.definition.path.stem
+        metafunc.parametrize("upgraded", servers.parameters(file), indirect=True, scope="module")
+
+
+def _upgraded(url: str) -> Iterator[Database]:
     database = Database(url, pool_size=20, limits=PATIENT)
     upgrade.upgrade(database)
     yield database
     database.close()
 
 
+@pytest.fixture(scope="session")
+def on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    directory: pathlib.Path = tmp_path_factory.mktemp("sqlite")
+    yield from _upgraded(f"sqlite:///{directory / 'stoker.sqlite'}")
+
+
+@pytest.fixture(scope="session")
+def on_postgresql(postgresql: PostgreSQL) -> Iterator[Database]:
+    yield from _upgraded(postgresql.create_database())
+
+
+@pytest.fixture(scope="session")
+def on_mariadb(mariadb: MariaDB) -> Iterator[Database]:
+    yield from _upgraded(mariadb.create_database())
+
+
+@pytest.fixture(scope="module")
+def upgraded(request: pytest.FixtureRequest) -> Database:
+    """The database on one server, without the rows of the modules before."""
+    database: Database = request.getfixturevalue(f"on_{request.param}")
+    _clear(database)
+    return database
+
+
 @pytest.fixture
 def database(upgraded: Database) -> Database:
     """Without rows, but for the sequence of ids."""
-
-    def clear(conn: sa.Connection) -> None:
-        for table in tables.metadata.tables.values():
-            if table is not tables.sequence:
-                conn.execute(sa.delete(table))
-
-    upgraded.write(clear)
+    _clear(upgraded)
     return upgraded
+
+
+CLEARED = [table for table in tables.metadata.tables.values() if table is not tables.sequence]
+WITH_ROWS = sa.union_all(
+    *(sa.select(sa.literal(table.name)).where(sa.exists().select_from(table)) for table in CLEARED)
+)
+
+
+def _clear(database: Database) -> None:
+    def clear(conn: sa.Connection) -> None:
+        for name in conn.execute(WITH_ROWS).scalars().all():
+            conn.execute(sa.delete(tables.metadata.tables[name]))
+
+    database.write(clear)

@@ -121,37 +121,67 @@ def store_graph(
 
     :param fields: of every task.
     """
-    of = a_stack() if stack is None else stack
-    first = database.write(lambda conn: statements.reserve(conn, 2 * len(needs) + 1))
-    rows = {name: ResourceId(first + i) for i, name in enumerate(needs)}
-    ids = {name: TaskId(first + len(needs) + i) for i, name in enumerate(needs)}
-    number = TraversalNumber(first + 2 * len(needs))
-    common: dict[str, typing.Any] = {"traversal": of.traversal, "stack_id": of.id, "shard": of.shard}
-    work = [
+    [graph] = store_graphs(database, needs, [a_stack() if stack is None else stack], **fields)
+    return graph
+
+
+def store_graphs(
+    database: Database,
+    needs: Mapping[str, Sequence[str]],
+    stored: Sequence[Stack],
+    **fields: typing.Any,
+) -> list[Graph]:
+    """Store several stacks as `store_graph` does, in one transaction."""
+    size = 2 * len(needs) + 1
+    first = database.write(lambda conn: statements.reserve(conn, size * len(stored)))
+    graphs = [_graph(stack, needs, first + size * number) for number, stack in enumerate(stored)]
+
+    def insert(conn: sa.Connection) -> None:
+        for graph in graphs:
+            stacks.insert(conn, graph.stack)
+        resources.insert_many(
+            conn,
+            [a_resource(graph.stack.id, graph.resources[name], name) for graph in graphs for name in needs],
+        )
+        tasks.insert_many(conn, [task for graph in graphs for task in _tasks(graph, needs, **fields)])
+        for graph in graphs:
+            counted = {"open_tasks": len(needs), "action": graph.stack.action, **_common(graph)}
+            traversals.insert(conn, Traversal(id=graph.number, **counted))
+
+    database.write(insert)
+    return graphs
+
+
+def _graph(stack: Stack, needs: Mapping[str, Sequence[str]], first: int) -> Graph:
+    return Graph(
+        stack,
+        stack.traversal,
+        tasks={name: TaskId(first + len(needs) + i) for i, name in enumerate(needs)},
+        resources={name: ResourceId(first + i) for i, name in enumerate(needs)},
+        number=TraversalNumber(first + 2 * len(needs)),
+    )
+
+
+def _common(graph: Graph) -> dict[str, typing.Any]:
+    return {"traversal": graph.traversal, "stack_id": graph.stack.id, "shard": graph.stack.shard}
+
+
+def _tasks(graph: Graph, needs: Mapping[str, Sequence[str]], **fields: typing.Any) -> list[Task]:
+    return [
         Task(
-            id=ids[name],
-            resource_id=rows[name],
+            id=graph.tasks[name],
+            resource_id=graph.resources[name],
             kind=TaskKind.CREATE,
             state=TaskState.WAITING if needed else TaskState.READY,
             pending=len(needed),
             due_at=None if needed else NOW + 5,
-            finish_id=number,
-            inputs={other: rows[other] for other in needed},
-            successors=[ids[other] for other in needs if name in needs[other]],
-            **{**common, **fields},
+            finish_id=graph.number,
+            inputs={other: graph.resources[other] for other in needed},
+            successors=[graph.tasks[other] for other in needs if name in needs[other]],
+            **{**_common(graph), **fields},
         )
         for name, needed in needs.items()
     ]
-    counted = Traversal(id=number, open_tasks=len(needs), action=of.action, **common)
-
-    def insert(conn: sa.Connection) -> None:
-        stacks.insert(conn, of)
-        resources.insert_many(conn, [a_resource(of.id, rows[name], name) for name in needs])
-        tasks.insert_many(conn, work)
-        traversals.insert(conn, counted)
-
-    database.write(insert)
-    return Graph(of, of.traversal, ids, rows, number)
 
 
 def step(

@@ -20,6 +20,7 @@ from services.db.rows import (
     together,
     traversal_of,
 )
+from services.db.servers import SERVERS
 from stoker.db import events
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
@@ -103,6 +104,7 @@ def test_nothing_is_cleared_where_one_of_them_is_not_held(database: Database) ->
     assert {name: task(database, task_id) for name, task_id in graph.tasks.items()} == before
 
 
+@on(*SERVERS)
 def test_of_many_who_clear_at_once_one_succeeds(database: Database) -> None:
     graph = graph_of(database)
     finish(database, graph, "a", "d")
@@ -113,6 +115,7 @@ def test_of_many_who_clear_at_once_one_succeeds(database: Database) -> None:
     assert [event.reason for event, _ in found].count("Hook pre-create is cleared") == 1
 
 
+@on(*SERVERS)
 def test_of_two_that_end_the_last_active_tasks_at_once_one_stops_the_clock(database: Database) -> None:
     for _ in range(5):
         graph = graph_of(database)

@@ -228,10 +228,14 @@ def test_a_full_disk_counts_as_a_database_that_is_away(database: Database) -> No
         if database.dialect in FULL:
             conn.exec_driver_sql(FULL[database.dialect])
             return
-        pages = conn.exec_driver_sql("PRAGMA page_count").scalar_one()
+        pages, free, size = (
+            conn.exec_driver_sql(f"PRAGMA {name}").scalar_one()
+            for name in ("page_count", "freelist_count", "page_size")
+        )
         conn.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
         try:
-            row = {"id": "a", "body": "x" * 1_000_000, "created_at": 0.0}
+            # More than the pages hold that the rows of other tests have left.
+            row = {"id": "a", "body": "x" * (free + 10) * size, "created_at": 0.0}
             conn.execute(sa.insert(tables.content).values(**row))
         finally:
             conn.exec_driver_sql("PRAGMA max_page_count = 1073741823")

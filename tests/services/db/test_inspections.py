@@ -20,6 +20,7 @@ from services.db.rows import (
     store_graph,
     task,
 )
+from services.db.servers import SERVERS
 from stoker.db import resources
 from stoker.db.connections import server_time
 from stoker.db.engine import Database
@@ -175,6 +176,7 @@ def test_the_longest_call_is_found(database: Database) -> None:
     assert task(database, graph.tasks["b"]).claimed_at == NOW
 
 
+@on(*SERVERS)
 def test_the_databases_own_clock_is_read(database: Database) -> None:
     told = database.read(server_time)
     if database.dialect == "sqlite":

@@ -7,6 +7,7 @@ from services.db.rows import (
     Graph,
     a_stack,
     claim_all,
+    on,
     outcome,
     raised,
     set_task,
@@ -16,6 +17,7 @@ from services.db.rows import (
     task,
     together,
 )
+from services.db.servers import SERVERS
 from stoker.db.engine import Database
 from stoker.db.ids import WaitsOn
 from stoker.db.states import TaskState
@@ -77,6 +79,7 @@ def test_a_parent_stands_when_all_its_children_do_and_goes_on_with_the_first(dat
     assert task(database, parent.tasks["y"]).due_at is None
 
 
+@on(*SERVERS)
 def test_of_two_children_that_stop_at_once_the_second_stops_the_parent(database: Database) -> None:
     for _ in range(3):
         parent, (one, two) = tree_of(database)
@@ -89,6 +92,7 @@ def test_of_two_children_that_stop_at_once_the_second_stops_the_parent(database:
 
 
 @pytest.mark.parametrize("turn", range(3))
+@on(*SERVERS)
 def test_of_one_that_goes_on_and_one_that_stops_at_once_the_parent_goes_on(
     database: Database, turn: int
 ) -> None:

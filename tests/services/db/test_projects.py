@@ -4,7 +4,8 @@ import threading
 
 import pytest
 import sqlalchemy as sa
-from services.db.rows import a_stack, raised, stack_of, together
+from services.db.rows import a_stack, on, raised, stack_of, together
+from services.db.servers import SERVERS
 from stoker.db import projects, stacks
 from stoker.db.engine import Database
 from stoker.db.rows import Stack
@@ -14,6 +15,7 @@ from stoker.template.errors import LimitExceeded
 RACERS = 4
 
 
+@on(*SERVERS)
 def test_of_transactions_that_store_the_last_stack_of_a_project_one_is_committed(database: Database) -> None:
     # SQLite has one writer at a time: there the others would wait here for the first one's end.
     racers = 1 if database.dialect == "sqlite" else RACERS

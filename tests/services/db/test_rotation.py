@@ -12,6 +12,7 @@ from services.db.rows import (
     a_stack,
     claim_all,
     new_id,
+    on,
     outcome,
     resource,
     stack_of,
@@ -20,6 +21,7 @@ from services.db.rows import (
     store_graph,
     together,
 )
+from services.db.servers import SERVERS
 from stoker.db import content, resources, snapshots, stacks
 from stoker.db.engine import Database
 from stoker.db.ids import ResourceId
@@ -282,6 +284,7 @@ def test_what_was_broken_off_is_finished_by_the_next_one(database: Database) -> 
     assert {stack_of(database, stack.id).environment_id for stack in stacks} == {new}
 
 
+@on(*SERVERS)
 def test_nothing_is_lost_that_others_write_meanwhile(database: Database) -> None:
     stack = store(database, a_stack(**TREE))
     own = [{"metadata": {"s": secret(n)}} for n in range(4)]

@@ -8,12 +8,14 @@ from services.db.rows import (
     a_snapshot,
     a_stack,
     new_id,
+    on,
     raised,
     stack_of,
     store,
     store_graph,
     together,
 )
+from services.db.servers import SERVERS
 from stoker.db import events, resources, snapshots, stacks
 from stoker.db.engine import Database
 from stoker.db.errors import NameTaken, NotFound
@@ -25,6 +27,7 @@ from stoker.db.states import Status
 from stoker.db.work import tasks
 
 
+@on(*SERVERS)
 def test_of_two_creations_of_one_name_exactly_one_wins(database: Database) -> None:
     for turn in range(5):
         wanted = [a_stack(name=f"web{turn}") for _ in range(3)]
@@ -95,6 +98,7 @@ def test_a_stack_is_read_as_it_was_stored(database: Database) -> None:
         stack_of(database, new_id())
 
 
+@on(*SERVERS)
 def test_only_one_of_many_that_saw_the_same_traversal_begins_the_next(database: Database) -> None:
     stack = store(database, a_stack())
 

@@ -1,0 +1,37 @@
+"""The servers that a file's tests run on: all three, where the answers may differ from one to another."""
+
+import typing
+
+import pytest
+
+SERVERS = ("sqlite", "postgresql", "mariadb")
+CHECKED_BY = {
+    "connections": ("test_engine", "test_locks"),
+    "engine": ("test_engine",),
+    "events": ("test_events",),
+    "resources": ("test_claims", "test_locks"),
+    "schema/tables": ("test_schema", "test_values"),
+    "stacks": ("test_locks", "test_purge"),
+    "statements": ("test_installation",),
+    "work/claim": ("test_claims", "test_locks"),
+    "work/due_tasks": ("test_parking", "test_locks"),
+    "work/tasks": ("test_states", "test_parking"),
+}
+"""Each module of db that names a dialect or skips locked rows, and the files that test it on all servers."""
+ON_ALL = {
+    *(name for names in CHECKED_BY.values() for name in names),
+    "test_commits",  # Commits at once wait for each other's rows, and deadlock where the order is wrong.
+    "test_expand_contract",  # MariaDB commits each statement of a migration.
+    "test_query_plans",  # Each server has a planner of its own.
+    "test_stopping",  # Who supersedes waits for who puts back.
+}
+"""Files whose tests run on all servers; of the others `make test` runs only tests on SQLite."""
+
+
+def parameters(file: str) -> list[typing.Any]:
+    """Return the servers of a file's tests; what only `make test-full` runs is marked.
+
+    :param file: the name of its module, e.g. ``test_locks``.
+    """
+    marks = [] if file in ON_ALL else [pytest.mark.full]
+    return ["sqlite", *(pytest.param(server, marks=marks) for server in SERVERS[1:])]
