@@ -150,13 +150,13 @@ def test_a_page_full_of_locked_stacks_does_not_hide_the_others(
 def test_old_stacks_are_purged_beside_a_page_of_locked_ones(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stack_purge, "PAGE", 3)
+    monkeypatch.setattr(stack_purge, "PAGE", 2)
     fill(database)
-    gone = [a_stack(deleted_at=NOW + number, live_name=None) for number in range(6)]
+    gone = [a_stack(deleted_at=NOW + number, live_name=None) for number in range(4)]
     database.write(lambda conn: [stacks.insert(conn, stack) for stack in gone])
-    with limited(database) as mine, holding(database, tables.stack, [stack.id for stack in gone[:3]]):
+    with limited(database) as mine, holding(database, tables.stack, [stack.id for stack in gone[:2]]):
         StackPurge(context(mine, keep_deleted=1.0)).run()
-        assert [is_there(database, stack.id) for stack in gone] == [True] * 3 + [False] * 3
+        assert [is_there(database, stack.id) for stack in gone] == [True] * 2 + [False] * 2
 
 
 def is_there(database: Database, stack_id: StackId) -> bool:
