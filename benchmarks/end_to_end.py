@@ -30,7 +30,7 @@ from harness.etcd import Etcd
 from harness.postgresql import PostgreSQL
 from harness.rabbitmq import RabbitMQ
 
-HEAT_RATE, HEAT_LINK = 7.0, 0.065
+HEAT_RATE = 7.0
 TICKS = 100.0
 Json = typing.Any
 

@@ -93,8 +93,6 @@ class Standing(enum.StrEnum):
 
 
 DELETING = frozenset({TaskKind.DELETE, TaskKind.CLEANUP})
-REMOVING = frozenset({*DELETING, TaskKind.DELETE_SNAPSHOT})
-"""Kinds whose success deletes the row."""
 UNDECIDED = frozenset({TaskKind.UPDATE, TaskKind.CLEANUP, TaskKind.OBSERVE})
 """Kinds whose step finds whether there is anything to do, and shows the action's start then."""
 

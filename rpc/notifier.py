@@ -31,19 +31,6 @@ NEED_A_BROKER = frozenset({"messaging", "messagingv2", "routing"})
 UNUSED = "kombu+memory://"
 """A transport for a driver that sends nothing."""
 _ENDINGS = {"IN_PROGRESS": "start", "COMPLETE": "end"}
-ACTIONS = (
-    "CREATE",
-    "UPDATE",
-    "DELETE",
-    "ROLLBACK",
-    "SUSPEND",
-    "RESUME",
-    "CHECK",
-    "SNAPSHOT",
-    "RESTORE",
-    "ADOPT",
-)
-"""Actions of stacks."""
 
 
 class Notifier:
@@ -85,21 +72,6 @@ def event_type(notification: Notification) -> str:
     if notification.scaling is not None:
         return f"{SERVICE}.{notification.kind}.{notification.scaling.ending}"
     return f"{SERVICE}.breakpoint.{notification.kind}"
-
-
-def event_types() -> dict[str, str]:
-    """Return all event types, each with its meaning."""
-    meanings = {"start": "has begun", "end": "has ended well", "error": "has failed"}
-    found = {
-        f"{SERVICE}.stack.{action.lower()}.{ending}": f"The {action} of a stack {meaning}."
-        for action in ACTIONS
-        for ending, meaning in meanings.items()
-    }
-    for ending, meaning in meanings.items():
-        found[f"{SERVICE}.{EventKind.SCALING}.{ending}"] = f"The scaling of a group by a signal {meaning}."
-    found[f"{SERVICE}.breakpoint.{EventKind.REACHED}"] = "A resource is held at a breakpoint."
-    found[f"{SERVICE}.breakpoint.{EventKind.CLEARED}"] = "It is not held there any more."
-    return found
 
 
 def payload(notification: Notification) -> dict[str, Json]:

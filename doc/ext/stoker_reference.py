@@ -17,7 +17,6 @@ from directives import Generated, heading, table
 from sphinx.application import Sphinx
 from stoker.cli.programs import manage
 from stoker.observe.metrics import METRICS
-from stoker.rpc.notifier import event_types
 
 Json = typing.Any
 NOTES = pathlib.Path(__file__).parents[2] / "releasenotes" / "notes"
@@ -52,14 +51,6 @@ class Metrics(Generated):
             for metric in METRICS
         ]
         yield from table(("Name", "Kind", "Labels", "Of", "Meaning"), rows, "30 10 15 15 40")
-
-
-class Notifications(Generated):
-    """A table of all types of events."""
-
-    def lines(self) -> Iterator[str]:
-        rows = [(f"``{name}``", meaning) for name, meaning in event_types().items()]
-        yield from table(("Event type", "Sent when"), rows, "50 50")
 
 
 class Commands(Generated):
@@ -126,7 +117,6 @@ def _texts(section: Json) -> list[str]:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives at Sphinx."""
     app.add_directive("stoker-metrics", Metrics)
-    app.add_directive("stoker-notifications", Notifications)
     app.add_directive("stoker-commands", Commands)
     app.add_directive("stoker-release-notes", ReleaseNotes)
     return {"parallel_read_safe": True}

@@ -19,7 +19,6 @@ from stoker.db.schema import tables
 from stoker.engine.signals import Signals
 
 Json = typing.Any
-HOUR = 3600.0
 
 
 def sink(target: str = "q", **more: Json) -> Json:

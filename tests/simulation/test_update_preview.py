@@ -22,10 +22,6 @@ def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=2, threads=4)
 
 
-def effects(found: dict[str, tuple[str, str]]) -> dict[str, str]:
-    return {name: effect for name, (effect, _) in found.items()}
-
-
 def test_each_kind_of_change_is_told(world: World) -> None:
     stack = created(world, template(same=server(), up=server(), other=server(), kind=server(), gone=server()))
     wanted = template(

@@ -3,7 +3,7 @@
 import pytest
 from stoker.conductor.steps.kinds.base import TaskStep
 from stoker.conductor.steps.kinds.table import KINDS
-from stoker.db.states import REMOVING, TaskKind
+from stoker.db.states import DELETING, TaskKind
 from stoker.resources.nested.base import NestedType
 
 
@@ -21,4 +21,5 @@ def test_types_have_the_methods_that_a_step_calls(kind: TaskKind) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_steps_that_remove_a_row_end_without_values_for_others(kind: TaskKind) -> None:
-    assert (KINDS[kind].complete is not TaskStep.complete) == (kind in REMOVING)
+    removes = kind in {*DELETING, TaskKind.DELETE_SNAPSHOT}
+    assert (KINDS[kind].complete is not TaskStep.complete) == removes

@@ -26,7 +26,7 @@ from ...heat.software_configs import config_text
 from ...mime import mime_message, mime_part, parts_of
 from .server_schema import COLLECTORS
 
-RAW, CFNTOOLS, SOFTWARE_CONFIG = "RAW", "HEAT_CFNTOOLS", "SOFTWARE_CONFIG"
+RAW, CFNTOOLS = "RAW", "HEAT_CFNTOOLS"
 FILES = "x-cfninitdata"
 """Subtype of parts that the part handler writes to files."""
 CLOUD_CONFIG = "output: {all: '| tee -a /var/log/cloud-init-output.log'}\n"
