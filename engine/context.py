@@ -188,6 +188,7 @@ class EngineContext:
             now=self.clock(),
             defaults=self.settings.defaults,
             request=current_request(),
+            type_timeouts=self.registry.default_timeouts,
         )
 
     def write_with_ids(

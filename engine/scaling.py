@@ -54,7 +54,8 @@ def scale(context: EngineContext, stack: Stack, request: ScalingRequest) -> None
     if not isinstance(plugin, NestedType):
         raise NotSupported(f"Resource {found[0].name} of type {found[0].type} cannot be scaled")
     scope = context.scope(stack.id, 2)
-    timeout = scope.defaults.timeout or context.timeout(stack.timeout_mins)
+    of_type = scope.type_timeouts.get(found[0].plugin)
+    timeout = scope.defaults.timeout or of_type or context.timeout(stack.timeout_mins)
 
     def start(conn: Connection) -> Task:
         current = stacks.lock(conn, stack.id)

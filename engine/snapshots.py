@@ -115,13 +115,12 @@ def start_snapshot_deletion(
 ) -> Started | None:
     """Begin to delete a snapshot, by a traversal beside the stack's own; None if it is being deleted.
 
-    :param timeout: seconds each deletion may take where the scope sets no limit: nothing else would end a
-        deletion that hangs.
+    :param timeout: seconds each deletion may take where nothing else sets a limit: the stack's deadline would
+        not end a deletion that hangs.
     :raises NotFound, NotUpdatable: see Snapshots.delete.
     :raises TooFewIds: the snapshot keeps more resources than ids were reserved for.
     """
-    if scope.defaults.timeout is None:
-        scope = replace(scope, defaults=replace(scope.defaults, timeout=timeout))
+    scope = replace(scope, last_timeout=timeout)
     stack = stacks.lock(conn, scope.stack_id)
     seen = snapshots.get(conn, stack.id, snapshot_id)
     if seen.status == Status.IN_PROGRESS:

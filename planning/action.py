@@ -43,7 +43,9 @@ def plan_action(
                 pair = (task_of[other], task_of[row_id])
                 edges.add(*(reversed(pair) if kind in REVERSED else pair))
     jobs = [
-        PlannedTask(task_of[row.id], kind, row.id, settings=scope.breakpoints.settings_of(row.name))
+        PlannedTask(
+            task_of[row.id], kind, row.id, row.plugin, settings=scope.breakpoints.settings_of(row.name)
+        )
         for row in rows
     ]
     plan = make_plan(jobs, edges, running, number, scope, resources=[])
@@ -90,7 +92,7 @@ def plan_snapshot_deletion(
     """
     ids, number = task_ids(scope, len(copies))
     jobs = [
-        PlannedTask(task_id, TaskKind.DELETE_SNAPSHOT, copy.id)
+        PlannedTask(task_id, TaskKind.DELETE_SNAPSHOT, copy.id, copy.plugin)
         for copy, task_id in zip(copies, ids, strict=True)
     ]
     return make_plan(jobs, Edges(), running, number, scope, resources=[])

@@ -162,9 +162,9 @@ class Edges:
 
 @dataclass(frozen=True)
 class Defaults:
-    """The defaults where neither the environment nor the type sets a value.
+    """The configured defaults of what an environment may set for a resource.
 
-    :ivar timeout: seconds one action of a resource may take; None: only the stack's deadline limits it.
+    :ivar timeout: seconds one action of a resource may take; None: as its type says.
     :ivar retries: how often a failed step is retried.
     :ivar clock_stands: a stack's deadline is paused while all unfinished tasks are held at breakpoints.
     :ivar cancel_grace: seconds in which a step that is asked to stop may end.
@@ -183,6 +183,8 @@ class TraversalScope:
     :ivar first_id: first of a reserved block of ids.
     :ivar id_count: how many they are.
     :ivar request: the id of the user's request that it serves, if there is one.
+    :ivar type_timeouts: seconds that an action may take, by the type that says so.
+    :ivar last_timeout: seconds where nothing else sets a timeout; None: only the stack's deadline limits it.
     """
 
     stack_id: StackId
@@ -194,6 +196,8 @@ class TraversalScope:
     defaults: Defaults = Defaults()
     breakpoints: PlannedBreakpoints = PlannedBreakpoints()
     request: str | None = None
+    type_timeouts: Mapping[str, float] = field(default_factory=dict)
+    last_timeout: float | None = None
 
 
 class TooFewIds(Exception):
@@ -230,6 +234,7 @@ class Plan:
 class PlannedTask:
     """A task to be planned.
 
+    :ivar plugin: the resource's type.
     :ivar inputs: see Task.
     :ivar spare: see Task.spare_id.
     :ivar behind: a row whose running task comes first: the replacement of which this row takes the place.
@@ -239,6 +244,7 @@ class PlannedTask:
     id: TaskId
     kind: TaskKind
     row: ResourceId
+    plugin: str
     definition: Json = None
     inputs: Mapping[str, ResourceId] = field(default_factory=dict)
     spare: ResourceId | None = None
@@ -288,6 +294,10 @@ def _task(
     before, successors = edges.around(job.id)
     pending = before + late
     settings, defaults = job.settings, scope.defaults
+    # The environment knows the resource and the operator the cloud; the type's author knows neither.
+    timeout = (
+        settings.timeout or defaults.timeout or scope.type_timeouts.get(job.plugin) or scope.last_timeout
+    )
     task = Task(
         id=job.id,
         traversal=scope.traversal,
@@ -299,7 +309,7 @@ def _task(
         pending=pending,
         shard=scope.shard,
         due_at=None if pending else scope.now + REDELIVER_AFTER,
-        timeout=settings.timeout if settings.timeout is not None else defaults.timeout,
+        timeout=timeout,
         retries_left=settings.retries if settings.retries is not None else defaults.retries,
         finish_id=number,
         definition=job.definition,
@@ -329,7 +339,7 @@ def refresh_jobs(
     """
     last = [job.id for job in jobs if not edges.after(job.id)]
     found = [
-        PlannedTask(task_id, TaskKind.REFRESH, row, spare=spare, settings=REFRESHING)
+        PlannedTask(task_id, TaskKind.REFRESH, row, "", spare=spare, settings=REFRESHING)
         for task_id, (row, spare) in zip(ids, rows, strict=False)
     ]
     for index, refresh in enumerate(found):
@@ -375,6 +385,7 @@ def plan_create(compiled: CompiledTemplate, scope: TraversalScope) -> Plan:
                 task_of[name],
                 TaskKind.CREATE,
                 row.id,
+                row.plugin,
                 row.definition,
                 inputs=needed,
                 settings=definition.settings,
@@ -443,7 +454,7 @@ def plan_delete(
         for other in required:
             edges.add(task_of[row_id], task_of[other])
     jobs = [delete_job(task_of[row.id], TaskKind.DELETE, row, others, scope) for row in rows]
-    jobs += [PlannedTask(task_of[copy.id], TaskKind.DELETE_SNAPSHOT, copy.id) for copy in copies]
+    jobs += [PlannedTask(task_of[copy.id], TaskKind.DELETE_SNAPSHOT, copy.id, copy.plugin) for copy in copies]
     return make_plan(jobs, edges, running, number, scope, resources=[], settled=settled)
 
 
@@ -475,6 +486,7 @@ def delete_job(
         task_id,
         kind,
         row.id,
+        row.plugin,
         definition,
         inputs={other.name: other.id for other in required},
         settings=scope.breakpoints.settings_of(row.name),

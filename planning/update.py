@@ -249,7 +249,13 @@ class UpdatePlanner:
         inputs = {name: self._before(name) for name in definition.requires}
         task_id = TaskId(self._ids.take())
         adoption = PlannedTask(
-            task_id, TaskKind.ADOPT, row.id, goal, inputs=inputs, settings=definition.settings
+            task_id,
+            TaskKind.ADOPT,
+            row.id,
+            definition.type,
+            goal,
+            inputs=inputs,
+            settings=definition.settings,
         )
         if _refers_to_any(definition, self._changed):
             self._update(row, definition, goal)
@@ -308,7 +314,8 @@ class UpdatePlanner:
         # The template's resources come in the order of their requirements, so these rows are known.
         inputs = {name: self._rows[name] for name in definition.requires}
         task_id = TaskId(self._ids.take())
-        return PlannedTask(task_id, kind, row_id, goal, inputs=inputs, settings=definition.settings)
+        plugin, settings = definition.type, definition.settings
+        return PlannedTask(task_id, kind, row_id, plugin, goal, inputs=inputs, settings=settings)
 
     def _update(self, row: Resource, definition: ResourceDefinition, goal: Json) -> None:
         self._rows[definition.name] = row.id
@@ -324,7 +331,7 @@ class UpdatePlanner:
         if self._is_observed(row):
             observe_id = TaskId(self._ids.take())
             self._firsts[row.name] = PlannedTask(
-                observe_id, TaskKind.OBSERVE, row.id, settings=definition.settings
+                observe_id, TaskKind.OBSERVE, row.id, row.plugin, settings=definition.settings
             )
         old = self._running.get(row.id)
         if old is not None and _still_needed(old, goal):

@@ -68,7 +68,8 @@ class ResourceType:
     chosen_by: typing.ClassVar[str] = ""
     #: The type of which it is a variant: no template can name it.
     variant_of: typing.ClassVar[str | None] = None
-    #: Seconds one action may take; None: the service's default.
+    #: Seconds that each try of an action may take where neither the environment nor ``[stacks]
+    #: resource_timeout`` says so; None: only the stack's timeout limits it.
     default_timeout: typing.ClassVar[float | None] = None
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:

@@ -46,12 +46,14 @@ class ResourceRegistry:
     :param defaults: defaults of properties, by their `Property.default_option`; and ``region_name``, the name
         of the own region.
     :ivar operator: the environment below that of each stack; None: there is none.
+    :ivar default_timeouts: seconds that one action may take, by the type that says so.
     """
 
     def __init__(
         self, types: Mapping[str, type[ResourceType]], defaults: Mapping[str, Json] | None = None
     ) -> None:
         self._types = {name: _configured(types[name](), defaults or {}) for name in sorted(types)}
+        self.default_timeouts = _default_timeouts(self._types)
         self.operator: OperatorEnvironment | None = None
         self._made: Mapping[str, ResourceType] = {}
         self._off: Collection[str] = ()
@@ -109,6 +111,7 @@ class ResourceRegistry:
     def _with(self, types: Mapping[str, ResourceType]) -> "ResourceRegistry":
         made = ResourceRegistry({})
         made._types = dict(types)
+        made.default_timeouts = _default_timeouts(types)
         return made
 
     def get(self, name: str) -> ResourceType:
@@ -203,6 +206,10 @@ def _configured(plugin: ResourceType, defaults: Mapping[str, Json]) -> ResourceT
     if wanted:
         plugin.properties_schema = {**plugin.properties_schema, **wanted}
     return plugin
+
+
+def _default_timeouts(types: Mapping[str, ResourceType]) -> Mapping[str, float]:
+    return {name: item.default_timeout for name, item in types.items() if item.default_timeout is not None}
 
 
 def _log_failure(_manager: object, entry: importlib.metadata.EntryPoint, error: BaseException) -> None:

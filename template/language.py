@@ -205,7 +205,7 @@ class ResourceSettings:
 
     :ivar hooks: of pre-create, pre-update, pre-delete, post-create, post-update, post-delete.
     :ivar restricted_actions: of update, replace.
-    :ivar timeout: seconds for one action of the resource; None: the service's default.
+    :ivar timeout: seconds for one action of the resource; None: that of the service, or of the type.
     :ivar retries: how often a failed step is retried; None: the service's default.
     :ivar hook_options: of those hooks that have any: ``timeout`` (seconds), ``then`` (continue or fail, at
         the end of that time), ``abort`` (true: reaching it ends the stack's action).

@@ -127,7 +127,7 @@ STACKS = [
         "resource_timeout",
         min=0.001,
         help="Seconds that a resource's action may take when its environment sets no timeout; unset: "
-        "only the stack's timeout applies.",
+        "as its type says, and where that says nothing, only the stack's timeout applies.",
     ),
     cfg.IntOpt(
         "resource_retries",

@@ -14,7 +14,10 @@ from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import cancel as stopping
 from stoker.db.work import orphans
 from stoker.engine.errors import NotUpdatable
+from stoker.resources.context import ResourceView, StepContext
 from stoker.resources.errors import PermanentError
+from stoker.resources.plugin import ResourceType
+from stoker.resources.steps import Poll, Step
 
 Json = typing.Any
 
@@ -292,6 +295,39 @@ def test_a_resource_timeout_strikes_a_step_that_hangs(world: World) -> None:
     assert ended(world, stack)
     [row] = rows(world, stack).values()
     assert row.reason.startswith("Timeout: resources.a: CREATE timed out: the step on host")
+
+
+class Endless(ResourceType):
+    """Is never complete."""
+
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+        return Poll(progress={}, after=1.0)
+
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        return Poll(progress=progress, after=1.0)
+
+
+class Limited(Endless):
+    default_timeout = 5.0
+
+
+@pytest.mark.parametrize(("environment", "seconds"), [({}, 5.0), ({"timeout": 20}, 20.0)])
+def test_a_types_own_timeout_counts_where_the_environment_sets_none(
+    tmp_path: pathlib.Path, environment: Json, seconds: float
+) -> None:
+    world = World(tmp_path, hosts=2, threads=4, types={"Sim::Limited": Limited, "Sim::Endless": Endless})
+    types = {"limited": {"type": "Sim::Limited"}, "endless": {"type": "Sim::Endless"}}
+    settings = {"resources": {"limited": {"retries": 0, **environment}, "endless": {"retries": 0}}}
+    made = {"heat_template_version": "2018-08-31", "resources": types}
+    stack = begun(world, made, environment={"resource_registry": settings})
+    world.pass_time(seconds - 0.1)
+    world.calm()
+    assert rows(world, stack)["limited"].status == Status.IN_PROGRESS
+    world.pass_time(0.2)
+    world.settle(lambda: False, within=10)
+    limited, endless = (rows(world, stack)[name] for name in ("limited", "endless"))
+    assert limited.reason.startswith("Timeout: resources.limited: CREATE timed out")
+    assert endless.status == Status.IN_PROGRESS
 
 
 def test_the_steps_of_a_stack_that_timed_out_are_stopped(world: World) -> None:

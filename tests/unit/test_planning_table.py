@@ -20,7 +20,7 @@ from stoker.db.rows import Resource, Task
 from stoker.db.states import TaskKind, TaskState
 from stoker.planning.action import plan_action, plan_snapshot, plan_snapshot_deletion
 from stoker.planning.adopt import plan_adoption
-from stoker.planning.plan import Plan, PlannedBreakpoints, TraversalScope, plan_create, plan_delete
+from stoker.planning.plan import Defaults, Plan, PlannedBreakpoints, TraversalScope, plan_create, plan_delete
 from stoker.planning.requests import AdoptedResource
 from stoker.planning.update import StillToBeAdopted, UpdatePlanner
 from stoker.resources.registry import ResourceRegistry
@@ -532,3 +532,51 @@ def test_what_a_snapshot_keeps_is_deleted_in_any_order() -> None:
     rows = {f"kept {label}": row for label, row in rows_of("a, b(a)").items()}
     plan = plan_snapshot_deletion(list(rows.values()), {}, SCOPE)
     assert drawn(plan, rows) == ["delete snapshot kept a", "delete snapshot kept b"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "configured", "last", "expected"),
+    [
+        (None, None, None, {"a": 10.0, "b": None}),
+        (None, None, 99.0, {"a": 10.0, "b": 99.0}),
+        (None, 20.0, 99.0, {"a": 20.0, "b": 20.0}),
+        (30.0, 20.0, 99.0, {"a": 30.0, "b": 30.0}),
+    ],
+)
+def test_the_environment_sets_a_timeout_before_the_configuration_and_the_type(
+    environment: float | None, configured: float | None, last: float | None, expected: dict[str, float | None]
+) -> None:
+    template, rows = compiled("a:S, b"), rows_of("a:S, b")
+    settings = {"a": {"timeout": environment}, "b": {"timeout": environment}}
+    scope = replace(
+        SCOPE,
+        defaults=Defaults(timeout=configured),
+        type_timeouts={"S": 10.0},
+        last_timeout=last,
+        breakpoints=PlannedBreakpoints({"resources": settings}),
+    )
+    for name, definition in template.resources.items():
+        limited = replace(definition, settings=ResourceSettings(timeout=environment))
+        template = replace(template, resources={**template.resources, name: limited})
+    created = plan_create(template, scope)
+    labels = {row.id: row.name for row in [*created.resources, *rows.values()]}
+    for plan in (
+        created,
+        plan_delete(list(rows.values()), {}, scope),
+        plan_action(list(rows.values()), {}, TaskKind.SUSPEND, scope),
+    ):
+        assert {labels[ResourceId(task.resource_id or 0)]: task.timeout for task in plan.tasks} == expected
+
+
+def test_an_update_and_the_deletion_of_a_snapshot_have_the_timeout_of_the_type() -> None:
+    rows = rows_of("a:S, b")
+    scope = replace(SCOPE, type_timeouts={"S": 10.0})
+    updated = UpdatePlanner(list(rows.values()), compiled("a=2:S, b=2"), {}, scope, Types()).plan()
+    labels = {row.id: label for label, row in rows.items()}
+    assert {
+        labels[ResourceId(task.resource_id or 0)]: task.timeout
+        for task in updated.tasks
+        if task.kind == TaskKind.UPDATE
+    } == {"a": 10.0, "b": None}
+    copies = [replace(row, snapshot_id=SnapshotId("x")) for row in rows.values()]
+    assert [task.timeout for task in plan_snapshot_deletion(copies, {}, scope).tasks] == [10.0, None]
