@@ -1,15 +1,16 @@
 """Types that are other types under the names of CloudFormation's properties."""
 
 import dataclasses
+import functools
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from ..context import Json, ResourceView, StepContext
 from ..plugin import ResourceType
 from ..properties import changed as names_changed
 from ..properties import resolve_stored
 from ..schema import Property
-from ..steps import Poll, Step
+from ..steps import Step
 
 _PAIR = {
     "Key": Property("string", "Key.", required=True),
@@ -23,104 +24,44 @@ def pairs(description: str, *, update_allowed: bool = False, immutable: bool = F
     return Property("list", description, schema=entry, update_allowed=update_allowed, immutable=immutable)
 
 
-def as_map(entries: Sequence[Mapping[str, Json]] | None) -> dict[str, Json]:
-    """Return a list of keys with values as a map; the last value of a key wins."""
-    return {entry["Key"]: entry["Value"] for entry in entries or ()}
+Source = str | Callable[[Mapping[str, Json]], Json]
+"""The name of a property, or a function of all properties, that gives the value of an inner property."""
+
+
+def unless_empty(name: str) -> Source:
+    """Return the source of a property that is not given where it is empty."""
+    return lambda properties: properties.get(name) or None
+
+
+def tags(properties: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the property Tags as a map; the last value of a key wins."""
+    return {entry["Key"]: entry["Value"] for entry in properties.get("Tags") or ()}
 
 
 class TranslatedType(ResourceType):
     """Base of the types whose steps are those of another type, with translated properties.
 
+    The methods in `FORWARDED` are those of the other type.
+
     :cvar inner: the other type.
+    :cvar translation: the source of each property of the inner type; None is not given.  After a failure all
+        properties may be None.
     """
 
     uses_credentials = True
     inner: typing.ClassVar[ResourceType]
+    translation: typing.ClassVar[Mapping[str, Source]]
 
-    def translated(self, properties: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Return the properties of the inner type; None is not given.
-
-        :param properties: as of `ResourceView`; after a failure all of them may be None.
-        """
-        raise NotImplementedError
-
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
-        """Create the inner type's thing."""
-        return self.inner.handle_create(self.inside(target), work)
-
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """Poll it."""
-        return self.inner.check_create_complete(self.inside(target), progress, work)
+    @classmethod
+    def of(cls, inner: type[ResourceType]) -> type[ResourceType]:
+        """Return the type with this inner type."""
+        return type(cls.__name__, (cls,), {"inner": inner(), "__doc__": cls.__doc__})
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
         """Change those properties of the inner type that are different."""
         inside = self.inside(target)
         names = names_changed(self.inner.properties_schema, inside.previous, inside.properties)
         return self.inner.handle_update(inside, frozenset(names), work)
-
-    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """Poll it."""
-        return self.inner.check_update_complete(self.inside(target), progress, work)
-
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
-        """Delete it."""
-        return self.inner.handle_delete(self.inside(target), work)
-
-    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """Poll it."""
-        return self.inner.check_delete_complete(self.inside(target), progress, work)
-
-    def handle_suspend(self, target: ResourceView, work: StepContext) -> Step:
-        """Suspend it."""
-        return self.inner.handle_suspend(self.inside(target), work)
-
-    def check_suspend_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """Poll it."""
-        return self.inner.check_suspend_complete(self.inside(target), progress, work)
-
-    def handle_resume(self, target: ResourceView, work: StepContext) -> Step:
-        """Resume it."""
-        return self.inner.handle_resume(self.inside(target), work)
-
-    def check_resume_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """Poll it."""
-        return self.inner.check_resume_complete(self.inside(target), progress, work)
-
-    def handle_check(self, target: ResourceView, work: StepContext) -> Step:
-        """Compare it with the resource."""
-        return self.inner.handle_check(self.inside(target), work)
-
-    def check_check_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """Poll the comparison."""
-        return self.inner.check_check_complete(self.inside(target), progress, work)
-
-    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
-        """Adopt it."""
-        return self.inner.handle_adopt(self.inside(target), work)
-
-    def check_adopt_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """Poll whether it is adopted."""
-        return self.inner.check_adopt_complete(self.inside(target), progress, work)
-
-    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
-        """Return what a lost attempt has created, as the inner type finds it."""
-        return self.inner.find_created(key, self.inside(target), work)
-
-    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
-        """Return whether the inner type replaces it after a failure."""
-        return self.inner.needs_replace_failed(self.inside(target), work)
-
-    def prepare_for_replace(self, target: ResourceView, work: StepContext) -> Poll | None:
-        """Release what the replacement needs."""
-        return self.inner.prepare_for_replace(self.inside(target), work)
-
-    def restore_after_replace(self, target: ResourceView, work: StepContext) -> Poll | None:
-        """Take it again."""
-        return self.inner.restore_after_replace(self.inside(target), work)
-
-    def refresh(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
-        """Return the data with what the service reports now."""
-        return self.inner.refresh(self.inside(target), work)
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return what the service reports."""
@@ -130,11 +71,38 @@ class TranslatedType(ResourceType):
         """Return the resource as the inner type sees it."""
         return dataclasses.replace(
             target,
-            properties=self._resolved(target.properties),
-            previous=self._resolved(target.previous) if target.previous else {},
+            properties=self._translated(target.properties),
+            previous=self._translated(target.previous) if target.previous else {},
         )
 
-    def _resolved(self, properties: Mapping[str, Json]) -> dict[str, Json]:
-        found = self.translated(properties)
-        given = {name: value for name, value in found.items() if value is not None}
-        return resolve_stored(self.inner.properties_schema, given)
+    def _translated(self, properties: Mapping[str, Json]) -> dict[str, Json]:
+        values = {
+            name: properties.get(source) if isinstance(source, str) else source(properties)
+            for name, source in self.translation.items()
+        }
+        return resolve_stored(
+            self.inner.properties_schema, {name: value for name, value in values.items() if value is not None}
+        )
+
+
+ACTIONS = ("create", "delete", "suspend", "resume", "check", "adopt")
+FORWARDED = (
+    *(f"handle_{action}" for action in ACTIONS),
+    *(f"check_{action}_complete" for action in (*ACTIONS, "update")),
+    *("find_created", "needs_replace_failed", "prepare_for_replace", "restore_after_replace", "refresh"),
+)
+
+
+def _forwarded(name: str) -> Callable[..., Json]:
+    """Return a method that calls the inner type's, with the resource as that type sees it."""
+
+    @functools.wraps(getattr(ResourceType, name))
+    def forward(self: TranslatedType, *arguments: Json) -> Json:
+        inside = (self.inside(item) if isinstance(item, ResourceView) else item for item in arguments)
+        return getattr(self.inner, name)(*inside)
+
+    return forward
+
+
+for _name in FORWARDED:
+    setattr(TranslatedType, _name, _forwarded(_name))

@@ -6,7 +6,7 @@ from ....template.constraints import AllowedPattern, Custom, Range
 from ...context import Json
 from ...errors import PropertyError
 from ...schema import Property, SupportStatus
-from ..translated import TranslatedType, as_map, pairs
+from ..translated import TranslatedType, pairs, tags, unless_empty
 
 OLD = SupportStatus(version="2014.1")
 
@@ -29,20 +29,17 @@ class Ec2Volume(TranslatedType):
         ),
         "Tags": pairs("Its metadata.", immutable=True),
     }
+    translation = {
+        "availability_zone": unless_empty("AvailabilityZone"),
+        "size": "Size",
+        "backup_id": unless_empty("SnapshotId"),
+        "metadata": tags,
+    }
 
     def validate(self, properties: Mapping[str, Json]) -> None:
         """Check that the size is known."""
         if not properties.get("Size", "unknown") and not properties.get("SnapshotId", "unknown"):
             raise PropertyError("Size is needed, unless SnapshotId is given", ("Size",))
-
-    def translated(self, properties: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Return the properties of a volume."""
-        return {
-            "availability_zone": properties.get("AvailabilityZone") or None,
-            "size": properties.get("Size"),
-            "backup_id": properties.get("SnapshotId") or None,
-            "metadata": as_map(properties.get("Tags")),
-        }
 
 
 class Ec2VolumeAttachment(TranslatedType):
@@ -75,11 +72,4 @@ class Ec2VolumeAttachment(TranslatedType):
             constraints=(AllowedPattern(pattern="/dev/vd[b-z]"),),
         ),
     }
-
-    def translated(self, properties: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Return the properties of an attachment."""
-        return {
-            "instance_uuid": properties.get("InstanceId"),
-            "volume_id": properties.get("VolumeId"),
-            "mountpoint": properties.get("Device"),
-        }
+    translation = {"instance_uuid": "InstanceId", "volume_id": "VolumeId", "mountpoint": "Device"}

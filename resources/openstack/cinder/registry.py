@@ -8,22 +8,9 @@ from .volume import Volume
 from .volume_attachment import VolumeAttachment
 from .volume_type import VolumeType
 
-
-class AwsVolume(Ec2Volume):
-    """A volume under the names of CloudFormation."""
-
-    inner = Volume()
-
-
-class AwsVolumeAttachment(Ec2VolumeAttachment):
-    """An attachment under the names of CloudFormation."""
-
-    inner = VolumeAttachment()
-
-
 RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
-    "AWS::EC2::Volume": AwsVolume,
-    "AWS::EC2::VolumeAttachment": AwsVolumeAttachment,
+    "AWS::EC2::Volume": Ec2Volume.of(Volume),
+    "AWS::EC2::VolumeAttachment": Ec2VolumeAttachment.of(VolumeAttachment),
     "OS::Cinder::Volume": Volume,
     "OS::Cinder::VolumeAttachment": VolumeAttachment,
     "OS::Cinder::VolumeType": VolumeType,

@@ -27,43 +27,16 @@ def _rules(description: str) -> Property:
     return Property("list", description, schema=rule, update_allowed=True)
 
 
-class Ec2SecurityGroup(TranslatedType):
-    """A set of rules; its inner type is OS::Neutron::SecurityGroup."""
-
-    description = "A set of rules that say which traffic may pass a port, under the names of CloudFormation."
-    support_status = SupportStatus(version="2014.1")
-    service = "network"
-    identity = "the field ``description``"
-    properties_schema = {
-        "GroupDescription": Property("string", "Description of the group.", required=True),
-        "VpcId": Property("string", "Without effect, as in Heat."),
-        "SecurityGroupIngress": _rules("Rules for the traffic to the port."),
-        "SecurityGroupEgress": _rules("Rules for the traffic from the port; none: all of it may pass."),
-    }
-
-    def validate(self, properties: Mapping[str, Json]) -> None:
-        """Check that ports are numbers."""
-        for name in DIRECTIONS:
-            for index, rule in enumerate(properties.get(name) or ()):
-                for key in PORTS:
-                    if not _is_number(rule[key]):
-                        raise PropertyError(f"{rule[key]:.20} is not a number", (name, index, key))
-
-    def translated(self, properties: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Return the properties of a security group."""
-        rules = [
-            _translated(rule, direction)
-            for name, direction in DIRECTIONS.items()
-            for rule in properties.get(name) or ()
-        ]
-        return {"description": properties.get("GroupDescription"), "rules": rules}
+def _all_rules(properties: Mapping[str, Json]) -> list[Json]:
+    """Return the rules of both directions as the inner type has them."""
+    return [
+        _inner_rule(rule, direction)
+        for name, direction in DIRECTIONS.items()
+        for rule in properties.get(name) or ()
+    ]
 
 
-def _is_number(value: str | None) -> bool:
-    return not value or value.removeprefix("-").isdecimal()
-
-
-def _translated(rule: Mapping[str, Json], direction: str) -> dict[str, Json]:
+def _inner_rule(rule: Mapping[str, Json], direction: str) -> dict[str, Json]:
     """Return a rule as the inner type has it."""
     ports = {field: int(rule[key]) for key, field in PORTS.items() if rule[key]}
     other = rule["SourceSecurityGroupId"] or rule["SourceSecurityGroupName"]
@@ -77,3 +50,31 @@ def _translated(rule: Mapping[str, Json], direction: str) -> dict[str, Json]:
         **{field: number for field, number in ports.items() if number >= 0},
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+class Ec2SecurityGroup(TranslatedType):
+    """A set of rules; its inner type is OS::Neutron::SecurityGroup."""
+
+    description = "A set of rules that say which traffic may pass a port, under the names of CloudFormation."
+    support_status = SupportStatus(version="2014.1")
+    service = "network"
+    identity = "the field ``description``"
+    properties_schema = {
+        "GroupDescription": Property("string", "Description of the group.", required=True),
+        "VpcId": Property("string", "Without effect, as in Heat."),
+        "SecurityGroupIngress": _rules("Rules for the traffic to the port."),
+        "SecurityGroupEgress": _rules("Rules for the traffic from the port; none: all of it may pass."),
+    }
+    translation = {"description": "GroupDescription", "rules": _all_rules}
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check that ports are numbers."""
+        for name in DIRECTIONS:
+            for index, rule in enumerate(properties.get(name) or ()):
+                for key in PORTS:
+                    if not _is_number(rule[key]):
+                        raise PropertyError(f"{rule[key]:.20} is not a number", (name, index, key))
+
+
+def _is_number(value: str | None) -> bool:
+    return not value or value.removeprefix("-").isdecimal()

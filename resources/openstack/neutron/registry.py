@@ -13,15 +13,8 @@ from .security_group import SecurityGroup, SecurityGroupRule
 from .subnet import Subnet
 from .trunk import Trunk
 
-
-class AwsSecurityGroup(Ec2SecurityGroup):
-    """A security group under the names of CloudFormation."""
-
-    inner = SecurityGroup()
-
-
 RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
-    "AWS::EC2::SecurityGroup": AwsSecurityGroup,
+    "AWS::EC2::SecurityGroup": Ec2SecurityGroup.of(SecurityGroup),
     "OS::Neutron::FloatingIP": FloatingIP,
     "OS::Neutron::FloatingIPAssociation": FloatingIPAssociation,
     "OS::Neutron::Net": Net,

@@ -1,15 +1,16 @@
 """AWS::EC2::Instance: a server under the names of CloudFormation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from ....template.constraints import Custom
 from ...context import Json, ResourceView
 from ...errors import PropertyError
 from ...schema import Attribute, Property
 from ..declared import THING
-from ..translated import TranslatedType, as_map, pairs
+from ..translated import TranslatedType, pairs, tags
 from .launch_schema import COMMON, FLAVOR, IMAGE, OLD, check_volumes
 from .server_schema import COLLECTORS
+from .user_data import CFNTOOLS
 
 ZONE = "AvailabilityZone"
 ADDRESSES = ("PrivateDnsName", "PublicDnsName", "PrivateIp", "PublicIp")
@@ -22,6 +23,67 @@ _VOLUME = {
         "string", "Volume, by name or id.", required=True, constraints=(Custom(check_name="cinder.volume"),)
     ),
 }
+
+
+def _place(entry: Json) -> int | None:
+    """Return the place of an interface among the others; None: the entry is malformed."""
+    if not isinstance(entry, Mapping) or not isinstance(entry.get(INTERFACE), str):
+        return None
+    try:
+        return int(entry[PLACE])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _groups(properties: Mapping[str, Json]) -> list[Json]:
+    """Return all security groups."""
+    return [*(properties.get("SecurityGroups") or ()), *(properties.get("SecurityGroupIds") or ())]
+
+
+def _networks(properties: Mapping[str, Json]) -> list[Json] | None:
+    """Return the interfaces of a server; None: the compute service chooses."""
+    interfaces, subnet = properties.get("NetworkInterfaces"), properties.get("SubnetId")
+    if not interfaces:
+        return [{"subnet": subnet}] if subnet else None
+    known = [
+        {INTERFACE: entry, PLACE: index} if isinstance(entry, str) else entry
+        for index, entry in enumerate(interfaces)
+    ]
+    return [{"port": entry[INTERFACE]} for entry in sorted(known, key=lambda entry: _place(entry) or 0)]
+
+
+def _hints(properties: Mapping[str, Json]) -> dict[str, Json] | None:
+    """Return the hints for the scheduler; a key that is given twice has a list of values."""
+    values: dict[str, list[Json]] = {}
+    for entry in properties.get("NovaSchedulerHints") or ():
+        values.setdefault(entry["Key"], []).append(entry["Value"])
+    return {key: found[0] if len(found) == 1 else found for key, found in values.items()} or None
+
+
+def _disks(properties: Mapping[str, Json]) -> list[Json] | None:
+    """Return the further disks: new ones of snapshots, and volumes that are there already."""
+    disks: list[Json] = []
+    for mapping in properties.get("BlockDeviceMappings") or ():
+        ebs = mapping["Ebs"] or {}
+        disks.append(
+            {
+                "device_name": mapping["DeviceName"],
+                "snapshot_id": ebs.get("SnapshotId"),
+                "volume_size": ebs.get("VolumeSize") or None,
+                "delete_on_termination": ebs.get("DeleteOnTermination"),
+                "boot_index": -1,
+            }
+        )
+    for volume in properties.get("Volumes") or ():
+        disks.append(
+            {
+                "device_name": volume["Device"],
+                "volume_id": volume["VolumeId"],
+                "delete_on_termination": False,
+                "boot_index": -1,
+            }
+        )
+    return disks or None
 
 
 class Ec2Instance(TranslatedType):
@@ -68,6 +130,19 @@ class Ec2Instance(TranslatedType):
         ZONE: Attribute("Availability zone.", "string"),
         **{name: Attribute("First address of the server.", "string", volatile=True) for name in ADDRESSES},
     }
+    translation = {
+        "image": "ImageId",
+        "flavor": "InstanceType",
+        "key_name": "KeyName",
+        "availability_zone": ZONE,
+        "security_groups": _groups,
+        "user_data": "UserData",
+        "user_data_format": lambda _: CFNTOOLS,
+        "metadata": tags,
+        "scheduler_hints": _hints,
+        "networks": _networks,
+        "block_device_mapping_v2": _disks,
+    }
 
     def validate(self, properties: Mapping[str, Json]) -> None:
         """Check the volumes, the interfaces, and that security groups are those of a port of its own."""
@@ -84,24 +159,6 @@ class Ec2Instance(TranslatedType):
             )
             raise PropertyError(text, ("NetworkInterfaces",))
 
-    def translated(self, properties: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Return the properties of a server."""
-        given = properties.get
-        groups = [*(given("SecurityGroups") or ()), *(given("SecurityGroupIds") or ())]
-        return {
-            "image": given("ImageId"),
-            "flavor": given("InstanceType"),
-            "key_name": given("KeyName"),
-            "availability_zone": given(ZONE),
-            "security_groups": groups,
-            "user_data": given("UserData"),
-            "user_data_format": "HEAT_CFNTOOLS",
-            "metadata": as_map(given("Tags")),
-            "scheduler_hints": _hints(given("NovaSchedulerHints") or ()),
-            "networks": _networks(given("NetworkInterfaces") or (), given("SubnetId")),
-            "block_device_mapping_v2": _disks(properties),
-        }
-
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the first address, under each of its names, and the availability zone."""
         found = self.inner.attribute_values(self.inside(target))
@@ -109,58 +166,3 @@ class Ec2Instance(TranslatedType):
         thing = target.data.get(THING) or {}
         zone = thing.get("OS-EXT-AZ:availability_zone") or target.properties[ZONE] or None
         return {ZONE: zone, **dict.fromkeys(ADDRESSES, address), "show": found["show"]}
-
-
-def _place(entry: Json) -> int | None:
-    """Return the place of an interface among the others; None: the entry is malformed."""
-    if not isinstance(entry, Mapping) or not isinstance(entry.get(INTERFACE), str):
-        return None
-    try:
-        return int(entry[PLACE])
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-def _networks(interfaces: Sequence[Json], subnet: str | None) -> list[Json] | None:
-    """Return the interfaces of a server; None: the compute service chooses."""
-    if not interfaces:
-        return [{"subnet": subnet}] if subnet else None
-    known = [
-        {INTERFACE: entry, PLACE: index} if isinstance(entry, str) else entry
-        for index, entry in enumerate(interfaces)
-    ]
-    return [{"port": entry[INTERFACE]} for entry in sorted(known, key=lambda entry: _place(entry) or 0)]
-
-
-def _hints(entries: Sequence[Mapping[str, Json]]) -> dict[str, Json] | None:
-    """Return the hints for the scheduler; a key that is given twice has a list of values."""
-    values: dict[str, list[Json]] = {}
-    for entry in entries:
-        values.setdefault(entry["Key"], []).append(entry["Value"])
-    return {key: found[0] if len(found) == 1 else found for key, found in values.items()} or None
-
-
-def _disks(properties: Mapping[str, Json]) -> list[Json] | None:
-    """Return the further disks: new ones of snapshots, and volumes that are there already."""
-    disks: list[Json] = []
-    for mapping in properties.get("BlockDeviceMappings") or ():
-        ebs = mapping["Ebs"] or {}
-        disks.append(
-            {
-                "device_name": mapping["DeviceName"],
-                "snapshot_id": ebs.get("SnapshotId"),
-                "volume_size": ebs.get("VolumeSize") or None,
-                "delete_on_termination": ebs.get("DeleteOnTermination"),
-                "boot_index": -1,
-            }
-        )
-    for volume in properties.get("Volumes") or ():
-        disks.append(
-            {
-                "device_name": volume["Device"],
-                "volume_id": volume["VolumeId"],
-                "delete_on_termination": False,
-                "boot_index": -1,
-            }
-        )
-    return disks or None

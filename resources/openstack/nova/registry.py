@@ -12,17 +12,10 @@ from .launched_groups import AwsAutoScalingGroup, InstanceGroup
 from .server import Server
 from .server_group import ServerGroup
 
-
-class Instance(Ec2Instance):
-    """A server under the names of CloudFormation."""
-
-    inner = Server()
-
-
 RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
     "AWS::AutoScaling::AutoScalingGroup": AwsAutoScalingGroup,
     LAUNCH_CONFIGURATION: LaunchConfiguration,
-    INSTANCE: Instance,
+    INSTANCE: Ec2Instance.of(Server),
     "OS::Heat::InstanceGroup": InstanceGroup,
     "OS::Nova::Flavor": Flavor,
     "OS::Nova::KeyPair": KeyPair,
