@@ -201,16 +201,19 @@ def find(service: Service, kind: Kind, value: str) -> str:
     return str(_thing(body).get(kind.id_field, value))
 
 
-def resolve(work: StepContext, name: str, value: str) -> str:
+def resolve(work: StepContext, name: str, value: str | None) -> str:
     """Return the id of the thing with this id or name, for a step.
 
     A UUID is an id; the service finds out whether it is there.
 
     :param name: of the kind, in `KINDS`.
+    :param value: None: it is not known, as of a resource whose properties are wrong.
     :raises NameNotFound, NameNotUnique: as they say.
     :raises PermanentError, RetryableError: as `Service`.
     """
     kind = KINDS[name]
+    if value is None:
+        raise NameNotFound(kind, "None")
     if is_id(value) and kind.id_field == "id":
         return value
     service = service_of(work, kind.service)

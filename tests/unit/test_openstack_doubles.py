@@ -1,5 +1,6 @@
 """Creations that were interrupted: calls are repeated, and the service may carry out the lost ones, too."""
 
+import dataclasses
 import typing
 import urllib.parse
 from collections.abc import Callable, Hashable, Iterator
@@ -17,7 +18,8 @@ from stoker.resources.openstack.marks import mark_of
 from stoker.resources.openstack.neutron.registry import RESOURCE_TYPES as NEUTRON
 from stoker.resources.openstack.nova.registry import RESOURCE_TYPES as NOVA
 from stoker.resources.openstack.service import LATE_CALL
-from stoker.resources.steps import Poll
+from stoker.resources.plugin import ResourceType
+from stoker.resources.steps import Done, Poll
 
 Json = typing.Any
 NET, PORT = NEUTRON["OS::Neutron::Net"](), NEUTRON["OS::Neutron::Port"]()
@@ -39,7 +41,9 @@ class Work(FakeWork):
     def adapter(self, service: str, version: str, microversion: str | None = None) -> Adapter:
         return self._scripted.adapter(service)
 
-    def shared(self, key: Hashable, make: Callable[[], Json], max_age: float) -> Json:
+    def shared(
+        self, key: Hashable, make: Callable[[], Json], max_age: float, *, checked_by_use: bool = False
+    ) -> Json:
         return make()
 
     def replacement(self) -> ReplacementView | None:
@@ -291,3 +295,129 @@ def test_a_port_takes_its_addresses_from_its_replacement(scripted: ScriptedServi
         "PUT /ports/made",
         "PUT /ports/old",
     ]
+
+
+ROUTER_ID, PLACE_ID, ADDRESS_ID = (f"{number}1111111-2222-4333-8444-555555555555" for number in (1, 2, 3))
+INTERFACE_ID = f"{ROUTER_ID}:subnet_id={PLACE_ID}"
+INTERFACE_PORT = {"id": "p", "fixed_ips": [{"subnet_id": PLACE_ID}]}
+ATTACHMENTS: dict[str, tuple[Json, str, str, Json, str]] = {
+    "OS::Neutron::RouterInterface": (
+        {"router": ROUTER_ID, "subnet": PLACE_ID},
+        f"PUT /routers/{ROUTER_ID}/add_router_interface",
+        f"GET /ports?device_id={ROUTER_ID}",
+        {"ports": [INTERFACE_PORT]},
+        INTERFACE_ID,
+    ),
+    "OS::Neutron::FloatingIPAssociation": (
+        {"floatingip_id": ADDRESS_ID, "port_id": PLACE_ID},
+        f"PUT /floatingips/{ADDRESS_ID}",
+        f"GET /floatingips/{ADDRESS_ID}",
+        {"floatingip": {"id": ADDRESS_ID, "port_id": PLACE_ID}},
+        ADDRESS_ID,
+    ),
+}
+"""By type: properties, the call that attaches, the one that finds, its answer, and the physical id."""
+
+
+@pytest.mark.parametrize("status", [400, 409])
+@pytest.mark.parametrize("name", ATTACHMENTS)
+def test_a_repeated_attachment_that_is_refused_is_searched_for(
+    scripted: ScriptedService, name: str, status: int
+) -> None:
+    """A lost call was carried out after it was looked for; a first call meets what is somebody else's."""
+    properties, attaches, finds, present, physical_id = ATTACHMENTS[name]
+    plugin, work = NEUTRON[name](), Work(scripted)
+    scripted.answers[attaches] = Answer(status, {"NeutronError": {"message": "in use"}})
+    scripted.answers[finds] = Answer(200, present)
+    made = run(plugin, "create", target_of(plugin, properties, key=KEY, attempt=2), work)
+    assert made.physical_id == physical_id
+    assert PLACE_ID in made.data[THING].values()
+    scripted.asked.clear()
+    with pytest.raises(PermanentError, match="in use"):
+        plugin.handle_create(target_of(plugin, properties, key=KEY, attempt=1), work)
+    assert scripted.asked == [attaches]
+    scripted.answers[finds] = Answer(200, {"ports": [], "floatingip": {"id": ADDRESS_ID, "port_id": None}})
+    with pytest.raises(PermanentError, match="in use"):
+        plugin.handle_create(target_of(plugin, properties, key=KEY, attempt=2), work)
+
+
+@pytest.mark.parametrize("name", ATTACHMENTS)
+def test_an_attachment_that_was_made_is_found_checked_and_ended(scripted: ScriptedService, name: str) -> None:
+    properties, attaches, finds, present, physical_id = ATTACHMENTS[name]
+    plugin, work = NEUTRON[name](), Work(scripted)
+    scripted.answers[finds] = Answer(200, present)
+    assert plugin.find_created(KEY, target_of(plugin, properties, key=KEY, attempt=2), work) == physical_id
+    stored = {THING: present.get("floatingip", {})}
+    target = target_of(plugin, properties, key=KEY, physical_id=physical_id, data=stored)
+    run(plugin, "check", target, work)
+    assert not plugin.needs_replace_failed(target, work)
+    detaches = attaches.replace("add_", "remove_")
+    scripted.answers[detaches] = Answer(409, {"NeutronError": {"message": "in use"}})
+    with pytest.raises(RetryableError, match="still in use"):
+        plugin.handle_delete(target, work)
+    scripted.answers[detaches] = Answer(200, {})
+    for lost in (target, dataclasses.replace(target, data={})):
+        scripted.asked.clear()
+        run(plugin, "delete", lost, work)
+        assert scripted.asked[-1] == detaches
+    scripted.answers[finds] = Answer(200, {"ports": [], "floatingip": {"id": ADDRESS_ID, "port_id": None}})
+    assert plugin.needs_replace_failed(target, work)
+    with pytest.raises(PermanentError, match="network: (floating IP|the router)"):
+        plugin.handle_check(target, work)
+
+
+@pytest.mark.parametrize("names", [[], ["first", "second"]])
+def test_an_attachment_by_a_name_that_is_no_ones_alone_was_not_made(
+    scripted: ScriptedService, names: list[str]
+) -> None:
+    """Else a stack whose creation failed for that could not be deleted."""
+    plugin = NEUTRON["OS::Neutron::RouterInterface"]()
+    scripted.answers["GET /routers"] = Answer(200, {"routers": [{"id": i, "name": "r"} for i in names]})
+    failed = target_of(plugin, {"router": "r", "subnet": PLACE_ID}, key=KEY)
+    assert plugin.find_created(KEY, failed, Work(scripted)) is None
+
+
+@pytest.mark.parametrize(
+    "plugin",
+    [NEUTRON["OS::Neutron::FloatingIPAssociation"](), CINDER["OS::Cinder::VolumeAttachment"]()],
+    ids=lambda plugin: type(plugin).__name__,
+)
+def test_an_attachment_of_which_nothing_is_known_can_be_deleted(
+    scripted: ScriptedService, plugin: ResourceType
+) -> None:
+    """As of one that was to be adopted, and whose properties are wrong."""
+    unknown = dict.fromkeys(plugin.properties_schema)
+    named = dict.fromkeys(plugin.properties_schema, "10.0.0.1")
+    target = dataclasses.replace(target_of(plugin, named, physical_id=PLACE_ID), properties=unknown)
+    assert isinstance(plugin.handle_delete(target, Work(scripted)), Done)
+
+
+def test_a_volume_is_attached_again_to_another_server(scripted: ScriptedService) -> None:
+    plugin, work = CINDER["OS::Cinder::VolumeAttachment"](), Work(scripted)
+    old, new, volume = ROUTER_ID, ADDRESS_ID, PLACE_ID
+    attached_to = [{"server_id": new}]
+    states: dict[str, Json] = {
+        "free": {"id": volume, "status": "available", "attachments": []},
+        "used": {"id": volume, "status": "in-use", "attachments": attached_to},
+    }
+    attachment = {"volumeId": volume, "serverId": new}
+    scripted.answers[f"DELETE /servers/{old}/os-volume_attachments/{volume}"] = Answer(202)
+    scripted.answers[f"POST /servers/{new}/os-volume_attachments"] = Answer(
+        200, {"volumeAttachment": attachment}
+    )
+    scripted.answers[f"GET /volumes/{volume}"] = Answer(200, {"volume": states["free"]})
+    target = target_of(
+        plugin,
+        {"instance_uuid": new, "volume_id": volume},
+        key=KEY,
+        physical_id=volume,
+        data={THING: {"volumeId": volume, "serverId": old}},
+    )
+    detaching = plugin.handle_update(target, frozenset({"instance_uuid"}), work)
+    assert isinstance(detaching, Poll)
+    attaching = plugin.check_update_complete(target, detaching.progress, work)
+    assert isinstance(attaching, Poll)
+    assert (attaching.physical_id, attaching.data) == (volume, {THING: attachment})
+    scripted.answers[f"GET /volumes/{volume}"] = Answer(200, {"volume": states["used"]})
+    moved = dataclasses.replace(target, data=attaching.data)
+    assert isinstance(plugin.check_update_complete(moved, attaching.progress, work), Done)

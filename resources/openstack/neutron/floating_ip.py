@@ -7,11 +7,11 @@ from ...context import Json, ResourceView, StepContext
 from ...errors import PropertyError
 from ...implied import ImpliedDependency
 from ...schema import Attribute, Property
-from ...steps import Done, Step
-from ..bodies import NamedThing
-from ..declared import THING
+from ...steps import Step
+from ..attached import AttachedType, Link
+from ..bodies import NamedThing, live_fields
 from ..names import resolve
-from ..service import Conflict, ThingNotFound, in_use
+from ..service import ThingNotFound
 from .base import HIDDEN, NETWORK, SHOWN, SUBNET, NeutronType
 
 PORT = Custom(check_name="neutron.port")
@@ -120,13 +120,15 @@ class FloatingIP(NeutronType):
         return body
 
 
-class FloatingIPAssociation(NeutronType):
+class FloatingIPAssociation(AttachedType):
     """The association of a floating IP with a port; the floating IP's id is its identity."""
 
+    service = "network"
     description = "The association of a floating IP with a port."
     path, item = "/floatingips", "floatingip"
-    mark = None
     identity = "the floating IP"
+    other = "port_id"
+    missing = "network: floating IP {0} is not associated with the port"
     implied_dependencies = INTERFACES
     properties_schema = {
         "floatingip_id": Property("string", "Id of the floating IP.", required=True, update_allowed=True),
@@ -137,17 +139,30 @@ class FloatingIPAssociation(NeutronType):
             "string", "The port's address; none: its only one.", update_allowed=True, constraints=(ADDRESS,)
         ),
     }
-    attributes_schema = {"show": SHOWN["show"]}
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def link(self, properties: Mapping[str, Json], work: StepContext) -> Link:
+        """Return the floating IP and the port."""
+        return properties["floatingip_id"], resolve(work, "neutron.port", properties["port_id"])
+
+    def attach(self, link: Link, target: ResourceView, work: StepContext) -> Json:
         """Associate; to repeat it changes nothing."""
-        properties = target.properties
-        body = {"port_id": resolve(work, "neutron.port", properties["port_id"])}
-        if properties["fixed_ip_address"]:
-            body["fixed_ip_address"] = properties["fixed_ip_address"]
-        floating_ip = properties["floatingip_id"]
-        answer = self.service_for(work).put(f"{self.path}/{floating_ip}", {self.item: body})
-        return Done(physical_id=floating_ip, data={THING: answer[self.item]})
+        address = target.properties["fixed_ip_address"]
+        body = {"port_id": link[1], **({"fixed_ip_address": address} if address else {})}
+        return self.service_for(work).put(f"{self.path}/{link[0]}", {self.item: body})[self.item]
+
+    def find(self, link: Link, work: StepContext) -> Json:
+        """Return the floating IP, if it leads to the port."""
+        try:
+            floating_ip = self.get(self.service_for(work), link[0])
+        except ThingNotFound:
+            return None
+        return floating_ip if floating_ip["port_id"] == link[1] else None
+
+    def detach(self, link: Link, work: StepContext) -> bool:
+        """End the association, unless the floating IP has been associated with another port since."""
+        if self.find(link, work) is not None:
+            self.service_for(work).put(f"{self.path}/{link[0]}", {self.item: {"port_id": None}})
+        return False
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
         """Associate another port, or another floating IP in place of the present one."""
@@ -155,39 +170,6 @@ class FloatingIPAssociation(NeutronType):
             self.handle_delete(target, work)
         return self.handle_create(target, work)
 
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
-        """End the association, unless the floating IP has been associated with another port since."""
-        if target.physical_id is None:
-            return Done()
-        service, ours = self.service_for(work), (target.data.get(THING) or {}).get("port_id")
-        try:
-            if self.get(service, target.physical_id)["port_id"] == ours:
-                service.put(self.path_of(target), {self.item: {"port_id": None}})
-        except ThingNotFound:
-            return Done()
-        except Conflict as error:
-            raise in_use(error) from error
-        return Done()
-
-    def handle_check(self, target: ResourceView, work: StepContext) -> Step:
-        """Check that the floating IP leads to the port.
-
-        :raises ThingNotFound: it does not.
-        """
-        if self.needs_replace_failed(target, work):
-            raise ThingNotFound(f"network: floating IP {target.physical_id} is not associated with the port")
-        return Done()
-
-    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
-        """Return None: to associate once more changes nothing."""
-        return None
-
-    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
-        """Return whether the floating IP does not lead to the port."""
-        if target.physical_id is None:
-            return True
-        try:
-            found = self.get(self.service_for(work), target.physical_id)
-        except ThingNotFound:
-            return True
-        return bool(found["port_id"] != (target.data.get(THING) or {}).get("port_id"))
+    def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+        """Return the port and its address as they are now."""
+        return live_fields(self, target.properties, self.get(self.service_for(work), self.id_of(target)))

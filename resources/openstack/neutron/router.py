@@ -1,6 +1,7 @@
 """OS::Neutron::Router and OS::Neutron::RouterInterface."""
 
 import functools
+import re
 from collections.abc import Collection, Mapping
 
 from ....template.constraints import Custom
@@ -8,13 +9,14 @@ from ...context import Json, ResourceView, StepContext
 from ...errors import PropertyError
 from ...implied import ImpliedDependency
 from ...schema import Attribute, Property
-from ...steps import Done, Step
+from ..attached import AttachedType, Link
 from ..declared import THING
 from ..names import resolve
-from ..service import Conflict, ThingNotFound, in_use
 from .base import BUILT, HIDDEN, NETWORK, SHOWN, TAGS, TENANT, VALUE_SPECS, NeutronType
 
 SUBNET = Custom(check_name="neutron.subnet")
+PHYSICAL_ID = re.compile("[:=]")
+"""Separators of the physical id of an interface: the router, the field of its place, the place."""
 EXTERNAL_FIXED_IP = {
     "ip_address": Property("string", "The address.", constraints=(Custom(check_name="ip_addr"),)),
     "subnet": Property("string", "Name or id of the subnet that gives the address.", constraints=(SUBNET,)),
@@ -149,15 +151,15 @@ def _gateway(target: ResourceView, work: StepContext) -> dict[str, Json]:
     return body
 
 
-class RouterInterface(NeutronType):
+class RouterInterface(AttachedType):
     """A router's interface in a subnet; router and subnet, or port, are its identity.
 
     The physical id is ``ROUTER:subnet_id=SUBNET`` or ``ROUTER:port_id=PORT``, as in Heat.
     """
 
     description = "A router's interface in a subnet."
-    path, item = "/routers", "router"
-    mark = None
+    service = "network"
+    missing = "network: the router has no interface {0}"
     identity = "the router, and the subnet or the port"
     properties_schema = {
         "router": Property(
@@ -176,7 +178,6 @@ class RouterInterface(NeutronType):
         ),
         "port_id": Property("string", "The old name of port.", support_status=HIDDEN, alias_of="port"),
     }
-    attributes_schema = {"show": SHOWN["show"]}
 
     def validate(self, properties: Mapping[str, Json]) -> None:
         """Check that it is in a subnet, or at a port."""
@@ -186,73 +187,30 @@ class RouterInterface(NeutronType):
         if properties.get("subnet") and properties.get("port"):
             raise PropertyError("subnet and port exclude each other")
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
-        """Add the interface."""
-        if target.physical_id is not None:
-            return Done()
-        router, where = self._identity(target, work)
-        path = f"/routers/{router}/add_router_interface"
-        answer = self.service_for(work).put(path, where, creates=True)
-        return Done(physical_id=_physical_id(router, where), data={THING: answer})
-
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
-        """Remove the interface."""
-        if target.physical_id is None:
-            return Done()
-        router, _, rest = target.physical_id.partition(":")
-        name, _, value = rest.partition("=")
-        try:
-            self.service_for(work).put(f"/routers/{router}/remove_router_interface", {name: value})
-        except ThingNotFound:
-            return Done()
-        except Conflict as error:
-            raise in_use(error) from error
-        return Done()
-
-    def handle_check(self, target: ResourceView, work: StepContext) -> Step:
-        """Check that the router has the interface.
-
-        :raises ThingNotFound: it has not.
-        """
-        if self.needs_replace_failed(target, work):
-            raise ThingNotFound(f"network: the router has no interface {target.physical_id}")
-        return Done()
-
-    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
-        """Return the identity, if the router has an interface there."""
-        router, where = self._identity(target, work)
-        return _physical_id(router, where) if self._is_there(router, where, work) else None
-
-    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
-        """Return whether the router has no such interface."""
-        if target.physical_id is None:
-            return True
-        router, _, rest = target.physical_id.partition(":")
-        name, _, value = rest.partition("=")
-        return not self._is_there(router, {name: value}, work)
-
-    def refresh(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
-        """Return the data as it is: nothing of it changes."""
-        return target.data
-
-    def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
-        """Return nothing: no property can change outside."""
-        return {}
-
-    def _identity(self, target: ResourceView, work: StepContext) -> tuple[str, dict[str, str]]:
-        properties = target.properties
+    def link(self, properties: Mapping[str, Json], work: StepContext) -> Link:
+        """Return the physical id."""
+        kind = "subnet" if properties["subnet"] else "port"
         router = resolve(work, "neutron.router", properties["router"])
-        if properties["subnet"]:
-            return router, {"subnet_id": resolve(work, "neutron.subnet", properties["subnet"])}
-        return router, {"port_id": resolve(work, "neutron.port", properties["port"])}
+        return (f"{router}:{kind}_id={resolve(work, f'neutron.{kind}', properties[kind])}",)
 
-    def _is_there(self, router: str, where: Mapping[str, str], work: StepContext) -> bool:
-        ports = self.service_for(work).list_all("/ports", "ports", device_id=router)
-        if "port_id" in where:
-            return any(port["id"] == where["port_id"] for port in ports)
-        return any(ip["subnet_id"] == where["subnet_id"] for port in ports for ip in port["fixed_ips"])
+    def attach(self, link: Link, target: ResourceView, work: StepContext) -> Json:
+        """Add the interface, unless that is done."""
+        if target.physical_id is not None:
+            return target.data.get(THING)
+        router, field, place = PHYSICAL_ID.split(link[0])
+        path = f"/routers/{router}/add_router_interface"
+        return self.service_for(work).put(path, {field: place}, creates=True)
 
+    def find(self, link: Link, work: StepContext) -> Json:
+        """Return the interface, with fields of the answer that adds one."""
+        router, field, place = PHYSICAL_ID.split(link[0])
+        for port in self.service_for(work).list_all("/ports", "ports", device_id=router):
+            if place in (port["id"], *(ip["subnet_id"] for ip in port["fixed_ips"])):
+                return {"id": router, "port_id": port["id"], field: place}
+        return None
 
-def _physical_id(router: str, where: Mapping[str, str]) -> str:
-    name, value = next(iter(where.items()))
-    return f"{router}:{name}={value}"
+    def detach(self, link: Link, work: StepContext) -> bool:
+        """Remove the interface."""
+        router, field, place = PHYSICAL_ID.split(link[0])
+        self.service_for(work).put(f"/routers/{router}/remove_router_interface", {field: place})
+        return False
