@@ -105,7 +105,7 @@ def _resource(
     item: GraphResource, required_by: list[str], task: GraphTask | None, nested: StackId | None
 ) -> dict[str, Json]:
     return {
-        "id": item.id,
+        "id": str(item.id),
         "stack": item.stack_id,
         "name": item.name,
         "type": item.type,

@@ -1,5 +1,6 @@
 """Callers of the API, as Keystone's middleware passes them on, and the conductors as the API sees them."""
 
+import json
 import typing
 
 import falcon.testing
@@ -17,6 +18,13 @@ from stoker.ring.hashring import Member
 from stoker.ring.observer import GroupStatus
 
 Json = typing.Any
+
+
+def exact(digits: str) -> int:
+    """The number; a browser would round a larger one."""
+    number = int(digits)
+    assert abs(number) <= 2**53, f"{number} must be a string"
+    return number
 
 
 class Caller:
@@ -42,7 +50,7 @@ class Caller:
         """The body of a GET that must succeed."""
         answer = self.call("GET", path, query=query)
         assert answer.status_code == 200, (path, answer.json)
-        return answer.json
+        return json.loads(answer.text, parse_int=exact)
 
     def status(self, method: str, path: str, body: Json = None) -> int:
         """The status of an answer."""
