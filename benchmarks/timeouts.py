@@ -21,7 +21,7 @@ import typing
 import uuid
 from collections.abc import Iterator, Sequence
 
-from stoker.db.ids import TraversalNumber
+from stoker.db.id_source import IdSource
 from stoker.db.rows import Traversal
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
@@ -31,9 +31,9 @@ from harness.deployment import Deployment
 from harness.etcd import Etcd
 from harness.postgresql import PostgreSQL
 from harness.rabbitmq import RabbitMQ
-from stoker.db import resources, statements
+from stoker.db import resources
 from stoker.db.engine import Database
-from stoker.db.ids import ContentId, ResourceId, StackId, TaskId, TraversalId
+from stoker.db.ids import ContentId, ResourceId, StackId, TaskId, TraversalId, TraversalNumber
 from stoker.db.rows import Resource, Stack, Task
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind, TaskState
@@ -58,7 +58,7 @@ class Rows(typing.NamedTuple):
     traversal: Traversal
 
 
-def rows_of(number: int, first_id: int, deadline: float) -> Rows:
+def rows_of(number: int, ids: IdSource, deadline: float) -> Rows:
     """A stack in creation with one task that waits for ever."""
     now = time.time()
     stack_id, traversal = StackId(str(uuid.uuid4())), TraversalId(str(uuid.uuid4()))
@@ -80,7 +80,7 @@ def rows_of(number: int, first_id: int, deadline: float) -> Rows:
         created_at=now,
     )
     resource = Resource(
-        id=ResourceId(first_id),
+        id=ids.new(ResourceId),
         stack_id=stack_id,
         name="r",
         type="OS::Heat::TestResource",
@@ -93,9 +93,9 @@ def rows_of(number: int, first_id: int, deadline: float) -> Rows:
         updated_at=now,
     )
     common: dict[str, typing.Any] = {"traversal": traversal, "stack_id": stack_id, "shard": stack.shard}
-    counted = Traversal(id=TraversalNumber(first_id + 1), action="CREATE", open_tasks=1, **common)
+    counted = Traversal(id=ids.new(TraversalNumber), action="CREATE", open_tasks=1, **common)
     work = Task(
-        id=TaskId(first_id),
+        id=ids.new(TaskId),
         resource_id=resource.id,
         kind=TaskKind.CREATE,
         state=TaskState.WAITING,
@@ -108,8 +108,7 @@ def rows_of(number: int, first_id: int, deadline: float) -> Rows:
 
 def arm(database: Database, count: int, within: float) -> dict[StackId, float]:
     """Store the stacks; their deadlines, the first of them LEAD seconds after they are all stored."""
-    first = database.write(lambda conn: statements.reserve(conn, 2 * count))
-    made = [rows_of(number, first + 2 * number, FAR + within * number / count) for number in range(count)]
+    made = [rows_of(number, database.ids, FAR + within * number / count) for number in range(count)]
     for start in range(0, count, 500):
         _store(database, made[start : start + 500])
     begin = time.time() + LEAD

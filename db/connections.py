@@ -222,6 +222,18 @@ def repeatable() -> Iterator[None]:
         raise
 
 
+@contextmanager
+def new_ids() -> Iterator[None]:
+    """Surround an insert of rows whose ids this transaction has made; see id_source.py.
+
+    :raises RetryTransaction: a row has one of them.
+    """
+    try:
+        yield
+    except oslo_errors.DBDuplicateEntry as error:
+        raise RetryTransaction from error
+
+
 def _sqlstate(error: BaseException | None) -> str:
     return str(getattr(error, "sqlstate", None) or "")
 

@@ -30,6 +30,7 @@ from .connections import (
     set_brief,
 )
 from .errors import RowLocked, Unavailable
+from .id_source import OPTION, IdSource
 
 LOG = logging.getLogger(__name__)
 T = typing.TypeVar("T")
@@ -181,11 +182,13 @@ class Database:
     The first transaction connects, and later ones reconnect when that is needed.
 
     :ivar clock: the server's time.
+    :ivar ids: makes the ids of new rows.
 
     :param url: SQLAlchemy URL: ``sqlite:////path``, ``postgresql+psycopg://…`` or ``mysql+pymysql://…``.
     :param pool_size: connections kept open; each thread in a transaction takes one.
     :param limits: seconds that waits may take.
     :param clock: the server's clock; every few seconds a transaction that runs anyway measures it.
+    :param ids: None: a source by that clock.
     :param tries: how often a transaction is run before it fails.
     :param sleep: waits between tries (seconds); the simulation passes its own.
     :param listener: gets the notifications of each transaction once it is committed; None: there are none.
@@ -200,6 +203,7 @@ class Database:
         pool_size: int = 10,
         limits: DatabaseLimits = LIMITS,
         clock: ServerClock | None = None,
+        ids: IdSource | None = None,
         tries: int = 12,
         sleep: Callable[[float], None] = time.sleep,
         listener: notifications.Listener | None = None,
@@ -208,6 +212,7 @@ class Database:
     ) -> None:
         self.url = url
         self.clock = clock or ServerClock()
+        self.ids = ids or IdSource(self.clock)
         self._tries = tries
         self._sleep = sleep
         self._listener = listener
@@ -237,9 +242,9 @@ class Database:
     def write(self, work: Callable[[Connection], T], *, brief: bool = False) -> T:
         """Run `work` in a transaction.
 
-        After a deadlock or a lost connection it is retried from its start, so it must not change anything but
-        the database.  It is not retried where the connection was lost during the commit: then the
-        transaction may have taken place.
+        After a deadlock, a lost connection or a collision of ids it is run again from its start.  So it must
+        not change anything but the database, and it makes the ids of its new rows itself.  It is not run
+        again where the connection was lost during the commit: then the transaction may have taken place.
 
         :param brief: wait only a moment for rows that others hold, and do not retry then: for work that
             others wait for, and that is repeated anyway.
@@ -276,7 +281,7 @@ class Database:
 
     def _once(self, work: Callable[[Connection], T], *, write: bool, brief: bool) -> T:
         with self._connect() as conn, repeatable():
-            conn.execution_options(**{WRITE: write})
+            conn.execution_options(**{WRITE: write, OPTION: self.ids})
             facts = notifications.collect(conn) if write and self._listener else []
             commits = False
             try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 StackId = typing.NewType("StackId", str)
 TraversalId = typing.NewType("TraversalId", str)
 TraversalNumber = typing.NewType("TraversalNumber", int)
-"""Key of a traversal's row; from the same sequence as the ids of its tasks, and larger than they are."""
+"""Key of a traversal's row."""
 ResourceId = typing.NewType("ResourceId", int)
 TaskId = typing.NewType("TaskId", int)
 SnapshotId = typing.NewType("SnapshotId", str)

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from . import legacy_reasons, statements
+from .connections import new_ids
 from .errors import NotFound
 from .ids import ResourceId, SnapshotId, StackId
 from .rows import ListedStack, Resource
@@ -20,9 +21,10 @@ Json = typing.Any
 
 
 def insert_many(conn: Connection, resources: Sequence[Resource]) -> None:
-    """Store new resources."""
+    """Store new resources; their ids are the transaction's own."""
     if resources:
-        conn.execute(sa.insert(tables.resource), [_typed(conn, asdict(one)) for one in resources])
+        with new_ids():
+            conn.execute(sa.insert(tables.resource), [_typed(conn, asdict(one)) for one in resources])
 
 
 def _resource(row: Mapping[str, Json]) -> Resource:
@@ -275,7 +277,11 @@ def _set_columns(columns: tuple[str, ...]) -> sa.Update:
 
 
 def replace_by(conn: Connection, resource_id: ResourceId, new: Resource) -> None:
-    """Store the replacement of a resource that cannot be updated."""
+    """Store the replacement of a resource that cannot be updated.
+
+    :raises DBDuplicateEntry: a row has its id.  That was made with the task, so to run the transaction again
+        would not help: the result counts as one that cannot be stored, and the task fails.
+    """
     r = tables.resource
-    insert_many(conn, [new])
+    conn.execute(sa.insert(r).values(_typed(conn, asdict(new))))
     conn.execute(sa.update(r).where(r.c.id == resource_id).values(replaced_by=new.id))

@@ -1,4 +1,4 @@
-"""Statements that several modules share: upserts in each dialect, blocks of ids, trees of nested stacks."""
+"""Statements that several modules share: upserts in each dialect, trees of nested stacks."""
 
 import functools
 import typing
@@ -47,21 +47,6 @@ def insert_new(dialect: str, table: sa.Table, key: str) -> sa.Insert:
     if dialect == "postgresql":
         return postgresql.insert(table).on_conflict_do_nothing(index_elements=[key])
     return sqlite.insert(table).on_conflict_do_nothing(index_elements=[key])
-
-
-ROWS = "rows"
-"""The sequence that resources and tasks share."""
-
-
-def reserve(conn: Connection, count: int, *, name: str = ROWS) -> int:
-    """Reserve ids, and return the first of `count` that nobody else gets.
-
-    The sequence's row is locked until the transaction ends, so use a transaction of its own.
-    """
-    s = tables.sequence
-    first = conn.execute(sa.select(s.c.next).where(s.c.name == name).with_for_update()).scalar_one()
-    conn.execute(sa.update(s).where(s.c.name == name).values(next=first + count))
-    return int(first)
 
 
 LEVELS = 50

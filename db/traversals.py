@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from . import legacy_reasons
+from .connections import new_ids
 from .ids import StackId, TraversalId, TraversalNumber
 from .rows import FailureCause, Traversal
 from .schema import tables
@@ -26,8 +27,9 @@ _NUMBER: sa.BindParameter[int] = sa.bindparam("number")
 
 
 def insert(conn: Connection, traversal: Traversal) -> None:
-    """Store a new traversal."""
-    conn.execute(sa.insert(tables.traversal).values(**asdict(traversal)))
+    """Store a new traversal; its number is the transaction's own."""
+    with new_ids():
+        conn.execute(sa.insert(tables.traversal).values(**asdict(traversal)))
 
 
 def get(conn: Connection, number: TraversalNumber) -> Traversal | None:

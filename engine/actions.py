@@ -18,7 +18,6 @@ def start_action(conn: Connection, kind: TaskKind, scope: TraversalScope, *, dea
 
     :param deadline_at: seconds since the epoch.
     :raises NotUpdatable: another action is in progress, or the stack is not in a state for this one.
-    :raises TooFewIds: the stack has more resources than ids were reserved for.
     """
     stack = stacks.lock(conn, scope.stack_id)
     check_action(stack, kind)

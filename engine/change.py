@@ -16,7 +16,6 @@ from ..planning.update import (
     StillToBeAdopted,
     TypeFacts,
     UpdatePlanner,
-    update_ids_needed,
 )
 from .context import Compiled, EngineContext, Started, announce_started
 from .errors import NotUpdatable
@@ -58,18 +57,13 @@ def commit_update(
         this one was merged with is not the current one any more.
     :raises NotUpdatable: see start_update.
     """
-    stack_id, types = change.stack.id, RegisteredTypeFacts(context.registry)
-    defined = len(change.compiled.plan.resources)
+    types = RegisteredTypeFacts(context.registry)
 
     def start(conn: Connection, scope: TraversalScope) -> Started | None:
         guard(conn)
         return start_update(conn, change, scope, types)
 
-    def count(conn: Connection) -> int:
-        # Replacements may add rows until the stack is locked.
-        return update_ids_needed(2 * len(resources.of_stack(conn, stack_id)), defined)
-
-    started = context.start_traversal(stack_id, count, start)
+    started = context.start_traversal(change.stack.id, start)
     if started is not None:
         announce_started(context.hints, started)
     return started is not None

@@ -1,4 +1,4 @@
-"""The values and collaborators that all use cases share, the ids of a new traversal, and its announcement.
+"""The values and collaborators that all use cases share, and the start and announcement of a traversal.
 
 An announcement is a hint to conductors, and a line in the log.
 """
@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
 
-from ..db import statements
 from ..db.engine import Database
 from ..db.ids import MemberId, StackId, TaskId, TraversalId
 from ..db.rows import Stack
 from ..keystone.delegations import Delegations
 from ..observe.logs import about, current_request
-from ..planning.plan import Defaults, TooFewIds, TraversalScope
+from ..planning.plan import Defaults, TraversalScope
 from ..planning.requests import Goal, NestedChild
 from ..resources.registry import ResourceRegistry
 from ..ring.hashring import shard_of
@@ -33,8 +32,6 @@ BATCH = 16
 """Task ids in one hint: enough to make the message's cost small beside the work, few enough that a wide
 graph spreads over all conductors."""
 R = typing.TypeVar("R")
-Scopes = Mapping[StackId, TraversalScope]
-"""A new traversal for each of several stacks."""
 
 
 class Hints(typing.Protocol):
@@ -174,51 +171,23 @@ class EngineContext:
         """Return the seconds that an action of a stack may take."""
         return self.settings.stack_timeout if not timeout_mins else timeout_mins * 60.0
 
-    def scope(self, stack_id: StackId, id_count: int) -> TraversalScope:
-        """Return a new traversal of the stack, with a block of so many ids.
-
-        The ids are reserved in a transaction of their own, because the sequence's row must not stay locked.
-        """
+    def scope(self, stack_id: StackId) -> TraversalScope:
+        """Return a new traversal of the stack."""
         return TraversalScope(
             stack_id=stack_id,
             traversal=TraversalId(str(uuid.uuid4())),
             shard=shard_of(stack_id, self.settings.shard_count),
-            first_id=self.database.write(lambda conn: statements.reserve(conn, id_count)),
-            id_count=id_count,
+            ids=self.database.ids,
             now=self.clock(),
             defaults=self.settings.defaults,
             request=current_request(),
             type_timeouts=self.registry.default_timeouts,
         )
 
-    def write_with_ids(
-        self,
-        count_ids: Callable[[Connection], Mapping[StackId, int]],
-        start: Callable[[Connection, Scopes], R],
-    ) -> R:
-        """Start traversals in one transaction, with as many ids as their plans need.
+    def start_traversal(self, stack_id: StackId, start: Callable[[Connection, TraversalScope], R]) -> R:
+        """Start a traversal of a stack in one transaction.
 
-        The ids are counted before anything is locked.  If other requests have added rows meanwhile, the plan
-        finds too few ids and nothing is stored: the ids are counted again.
-
-        :param count_ids: returns how many ids the plan for each stack needs.
-        :param start: raises TooFewIds where they do not suffice.
+        :param start: makes the plan, with new ids each time that the transaction is run, and stores it.
         """
-        while True:
-            counts = self.database.read(count_ids)
-            scopes = {stack_id: self.scope(stack_id, count) for stack_id, count in counts.items()}
-            try:
-                return self.database.write(lambda conn, found=scopes: start(conn, found))  # type: ignore[misc]
-            except TooFewIds:
-                continue
-
-    def start_traversal(
-        self,
-        stack_id: StackId,
-        count_ids: Callable[[Connection], int],
-        start: Callable[[Connection, TraversalScope], R],
-    ) -> R:
-        """Start a traversal of one stack; see write_with_ids."""
-        return self.write_with_ids(
-            lambda conn: {stack_id: count_ids(conn)}, lambda conn, scopes: start(conn, scopes[stack_id])
-        )
+        scope = self.scope(stack_id)
+        return self.database.write(lambda conn: start(conn, scope))

@@ -22,7 +22,6 @@ def start_delete(
 
     :param timeout: seconds the deletion may take.
     :param breakpoints_hold: False: no breakpoint stops the deletion.
-    :raises TooFewIds: the stack has more resources than ids were reserved for.
     """
     stack = stacks.lock(conn, scope.stack_id)
     if stack.action == "DELETE" and stack.status != Status.FAILED:

@@ -9,9 +9,8 @@ from ..db import content, resources, stacks, statements
 from ..db.ids import ContentId, StackId
 from ..db.rows import Resource, Snapshot, Stack
 from ..db.states import Status
-from ..planning.plan import TooFewIds, ids_needed
 from ..sealing.stored import InClear, Masked
-from .context import EngineContext, Scopes, Started, announce_started
+from .context import EngineContext, Started, announce_started
 from .delete import start_delete
 from .errors import ActionInProgress
 from .nested_reads import living_child
@@ -36,21 +35,16 @@ class Exports:
         :raises ActionInProgress: an action is in progress: the document would miss what it creates.
         """
         timeout = self._context.timeout(stack.timeout_mins)
-        document, started = self._context.write_with_ids(
-            lambda conn: _count_ids(conn, stack.id),
-            lambda conn, scopes: self._abandon(conn, stack.id, scopes, timeout),
-        )
+        document, started = self._context.database.write(lambda conn: self._abandon(conn, stack.id, timeout))
         for each in started:
             announce_started(self._context.hints, each)
         return document
 
     def _abandon(
-        self, conn: Connection, own: StackId, scopes: Scopes, timeout: float
+        self, conn: Connection, own: StackId, timeout: float
     ) -> tuple[dict[str, Json], list[Started]]:
         stack = stacks.lock(conn, own)
         inside = sorted(conn.execute(statements.inside([own])).scalars())
-        if not scopes.keys() >= set(inside):
-            raise TooFewIds
         tree = [stack, *(stacks.lock(conn, StackId(key)) for key in inside)]
         for each in tree:
             if each.status == Status.IN_PROGRESS or running_of(conn, each):
@@ -59,7 +53,7 @@ class Exports:
         started = []
         for each in tree:
             resources.delete_many(conn, [row.id for row in resources.of_stack(conn, each.id)])
-            started.append(start_delete(conn, scopes[each.id], timeout=timeout))
+            started.append(start_delete(conn, self._context.scope(each.id), timeout=timeout))
         return document, [each for each in started if each is not None]
 
     def export(self, conn: Connection, stack: Stack) -> dict[str, Json]:
@@ -81,12 +75,6 @@ class Exports:
         entry = _resource(row, shown)
         child = living_child(conn, row, self._context.registry)
         return entry if child is None else {**entry, **self.export(conn, child)}
-
-
-def _count_ids(conn: Connection, stack_id: StackId) -> dict[StackId, int]:
-    """Return how many ids the deletion of what snapshots keep needs: of the stack, and of each nested one."""
-    found = [stack_id, *conn.execute(statements.inside([stack_id])).scalars()]
-    return {StackId(key): ids_needed(len(resources.copies(conn, StackId(key)))) for key in found}
 
 
 def snapshot_document(

@@ -20,7 +20,6 @@ from .errors import ActionInProgress, NotUpdatable
 from .nested_reads import NestedStackReader
 from .parent_resource import ParentResource, child_snapshot_id
 from .snapshots import SnapshotRequest, start_snapshot, start_snapshot_deletion
-from .start import count_ids_to_act, count_ids_to_delete, count_ids_to_delete_snapshot
 
 
 class NestedStackActions(NestedStackReader):
@@ -35,7 +34,7 @@ class NestedStackActions(NestedStackReader):
             timeout = max(0.0, self.deadline(parent, scope.now) - scope.now)
             return start_delete(conn, scope, timeout=timeout, breakpoints_hold=hold)
 
-        self._start(nest, key, lambda conn: count_ids_to_delete(conn, key), start)
+        self._start(nest, key, start)
 
     def act(self, nest: ParentResource, key: StackId, kind: TaskKind) -> None:
         """Check, suspend or resume the child.
@@ -47,7 +46,7 @@ class NestedStackActions(NestedStackReader):
         def start(conn: Connection, scope: TraversalScope) -> Started:
             return start_action(conn, kind, scope, deadline_at=self.deadline(parent, scope.now))
 
-        self._start(nest, key, lambda conn: count_ids_to_act(conn, key), start)
+        self._start(nest, key, start)
 
     def snapshot(self, nest: ParentResource, key: StackId) -> None:
         """Begin a snapshot of the child, or find the one that an earlier attempt has begun.
@@ -63,7 +62,7 @@ class NestedStackActions(NestedStackReader):
         if self.snapshot_of(nest, key) is not None:
             return
         try:
-            self._start(nest, key, lambda conn: count_ids_to_act(conn, key), start)
+            self._start(nest, key, start)
         except ActionInProgress as error:
             raise PermanentError(str(error)) from error
 
@@ -80,7 +79,6 @@ class NestedStackActions(NestedStackReader):
             self._start(
                 nest,
                 key,
-                lambda conn: count_ids_to_delete_snapshot(conn, key, snapshot_id),
                 lambda conn, scope: start_snapshot_deletion(conn, snapshot_id, scope, timeout=timeout),
             )
 
@@ -90,7 +88,6 @@ class NestedStackActions(NestedStackReader):
         self,
         nest: ParentResource,
         key: StackId,
-        count_ids: Callable[[Connection], int],
         start: Callable[[Connection, TraversalScope], Started | None],
     ) -> None:
         def guarded(conn: Connection, scope: TraversalScope) -> Started | None:
@@ -98,7 +95,7 @@ class NestedStackActions(NestedStackReader):
             return start(conn, scope)
 
         with refusal_is_permanent():
-            started = self._context.start_traversal(key, count_ids, guarded)
+            started = self._context.start_traversal(key, guarded)
         if started is not None:
             announce_started(self._context.hints, started)
 

@@ -68,7 +68,7 @@ class Previews:
             replace(stack, hidden=compiled.environment["encrypted_param_names"]),
             registry=self._context.registry,
             unseal=compiled.sealer.open,
-            now=self._context.clock(),
+            scope=self._context.scope(stack.id),
             converge=converge,
         )
         if not nested:

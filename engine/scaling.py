@@ -53,7 +53,7 @@ def scale(context: EngineContext, stack: Stack, request: ScalingRequest) -> None
     plugin = context.registry.get(found[0].plugin)
     if not isinstance(plugin, NestedType):
         raise NotSupported(f"Resource {found[0].name} of type {found[0].type} cannot be scaled")
-    scope = context.scope(stack.id, 2)
+    scope = context.scope(stack.id)
     of_type = scope.type_timeouts.get(found[0].plugin)
     timeout = scope.defaults.timeout or of_type or context.timeout(stack.timeout_mins)
 

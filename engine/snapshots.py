@@ -15,7 +15,7 @@ from ..template.errors import LimitExceeded
 from .context import EngineContext, Started, announce_started
 from .errors import ActionInProgress, NotUpdatable
 from .stack_state import check_action, current_goal, kept_goal
-from .start import begin, count_ids_to_act, count_ids_to_delete_snapshot, running_of, store_plan
+from .start import begin, running_of, store_plan
 
 
 class Snapshots:
@@ -36,9 +36,7 @@ class Snapshots:
         def start(conn: Connection, scope: TraversalScope) -> tuple[Started, Snapshot]:
             return start_snapshot(conn, SnapshotRequest(name, scope.now + timeout, most), scope)
 
-        started, snapshot = self._context.start_traversal(
-            stack.id, lambda conn: count_ids_to_act(conn, stack.id), start
-        )
+        started, snapshot = self._context.start_traversal(stack.id, start)
         announce_started(self._context.hints, started)
         return snapshot
 
@@ -51,7 +49,6 @@ class Snapshots:
         stack_timeout = self._context.settings.stack_timeout
         started = self._context.start_traversal(
             stack.id,
-            lambda conn: count_ids_to_delete_snapshot(conn, stack.id, snapshot_id),
             lambda conn, scope: start_snapshot_deletion(conn, snapshot_id, scope, timeout=stack_timeout),
         )
         if started is not None:
@@ -79,7 +76,6 @@ def start_snapshot(
     """Begin a snapshot.
 
     :raises ActionInProgress, NotUpdatable, LimitExceeded: see Snapshots.take.
-    :raises TooFewIds: the stack has more resources than ids were reserved for.
     """
     stack = stacks.lock(conn, scope.stack_id)
     if stack.status == Status.IN_PROGRESS:
@@ -118,7 +114,6 @@ def start_snapshot_deletion(
     :param timeout: seconds each deletion may take where nothing else sets a limit: the stack's deadline would
         not end a deletion that hangs.
     :raises NotFound, NotUpdatable: see Snapshots.delete.
-    :raises TooFewIds: the snapshot keeps more resources than ids were reserved for.
     """
     scope = replace(scope, last_timeout=timeout)
     stack = stacks.lock(conn, scope.stack_id)

@@ -12,14 +12,14 @@ from ..db.rows import Stack
 from ..db.states import Status, TaskKind
 from ..db.work import endings
 from ..planning.adopt import plan_adoption
-from ..planning.plan import PlannedBreakpoints, TraversalScope, ids_needed, plan_create
+from ..planning.plan import PlannedBreakpoints, TraversalScope, plan_create
 from ..planning.requests import AdoptedResource, CreateRequest
 from .actions import start_action
 from .context import Compiled, EngineContext, Started, announce_started
 from .delete import start_delete
 from .requested import compile_requested
 from .stack_limit import check_new_stack, check_room
-from .start import count_ids_to_act, count_ids_to_delete, store_plan
+from .start import store_plan
 
 
 @dataclass(frozen=True)
@@ -62,16 +62,15 @@ def create_stack(
     :raises NameTaken: see stacks.insert.
     :raises LimitExceeded: the project has as many stacks as it may have.
     """
-    count, refreshed = len(compiled.plan.resources), len(compiled.plan.refreshed)
-    scope = context.scope(new.id, ids_needed(count, refreshed))
     # As in Heat, an adoption stops at no breakpoint.
     active = new.breakpoints_hold and new.adopted is None
     breakpoints = PlannedBreakpoints(abort=new.abort_on_breakpoint, active=active)
-    plan = plan_create(compiled.plan, replace(scope, breakpoints=breakpoints))
-    if new.adopted is not None:
-        plan = plan_adoption(plan, new.adopted, compiled.sealer.seal, context.registry)
 
-    def store(conn: Connection) -> Started:
+    def start(conn: Connection, scope: TraversalScope) -> Started:
+        # Before the first statement: nothing is locked meanwhile.
+        plan = plan_create(compiled.plan, replace(scope, breakpoints=breakpoints))
+        if new.adopted is not None:
+            plan = plan_adoption(plan, new.adopted, compiled.sealer.seal, context.registry)
         guard(conn)
         stack = _row(conn, new, compiled, scope)
         stacks.insert(conn, stack)
@@ -83,7 +82,7 @@ def create_stack(
             check_new_stack(conn, stack.project_id, new.project_limit)
         return started
 
-    started = context.database.write(store)
+    started = context.start_traversal(new.id, start)
     announce_started(context.hints, started)
     return started.stack
 
@@ -177,9 +176,7 @@ class StackOperations:
         def start(conn: Connection, scope: TraversalScope) -> Started | None:
             return start_delete(conn, scope, timeout=timeout)
 
-        started = self._context.start_traversal(
-            stack.id, lambda conn: count_ids_to_delete(conn, stack.id), start
-        )
+        started = self._context.start_traversal(stack.id, start)
         if started is not None:
             announce_started(self._context.hints, started)
 
@@ -193,7 +190,5 @@ class StackOperations:
         def start(conn: Connection, scope: TraversalScope) -> Started:
             return start_action(conn, kind, scope, deadline_at=scope.now + timeout)
 
-        started = self._context.start_traversal(
-            stack.id, lambda conn: count_ids_to_act(conn, stack.id), start
-        )
+        started = self._context.start_traversal(stack.id, start)
         announce_started(self._context.hints, started)

@@ -7,11 +7,11 @@ from dataclasses import replace
 from sqlalchemy.engine import Connection
 
 from ..db import content, resources, snapshots, stacks, traversals
-from ..db.ids import ResourceId, SnapshotId, StackId, TaskId
+from ..db.ids import ResourceId, TaskId
 from ..db.rows import Stack, Task
 from ..db.states import Status, TaskKind, TaskState
 from ..db.work import breakpoints, cancel, countdown, endings, tasks
-from ..planning.plan import Plan, PlannedBreakpoints, TraversalScope, ids_needed, tasks_by_resource
+from ..planning.plan import Plan, PlannedBreakpoints, TraversalScope, tasks_by_resource
 from .context import Started
 
 
@@ -19,21 +19,6 @@ def breakpoints_of(conn: Connection, stack: Stack) -> PlannedBreakpoints:
     """Return the breakpoints of a stack whose goal stays as it is."""
     environment = content.get(conn, stack.environment_id)
     return PlannedBreakpoints(environment["resource_registry"], abort=stack.abort_on_breakpoint)
-
-
-def count_ids_to_act(conn: Connection, stack_id: StackId) -> int:
-    """Return how many ids an action on all resources of a stack needs."""
-    return ids_needed(len(resources.of_stack(conn, stack_id)))
-
-
-def count_ids_to_delete(conn: Connection, stack_id: StackId) -> int:
-    """Return how many ids the deletion needs: for the resources, and for what snapshots keep of them."""
-    return ids_needed(len(resources.of_stack(conn, stack_id)) + len(resources.copies(conn, stack_id)))
-
-
-def count_ids_to_delete_snapshot(conn: Connection, stack_id: StackId, snapshot_id: SnapshotId) -> int:
-    """Return how many ids the deletion of a snapshot needs."""
-    return ids_needed(len(resources.copies(conn, stack_id, snapshot_id)))
 
 
 def store_plan(

@@ -15,7 +15,6 @@ from .plan import (
     TraversalScope,
     make_plan,
     needs_of,
-    task_ids,
     task_key,
 )
 
@@ -35,8 +34,7 @@ def plan_action(
     """
     current = [row for row in existing if row.replaced_by is None]
     rows = [row for row in current if row.is_there]
-    ids, number = task_ids(scope, len(rows))
-    task_of, edges = {row.id: task_id for row, task_id in zip(rows, ids, strict=True)}, Edges()
+    task_of, edges = {row.id: scope.ids.new(TaskId) for row in rows}, Edges()
     if kind not in UNORDERED:
         for row_id, required in needs_of(rows).items():
             for other in required:
@@ -48,7 +46,7 @@ def plan_action(
         )
         for row in rows
     ]
-    plan = make_plan(jobs, edges, running, number, scope, resources=[])
+    plan = make_plan(jobs, edges, running, scope, resources=[])
     missing = [row.name for row in current if not row.is_there] if kind == TaskKind.CHECK else []
     return _failed(plan, min(missing)) if missing else plan
 
@@ -75,9 +73,8 @@ def plan_snapshot(
     plan = plan_action(existing, running, TaskKind.SNAPSHOT, scope)
     row_of = {row.id: row for row in existing}
     tasks, copies = [], []
-    for index, task in enumerate(plan.tasks):
-        # A plan of an action inserts no resources, so the ids before those of its tasks are free.
-        spare = ResourceId(scope.first_id + index)
+    for task in plan.tasks:
+        spare = scope.ids.new(ResourceId)
         tasks.append(replace(task, spare_id=spare))
         copies.append(_copy(row_of[ResourceId(task.resource_id or 0)], spare, task, snapshot_id))
     return replace(plan, tasks=tasks, resources=copies)
@@ -90,12 +87,10 @@ def plan_snapshot_deletion(
 
     :param running: tasks that still run, by the copy that they work on.
     """
-    ids, number = task_ids(scope, len(copies))
     jobs = [
-        PlannedTask(task_id, TaskKind.DELETE_SNAPSHOT, copy.id, copy.plugin)
-        for copy, task_id in zip(copies, ids, strict=True)
+        PlannedTask(scope.ids.new(TaskId), TaskKind.DELETE_SNAPSHOT, copy.id, copy.plugin) for copy in copies
     ]
-    return make_plan(jobs, Edges(), running, number, scope, resources=[])
+    return make_plan(jobs, Edges(), running, scope, resources=[])
 
 
 def _copy(row: Resource, copy_id: ResourceId, task: Task, snapshot_id: SnapshotId) -> Resource:
@@ -141,7 +136,7 @@ def plan_scaling(
     asked = {"group": adjustment.group, "kind": adjustment.kind, "by": adjustment.by}
     properties = {"size": scaling.size, "cooldown": scaling.cooldown}
     task = Task(
-        id=TaskId(scope.first_id),
+        id=scope.ids.new(TaskId),
         traversal=stack.traversal,
         stack_id=stack.id,
         resource_id=group_id,
@@ -156,7 +151,7 @@ def plan_scaling(
         definition=TaskDefinition(properties=properties, metadata=asked).to_json(),
     )
     ended = Traversal(
-        id=TraversalNumber(scope.first_id + 1),
+        id=scope.ids.new(TraversalNumber),
         traversal=stack.traversal,
         stack_id=stack.id,
         shard=scope.shard,

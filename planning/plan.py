@@ -4,13 +4,13 @@ Each task carries its breakpoints, and its definition: the part of the template 
 """
 
 import functools
-import itertools
 import typing
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ..db.id_source import IdSource
 from ..db.ids import ResourceId, StackId, TaskId, TraversalId, TraversalNumber
 from ..db.rows import Resource, Task, Traversal
 from ..db.states import REDELIVER_AFTER, DeadlinePolicy, Status, TaskKind, TaskState
@@ -178,10 +178,9 @@ class Defaults:
 
 @dataclass(frozen=True)
 class TraversalScope:
-    """The traversal that a plan is for, and the block of ids reserved for it.
+    """The traversal that a plan is for.
 
-    :ivar first_id: first of a reserved block of ids.
-    :ivar id_count: how many they are.
+    :ivar ids: makes the ids of the plan's rows.
     :ivar request: the id of the user's request that it serves, if there is one.
     :ivar type_timeouts: seconds that an action may take, by the type that says so.
     :ivar last_timeout: seconds where nothing else sets a timeout; None: only the stack's deadline limits it.
@@ -190,18 +189,13 @@ class TraversalScope:
     stack_id: StackId
     traversal: TraversalId
     shard: int
-    first_id: int
-    id_count: int
+    ids: IdSource
     now: float
     defaults: Defaults = Defaults()
     breakpoints: PlannedBreakpoints = PlannedBreakpoints()
     request: str | None = None
     type_timeouts: Mapping[str, float] = field(default_factory=dict)
     last_timeout: float | None = None
-
-
-class TooFewIds(Exception):
-    """Rows were added since the ids were reserved; reserve again."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +250,6 @@ def make_plan(
     jobs: Sequence[PlannedTask],
     edges: Edges,
     running: Mapping[ResourceId, Task],
-    number: TraversalNumber,
     scope: TraversalScope,
     **rows: typing.Any,
 ) -> Plan:
@@ -265,6 +258,7 @@ def make_plan(
     :param running: tasks of older traversals that still run on a resource; its new task comes after them.
     :param rows: the plan's fields that concern rows.
     """
+    number = scope.ids.new(TraversalNumber)
     pairs = ((row, job.id) for job in jobs for row in (job.row, job.behind) if row is not None)
     after = [(running[row], task_id) for row, task_id in pairs if row in running]
     late = Counter(task_id for _, task_id in after)
@@ -324,7 +318,7 @@ def _task(
 
 
 def refresh_jobs(
-    ids: Iterable[TaskId],
+    ids: IdSource,
     rows: Iterable[tuple[ResourceId, ResourceId | None]],
     jobs: Iterable[PlannedTask],
     edges: Edges,
@@ -339,8 +333,8 @@ def refresh_jobs(
     """
     last = [job.id for job in jobs if not edges.after(job.id)]
     found = [
-        PlannedTask(task_id, TaskKind.REFRESH, row, "", spare=spare, settings=REFRESHING)
-        for task_id, (row, spare) in zip(ids, rows, strict=False)
+        PlannedTask(ids.new(TaskId), TaskKind.REFRESH, row, "", spare=spare, settings=REFRESHING)
+        for row, spare in rows
     ]
     for index, refresh in enumerate(found):
         for before in last if index == 0 else [found[0].id]:
@@ -353,28 +347,11 @@ def tasks_by_resource(found: Iterable[Task]) -> dict[ResourceId, Task]:
     return {ResourceId(task.resource_id): task for task in found if task.resource_id is not None}
 
 
-def ids_needed(count: int, refreshed: int = 0) -> int:
-    """Return how many ids a plan for `count` resources needs: rows, tasks, the traversal, and refreshes."""
-    return 2 * count + 1 + refreshed
-
-
-def task_ids(scope: TraversalScope, count: int) -> tuple[list[TaskId], TraversalNumber]:
-    """Return ids for so many tasks, after as many for resources, and for the traversal's row.
-
-    :raises TooFewIds: fewer are reserved.
-    """
-    if ids_needed(count) > scope.id_count:
-        raise TooFewIds
-    first = scope.first_id + count
-    return [TaskId(first + index) for index in range(count)], TraversalNumber(first + count)
-
-
 def plan_create(compiled: CompiledTemplate, scope: TraversalScope) -> Plan:
     """Plan the creation of every resource, each after all it requires."""
-    names = list(compiled.resources)
-    rows = {name: ResourceId(scope.first_id + index) for index, name in enumerate(names)}
-    ids, number = task_ids(scope, len(names))
-    task_of, edges = dict(zip(names, ids, strict=True)), Edges()
+    rows = {name: scope.ids.new(ResourceId) for name in compiled.resources}
+    task_of = {name: scope.ids.new(TaskId) for name in compiled.resources}
+    edges = Edges()
     jobs, new = [], []
     for name, definition in compiled.resources.items():
         needed = {other: rows[other] for other in definition.requires}
@@ -395,8 +372,8 @@ def plan_create(compiled: CompiledTemplate, scope: TraversalScope) -> Plan:
             edges.add(task_of[other], task_of[name])
     if compiled.refreshed:
         refreshed = [(rows[name], None) for name in compiled.refreshed]
-        jobs += refresh_jobs(map(TaskId, itertools.count(number + 1)), refreshed, jobs, edges)
-    return make_plan(jobs, edges, {}, number, scope, resources=new)
+        jobs += refresh_jobs(scope.ids, refreshed, jobs, edges)
+    return make_plan(jobs, edges, {}, scope, resources=new)
 
 
 def new_row(
@@ -440,8 +417,7 @@ def plan_delete(
     settled = [r.id for r in existing if r.action == "INIT" and r.id not in running]
     gone = set(settled)
     rows = [resource for resource in existing if resource.id not in gone]
-    ids, number = task_ids(scope, len(rows) + len(copies))
-    task_of = {row.id: task_id for row, task_id in zip([*rows, *copies], ids, strict=True)}
+    task_of = {row.id: scope.ids.new(TaskId) for row in [*rows, *copies]}
     edges = Edges()
     by_name: dict[str, list[TaskId]] = {}
     for row in rows:
@@ -455,7 +431,7 @@ def plan_delete(
             edges.add(task_of[row_id], task_of[other])
     jobs = [delete_job(task_of[row.id], TaskKind.DELETE, row, others, scope) for row in rows]
     jobs += [PlannedTask(task_of[copy.id], TaskKind.DELETE_SNAPSHOT, copy.id, copy.plugin) for copy in copies]
-    return make_plan(jobs, edges, running, number, scope, resources=[], settled=settled)
+    return make_plan(jobs, edges, running, scope, resources=[], settled=settled)
 
 
 def needs_of(rows: Sequence[Resource]) -> dict[ResourceId, list[ResourceId]]:

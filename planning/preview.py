@@ -10,7 +10,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..db.ids import ResourceId, StackId, TraversalId
+from ..db.ids import ResourceId, StackId
 from ..db.rows import Resource, Task
 from ..db.states import Status, TaskKind
 from ..resources.errors import PermanentError, PropertyError
@@ -30,7 +30,7 @@ from ..template.language import CompiledTemplate, Reference, ResourceDefinition
 from ..template.residual import evaluate, is_deferred, is_node, mapping, partial, references
 from .plan import Plan, TaskDefinition, TraversalScope, tasks_by_resource
 from .property_changes import GivenProperties, PropertyChange, property_changes
-from .update import RegisteredTypeFacts, StillToBeAdopted, UpdatePlanner, update_ids_needed
+from .update import RegisteredTypeFacts, StillToBeAdopted, UpdatePlanner
 
 Json = typing.Any
 
@@ -109,25 +109,18 @@ def preview_update(
     *,
     registry: ResourceRegistry,
     unseal: Callable[[str], Json],
-    now: float,
+    scope: TraversalScope,
     converge: bool,
 ) -> tuple["UpdatePreview", list[ResourceChange]]:
     """Plan an update of a stack and read off the plan what it would do to each resource.
 
     :param unseal: opens the token of a secret.
+    :param scope: for the plan, of which nothing is stored.
     :param converge: the update compares each resource with what really exists first.
     :raises Unchangeable: the update would fail.
     :raises TemplateError: a value that is known by now does not fit.
     """
     running = tasks_by_resource(stack.running)
-    scope = TraversalScope(
-        stack_id=stack.id,
-        traversal=TraversalId(""),
-        shard=0,
-        first_id=max((row.id for row in stack.rows), default=0) + 1,
-        id_count=update_ids_needed(len(stack.rows), len(compiled.resources)),
-        now=now,
-    )
     types = RegisteredTypeFacts(registry)
     planner = UpdatePlanner(stack.rows, compiled, running, scope, types, observing=converge)
     preview = UpdatePreview(compiled, stack, running, registry=registry, unseal=unseal)

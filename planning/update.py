@@ -8,9 +8,9 @@ replaced, after all that depend on it use the replacement.
 
 import typing
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from ..db.ids import ResourceId, TaskId, TraversalNumber
+from ..db.ids import ResourceId, TaskId
 from ..db.rows import Resource, Task
 from ..db.states import DELETING, Status, TaskKind
 from ..resources.errors import UnknownType
@@ -23,7 +23,6 @@ from .plan import (
     Edges,
     Plan,
     PlannedTask,
-    TooFewIds,
     TraversalScope,
     delete_job,
     make_plan,
@@ -101,31 +100,6 @@ class RegisteredTypeFacts:
             return None
 
 
-def update_ids_needed(existing: int, defined: int) -> int:
-    """Return how many ids a plan needs at most.
-
-    For each resource of the template: a row, its replacement, a task, an observation and a refresh; for each
-    that exists: a deletion; and the traversal.
-    """
-    return 5 * defined + existing + 1
-
-
-@dataclass
-class _Ids:
-    next: int
-    end: int
-
-    def take(self) -> int:
-        """Return the next id of the reserved block.
-
-        :raises TooFewIds: it is used up.
-        """
-        if self.next >= self.end:
-            raise TooFewIds
-        self.next += 1
-        return self.next - 1
-
-
 class StillToBeAdopted(Exception):
     """An update would change a resource whose state is unknown until it is adopted; the text names it."""
 
@@ -160,7 +134,7 @@ class UpdatePlanner:
         self._scope = scope
         self._types = types
         self._observing = observing
-        self._ids = _Ids(scope.first_id, scope.first_id + scope.id_count)
+        self._ids = scope.ids
         self._unmade = {row.id for row in existing if row.id not in running and _is_unmade(row, types)}
         self._current = best_existing(existing, compiled, running, self._unmade, rolling_back=rolling_back)
         kept = {row.id for row in self._current.values()}
@@ -207,13 +181,11 @@ class UpdatePlanner:
         self._set_requires()
         edges = self._edges()
         jobs = [*self._firsts.values(), *self._jobs.values(), *self._deletions.values()]
-        ids = (TaskId(self._ids.take()) for _ in self._compiled.refreshed)
-        jobs += refresh_jobs(ids, self._refreshed(), jobs, edges)
+        jobs += refresh_jobs(self._ids, self._refreshed(), jobs, edges)
         return make_plan(
             jobs,
             edges,
             self._running,
-            TraversalNumber(self._ids.take()),
             self._scope,
             resources=self._new,
             changes=self._changes,
@@ -247,7 +219,7 @@ class UpdatePlanner:
     def _adopt(self, row: Resource, definition: ResourceDefinition, goal: Json) -> None:
         """Adopt a resource as it is, and update it after that if what it refers to changes."""
         inputs = {name: self._before(name) for name in definition.requires}
-        task_id = TaskId(self._ids.take())
+        task_id = self._ids.new(TaskId)
         adoption = PlannedTask(
             task_id,
             TaskKind.ADOPT,
@@ -294,7 +266,7 @@ class UpdatePlanner:
         return self._observing and row.id not in self._running and self._types.observable(row)
 
     def _create(self, definition: ResourceDefinition, goal: Json, *, replaces: ResourceId | None) -> None:
-        row_id = ResourceId(self._ids.take())
+        row_id = self._ids.new(ResourceId)
         self._changed.add(definition.name)
         self._rows[definition.name] = row_id
         if replaces is not None:
@@ -313,7 +285,7 @@ class UpdatePlanner:
     ) -> PlannedTask:
         # The template's resources come in the order of their requirements, so these rows are known.
         inputs = {name: self._rows[name] for name in definition.requires}
-        task_id = TaskId(self._ids.take())
+        task_id = self._ids.new(TaskId)
         plugin, settings = definition.type, definition.settings
         return PlannedTask(task_id, kind, row_id, plugin, goal, inputs=inputs, settings=settings)
 
@@ -327,9 +299,9 @@ class UpdatePlanner:
             self._changes.setdefault(row.id, {}).update(again)
         job = self._job(definition, goal, TaskKind.UPDATE, row.id)
         behind = row.replaced_by if row.id in self._restored else None
-        self._jobs[definition.name] = replace(job, spare=ResourceId(self._ids.take()), behind=behind)
+        self._jobs[definition.name] = replace(job, spare=self._ids.new(ResourceId), behind=behind)
         if self._is_observed(row):
-            observe_id = TaskId(self._ids.take())
+            observe_id = self._ids.new(TaskId)
             self._firsts[row.name] = PlannedTask(
                 observe_id, TaskKind.OBSERVE, row.id, row.plugin, settings=definition.settings
             )
@@ -348,7 +320,7 @@ class UpdatePlanner:
         self._delete(row, TaskKind.DELETE)
 
     def _delete(self, row: Resource, kind: TaskKind) -> None:
-        self._deletions[row.id] = delete_job(TaskId(self._ids.take()), kind, row, self._others, self._scope)
+        self._deletions[row.id] = delete_job(self._ids.new(TaskId), kind, row, self._others, self._scope)
 
     # -- how they depend on each other -------------------------------------------------------------
 

@@ -168,11 +168,13 @@ def _of_replacement(conn: Connection, task: Task, rows: Mapping[ResourceId, Reso
     The older row may be deleted already.  A newer traversal waits for the tasks of a row, so it has to be the
     right one.
     """
-    if task.kind != TaskKind.REFRESH or task.spare_id not in rows:
+    replacement = None if task.spare_id is None else rows.get(task.spare_id)
+    # Of another stack: the replacement was never stored, and its id was given twice; see id_source.py.
+    if task.kind != TaskKind.REFRESH or replacement is None or replacement.stack_id != task.stack_id:
         return task
     t = tables.task
-    conn.execute(sa.update(t).where(t.c.id == task.id).values(resource_id=task.spare_id, spare_id=None))
-    return replace(task, resource_id=task.spare_id, spare_id=None)
+    conn.execute(sa.update(t).where(t.c.id == task.id).values(resource_id=replacement.id, spare_id=None))
+    return replace(task, resource_id=replacement.id, spare_id=None)
 
 
 def read(conn: Connection, task: Task) -> Claim | None:

@@ -13,7 +13,8 @@ from dataclasses import replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .. import resources, stacks, statements, traversals
+from .. import resources, stacks, traversals
+from ..id_source import ids_of
 from ..ids import MemberId, ResourceId, StackId, TaskId, TraversalId, TraversalNumber, WaitsOn
 from ..rows import OrphanedCreate, ReadyTasks, Resource, Task, Traversal
 from ..schema import tables
@@ -30,8 +31,8 @@ NAME_LENGTH = 255
 def record(conn: Connection, left: OrphanedCreate, *, now: float) -> TaskId:
     """Store an orphaned create, to be deleted once its step has ended; return the deletion's task."""
     stack = stacks.get(conn, left.task.stack_id)
-    first = statements.reserve(conn, 3)
-    task_id, number = TaskId(first + 1), TraversalNumber(first + 2)
+    ids = ids_of(conn)
+    task_id, number = ids.new(TaskId), ids.new(TraversalNumber)
     tail = f"-{left.resource.name}-{left.task.id}"
     own = replace(
         stack,
@@ -57,7 +58,7 @@ def record(conn: Connection, left: OrphanedCreate, *, now: float) -> TaskId:
         tags=(),
     )
     stacks.insert(conn, own)
-    row = _unfinished(left.resource, ResourceId(first), own.id)
+    row = _unfinished(left.resource, ids.new(ResourceId), own.id)
     resources.insert_many(conn, [row])
     shared: dict[str, typing.Any] = {"traversal": own.traversal, "stack_id": own.id, "shard": own.shard}
     deletion = Task(

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..connections import new_ids
 from ..ids import AwaitedKind, MemberId, StackId, TaskId, TraversalId, TraversalNumber
 from ..rows import ReadyTasks, Task
 from ..schema import tables
@@ -21,9 +22,10 @@ AWAITED_STACK = sa.func.substr(tables.task.c.waits_on, len(_AWAITED) + 1)
 
 
 def insert_many(conn: Connection, tasks: Sequence[Task]) -> None:
-    """Store new tasks."""
+    """Store new tasks; their ids are the transaction's own."""
     if tasks:
-        conn.execute(sa.insert(tables.task), [task.to_row() for task in tasks])
+        with new_ids():
+            conn.execute(sa.insert(tables.task), [task.to_row() for task in tasks])
 
 
 def get(conn: Connection, task_id: TaskId) -> Task | None:

@@ -5,13 +5,16 @@ Counted in statements and in SQLite's own steps, which do not depend on what els
 
 import pathlib
 import typing
+from collections.abc import Callable
 
 import pytest
 import sqlalchemy as sa
 from simulation.helpers import chain
 from simulation.helpers import template_of as template
 from simulation.world import World
-from stoker.db.states import Status
+from stoker.db.rows import Stack
+from stoker.db.states import Status, TaskKind
+from stoker.planning.requests import Goal, UpdateRequest
 
 Json = typing.Any
 SMALL, LARGE = 40, 400
@@ -65,3 +68,22 @@ def test_a_resource_costs_the_same_in_a_stack_of_any_size(tmp_path: pathlib.Path
     large = cost(tmp_path / "large", shape(LARGE), LARGE)
     assert large[0] <= ROUGHLY * small[0], f"statements: {large} and {small}"
     assert large[1] <= ROUGHLY * small[1], f"steps: {large} and {small}"
+
+
+def test_a_request_writes_in_one_transaction(tmp_path: pathlib.Path) -> None:
+    world = World(tmp_path, hosts=1, threads=4)
+    writes: list[None] = []
+    world.database.observers.append(lambda: writes.append(None))
+    stack = world.create("s", chain(3))
+    assert len(writes) == 1
+    requests: list[Callable[[Stack], object]] = [
+        lambda now: world.updates.update(now, UpdateRequest(Goal(wide(4)))),
+        lambda now: world.orders.act(now, TaskKind.CHECK),
+        lambda now: world.snapshots.take(now, None),
+        lambda now: world.orders.delete(now),
+    ]
+    for request in requests:
+        assert world.settle(lambda: world.stack(stack.id).status == Status.COMPLETE, within=60)
+        writes.clear()
+        request(world.stack(stack.id))
+        assert len(writes) == 1

@@ -192,7 +192,7 @@ def test_what_keystone_has_made_without_our_knowing_is_found_and_revoked(
 
 def test_a_process_that_dies_before_it_can_revoke_leaves_nothing(scene: Scene) -> None:
     """All transactions fail from the one on that was to store the stack."""
-    scene.world.database.planned = ["", "", "before", "before"]
+    scene.world.database.planned = ["", "before", "before"]
     with pytest.raises(Unavailable):
         scene.create()
     scene.world.database.planned = []
@@ -211,7 +211,7 @@ def test_what_keystone_did_not_make_is_not_looked_for(scene: Scene, error: BaseE
 
 
 def test_a_commit_that_took_place_although_it_ended_in_an_error_keeps_its_credential(scene: Scene) -> None:
-    scene.world.database.planned = ["", "", "after"]
+    scene.world.database.planned = ["", "after"]
     with pytest.raises(Unavailable):
         scene.create()
     assert scene.settled() == {1}

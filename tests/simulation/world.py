@@ -28,6 +28,7 @@ from stoker.db import settings, stacks
 from stoker.db.engine import Database, ServerClock
 from stoker.db.errors import Unavailable
 from stoker.db.event_sinks import SinkRow
+from stoker.db.id_source import IdSource
 from stoker.db.ids import MemberId, StackId, TaskId, TraversalId, host_of
 from stoker.db.notifications import Listener
 from stoker.db.rows import Stack
@@ -119,8 +120,10 @@ class FaultyDatabase(Database):
         "": none.
     """
 
-    def __init__(self, url: str, dice: random.Random, listener: Listener | None = None) -> None:
-        super().__init__(url, sleep=lambda seconds: None, listener=listener)
+    def __init__(
+        self, url: str, dice: random.Random, ids: IdSource, listener: Listener | None = None
+    ) -> None:
+        super().__init__(url, ids=ids, sleep=lambda seconds: None, listener=listener)
         self._dice = dice
         self.before = self.after = self.interrupted = 0.0
         self.interlude: Callable[[], None] = lambda: None
@@ -402,7 +405,8 @@ class World:
         self.catalogue = ResourceRegistry({**RESOURCE_TYPES, **cloud.types(self.cloud), **(types or {})})
         self.sealer = Sealer([KEY])
         (folder / "sim.sqlite").write_bytes(_new_database(revision))
-        self.database = FaultyDatabase(f"sqlite:///{folder / 'sim.sqlite'}", self.dice, listener)
+        ids = IdSource(self.clock, randbits=random.Random(f"ids {seed}").getrandbits)
+        self.database = FaultyDatabase(f"sqlite:///{folder / 'sim.sqlite'}", self.dice, ids, listener)
         self.context = EngineContext(
             database=self.database,
             registry=self.catalogue,

@@ -45,7 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 """rpc takes its ids' types from db, resources the residual's from template.  A folder within one of these
 has walls of its own where it is named."""
-PURE = {"planning": {"ids", "rows", "states", "breakpoint_rules"}}
+PURE = {"planning": {"ids", "id_source", "rows", "states", "breakpoint_rules"}}
 """Folders that compute only, with the modules of db that they and all below them may import."""
 IMPURE = (
     "sqlalchemy",

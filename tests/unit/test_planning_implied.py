@@ -11,12 +11,13 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 import yaml
+from stoker.db.id_source import EPOCH, IdSource
 from stoker.db.ids import ResourceId, StackId, TraversalId
 from stoker.engine.compile import GoalCompiler
 from stoker.planning.implied import with_implied_dependencies
-from stoker.planning.plan import Plan, TraversalScope, ids_needed, plan_create, plan_delete
+from stoker.planning.plan import Plan, TraversalScope, plan_create, plan_delete
 from stoker.planning.requests import Goal
-from stoker.planning.update import RegisteredTypeFacts, UpdatePlanner, update_ids_needed
+from stoker.planning.update import RegisteredTypeFacts, UpdatePlanner
 from stoker.resources.implied import ImpliedDependency
 from stoker.resources.plugin import ResourceType
 from stoker.resources.registry import ResourceRegistry
@@ -243,8 +244,7 @@ def test_a_circle_is_refused_and_says_which_of_it_is_implied() -> None:
     assert "a for port" not in str(caught.value)
 
 
-def scope(count: int) -> TraversalScope:
-    return TraversalScope(StackId("s"), TraversalId("t"), shard=0, first_id=100, id_count=count, now=0.0)
+SCOPE = TraversalScope(StackId("s"), TraversalId("t"), shard=0, ids=IdSource(lambda: EPOCH), now=0.0)
 
 
 def edges(plan: Plan, names: dict[ResourceId, str]) -> set[str]:
@@ -257,14 +257,14 @@ WITH = WITHOUT + "port: {type: Port, properties: {network: {get_resource: net}}}
 
 
 def test_plans_have_edges_for_what_is_implied() -> None:
-    made = plan_create(compiled(WITH), scope(ids_needed(3)))
+    made = plan_create(compiled(WITH), SCOPE)
     names = {row.id: row.name for row in made.resources}
     assert "create a -> create port" in edges(made, names)
     requires = {row.name: {names[i] for i in row.requires} for row in made.resources}
     assert requires == {"net": set(), "a": {"net"}, "port": {"net", "a"}}
 
     there = [replace(row, action="CREATE", physical_id=row.name, properties={}) for row in made.resources]
-    gone = plan_delete(there, {}, scope(100))
+    gone = plan_delete(there, {}, SCOPE)
     assert edges(gone, names) == {
         "delete port -> delete a",
         "delete port -> delete net",
@@ -273,22 +273,18 @@ def test_plans_have_edges_for_what_is_implied() -> None:
 
 
 def test_an_update_orders_what_is_new_and_what_is_there() -> None:
-    made = plan_create(compiled(WITH), scope(ids_needed(3)))
+    made = plan_create(compiled(WITH), SCOPE)
     rows = {r.name: replace(r, action="CREATE", physical_id=r.name, properties={}) for r in made.resources}
     more = WITH + "\nb: {type: Subnet, properties: {network: {get_resource: net}}}\n"
     more += "late: {type: Port, properties: {network: {get_resource: net}, value: x}}\n"
-    facts, ids = RegisteredTypeFacts(REGISTRY), update_ids_needed(3, 5)
-    plan = UpdatePlanner(
-        list(rows.values()), compiled(more), {}, replace(scope(ids), first_id=500), facts
-    ).plan()
+    facts = RegisteredTypeFacts(REGISTRY)
+    plan = UpdatePlanner(list(rows.values()), compiled(more), {}, SCOPE, facts).plan()
     names = {**{row.id: row.name for row in rows.values()}, **{row.id: row.name for row in plan.resources}}
     assert edges(plan, names) == {"create b -> create late"}
     new = {row.name: row.id for row in plan.resources}
     assert set(plan.changes[rows["port"].id]["requires"]) >= {new["b"], rows["a"].id}
 
-    less = UpdatePlanner(
-        list(rows.values()), compiled("net: {type: Net}"), {}, replace(scope(ids), first_id=500), facts
-    ).plan()
+    less = UpdatePlanner(list(rows.values()), compiled("net: {type: Net}"), {}, SCOPE, facts).plan()
     assert edges(less, names) == {"delete port -> delete a"}
 
 

@@ -15,6 +15,7 @@ import typing
 from dataclasses import dataclass, replace
 
 import pytest
+from stoker.db.id_source import EPOCH, IdSource
 from stoker.db.ids import ResourceId, SnapshotId, StackId, TaskId, TraversalId
 from stoker.db.rows import Resource, Task
 from stoker.db.states import TaskKind, TaskState
@@ -26,8 +27,9 @@ from stoker.planning.update import StillToBeAdopted, UpdatePlanner
 from stoker.resources.registry import ResourceRegistry
 from stoker.template.language import CompiledTemplate, Reference, ResourceDefinition, ResourceSettings
 
-NEW_IDS = 100
-SCOPE = TraversalScope(StackId("s"), TraversalId("now"), shard=0, first_id=NEW_IDS, id_count=1000, now=0.0)
+NEW_IDS = IdSource(lambda: EPOCH + 1.0, randbits=lambda bits: 0)
+"""They are larger than those of all rows here."""
+SCOPE = TraversalScope(StackId("s"), TraversalId("now"), shard=0, ids=NEW_IDS, now=0.0)
 RESOURCE = re.compile(
     r"(?P<name>\w+'*)(\((?P<refers>[\w ]+)\))?(\[(?P<depends>\w+)\])?(=(?P<value>\w+))?(:(?P<type>\w))?"
 )
@@ -73,16 +75,17 @@ def compiled(text: str, hooks: str = "", retained: str = "", refreshed: str = ""
 def rows_of(text: str, states: str = "", retained: str = "") -> dict[str, Resource]:
     """The rows of a stack that has the template, by what the table calls them."""
     template = compiled(text, retained=retained)
+    created = plan_create(template, SCOPE).resources
     ids = {label: ResourceId(number) for number, label in enumerate(template.resources, start=1)}
+    id_of = {row.id: row_id for row, row_id in zip(created, ids.values(), strict=True)}
     state = dict(item.split(" ") for item in filter(None, states.split(", ")))
     rows = {}
-    for made in plan_create(template, SCOPE).resources:
-        label = next(label for label, row_id in ids.items() if row_id == made.id - NEW_IDS + 1)
+    for label, made in zip(ids, created, strict=True):
         action, status = state.get(label, "CREATE_COMPLETE").split("_")
         rows[label] = replace(
             made,
             id=ids[label],
-            requires=[ResourceId(other - NEW_IDS + 1) for other in made.requires],
+            requires=[id_of[other] for other in made.requires],
             action=action,
             status=status,
             replaced_by=ids[label[:-1]] if label.endswith("'") else None,

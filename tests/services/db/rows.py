@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 import sqlalchemy as sa
-from stoker.db import resources, stacks, statements, traversals
+from stoker.db import resources, stacks, traversals
 from stoker.db.engine import Database
 from stoker.db.ids import ContentId, MemberId, ResourceId, StackId, TaskId, TraversalId, TraversalNumber
 from stoker.db.rows import Outcome, Resource, Snapshot, Stack, Task, Traversal
@@ -132,9 +132,7 @@ def store_graphs(
     **fields: typing.Any,
 ) -> list[Graph]:
     """Store several stacks as `store_graph` does, in one transaction."""
-    size = 2 * len(needs) + 1
-    first = database.write(lambda conn: statements.reserve(conn, size * len(stored)))
-    graphs = [_graph(stack, needs, first + size * number) for number, stack in enumerate(stored)]
+    graphs = [_graph(database, stack, needs) for stack in stored]
 
     def insert(conn: sa.Connection) -> None:
         for graph in graphs:
@@ -152,13 +150,13 @@ def store_graphs(
     return graphs
 
 
-def _graph(stack: Stack, needs: Mapping[str, Sequence[str]], first: int) -> Graph:
+def _graph(database: Database, stack: Stack, needs: Mapping[str, Sequence[str]]) -> Graph:
     return Graph(
         stack,
         stack.traversal,
-        tasks={name: TaskId(first + len(needs) + i) for i, name in enumerate(needs)},
-        resources={name: ResourceId(first + i) for i, name in enumerate(needs)},
-        number=TraversalNumber(first + 2 * len(needs)),
+        resources={name: database.ids.new(ResourceId) for name in needs},
+        tasks={name: database.ids.new(TaskId) for name in needs},
+        number=database.ids.new(TraversalNumber),
     )
 
 

@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 from services.db.rows import NOW, a_stack, new_id, on, raised, store, together
-from stoker.db import conductors, content, settings, stacks, statements
+from stoker.db import conductors, content, settings, stacks
 from stoker.db.conductors import ACTIVE, DRAINING, ConductorRecord
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound, ShardCountMismatch
@@ -37,20 +37,6 @@ def test_many_that_ask_first_agree_on_the_shard_count(database: Database) -> Non
         *(lambda: database.write(lambda conn: settings.shard_count(conn, 32)) for _ in range(8))
     )
     assert results == [32] * 8
-
-
-def test_reserved_ids_are_unique_with_many_who_reserve(database: Database) -> None:
-    def reserve(count: int) -> list[int]:
-        found: list[int] = []
-        for _ in range(10):
-            first = database.write(lambda conn: statements.reserve(conn, count))
-            found.extend(range(first, first + count))
-        return found
-
-    results = together(*(lambda count=count: reserve(count) for count in (1, 2, 3, 5, 8, 13)))  # type: ignore[misc]
-    assert raised(results) == []
-    ids = [number for found in results for number in found]  # type: ignore[union-attr]
-    assert len(ids) == len(set(ids)) == 10 * (1 + 2 + 3 + 5 + 8 + 13)
 
 
 def ids_of_contents(database: Database) -> set[str]:

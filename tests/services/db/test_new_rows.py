@@ -1,0 +1,147 @@
+"""Rows under ids that processes make: where two make the same, each transaction has its own in the end."""
+
+import typing
+from collections.abc import Callable
+
+import pytest
+import sqlalchemy as sa
+from oslo_db.exception import DBDuplicateEntry
+from services.db.rows import NOW, a_resource, a_stack, raised, store, store_graph, together
+from stoker.db import resources, stacks, traversals
+from stoker.db.engine import Database, Trouble
+from stoker.db.errors import Unavailable
+from stoker.db.id_source import EPOCH, TIME_BITS, IdSource
+from stoker.db.ids import ResourceId, StackId, TaskId, TraversalNumber
+from stoker.db.rows import Task, Traversal
+from stoker.db.schema import tables
+from stoker.db.states import TaskKind, TaskState
+from stoker.db.work import tasks
+
+Json = typing.Any
+T = typing.TypeVar("T")
+LARGEST = 2**63 - 1
+TABLES: Json = {ResourceId: tables.resource, TaskId: tables.task, TraversalNumber: tables.traversal}
+
+
+class Process:
+    """A process that makes the same ids as every other one: no position is random.
+
+    :ivar again: how often it has run a transaction again.
+    """
+
+    def __init__(self, url: str, tries: int = 100) -> None:
+        self.ids = IdSource(lambda: EPOCH + 1.0, randbits=lambda bits: 0)
+        self.again = 0
+        self.database = Database(url, ids=self.ids, tries=tries, troubled=self._count)
+
+    def _count(self, trouble: Trouble) -> None:
+        self.again += trouble == Trouble.AGAIN
+
+    def store(self, stack_id: StackId, count: int) -> list[ResourceId]:
+        """Store resources, each with a task, and a traversal; the ids of the resources."""
+
+        def work(conn: sa.Connection) -> list[ResourceId]:
+            stack = stacks.get(conn, stack_id)
+            rows = [a_resource(stack_id, self.ids.new(ResourceId), f"r{n}") for n in range(count)]
+            resources.insert_many(conn, rows)
+            common = {"traversal": stack.traversal, "stack_id": stack_id, "shard": 0}
+            number = self.ids.new(TraversalNumber)
+            found = [a_task(self.ids.new(TaskId), row.id, number, **common) for row in rows]
+            tasks.insert_many(conn, found)
+            traversals.insert(conn, Traversal(id=number, open_tasks=count, action="CREATE", **common))
+            return [row.id for row in rows]
+
+        return self.database.write(work)
+
+
+def a_task(task_id: TaskId, row: ResourceId, number: TraversalNumber, **common: object) -> Task:
+    fields = {"kind": TaskKind.CREATE, "state": TaskState.READY, "pending": 0, "due_at": NOW, **common}
+    return Task(id=task_id, resource_id=row, finish_id=number, **fields)  # type: ignore[arg-type]
+
+
+def test_processes_that_make_the_same_ids_store_each_row_once(database: Database) -> None:
+    stack = store(database, a_stack())
+    processes = [Process(database.url) for _ in range(4)]
+    results = together(
+        *(lambda one=process: [one.store(stack.id, 3) for _ in range(3)] for process in processes)  # type: ignore[misc]
+    )
+    for process in processes:
+        process.database.close()
+    assert raised(results) == []
+    ids = [row_id for found in results for part in found for row_id in part]  # type: ignore[union-attr]
+    assert len(set(ids)) == len(ids) == 4 * 3 * 3
+    stored = database.read(lambda conn: resources.of_stack(conn, stack.id))
+    assert {row.id for row in stored} == set(ids)
+    named = database.read(lambda conn: conn.execute(sa.select(tables.task.c.resource_id)).scalars().all())
+    assert sorted(named) == sorted(ids)
+    assert sum(process.again for process in processes) >= 3
+
+
+class Stuck(IdSource):
+    """Makes one id of a kind over and over."""
+
+    def __init__(self, kind: object, value: int) -> None:
+        super().__init__(lambda: EPOCH + 2.0)
+        self._kind = kind
+        self._value = value
+
+    def new(self, kind: Callable[[int], T]) -> T:
+        return kind(self._value) if kind is self._kind else super().new(kind)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_transaction_whose_ids_are_taken_again_and_again_is_given_up(
+    database: Database, kind: Json
+) -> None:
+    stack = store(database, a_stack())
+    first, second = Process(database.url), Process(database.url, tries=3)
+    first.store(stack.id, 1)
+    row_id = database.read(lambda conn: conn.execute(sa.select(TABLES[kind].c.id)).scalar_one())
+    second.ids = Stuck(kind, row_id)
+    with pytest.raises(Unavailable, match="unavailable in 3 tries"):
+        second.store(stack.id, 1)
+    assert second.again == 2
+    assert len(database.read(lambda conn: resources.of_stack(conn, stack.id))) == 1
+    first.database.close()
+    second.database.close()
+
+
+def test_the_id_of_a_replacement_that_is_taken_is_an_error_at_once(database: Database) -> None:
+    """It was made with the task: the transaction would meet the same row again."""
+    mine, other = store_graph(database, {"a": []}), store_graph(database, {"b": []})
+    new = a_resource(mine.stack.id, other.resources["b"], "a", replaces=mine.resources["a"])
+    runs: list[None] = []
+
+    def work(conn: sa.Connection) -> None:
+        runs.append(None)
+        resources.replace_by(conn, mine.resources["a"], new)
+
+    with pytest.raises(DBDuplicateEntry):
+        database.write(work)
+    assert len(runs) == 1
+    found = database.read(lambda conn: resources.of_stack(conn, mine.stack.id))
+    assert [(row.id, row.replaced_by) for row in found] == [(mine.resources["a"], None)]
+
+
+def test_the_last_ids_fit_into_every_column(database: Database) -> None:
+    last = IdSource(lambda: EPOCH + (2**TIME_BITS - 1) / 1000, randbits=lambda bits: 2**bits - 1).new(
+        ResourceId
+    )
+    assert last == LARGEST
+    stack = store(database, a_stack(parent_resource_id=last))
+    row = a_resource(stack.id, last, replaces=last, replaced_by=last, requires=[last])
+    common = {"traversal": stack.traversal, "stack_id": stack.id, "shard": 0, "inputs": {"a": last}}
+    number = TraversalNumber(last)
+    task = a_task(TaskId(last), last, number, spare_id=last, successors=[TaskId(last)], **common)
+
+    def insert(conn: sa.Connection) -> None:
+        resources.insert_many(conn, [row])
+        tasks.insert_many(conn, [task])
+
+    database.write(insert)
+    assert database.read(lambda conn: resources.get(conn, last)) == row
+    stored = database.read(lambda conn: tasks.get(conn, TaskId(last)))
+    assert stored is not None
+    assert {getattr(stored, name) for name in ("id", "resource_id", "spare_id", "finish_id")} == {last}
+    assert (stored.inputs, list(stored.successors)) == ({"a": last}, [last])
+    assert database.read(lambda conn: stacks.get(conn, stack.id)).parent_resource_id == last
