@@ -1,7 +1,5 @@
 """Facts about all stacks of a project: how many live, and a lock for what depends on that number."""
 
-import hashlib
-
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
@@ -12,13 +10,11 @@ from .schema import tables
 def lock(conn: Connection, project_id: str) -> None:
     """Keep other transactions that call this for the project waiting until this one ends.
 
-    The lock is a row of the table of sequences: no other table has one for each project.  Its name has only
-    32 characters, so it is a digest; two projects of one digest would wait for each other, no more.
+    The lock is the project's row, which the first call stores.
     """
-    s = tables.sequence
-    name = hashlib.sha256(project_id.encode()).hexdigest()[:32]
-    conn.execute(statements.insert_or_update(conn, s, {"name": name, "next": 0}, []))
-    conn.execute(sa.select(s.c.next).where(s.c.name == name).with_for_update())
+    p = tables.project
+    conn.execute(statements.insert_or_update(conn, p, {"id": project_id}, []))
+    conn.execute(sa.select(p.c.id).where(p.c.id == project_id).with_for_update())
 
 
 def count_stacks(conn: Connection, project_id: str) -> int:

@@ -80,12 +80,11 @@ setting = sa.Table(
     sa.Column("value", JsonText, nullable=False),
 )
 
-#: Ids of resources and tasks are reserved in blocks, so that a plan knows them before its rows exist.
-sequence = sa.Table(
-    "sequence",
+#: Projects whose stacks were counted: their rows are locks, see projects.py.
+project = sa.Table(
+    "project",
     metadata,
-    sa.Column("name", sa.String(32), primary_key=True),
-    sa.Column("next", sa.BigInteger, nullable=False),
+    sa.Column("id", sa.String(64), primary_key=True),
 )
 
 #: Templates, environments and file sets, addressed by the SHA-256 of their canonical JSON text.
@@ -256,7 +255,7 @@ snapshot = sa.Table(
 traversal = sa.Table(
     "traversal",
     metadata,
-    # From the same sequence as the ids of its tasks; task.finish_id refers to it.
+    # The traversal number: task.finish_id refers to it.
     sa.Column("id", RowId, primary_key=True, autoincrement=False),
     _uuid("traversal", nullable=False),
     _uuid("stack_id", nullable=False),

@@ -57,14 +57,16 @@ def upgraded(request: pytest.FixtureRequest) -> Database:
 
 @pytest.fixture
 def database(upgraded: Database) -> Database:
-    """Without rows, but for the sequence of ids."""
+    """Without rows."""
     _clear(upgraded)
     return upgraded
 
 
-CLEARED = [table for table in tables.metadata.tables.values() if table is not tables.sequence]
 WITH_ROWS = sa.union_all(
-    *(sa.select(sa.literal(table.name)).where(sa.exists().select_from(table)) for table in CLEARED)
+    *(
+        sa.select(sa.literal(table.name)).where(sa.exists().select_from(table))
+        for table in tables.metadata.tables.values()
+    )
 )
 
 

@@ -26,7 +26,7 @@ from stoker.db.work.claim import claim
 
 VERSIONS = pathlib.Path(upgrade.__file__).parent / "migrations/versions"
 FROZEN = {
-    "0001_initial.py": "750c5f9fb758381772d2eb1d1cc8bc3d244fc525601f59b92caad868c511ac1e",
+    "0001_initial.py": "c7974767a09c186cc91b50b67c8e3487134a4abb3da1af28858edb4da8aa2321",
     "0002_expand.py": "47c6175bb3f3a4521a51e01b42f63e947e4be7ef898006a8422777785bdfd021",
     "0002_contract.py": "b14c337c1752f2e05a202f572f1390776103b8a03f34cd6e0b8009cc5797a44a",
     "0003_expand.py": "2ce7073b5028064aebe97bbd5cfe414c5c5382060a9453082d9ab180b4ebbc29",

@@ -192,7 +192,7 @@ def counts(database: Database) -> dict[str, int]:
         # A credential outlives its stack until it is given back, and messages for event sinks until they are
         # sent: see the duties of these names.  Software configs and deployments are deleted by the steps of
         # their resources, or by their users.
-        others = ("sequence", "content", "setting", "conductor", "credential", "event_sink", "event_delivery")
+        others = ("project", "content", "setting", "conductor", "credential", "event_sink", "event_delivery")
         if name not in others and not name.startswith("software_"):
             query = sa.select(sa.func.count()).select_from(table)
             found[name] = database.read(lambda conn: conn.execute(query).scalar_one())  # noqa: B023

@@ -110,6 +110,14 @@ def _event() -> None:
     op.create_index("ix_event_uuid", "event", ["uuid"], unique=True)
 
 
+def _project() -> None:
+    create_table(
+        "project",
+        sa.Column("id", sa.String(length=64), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+
+
 def _resource() -> None:
     create_table(
         "resource",
@@ -140,15 +148,6 @@ def _resource() -> None:
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("ix_resource_stack", "resource", ["stack_id", "name"], unique=False)
-
-
-def _sequence() -> None:
-    create_table(
-        "sequence",
-        sa.Column("name", sa.String(length=32), nullable=False),
-        sa.Column("next", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("name"),
-    )
 
 
 def _setting() -> None:
@@ -285,11 +284,10 @@ def upgrade() -> None:
     _content_use()
     _credential()
     _event()
+    _project()
     _resource()
-    _sequence()
     _setting()
     _snapshot()
     _stack()
     _stack_tag()
     _task()
-    op.execute("INSERT INTO sequence (name, next) VALUES ('rows', 1)")
