@@ -15,6 +15,9 @@ UNSENT = 0.3
 INTERRUPTED = 0.06
 """Probability that a conductor is held up before it writes."""
 
+DOUBLED = 0.01
+"""Probability that the id of a task or a traversal is one that a row has."""
+
 
 class Weather:
     """Each method is one event; it says what it was, None: nothing."""
@@ -28,13 +31,13 @@ class Weather:
         """From now on the database may fail."""
         database = self.world.database
         database.before, database.after, database.interrupted = *USUAL_ERRORS, INTERRUPTED
-        self.world.unsent = UNSENT
+        self.world.unsent, self.world.ids.doubled = UNSENT, DOUBLED
 
     def end(self) -> None:
         """From now on nothing goes wrong, but for calls that hang."""
         world = self.world
         world.database.before = world.database.after = world.database.interrupted = 0.0
-        world.exhaustion = world.unsent = 0.0
+        world.exhaustion = world.unsent = world.ids.doubled = 0.0
         for conductor in world.conductors.values():
             if conductor.paused or conductor.cut_off:
                 world.resume(conductor.host)
