@@ -16,7 +16,7 @@ from simulation.repeatable import repeatable
 from simulation.users import Users
 from simulation.weather import Weather
 from simulation.world import World
-from stoker.db import events, resources
+from stoker.db import content, events, resources
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.ids import StackId
@@ -239,8 +239,17 @@ class Run:
         assert not wrong, "\n".join([f"I7: {wrong}", *self.told])
 
     def _events(self) -> Iterator[Event]:
-        """The events of all trees of stacks, each until its root was deleted."""
-        for stack in self.users.stacks.values():
+        """The events of all trees of stacks that have event sinks, each until its root was deleted.
+
+        Where a stack was rolled back to nothing, its snapshots and its document have no sinks.
+        """
+        for name, stack in self.users.stacks.items():
+            now = self.users.now(name)
+            environment = self.world.database.read(
+                lambda conn, one=now: content.get(conn, one.environment_id)
+            )
+            if not (now.has_sinks or environment.get("event_sinks")):
+                continue
             query = EventQuery(stack.id, nested_depth=-1)
             for event, _ in self.world.database.read(lambda conn, q=query: events.list_events(conn, q)):
                 yield event
