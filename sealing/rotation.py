@@ -1,4 +1,4 @@
-"""Rotation of keys: sealing stored secrets again with the newest key, bound to their places."""
+"""Rotation of keys: sealing stored secrets again with the newest key."""
 
 import collections
 import typing
@@ -12,7 +12,7 @@ from ..db import content, sealed_rows
 from ..db.engine import Database
 from ..db.ids import ContentId
 from ..db.sealed_rows import COLUMNS, Row, SealedTree
-from .stored import BoundSealer, Sealer, SealError, is_bound, sealed_by
+from .stored import BoundSealer, Sealer, SealError, sealed_by
 from .tokens import replaced
 
 Json = typing.Any
@@ -27,14 +27,12 @@ class RotationRound:
     """The result of one pass over all stored values.
 
     :ivar held: how many values are sealed by each key, by fingerprint and table.
-    :ivar unbound: how many values are bound to no place, by table.
     :ivar sealed_anew: rows that were sealed again, by table.
     :ivar moved: contents whose stacks now refer to them by their new id.
     :ivar broken: places of values that their own key does not open.
     """
 
     held: dict[str, collections.Counter[str]] = field(default_factory=dict)
-    unbound: collections.Counter[str] = field(default_factory=collections.Counter)
     sealed_anew: collections.Counter[str] = field(default_factory=collections.Counter)
     moved: int = 0
     broken: list[str] = field(default_factory=list)
@@ -129,8 +127,6 @@ class Rotation:
 
         def count(token: str) -> str:
             found.held.setdefault(sealed_by(token), collections.Counter())[table.name] += 1
-            if not is_bound(token):
-                found.unbound[table.name] += 1
             known = sealed_by(token) in self._sealer.fingerprints
             if known and not any(_opens(place, token) for place in places):
                 found.broken.append(f"{table.name} {row.key}")
@@ -151,7 +147,6 @@ class Rotation:
                 return replaced(table.name, row.values, self._in_place(known))
             return replaced(table.name, row.values, self._renewed(known[0])) if known else row.values
 
-        self._sealer.binds()  # Not in the transaction: it may ask the database.
         old = [row for row in rows if change(row) != row.values]
         if old:
             changed = self._database.write(lambda conn: sealed_rows.rewrite(conn, table, old, change))
@@ -168,15 +163,12 @@ class Rotation:
     def _in_place(self, places: Sequence[BoundSealer]) -> Change:
         """Return a function that renews a content's tokens in its own row.
 
-        The holders move to another row, but a reader that has just read the id still opens this one.  A
-        token without a place may belong to many stacks, so it stays without one and only gets the new key.
+        The holders move to another row, but a reader that has just read the id still opens this one.
         """
 
         def renew(token: str) -> str:
             if sealed_by(token) == self._sealer.fingerprints[0]:
                 return token
-            if not is_bound(token):
-                return self._sealer.rewrapped(token)
             return next((place.seal(place.open(token)) for place in places if _opens(place, token)), token)
 
         return renew
@@ -201,8 +193,9 @@ class Rotation:
         """Let the holders of a content refer to the row of its renewed form.
 
         A content's id follows from its text, so a renewed content has another id.  If its holders kept the
-        old one, equal contents would be stored twice from now on.  A bound content is shared within one tree
-        of stacks only.  The old row stays for readers that have just read its id, until the purge deletes it.
+        old one, equal contents would be stored twice from now on.  A content with secrets is shared within
+        one tree of stacks only.  The old row stays for readers that have just read its id, until the purge
+        deletes it.
 
         :returns: 1 if a holder has moved.
         """
@@ -221,9 +214,7 @@ class Rotation:
         self._database.write(change)
 
     def _is_old(self, token: str) -> bool:
-        if sealed_by(token) != self._sealer.fingerprints[0]:
-            return sealed_by(token) in self._sealer.fingerprints
-        return not is_bound(token) and self._sealer.binds()
+        return sealed_by(token) in self._sealer.fingerprints[1:]
 
 
 def _opens(place: BoundSealer, token: str) -> bool:

@@ -16,9 +16,6 @@ software_config.body, software_deployment  sealed as a whole: see software.py
 .input_values, .output_values
 all other JSON                             literal, read as it is
 ========================================== ============================================================
-
-Releases before 0.2 stored data without quoting it.  It is read by the same rules, which open or evaluate
-nothing that only looks like a secret or a function.
 """
 
 import base64
@@ -49,9 +46,6 @@ from ..template.residual import (
 
 Json = typing.Any
 
-BOUND = "b1."
-"""Begins the body of a token that is bound to a place; base64 holds no dot."""
-
 
 class SealError(ValueError):
     """A token cannot be opened.
@@ -65,14 +59,12 @@ class Sealer:
 
     :param keys: base64 of 32, 48 or 64 random bytes each; the first one seals, all of them open.  So a new
         key is put in front, and the old one is kept until nothing sealed by it is left.
-    :param binds: returns whether new tokens are bound; False while programs run that cannot open those.
     """
 
-    def __init__(self, keys: Sequence[str], *, binds: Callable[[], bool] = lambda: True) -> None:
+    def __init__(self, keys: Sequence[str]) -> None:
         if not keys:
             raise ValueError("at least one key is needed; `stoker-manage key generate` makes one")
         self.ciphers: dict[str, AESSIV] = {}
-        self.binds = binds
         for key in keys:
             self.ciphers.setdefault(fingerprint(key), _cipher(key))
 
@@ -85,21 +77,6 @@ class Sealer:
     def generate_key() -> str:
         """Return a new random key."""
         return base64.b64encode(AESSIV.generate_key(512)).decode()
-
-    def rewrapped(self, token: str) -> str:
-        """Return a token for the same value by the first key; like the given one it is bound to no place.
-
-        A token that cannot be opened is returned itself.
-        """
-        cipher = self.ciphers.get(sealed_by(token))
-        try:
-            text = cipher and cipher.decrypt(base64.urlsafe_b64decode(token.partition(".")[2]), None)
-        except (InvalidTag, ValueError):
-            text = None
-        if not text:
-            return token
-        key_id, newest = next(iter(self.ciphers.items()))
-        return f"{key_id}.{base64.urlsafe_b64encode(newest.encrypt(text, None)).decode()}"
 
     def of_stack(self, project_id: str, root_id: str) -> "BoundSealer":
         """Return the sealer for the values of a stack, and of all stacks that are nested in it.
@@ -129,8 +106,7 @@ class BoundSealer:
     """Turns JSON values into tokens and back, by AES-SIV (RFC 5297), for one place.
 
     The place is the cipher's associated data: a token that was copied from another project, another tree of
-    stacks or another purpose opens nothing.  Tokens of releases before 0.2 have no place; they are opened
-    too, because only Stoker wrote their rows, and `stoker-manage secrets rotate` binds them.
+    stacks or another purpose opens nothing.
 
     The encryption is deterministic: equal values in one place give equal tokens, so an unchanged
     secret can be recognised.  They reveal no more than that.
@@ -140,27 +116,23 @@ class BoundSealer:
     _place: tuple[str, ...]
 
     def seal(self, value: Json) -> str:
-        """Return the token of a value: key id, a dot, the mark of a bound token, base64."""
+        """Return the token of a value: key id, a dot, base64."""
         text = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
         # AES-SIV accepts no empty text; canonical JSON is never empty.
         key_id, cipher = next(iter(self._sealer.ciphers.items()))
-        bound = self._sealer.binds()
-        sealed = cipher.encrypt(text, self._data if bound else None)
-        return f"{key_id}.{BOUND if bound else ''}{base64.urlsafe_b64encode(sealed).decode()}"
+        return f"{key_id}.{base64.urlsafe_b64encode(cipher.encrypt(text, self._data)).decode()}"
 
     def open(self, token: str) -> Json:
         """Return the value of a token.
 
         :raises SealError: see there.
         """
-        key_id, body = sealed_by(token), token.partition(".")[2]
+        key_id, _, body = token.partition(".")
         cipher = self._sealer.ciphers.get(key_id)
         if cipher is None:
             raise SealError(f"the key {key_id} of a sealed value is not among the configured ones")
-        data = self._data if body.startswith(BOUND) else None
         try:
-            text = cipher.decrypt(base64.urlsafe_b64decode(body.removeprefix(BOUND)), data)
-            return json.loads(text)
+            return json.loads(cipher.decrypt(base64.urlsafe_b64decode(body), self._data))
         except (InvalidTag, ValueError) as error:
             why = "it was changed, or sealed for another stack"
             raise SealError(f"a value sealed by key {key_id} cannot be opened: {why}") from error
@@ -183,11 +155,6 @@ def sealed_by(token: str) -> str:
     return token.partition(".")[0]
 
 
-def is_bound(token: str) -> bool:
-    """Return whether a token opens in one place only."""
-    return token.partition(".")[2].startswith(BOUND)
-
-
 def fingerprint(key: str) -> str:
     """Return a short name for a key that does not reveal it."""
     return hashlib.sha256(key.encode()).hexdigest()[:8]
@@ -196,8 +163,6 @@ def fingerprint(key: str) -> str:
 MASK = "******"
 SHORTEST_REDACTED = 3
 """Characters: where shorter secrets were cut out of a text, the gaps would show them."""
-SCALARS = (str, int, float, type(None))
-"""Most parts of large values."""
 Unseal = Callable[[str], Json]
 """Opens the token of a secret."""
 
@@ -284,7 +249,7 @@ def metadata_in_clear(row: Resource, unseal: Unseal) -> dict[str, Json]:
         return found if isinstance(found, dict) else {}
     code = _code_in(row.definition)
     return {
-        key: evaluate(value, lookup) if key in code else _data(value)
+        key: evaluate(value, lookup) if key in code else unquoted(value)
         for key, value in members(row.metadata).items()
     }
 
@@ -401,16 +366,3 @@ def _code_in(definition: Json) -> Container[str]:
 class _Everything:
     def __contains__(self, key: object) -> bool:
         return True
-
-
-def _data(value: Json) -> Json:
-    """Return quoted data; in data that never was quoted, mask a secret's token."""
-    if token_of(value) is not None:
-        return MASK
-    if is_node(value) and value[FN] == "literal":
-        value = value[ARGS][0]
-    if isinstance(value, dict):
-        return {key: item if isinstance(item, SCALARS) else _data(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [item if isinstance(item, SCALARS) else _data(item) for item in value]
-    return value

@@ -97,10 +97,7 @@ def members(tree: Residual) -> Mapping[str, Residual]:
 
 
 def unquoted(value: Residual) -> Json:
-    """Return the data that was quoted; nothing in it is ever evaluated or opened.
-
-    A value that was never quoted is returned unchanged, but for maps that look like those that `quote` makes.
-    """
+    """Return the data that was quoted; nothing in it is ever evaluated or opened."""
     if isinstance(value, dict):
         inner = value[ARGS][0] if is_node(value) and value[FN] == "literal" else value
         return {key: unquoted(item) for key, item in inner.items()}

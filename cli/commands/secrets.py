@@ -1,4 +1,4 @@
-"""``stoker-manage secrets rotate``: replace older sealing keys, and bind values to their stacks."""
+"""``stoker-manage secrets rotate``: replace older sealing keys."""
 
 import argparse
 import collections
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from cliff.command import Command
 
 from ...sealing.rotation import BATCH, Rotation, RotationRound
-from ..wiring.secrets import binds_tokens, make_sealer
+from ..wiring.secrets import make_sealer
 from .base import AdminError
 from .progress import ProgressLine
 from .sessions import session_of
@@ -18,7 +18,7 @@ DONE, NEEDED = 0, 2
 
 
 class SecretsRotate(Command):
-    """Reseal all values that are not sealed with the first key and bound to their stack.
+    """Reseal all values that are not sealed with the first key.
 
     The API and the conductors may run meanwhile.  An interrupted run is finished by running it again.
     """
@@ -42,7 +42,7 @@ class SecretsRotate(Command):
     def take_action(self, parsed: typing.Any) -> int:
         """Run the command; return 0 if only the first key is needed, 2 if others still are."""
         session = session_of(self, long_work=True)
-        sealer = make_sealer(session.conf, binds_tokens(session.database))
+        sealer = make_sealer(session.conf)
         self._line = ProgressLine(self.app.stderr)
         rotation = Rotation(
             session.database,
@@ -69,7 +69,6 @@ class SecretsRotate(Command):
 
     def _conclude(self, found: RotationRound, fingerprints: Sequence[str], left: int) -> int:
         first, *older = fingerprints
-        unbound = found.unbound.total()
         out, missing = self.app.stdout, sorted(found.held.keys() - set(fingerprints))
         out.write(f"key {first}, the first: sealed {_counted(found, first)}\n")
         needed = [key for key in older if key in found.held]
@@ -84,11 +83,6 @@ class SecretsRotate(Command):
         wrong += [f"{place}: a value cannot be opened by the key that it names" for place in found.broken]
         if wrong:
             raise AdminError("\n".join(wrong))
-        if unbound:
-            out.write(
-                f"bound to no stack: {_sum(found.unbound)}, which an earlier release has sealed, or this one "
-                "before the schema was contracted: run this again then\n"
-            )
         if left:
             out.write(
                 f"{left} steps that began before are not at an end, and may store what an older key has "
@@ -96,7 +90,7 @@ class SecretsRotate(Command):
             )
         elif not found.quiet:
             out.write("an older key still seals: is the first key the first one on all hosts?\n")
-        return NEEDED if needed or unbound or left or not found.quiet else DONE
+        return NEEDED if needed or left or not found.quiet else DONE
 
 
 def _counted(found: RotationRound, key: str) -> str:

@@ -17,7 +17,7 @@ from ..config.language_options import helper_limits
 from .database import count_troubles, open_database, require_configuration
 from .environment_files import installed_types, with_operator_files
 from .messaging import Messaging, Notifications, make_notifier, open_messaging
-from .secrets import binds_tokens, make_addresses, make_sealer
+from .secrets import make_addresses, make_sealer
 
 TRUST_METHODS = "stoker.deferred_auth_methods"
 """Entry points: functions from the configuration to a TrustProvider."""
@@ -65,7 +65,7 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     notifications = make_notifier(conf)
     listener = None if notifications is None else notifications.notifier.notify
     database, shard_count = open_database(conf, listener, count_troubles(recorder))
-    sealer = make_sealer(conf, binds_tokens(database))
+    sealer = make_sealer(conf)
     addresses = make_addresses(conf, database, sealer)
     trusts = _make_trusts(conf, catalogue)
     messaging = open_messaging(conf, database, recorder)

@@ -1,58 +1,30 @@
-"""Sealing, from the configuration: the keys, the addresses of signals, and the moment to bind tokens."""
+"""Sealing, from the configuration: the keys, and the addresses of signals."""
 
-import math
 import re
 import secrets
-import threading
-import time
-from collections.abc import Callable
 
 from oslo_config import cfg
 
 from ...db import settings as installation
 from ...db.engine import Database
-from ...db.schema import revisions
 from ...sealing.signal_urls import KEY_BYTES, SignalAddresses
 from ...sealing.stored import Sealer, SealError
 from ...template.residual import ARGS, sealed
 from ..config.errors import WrongConfiguration
 
-SCHEMA_POLL = 5.0
-"""Seconds between two reads of the schema's version while it is not contracted."""
 _TAIL = re.compile(r"/+(v1/*)?(waitcondition/*)?$")
 """The end of an address that Heat's options for servers may have."""
 
 
-def make_sealer(conf: cfg.ConfigOpts, binds: Callable[[], bool] = lambda: True) -> Sealer:
+def make_sealer(conf: cfg.ConfigOpts) -> Sealer:
     """Make the sealer with the configured keys.
 
-    :param binds: see Sealer.
     :raises WrongConfiguration: there is no key, or a key is malformed.
     """
     try:
-        return Sealer(conf.secrets.key, binds=binds)
+        return Sealer(conf.secrets.key)
     except ValueError as error:
         raise WrongConfiguration(f"[secrets] key: {error}") from error
-
-
-def binds_tokens(database: Database, clock: Callable[[], float] = time.monotonic) -> Callable[[], bool]:
-    """Return a function that says whether new tokens may be bound to their place.
-
-    They may once the schema is contracted: until then programs of the release before may run, which cannot
-    open bound tokens.  The function reads the schema's version once in `SCHEMA_POLL` seconds, and never again
-    after the answer was yes.
-    """
-    lock, known, until = threading.Lock(), False, -math.inf
-
-    def binds() -> bool:
-        nonlocal known, until
-        with lock:
-            if not known and clock() >= until:
-                until = clock() + SCHEMA_POLL
-                known = database.read(revisions.is_contracted)
-            return known
-
-    return binds
 
 
 def make_addresses(conf: cfg.ConfigOpts, database: Database, sealer: Sealer) -> SignalAddresses:

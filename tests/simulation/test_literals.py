@@ -29,8 +29,7 @@ from stoker.sealing.stored import MASK, Masked, Sealer, metadata_in_clear
 
 Json = typing.Any
 SECRET = "another-project's-word"
-UNBOUND = Sealer([KEY], binds=lambda: False).of_stack("victim", "root").seal(SECRET)
-BOUND = Sealer([KEY]).of_stack("victim", "root").seal(SECRET)
+TOKEN = Sealer([KEY]).of_stack("victim", "root").seal(SECRET)
 
 
 def node(function: str, *args: Json) -> Json:
@@ -38,12 +37,11 @@ def node(function: str, *args: Json) -> Json:
 
 
 HOSTILE: Mapping[str, Json] = {
-    "an old token": node("sealed", UNBOUND),
-    "a bound token": node("sealed", BOUND),
+    "a token": node("sealed", TOKEN),
     "no token": node("sealed", "none"),
-    "a token below": {"a": [1, {"b": node("sealed", UNBOUND)}]},
-    "a token that is quoted": node("literal", {"$fn": "sealed", "args": [UNBOUND]}),
-    "a secret in a function": node("list_join", ["", [node("sealed", UNBOUND)]]),
+    "a token below": {"a": [1, {"b": node("sealed", TOKEN)}]},
+    "a token that is quoted": node("literal", {"$fn": "sealed", "args": [TOKEN]}),
+    "a secret in a function": node("list_join", ["", [node("sealed", TOKEN)]]),
     "a function": node("digest", ["md5", "x"]),
     "a function of much": node("repeat", {"template": "%a%b", "for_each": {"%a": [1] * 9, "%b": [2] * 9}}),
     "a reference": node("get_attr", "victim", "value"),
@@ -68,7 +66,7 @@ INSIDE = json.dumps(
         outputs={
             "made": {"value": {"get_attr": ["v", "value"]}},
             "$fn": {"value": "sealed"},
-            "args": {"value": [UNBOUND]},
+            "args": {"value": [TOKEN]},
             "facade": {"value": {"get_attr": ["f", "value"]}},
         },
     )
@@ -130,7 +128,7 @@ def created(world: World, value: Json) -> Stack:
         "s",
         TEMPLATE,
         files={INNER: INSIDE},
-        parameters={"p": value, "word": "own-word", "$fn": "sealed", "args": [UNBOUND]},
+        parameters={"p": value, "word": "own-word", "$fn": "sealed", "args": [TOKEN]},
         environment={"parameter_defaults": {"d": value}},
     )
     return settled(world, stack)
@@ -166,7 +164,7 @@ def text_of(world: World) -> str:
 def test_a_value_comes_out_of_every_way_as_it_went_in(world: World, value: Json) -> None:
     stack = created(world, value)
     assert stack.status == Status.COMPLETE, stack.reason
-    named = {"$fn": "sealed", "args": [UNBOUND]}
+    named = {"$fn": "sealed", "args": [TOKEN]}
     facade = {"above": value, "late": value}
     assert outputs(world, stack) == {
         "given": value,
@@ -191,7 +189,7 @@ def test_a_value_comes_out_of_every_way_as_it_went_in(world: World, value: Json)
     }
     assert shown_metadata(world, stack, "handle") == {**mine, **received}
     exported = world.export(world.stack(stack.id))
-    given = {"p": value, "word": "own-word", "$fn": "sealed", "args": [UNBOUND]}
+    given = {"p": value, "word": "own-word", "$fn": "sealed", "args": [TOKEN]}
     assert exported["environment"]["parameters"] == given
     assert exported["environment"]["parameter_defaults"] == {"d": value}
     assert exported["resources"]["handle"]["metadata"] == {**mine, **received}
@@ -232,7 +230,7 @@ def test_what_a_document_to_adopt_brings_is_data(world: World, value: Json) -> N
     document = json.loads(json.dumps(world.exports.abandon(world.stack(stack.id))))
     document["resources"]["handle"]["metadata"] = {"1": value, "$fn": value}
     document["resources"]["victim"]["metadata"] = value
-    document["resources"]["victim"]["resource_data"] = {"kept": value, "$fn": "sealed", "args": [UNBOUND]}
+    document["resources"]["victim"]["resource_data"] = {"kept": value, "$fn": "sealed", "args": [TOKEN]}
     document["environment"]["parameters"]["p"] = value
     again = world.adopt("again", document)
     assert world.settle(lambda: ended(world, again), within=60)
@@ -248,7 +246,7 @@ def test_what_a_document_to_adopt_brings_is_data(world: World, value: Json) -> N
 
 NAMES = ["sealed", "literal", "get_attr", "list_join", "digest", "select", "x"]
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", "x", UNBOUND, "sealed", "literal"]),
+    st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", "x", TOKEN, "sealed", "literal"]),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(st.sampled_from(["$fn", "args", "v", "a"]), inner, max_size=4)
