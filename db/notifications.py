@@ -147,8 +147,8 @@ def scaling_ended(conn: Connection, task: Task, failure: str | None) -> None:
     """
     definition = task.definition or {}
     asked: typing.Any = definition.get("metadata") or {}
-    if "group" not in asked or conn.get_execution_options().get(_COLLECTED) is None:
-        return  # A task of the release before does not say what was asked for.
+    if conn.get_execution_options().get(_COLLECTED) is None:
+        return
     capacity = definition["properties"]["size"] if failure is None else _members(conn, task)
     ending, message = "end", f"End resizing the group {asked['group']}"
     if failure is not None:

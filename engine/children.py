@@ -18,7 +18,6 @@ from ..template.environment import (
     as_document,
     nested_environment,
     parse_environment,
-    with_right_sinks,
 )
 from ..template.errors import TemplateError
 from ..template.language import ResourceDefinition
@@ -40,7 +39,7 @@ def opened_environment(
     :param files: of the stack.
     :param unseal: opens the token of a secret.
     """
-    environment = parse_environment(with_right_sinks(evaluate(stored, StoredLookup(unseal))))
+    environment = parse_environment(evaluate(stored, StoredLookup(unseal)))
     operator = context.registry.operator
     return environment if operator is None else operator.under(environment, files)
 

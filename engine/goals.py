@@ -10,7 +10,7 @@ from ..db.rows import Stack
 from ..planning.requests import EXISTING, Goal, UpdateRequest
 from ..sealing.stored import StoredLookup
 from ..template.compile import Identity
-from ..template.environment import parse_environment, with_right_sinks
+from ..template.environment import parse_environment
 from ..template.errors import TemplateError
 from ..template.formats import find_version, section_of
 from ..template.language import Parameter
@@ -71,7 +71,7 @@ def stored_goal(context: EngineContext, stack: Stack, kept: Mapping[str, Json]) 
     lookup = StoredLookup(context.sealer_of(stack).open)
     return Goal(
         template=_content(context, kept["template"]),
-        environment=with_right_sinks(evaluate(_content(context, kept["environment"]), lookup)),
+        environment=evaluate(_content(context, kept["environment"]), lookup),
         files=_content(context, kept["files"]),
         parameters=evaluate(kept["parameters"], lookup),
         secret=_secret(kept["parameters"]),

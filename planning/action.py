@@ -132,7 +132,7 @@ def plan_scaling(
     :param keep: seconds until the purge.
     """
     adjustment, scaling = change
-    # What was asked for is only notified; the release before ignores it here.
+    # What was asked for is only notified.
     asked = {"group": adjustment.group, "kind": adjustment.kind, "by": adjustment.by}
     properties = {"size": scaling.size, "cooldown": scaling.cooldown}
     task = Task(

@@ -73,11 +73,6 @@ class PlannedBreakpoints:
         return {**options, "abort": True} if aborts else options
 
 
-_STORED_AS = {"retries_permanent": "insists", "requested_attributes": "wanted"}
-"""Field of a TaskDefinition -> its key in the database, where that has an older name."""
-_FIELDS = {stored: name for name, stored in _STORED_AS.items()}
-
-
 @dataclass(frozen=True)
 class TaskDefinition:
     """The definition of one resource.
@@ -120,16 +115,12 @@ class TaskDefinition:
         """Return the definition as it is stored: without fields that have their default value."""
         plain = TaskDefinition()
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {
-            _STORED_AS.get(name, name): value
-            for name, value in fields.items()
-            if value != getattr(plain, name)
-        }
+        return {name: value for name, value in fields.items() if value != getattr(plain, name)}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Json] | None) -> "TaskDefinition":
         """Return a definition from its stored form."""
-        return cls(**{_FIELDS.get(name, name): value for name, value in (stored or {}).items()})
+        return cls(**(stored or {}))
 
 
 def task_key(task_id: TaskId) -> str:

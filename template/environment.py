@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from .budget import Budget, charged_at
 from .errors import TemplateError
-from .event_sinks import parse_sinks, right_entries
+from .event_sinks import parse_sinks
 from .language import Path, ResourceSettings, is_template_name
 from .load import check_tree
 from .resource_settings import SETTINGS, check_setting, combined, with_hooks, words
@@ -151,15 +151,6 @@ def parse_environment(document: Mapping[str, Json] | None, budget: Budget | None
         event_sinks=_sinks(body),
         encrypted_param_names=sorted({*_names(body, "encrypted_param_names")}),
     )
-
-
-def with_right_sinks(stored: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Return a stored environment without event sinks that are wrong, and with as many as a stack may have.
-
-    A release that did not use event sinks has stored them unchecked.
-    """
-    found = stored.get("event_sinks")
-    return {**stored, "event_sinks": right_entries(found)} if found else stored
 
 
 def _without_removed(registry: Mapping[str, Json], budget: Budget) -> dict[str, Json]:

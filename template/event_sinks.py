@@ -45,19 +45,6 @@ def parse_sinks(entries: Sequence[Json], path: Path) -> tuple[EventSink, ...]:
     return tuple(dict.fromkeys(_parse(entry, (*path, index)) for index, entry in enumerate(entries)))
 
 
-def right_entries(entries: Sequence[Json]) -> list[Json]:
-    """Return the entries that are right, as many as a stack may have."""
-    return [entry for entry in entries if _is_right(entry)][:MOST_SINKS]
-
-
-def _is_right(entry: Json) -> bool:
-    try:
-        _parse(entry, ())
-    except TemplateError:
-        return False
-    return True
-
-
 def _parse(entry: Json, path: Path) -> EventSink:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("type"), str):
         raise TemplateError("must be a map with a type", path)

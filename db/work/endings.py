@@ -179,11 +179,7 @@ def fail_rollback(conn: Connection, seen: Stack, why: str, *, by: str | None, no
     if stack.traversal != seen.traversal or stack.rollback_at is None:
         return None
     told = f"{stack.reason}; it cannot be rolled back: {why}"
-    if stack.status == Status.IN_PROGRESS:
-        return end_stack(conn, stack.id, stack.traversal, Failure(told), by=by, now=now)
-    # A release before has left it as FAILED.
-    stacks.fail_rollback(conn, stack.id, told)
-    return Ended(stack.id, Status.FAILED, {})
+    return end_stack(conn, stack.id, stack.traversal, Failure(told), by=by, now=now)
 
 
 def record_stack_events(
@@ -214,5 +210,5 @@ def stack_event(
         reason=reason,
         conductor=by,
         at=now,
-        has_sinks=bool(stack.has_sinks),
+        has_sinks=stack.has_sinks,
     )

@@ -279,23 +279,3 @@ def test_stacks_without_sinks_cost_no_statement(tmp_path: pathlib.Path) -> None:
 
 def run_once(conductor: SimConductor) -> None:
     conductor.run_duty("EventDelivery")
-
-
-def test_a_stack_of_the_release_before_with_wrong_sinks_lives_on(world: World) -> None:
-    """It was stored unchecked then; see with_right_sinks."""
-    world.sinks = []
-    stack = world.create("s", flat(1), environment={"event_sinks": []})
-    world.calm()
-    c, s = tables.content, tables.stack
-    wrong = [{"type": "x"}, "y", sink("q", ttl=1)]
-
-    def spoil(conn: sa.Connection) -> None:
-        key = conn.execute(sa.select(s.c.environment_id).where(s.c.id == stack.id)).scalar_one()
-        body = conn.execute(sa.select(c.c.body).where(c.c.id == key)).scalar_one()
-        changed = {**body, "event_sinks": wrong}
-        conn.execute(sa.update(c).where(c.c.id == key).values(body=changed))
-
-    world.database.write(spoil)
-    world.update(stack, flat(1, fail=True), disable_rollback=False)
-    assert world.settle(lambda: rolled_back(world, stack), within=120)
-    assert got(world) == []

@@ -6,7 +6,7 @@ import typing
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stoker.template.environment import parse_environment, with_right_sinks
+from stoker.template.environment import parse_environment
 from stoker.template.errors import TemplateError
 from stoker.template.event_sinks import MOST_SINKS, EventSink, parse_sinks
 
@@ -65,10 +65,3 @@ def test_what_is_wrong_is_named(entries: Json, error: str) -> None:
     with pytest.raises(TemplateError) as caught:
         parse_environment({"event_sinks": entries or {"a": 1}})
     assert str(caught.value).startswith(error)
-
-
-def test_of_what_an_older_release_has_stored_the_right_ones_count() -> None:
-    right = [sink(f"q{i}") for i in range(MOST_SINKS + 1)]
-    stored = {"parameters": {"a": 1}, "event_sinks": [{"type": "x"}, 5, sink(ttl=1), *right]}
-    assert with_right_sinks(stored) == {"parameters": {"a": 1}, "event_sinks": right[:MOST_SINKS]}
-    assert with_right_sinks({"event_sinks": []}) == {"event_sinks": []}
