@@ -10,6 +10,7 @@ from . import statements
 from .errors import NotFound
 from .ids import MemberId, host_of
 from .schema import tables
+from .schema.revisions import NUMBER
 
 ACTIVE = "active"
 DRAINING = "draining"
@@ -38,16 +39,8 @@ class ConductorRecord:
     threads_busy: int = 0
     threads_written_off: int = 0
     rpc_version: str = ""
-    schema_number: int | None = None
-    schema_member: str | None = None
-    clock_ahead: float | None = None
-
-    @property
-    def written_for(self) -> int:
-        """Return the number of the schema that its code is written for; 0: its release reports none."""
-        # An older release may report for the same host later, and leaves both columns as they were.
-        reported = self.schema_number is not None and self.schema_member == self.incarnation
-        return (self.schema_number or 0) if reported else 0
+    schema_number: int = NUMBER
+    clock_ahead: float = 0.0
 
 
 def report(conn: Connection, conductor: ConductorRecord) -> str:
@@ -72,6 +65,18 @@ def list_all(conn: Connection) -> Sequence[ConductorRecord]:
 def may_rejoin(found: Sequence[ConductorRecord], now: float) -> list[ConductorRecord]:
     """Return the conductors that have not stopped and reported lately: they work, or may rejoin."""
     return [c for c in found if c.state != STOPPED and now - c.heartbeat_at < FORGOTTEN_AFTER]
+
+
+def written_before(conn: Connection, number: int, now: float) -> list[str]:
+    """Return the hosts of the conductors that work, or may rejoin, and are written for an older schema.
+
+    The schema may be an older one.  So this reads columns of the first schema only.
+
+    :param number: of the schema.
+    """
+    c = tables.conductor.c
+    older = sa.and_(c.schema_number < number, c.state != STOPPED, c.heartbeat_at > now - FORGOTTEN_AFTER)
+    return list(conn.execute(sa.select(c.host).where(older).order_by(c.host)).scalars())
 
 
 def stopped_cleanly(conn: Connection, member: MemberId) -> bool:

@@ -8,12 +8,12 @@ from dataclasses import asdict
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import legacy_reasons, statements
+from . import statements
 from .connections import new_ids
 from .errors import NotFound
 from .ids import ResourceId, SnapshotId, StackId
 from .rows import ListedStack, Resource
-from .schema import revisions, tables
+from .schema import tables
 from .schema.tables import IDS, chunks
 from .states import Status
 
@@ -24,25 +24,13 @@ def insert_many(conn: Connection, resources: Sequence[Resource]) -> None:
     """Store new resources; their ids are the transaction's own."""
     if resources:
         with new_ids():
-            conn.execute(sa.insert(tables.resource), [_typed(conn, asdict(one)) for one in resources])
+            conn.execute(sa.insert(tables.resource), [asdict(one) for one in resources])
 
 
-def _resource(row: Mapping[str, Json]) -> Resource:
-    is_older = any(row[name] is None for name in _TYPED)
-    return Resource(**(legacy_reasons.with_typed(row) if is_older else row))
-
-
-def _typed(conn: Connection, columns: Mapping[str, Json]) -> dict[str, Json]:
-    """Return columns with values for those that `legacy_reasons` reads while they are NULL."""
-    typed = {name: columns[name] for name in _TYPED if name in columns}
-    if columns.get("status") == Status.FAILED:
-        typed.setdefault("cancelled", False)
-    # While code of the release before may change the row, they get no value, which it would not change.
-    is_kept = not typed or revisions.is_contracted(conn)
-    return {**columns, **(typed if is_kept else dict.fromkeys(typed))}
-
-
-_TYPED = ("cancelled", "reinstated")
+def _with_ending(columns: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return columns in which a failure without a word about it was not cancelled."""
+    is_failure = columns.get("status") == Status.FAILED
+    return {"cancelled": False, **columns} if is_failure else columns
 
 
 def get(conn: Connection, resource_id: ResourceId) -> Resource:
@@ -64,7 +52,7 @@ def by_ids(conn: Connection, ids: Iterable[ResourceId]) -> dict[ResourceId, Reso
     found: dict[ResourceId, Resource] = {}
     for part in chunks(ids):
         rows = conn.execute(_BY_IDS, {"ids": part}).mappings()
-        found.update((row["id"], _resource(dict(row))) for row in rows)
+        found.update((row["id"], Resource(**row)) for row in rows)
     return found
 
 
@@ -97,7 +85,7 @@ def lock_free(
         for row in conn.execute(_SKIPPING, {"ids": part, "own": here}).mappings():
             values = dict(row)
             free = values.pop("free_id") is not None
-            found[row["id"]] = _resource(values)
+            found[row["id"]] = Resource(**values)
             if not free and row["id"] in own:
                 locked.add(row["id"])
     return found, locked
@@ -112,7 +100,7 @@ _OF_STACK = (
 
 def of_stack(conn: Connection, stack_id: StackId) -> list[Resource]:
     """Return all rows of a stack, replaced ones too, in id order; without the copies that snapshots keep."""
-    return [_resource(dict(row)) for row in conn.execute(_OF_STACK, {"key": stack_id}).mappings()]
+    return [Resource(**row) for row in conn.execute(_OF_STACK, {"key": stack_id}).mappings()]
 
 
 def copies(conn: Connection, stack_id: StackId, snapshot_id: SnapshotId | None = None) -> list[Resource]:
@@ -120,7 +108,7 @@ def copies(conn: Connection, stack_id: StackId, snapshot_id: SnapshotId | None =
     r = tables.resource
     which = r.c.snapshot_id.is_not(None) if snapshot_id is None else r.c.snapshot_id == snapshot_id
     wanted = sa.select(r).where(r.c.stack_id == stack_id, which)
-    return [_resource(dict(row)) for row in conn.execute(wanted.order_by(r.c.id)).mappings()]
+    return [Resource(**row) for row in conn.execute(wanted.order_by(r.c.id)).mappings()]
 
 
 def by_name(conn: Connection, stack_id: StackId, name: str) -> Resource:
@@ -146,7 +134,7 @@ def by_name(conn: Connection, stack_id: StackId, name: str) -> Resource:
     )
     if row is None:
         raise NotFound("Resource", name)
-    return _resource(dict(row))
+    return Resource(**row)
 
 
 def with_physical_id(conn: Connection, stack_id: StackId, physical_id: str) -> Resource | None:
@@ -156,7 +144,7 @@ def with_physical_id(conn: Connection, stack_id: StackId, physical_id: str) -> R
         r.c.stack_id == stack_id, r.c.physical_id == physical_id, r.c.snapshot_id.is_(None)
     )
     row = conn.execute(found.order_by(r.c.id.desc()).limit(1)).mappings().first()
-    return None if row is None else _resource(dict(row))
+    return None if row is None else Resource(**row)
 
 
 def types_in(conn: Connection, stack_id: StackId) -> list[str]:
@@ -211,7 +199,7 @@ def of_tree(
         .order_by(s.c.depth, r.c.id)
     ).mappings()
     split = ((dict(row), row["stack_name"]) for row in rows)
-    return [(_resource({k: v for k, v in row.items() if k != "stack_name"}), name) for row, name in split]
+    return [(Resource(**{k: v for k, v in row.items() if k != "stack_name"}), name) for row, name in split]
 
 
 def set_metadata(conn: Connection, resource_id: ResourceId, *, seen: int, metadata: Json, now: float) -> bool:
@@ -237,7 +225,7 @@ def set_status(
     """Change the status of a resource that no task works on."""
     r = tables.resource
     values = {"action": action, "status": status, "reason": reason, "updated_at": now}
-    conn.execute(sa.update(r).where(r.c.id == resource_id).values(_typed(conn, values)))
+    conn.execute(sa.update(r).where(r.c.id == resource_id).values(_with_ending(values)))
 
 
 def delete_many(conn: Connection, ids: Iterable[ResourceId]) -> None:
@@ -253,7 +241,7 @@ def change_many(conn: Connection, changes: Mapping[ResourceId, Mapping[str, Json
     """Set columns of rows."""
     r = tables.resource
     for resource_id, columns in sorted(changes.items()):
-        conn.execute(sa.update(r).where(r.c.id == resource_id).values(**_typed(conn, columns)))
+        conn.execute(sa.update(r).where(r.c.id == resource_id).values(**_with_ending(columns)))
 
 
 def store_changes(conn: Connection, rows: Iterable[Mapping[str, Json]], *, now: float) -> None:
@@ -262,7 +250,7 @@ def store_changes(conn: Connection, rows: Iterable[Mapping[str, Json]], *, now: 
     :param rows: columns and their values, with the row's id as ``row_id``.
     """
     by_columns: dict[tuple[str, ...], list[dict[str, Json]]] = {}
-    for row in sorted((_typed(conn, row) for row in rows), key=lambda row: row["row_id"]):
+    for row in sorted((_with_ending(row) for row in rows), key=lambda row: row["row_id"]):
         columns = tuple(sorted({*row, "updated_at"} - {"row_id"}))
         by_columns.setdefault(columns, []).append({**row, "updated_at": now})
     for columns, values in sorted(by_columns.items()):
@@ -283,5 +271,5 @@ def replace_by(conn: Connection, resource_id: ResourceId, new: Resource) -> None
         would not help: the result counts as one that cannot be stored, and the task fails.
     """
     r = tables.resource
-    conn.execute(sa.insert(r).values(_typed(conn, asdict(new))))
+    conn.execute(sa.insert(r).values(asdict(new)))
     conn.execute(sa.update(r).where(r.c.id == resource_id).values(replaced_by=new.id))

@@ -108,7 +108,7 @@ class Stack(DetailedStack):
     previous: Mapping[str, Json] | None = None
     outputs: Mapping[str, Json] = field(default_factory=dict)
     abort_on_breakpoint: bool = False
-    has_sinks: bool | None = None
+    has_sinks: bool = False
 
     @classmethod
     def of(cls, row: Mapping[str, Json]) -> "Stack":
@@ -280,7 +280,7 @@ class Traversal:
     """One attempt to bring a stack to one goal.
 
     :ivar id: `finish_id` of its tasks.
-    :ivar action: what it does to the stack; None: the release that started it did not store that.
+    :ivar action: what it does to the stack; None: nothing, it only brings the purge of a task.
     :ivar open_tasks: its tasks that are not final.
     :ivar held_tasks: those of them that are held at breakpoints.
     :ivar failure: first reason; None: nothing has failed yet.
@@ -332,7 +332,7 @@ class Event:
 
     :ivar id: None before it is stored.
     :ivar at: seconds since the epoch.
-    :ivar attempt: of the task that recorded it; None: no task did, or a release did that stored none.
+    :ivar attempt: of the task that recorded it; None: no task did.
     :ivar ready_at: when that attempt became ready to be claimed; None likewise.
     :ivar claimed_at: when that attempt was claimed; None likewise.
     :ivar has_sinks: the root of its stack has event sinks, which get it.  It is not stored.

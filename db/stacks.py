@@ -8,11 +8,11 @@ import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
 from sqlalchemy.engine import Connection
 
-from . import content, event_sinks, legacy_reasons, statements
+from . import content, event_sinks, statements
 from .errors import NameTaken, NotFound
 from .ids import ContentId, StackId, TraversalId
 from .rows import GOAL, FailureCause, ListedStack, Stack
-from .schema import revisions, tables
+from .schema import tables
 from .schema.tables import IDS
 from .states import Status
 
@@ -87,7 +87,7 @@ def set_event_sinks(conn: Connection, stack: Stack, sinks: Sequence[tuple[str, i
         return
     event_sinks.replace(conn, stack, sinks, now)
     s = tables.stack
-    differs = sa.or_(s.c.has_sinks.is_(None), s.c.has_sinks != bool(sinks))
+    differs = s.c.has_sinks != bool(sinks)
     nested = sa.select(s.c.id).where(s.c.root_id == stack.id, s.c.id != stack.id, differs).order_by(s.c.id)
     if ids := conn.execute(nested).scalars().all():
         conn.execute(sa.update(s).where(s.c.id.in_(ids)).values(has_sinks=bool(sinks)))
@@ -102,11 +102,7 @@ _TAGS = (
 
 def with_tags(conn: Connection, rows: Iterable[Mapping[str, typing.Any]]) -> list[Stack]:
     """Return stacks made of rows of the table, their tags read by few queries."""
-    stacks = []
-    for row in rows:
-        is_older = row["status"] == Status.FAILED and row["failure_cause"] is None
-        stacks.append(Stack.of(legacy_reasons.with_cause(row, row["reason"]) if is_older else row))
-    return tagged(conn, stacks)
+    return tagged(conn, [Stack.of(row) for row in rows])
 
 
 def tagged(conn: Connection, stacks: Sequence[S]) -> list[S]:
@@ -188,15 +184,6 @@ def _rollback_at(now: float) -> sa.Case[typing.Any]:
     return sa.case((wanted, now), else_=None)
 
 
-def _stored(conn: Connection, cause: FailureCause | str) -> Json:
-    """Return the value that a failed stack's column gets; see legacy_reasons.py.
-
-    :param cause: or the reason, where no resource is the cause.
-    """
-    known = cause if isinstance(cause, FailureCause) else FailureCause(cause)
-    return asdict(known) if revisions.is_contracted(conn) else None
-
-
 def finish(
     conn: Connection, stack_id: StackId, traversal: TraversalId, status: Status, reason: str, now: float
 ) -> bool:
@@ -213,7 +200,7 @@ def finish(
             reason=reason,
             deadline_at=None,
             remaining=None,
-            failure_cause=_stored(conn, reason) if status == Status.FAILED else None,
+            failure_cause=asdict(FailureCause(reason)) if status == Status.FAILED else None,
             rollback_at=_rollback_at(now) if status == Status.FAILED else None,
             # As Heat: a stack that was only created has no updated_time.
             updated_at=sa.case((s.c.action == "CREATE", s.c.updated_at), else_=now),
@@ -303,7 +290,7 @@ class LateStack:
     traversal: TraversalId
     action: str
     status: str
-    has_sinks: bool | None = None
+    has_sinks: bool = False
 
 
 _LATE = [tables.stack.c[name] for name in LateStack.__dataclass_fields__]
@@ -347,7 +334,7 @@ def fail_locked(
         .values(
             status=Status.FAILED,
             reason=reason,
-            failure_cause=_stored(conn, reason),
+            failure_cause=asdict(FailureCause(reason)),
             deadline_at=None,
             remaining=None,
             rollback_at=_rollback_at(now) if rollback else None,
@@ -359,7 +346,7 @@ def fail_locked(
 def store_cause(conn: Connection, stack_id: StackId, cause: FailureCause) -> None:
     """Store the cause of a failure that the caller has just stored."""
     s = tables.stack
-    conn.execute(sa.update(s).where(s.c.id == stack_id).values(failure_cause=_stored(conn, cause)))
+    conn.execute(sa.update(s).where(s.c.id == stack_id).values(failure_cause=asdict(cause)))
 
 
 def skip_rollback(conn: Connection, stack_id: StackId) -> None:
@@ -398,16 +385,6 @@ def to_roll_back(conn: Connection, *, limit: int, after: tuple[float, str] = (0.
     """
     rows = conn.execute(_TO_ROLL_BACK, {"most": limit, "last_at": after[0], "last_id": after[1]}).mappings()
     return [FailedStack(**row) for row in rows]
-
-
-def fail_rollback(conn: Connection, stack_id: StackId, reason: str) -> None:
-    """Leave a stack failed, with another reason."""
-    s = tables.stack
-    conn.execute(
-        sa.update(s)
-        .where(s.c.id == stack_id)
-        .values(rollback_at=None, reason=reason, failure_cause=_stored(conn, reason))
-    )
 
 
 @dataclass(frozen=True)

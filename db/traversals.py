@@ -7,13 +7,12 @@ two transactions lock successors in opposite orders.
 """
 
 import typing
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import legacy_reasons
 from .connections import new_ids
 from .ids import StackId, TraversalId, TraversalNumber
 from .rows import FailureCause, Traversal
@@ -76,7 +75,7 @@ def count_down(
     """
     conn.execute(_COUNT_DOWN, {"number": number, "tasks": tasks})
     if failure is not None:
-        stored = None if cause is None else asdict(cause)
+        stored = asdict(cause or FailureCause(failure))
         first = _update(failure=failure, failure_cause=stored, aborted=aborted).where(_T.failure.is_(None))
         conn.execute(first, {"number": number})
 
@@ -138,7 +137,7 @@ def due(conn: Connection, now: float, *, limit: int, after: tuple[float, int] = 
     behind = (_T.due_at > last_due) | (_T.id > last_id)
     query = sa.select(tables.traversal).where(_T.due_at <= now, _T.due_at >= last_due, behind)
     rows = conn.execute(query.order_by(_T.due_at, _T.id).limit(limit)).mappings()
-    return [_traversal(dict(row)) for row in rows]
+    return [Traversal.of(dict(row)) for row in rows]
 
 
 def keep(conn: Connection, traversal: Traversal) -> None:
@@ -180,12 +179,7 @@ def _one(
     conn: Connection, query: sa.Select[typing.Any], parameters: dict[str, typing.Any]
 ) -> Traversal | None:
     row = conn.execute(query, parameters).mappings().first()
-    return None if row is None else _traversal(dict(row))
-
-
-def _traversal(row: Mapping[str, typing.Any]) -> Traversal:
-    is_older = row["failure"] is not None and row["failure_cause"] is None
-    return Traversal.of(legacy_reasons.with_cause(row, row["failure"]) if is_older else row)
+    return None if row is None else Traversal.of(dict(row))
 
 
 # Built once: building one takes longer than SQLite takes to run it.

@@ -169,5 +169,5 @@ def _event(stack: Stack, resource: Resource, what: tuple[str, Status], reason: s
         status=status,
         reason=reason,
         at=now,
-        has_sinks=bool(stack.has_sinks),
+        has_sinks=stack.has_sinks,
     )

@@ -8,7 +8,7 @@ tokenize), and the rules are here.
 
     tools/prose.py [-v] [PATH...]
 
-Without a path everything is checked but what RELEASED names.  With `-v` warnings are printed, too.
+Without a path everything is checked.  With `-v` warnings are printed, too.
 """
 
 import argparse
@@ -46,8 +46,6 @@ FOLDERS = (
     ),
     *("rpc", "sandbox", "sealing", "template", "doc/ext", "tools"),
 )
-RELEASED = ("db/schema/migrations/versions/0001_initial.py",)
-"""Paths that are left out, because they stay as they were released: a test compares their hashes."""
 MOST_WORDS, MANY_WORDS = 40, 30
 """A longer sentence is refused; a longer one is warned of."""
 NOT_FIRST = frozenset({"What", "Whether", "Those", "See", "Of", "As", "With", "From"})
@@ -273,13 +271,13 @@ def texts_of(path: pathlib.Path) -> Iterator[Text]:
 
 
 def files(names: Sequence[str]) -> list[pathlib.Path]:
-    """Return the files to check: those below the names, or all but the released ones."""
+    """Return the files to check: those below the names, or all."""
     if names:
         chosen = [pathlib.Path(name).resolve() for name in names]
         return [path for one in chosen for path in ([one] if one.is_file() else _below(one))]
     found = [path for pattern in DOCUMENTS for path in ROOT.glob(pattern)]
     found += [path for folder in FOLDERS for path in _below(ROOT / folder)]
-    return [path for path in found if path.relative_to(ROOT).as_posix() not in RELEASED]
+    return found
 
 
 def _below(folder: pathlib.Path) -> list[pathlib.Path]:

@@ -75,7 +75,7 @@ def _report(row: ConductorRecord | None) -> dict[str, Json]:
     return {
         **{name: None if row is None else getattr(row, name) for name in names},
         "threads_hung": None if row is None else row.threads_written_off,
-        "schema": None if row is None else row.written_for,
+        "schema": None if row is None else row.schema_number,
         "clock_ahead": None if row is None else row.clock_ahead,
         "started_time": None if row is None else exact_or_none(row.started_at),
         "reported_time": None if row is None else exact_or_none(row.heartbeat_at),

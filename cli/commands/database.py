@@ -7,6 +7,7 @@ from cliff.command import Command
 from ...db import conductors
 from ...db.engine import Database
 from ...db.schema import revisions, upgrade
+from ...db.schema.revisions import Fit
 from ..wiring.database import connect, open_database
 from .base import AdminError, conf_of
 from .progress import ProgressLine
@@ -57,7 +58,8 @@ def migrate(
     *,
     expand: bool,
     contract: bool,
-    progress: upgrade.Progress = lambda revision, moved: None,
+    progress: upgrade.Progress = upgrade.silent,
+    migrations: upgrade.Migrations = upgrade.OWN,
 ) -> None:
     """Run one part of the migration; both if neither is chosen.
 
@@ -66,20 +68,20 @@ def migrate(
     :raises AdminError: a conductor of an older release still runs.
     """
     if expand:
-        upgrade.expand(database)
+        upgrade.expand(database, migrations)
         return
-    if database.read(revisions.current) not in (None, revisions.NEWEST) and (old := outdated(database)):
+    is_behind = migrations.fit_of(database.read(revisions.current)) in (Fit.OLD, Fit.EXPANDED)
+    if is_behind and (old := outdated(database, migrations.number)):
         raise AdminError(
             f"conductors of an older release run: {', '.join(old)}; they need what would be removed. "
             "Upgrade or stop them first; `db sync --expand` can be run now"
         )
-    (upgrade.contract if contract else upgrade.sync)(database, progress)
+    (upgrade.contract if contract else upgrade.sync)(database, progress, migrations)
 
 
-def outdated(database: Database) -> list[str]:
-    """Return the hosts of the conductors that report and whose code needs an older schema."""
-    found = conductors.may_rejoin(database.read(conductors.list_all), database.clock())
-    return [c.host for c in found if c.written_for < revisions.NUMBER]
+def outdated(database: Database, number: int = revisions.NUMBER) -> list[str]:
+    """Return the hosts of the conductors that report and whose code needs a schema before a number."""
+    return database.read(lambda conn: conductors.written_before(conn, number, database.clock()))
 
 
 class DbVersion(Command):

@@ -42,7 +42,7 @@ class ServiceList(WithFooter):
                 row.threads,
                 row.threads_written_off,
                 row.rpc_version,
-                None if row.clock_ahead is None else round(row.clock_ahead, 1),
+                round(row.clock_ahead, 1),
                 Age.of(row.heartbeat_at, found.now),
             )
             for row in found.rows.values()

@@ -130,10 +130,10 @@ def open_database(
 def unfit(at: str | None, fit: Fit) -> str:
     """Return why this release cannot work on a database, and what to run."""
     sync = "`stoker-manage db sync"
-    if fit == Fit.NONE:
+    if at is None:
         return f"the database was never set up, this release needs {revisions.NEWEST}: run {sync}`"
-    found = f"the database is at version {at}, this release "
     if fit == Fit.OLD:
         also = f"or, if no daemon of an older release runs, {sync}`"
-        return f"{found}needs {revisions.EXPANDED}: run {sync} --expand`, {also}"
-    return f"{found}knows {revisions.NEWEST}: install the newer one that has migrated it"
+        needs = f"the database is at {at}, this release needs {revisions.EXPANDED}"
+        return f"{needs}: run {sync} --expand`, {also}"
+    return revisions.unknown(at)

@@ -112,6 +112,5 @@ class ConductorReport:
             threads_written_off=hung,
             rpc_version=VERSION,
             schema_number=NUMBER,
-            schema_member=member,
             clock_ahead=self._database.clock.host_ahead,
         )

@@ -123,7 +123,7 @@ stack = sa.Table(
     sa.Column("action", sa.String(16), nullable=False),
     sa.Column("status", sa.String(16), nullable=False),
     sa.Column("reason", CleanText, nullable=False, default=""),
-    # Of a FAILED one: see rows.FailureCause; NULL: see legacy_reasons.py.
+    # Of a FAILED one: see rows.FailureCause.
     sa.Column("failure_cause", JsonText),
     _uuid("traversal", nullable=False),
     sa.Column("shard", sa.Integer, nullable=False),
@@ -147,8 +147,8 @@ stack = sa.Table(
     sa.Column("description", CleanText, nullable=False, default=""),
     sa.Column("disable_rollback", sa.Boolean, nullable=False, default=True),
     sa.Column("abort_on_breakpoint", sa.Boolean, nullable=False, default=False),
-    # Whether its root has event sinks; NULL: no, or an older release stored it.
-    sa.Column("has_sinks", sa.Boolean),
+    # Whether its root has event sinks.
+    sa.Column("has_sinks", sa.Boolean, nullable=False, default=False),
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("updated_at", Instant),
     sa.Column("deleted_at", Instant),
@@ -162,7 +162,7 @@ stack = sa.Table(
     sa.Index("ix_stack_name", "project_id", "name"),
 )
 STACK_COLUMNS = tuple(column.label(column.key) for column in stack.c)
-"""To select stacks: a column's name in the database may be older than its name here."""
+"""To select stacks: a column's name in the database may differ from its name here."""
 
 #: Credentials that users have delegated, so that work continues when their tokens have expired.  A root stack
 #: has one for all stacks nested in it.
@@ -197,8 +197,8 @@ resource = sa.Table(
     sa.Column("action", sa.String(16), nullable=False),
     sa.Column("status", sa.String(16), nullable=False),
     sa.Column("reason", CleanText, nullable=False, default=""),
-    # Of a FAILED one: whether its action was cancelled before its end; NULL: see legacy_reasons.py.
-    sa.Column("cancelled", sa.Boolean),
+    # Of a FAILED one: whether its action was cancelled before its end.
+    sa.Column("cancelled", sa.Boolean, nullable=False, default=False),
     # However long: what a plugin has made outside is never forgotten.
     sa.Column("physical_id", CleanText),
     # What get_resource yields (JSON), known once the resource is created.
@@ -215,9 +215,8 @@ resource = sa.Table(
     sa.Column("requires", JsonText, nullable=False),
     sa.Column("replaces", RowId),
     sa.Column("replaced_by", RowId),
-    # Whether it takes the place of its own replacement again, until it is updated; NULL: see
-    # legacy_reasons.py.
-    sa.Column("reinstated", sa.Boolean),
+    # Whether it takes the place of its own replacement again, until it is updated.
+    sa.Column("reinstated", sa.Boolean, nullable=False, default=False),
     # Progress token of the action that runs now, as the plugin returned it.
     sa.Column("progress", JsonText),
     # Idempotency key of the action that runs now, stored before anything is made outside.
@@ -260,7 +259,7 @@ traversal = sa.Table(
     _uuid("traversal", nullable=False),
     _uuid("stack_id", nullable=False),
     sa.Column("shard", sa.Integer, nullable=False),
-    # What it does to the stack; NULL: the release that started it did not store that.
+    # What it does to the stack; NULL: nothing, it only brings the purge of a task.
     sa.Column("action", sa.String(16)),
     sa.Column("state", sa.String(10), nullable=False),
     # Its tasks that are not final, and those of them that are held.
@@ -322,7 +321,7 @@ task = sa.Table(
     sa.Column("hook", sa.String(16)),
     # The user single-steps: it is held before it starts, whatever `hooks` says.
     sa.Column("stepped", sa.Boolean, nullable=False, default=False),
-    # The user's request that it belongs to; NULL: a duty started it, or an older release stored it.
+    # The user's request that it belongs to; NULL: a duty started it.
     sa.Column("request", sa.String(64)),
     # Conductors that were lost while they held it, since a step of it ended last; see losses.py.
     sa.Column("losses", JsonText),
@@ -466,10 +465,8 @@ conductor = sa.Table(
     sa.Column("rpc_version", sa.String(16), nullable=False, default=""),
     sa.Column("started_at", Instant, nullable=False),
     sa.Column("heartbeat_at", Instant, nullable=False),
-    # revisions.NUMBER of its code, and the incarnation that reported it: an older release, which knows
-    # neither column, may report for the same host later.
-    sa.Column("schema_number", sa.Integer),
-    sa.Column("schema_member", sa.String(320)),
-    # Seconds by which its host's clock is ahead of the database's; NULL: its release does not measure it.
-    sa.Column("clock_ahead", Instant),
+    # revisions.NUMBER of its code.
+    sa.Column("schema_number", sa.Integer, nullable=False),
+    # Seconds by which its host's clock is ahead of the database's.
+    sa.Column("clock_ahead", Instant, nullable=False, default=0.0),
 )

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..ids import MemberId, StackId, TaskId, TraversalId, WaitsOn
-from ..schema import revisions, tables
+from ..schema import tables
 from ..schema.tables import chunks
 from ..states import POST_DELETE, UNSTARTED, Standing, Status, TaskState, cancelled_reason
 from . import transitions
@@ -131,12 +131,11 @@ def _cancel(conn: Connection, rows: Iterable[typing.Any], *, now: float) -> int:
 def show_aborted(conn: Connection, resource_ids: Iterable[int | None], *, now: float) -> None:
     """Show the resources whose action is in progress as FAILED."""
     r = tables.resource
-    values = {"status": Status.FAILED, "reason": r.c.action + cancelled_reason(""), "updated_at": now}
-    # As resources.store_changes does.
-    cancelled = True if revisions.is_contracted(conn) else None
+    reason = r.c.action + cancelled_reason("")
+    values = {"status": Status.FAILED, "reason": reason, "cancelled": True, "updated_at": now}
     for part in chunks(i for i in resource_ids if i is not None):
         changed = sa.update(r).where(r.c.id.in_(part), r.c.status == Status.IN_PROGRESS)
-        conn.execute(changed.values(**values, cancelled=cancelled))
+        conn.execute(changed.values(**values))
 
 
 def stopped(

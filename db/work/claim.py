@@ -253,7 +253,7 @@ def stack_names(conn: Connection, stack_ids: Iterable[str]) -> dict[str, tuple[s
 
 def _stacks(conn: Connection, stack_ids: Iterable[str]) -> dict[str, _StackFacts]:
     rows = conn.execute(_NAMES, {"ids": sorted(stack_ids)})
-    return {row.id: (row.name, row.project_id, StackId(row.root_id), bool(row.has_sinks)) for row in rows}
+    return {row.id: (row.name, row.project_id, StackId(row.root_id), row.has_sinks) for row in rows}
 
 
 def _mark_in_progress(conn: Connection, claims: Sequence[Claim], *, who: Claimant, now: float) -> list[Event]:

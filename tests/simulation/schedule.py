@@ -17,11 +17,10 @@ from simulation.users import Users
 from simulation.weather import Weather
 from simulation.world import World
 from stoker.db import content, events, resources
-from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.ids import StackId
 from stoker.db.rows import Event, Stack
-from stoker.db.schema import revisions, tables, upgrade
+from stoker.db.schema import tables
 from stoker.db.states import Status
 from stoker.db.work import commit
 
@@ -37,17 +36,14 @@ DELETIONS = 10
 """Tries: a chain of resources may hang at each of its links."""
 
 
-def play(
-    seed: int, folder: pathlib.Path, length: int = LENGTH, *, nested: bool = False, upgraded: bool = False
-) -> "Run":
+def play(seed: int, folder: pathlib.Path, length: int = LENGTH, *, nested: bool = False) -> "Run":
     """One run from its beginning to its end, with everything that must hold; the same each time.
 
     :param nested: there are stacks inside of the stacks.
-    :param upgraded: the schema is contracted in the middle of it.
     :raises AssertionError: something does not hold.
     """
     with repeatable(seed):
-        run = Run(seed, folder, nested=nested, upgraded=upgraded)
+        run = Run(seed, folder, nested=nested)
         with run.audited():
             run.go(length)
             run.check()
@@ -62,17 +58,13 @@ class Run:
     :ivar told: the events of the schedule in order, to see what led to a failure.
     """
 
-    def __init__(
-        self, seed: int, folder: pathlib.Path, *, nested: bool = False, upgraded: bool = False
-    ) -> None:
+    def __init__(self, seed: int, folder: pathlib.Path, *, nested: bool = False) -> None:
         self.dice = random.Random(seed)
-        self._upgraded = upgraded
         self.world = World(
             folder,
             hosts=self.dice.randint(1, 4),
             threads=self.dice.choice([1, 2, 4]),
             seed=seed,
-            revision=revisions.EXPANDED if upgraded else revisions.NEWEST,
         )
         self.users = Users(self.world, self.dice, nested=nested)
         self.weather = Weather(self.world, self.dice)
@@ -121,9 +113,6 @@ class Run:
         self._do(users.create)
         weights = [weight for _, weight in actions]
         chosen = self.dice.choices(actions, weights, k=length)
-        if self._upgraded:
-            chosen.insert(length // 2, (self._contract, 1))
-            chosen.insert(length // 3, (self._move, 1))
         for action, _ in chosen:
             self._do(action)
         weather.end()
@@ -136,24 +125,6 @@ class Run:
             self.told.append(f"{self.world.clock.now - 1_000_000:.1f} {action.__name__} {note}")
         self._audit.after_event(self.world)
         self._hold()
-
-    def _move(self) -> str:
-        """Fill the columns of rows that lack them; those that fail afterwards lack them again."""
-        migration = upgrade.script(revisions.NEWEST)
-        return f"{self._beside(lambda database: database.write(migration.move_batch))} rows"
-
-    def _contract(self) -> str:
-        """Contract the schema, in which some rows lack columns and some do not."""
-        self._beside(upgrade.contract)
-        return "the schema"
-
-    def _beside(self, work: Callable[[Database], T]) -> T:
-        """Return what `work` comes to on the same database, but without the faults."""
-        database = Database(self.world.database.url)
-        try:
-            return work(database)
-        finally:
-            database.close()
 
     def _interlude(self) -> None:
         """Whoever wants to write is held up, in the middle of what it does, while all others go on: what it

@@ -9,7 +9,6 @@ import pathlib
 import subprocess
 import sys
 
-import pytest
 from simulation.schedule import play
 
 TESTS = pathlib.Path(__file__).parents[1]
@@ -33,16 +32,6 @@ def test_the_invariants_hold_whatever_is_lost_late_doubled_or_killed(
 
 def test_they_hold_in_trees_of_stacks_too(simulation_seed: int, tmp_path: pathlib.Path) -> None:
     play(simulation_seed, tmp_path, nested=True)
-
-
-@pytest.mark.parametrize("nested", [False, True])
-def test_they_hold_while_the_schema_is_contracted(
-    simulation_seed: int, tmp_path: pathlib.Path, nested: bool
-) -> None:
-    """Failures are stored in the older form, are filled at once or later, and then stored in the new one."""
-    run = play(simulation_seed, tmp_path, 300, nested=nested, upgraded=True)
-    assert any("_move" in note for note in run.told)
-    assert any("_contract" in note for note in run.told)
 
 
 def test_a_seed_replays_exactly(tmp_path: pathlib.Path) -> None:

@@ -32,7 +32,7 @@ from stoker.db.id_source import IdSource
 from stoker.db.ids import MemberId, ResourceId, StackId, TaskId, TraversalId, host_of
 from stoker.db.notifications import Listener
 from stoker.db.rows import Stack
-from stoker.db.schema import revisions, tables, upgrade
+from stoker.db.schema import tables, upgrade
 from stoker.db.work.breakpoints import HeldTask
 from stoker.db.work.claim import Claimant
 from stoker.db.work.losses import USUAL_MOST
@@ -176,12 +176,12 @@ class FaultyDatabase(Database):
 
 
 @functools.cache
-def _new_database(revision: str) -> bytes:
+def _new_database() -> bytes:
     """The file of a database in which nothing has happened: the migrations take longer than most tests."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "new.sqlite"
         database = Database(f"sqlite:///{path}")
-        upgrade.upgrade(database, revision)
+        upgrade.upgrade(database)
         database.write(lambda conn: settings.shard_count(conn, SHARDS))
         database.close()
         return path.read_bytes()
@@ -394,7 +394,6 @@ class World:
     :ivar queues: what event sinks have got, by the name of the queue; `post` puts it there.
     :ivar unsent: probability that `post` fails, before or after that.
 
-    :param revision: of the database's schema.
     """
 
     def __init__(
@@ -407,7 +406,6 @@ class World:
         clock_stands: bool = True,
         listener: Listener | None = None,
         recorder: Recorder = SILENT,
-        revision: str = revisions.NEWEST,
         types: Mapping[str, type[ResourceType]] | None = None,
     ) -> None:
         self.recorder = recorder
@@ -429,7 +427,7 @@ class World:
         self.cloud = cloud.Cloud()
         self.catalogue = ResourceRegistry({**RESOURCE_TYPES, **cloud.types(self.cloud), **(types or {})})
         self.sealer = Sealer([KEY])
-        (folder / "sim.sqlite").write_bytes(_new_database(revision))
+        (folder / "sim.sqlite").write_bytes(_new_database())
         self.ids = DoublingIds(self.clock, seed)
         self.database = FaultyDatabase(f"sqlite:///{folder / 'sim.sqlite'}", self.dice, self.ids, listener)
         self.context = EngineContext(

@@ -5,6 +5,7 @@ import time
 
 import pytest
 import sqlalchemy as sa
+from harness.next_release import EXPANDED, MIGRATIONS, NEWEST, NUMBER
 from stoker.cli.commands.base import AdminError
 from stoker.cli.commands.database import migrate, outdated
 from stoker.db import conductors
@@ -16,53 +17,56 @@ from stoker.rpc.contract import VERSION
 
 @pytest.fixture
 def database(tmp_path: pathlib.Path) -> Database:
-    made = Database(f"sqlite:///{tmp_path}/one.sqlite")
-    upgrade.upgrade(made, revisions.EXPANDED)
-    return made
+    """A database of this release; see `MIGRATIONS` for the next one."""
+    fresh = Database(f"sqlite:///{tmp_path}/one.sqlite")
+    upgrade.sync(fresh)
+    return fresh
 
 
-def report(database: Database, host: str, incarnation: str, number: int | None) -> None:
-    """As a conductor does; where the number is None, one of a release that leaves the columns alone."""
+def report(database: Database, host: str, number: int, *, state: str = ACTIVE, ago: float = 0.0) -> None:
     row = ConductorRecord(
         host,
-        f"{host}/{incarnation}",
-        ACTIVE,
+        f"{host}/a",
+        state,
         started_at=0.0,
-        heartbeat_at=time.time(),
+        heartbeat_at=time.time() - ago,
         rpc_version=VERSION,
         schema_number=number,
-        schema_member=f"{host}/{incarnation}",
     )
-    if number is not None:
-        database.write(lambda conn: conductors.report(conn, row))
-        return
-    c = tables.conductor
-    values = {name: value for name, value in vars(row).items() if not name.startswith("schema_")}
-
-    def store(conn: sa.Connection) -> None:
-        if not conn.execute(sa.update(c).where(c.c.host == host).values(values)).rowcount:
-            conn.execute(sa.insert(c).values(values))
-
-    database.write(store)
+    database.write(lambda conn: conductors.report(conn, row))
 
 
 def test_a_conductor_of_an_older_schema_is_found_though_its_messages_are_the_same(
     database: Database,
 ) -> None:
-    report(database, "silent", "a", None)
-    report(database, "old", "a", revisions.NUMBER - 1)
-    report(database, "new", "a", revisions.NUMBER)
-    assert outdated(database) == ["old", "silent"]
-    with pytest.raises(AdminError, match="conductors of an older release run: old, silent;"):
-        migrate(database, expand=False, contract=True)
-    assert database.read(revisions.current) == revisions.EXPANDED
-
-
-def test_a_number_counts_only_for_the_incarnation_that_reported_it(database: Database) -> None:
-    report(database, "one", "a", revisions.NUMBER)
+    report(database, "old", NUMBER - 1)
+    report(database, "new", NUMBER)
+    report(database, "ended", NUMBER - 1, state=conductors.STOPPED)
+    report(database, "gone", NUMBER - 1, ago=2 * conductors.FORGOTTEN_AFTER)
+    assert outdated(database, NUMBER) == ["old"]
     assert outdated(database) == []
-    report(database, "one", "b", None)
-    assert outdated(database) == ["one"]
-    report(database, "one", "c", revisions.NUMBER)
-    migrate(database, expand=False, contract=True)
-    assert database.read(revisions.current) == revisions.NEWEST
+    migrate(database, expand=True, contract=False, migrations=MIGRATIONS)
+    with pytest.raises(AdminError, match="conductors of an older release run: old;"):
+        migrate(database, expand=False, contract=True, migrations=MIGRATIONS)
+    assert database.read(revisions.current) == EXPANDED
+    report(database, "old", NUMBER)
+    migrate(database, expand=False, contract=True, migrations=MIGRATIONS)
+    assert database.read(revisions.current) == NEWEST
+
+
+def test_columns_that_a_migration_adds_are_not_read_before_it(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code of the next release has a column that the database lacks."""
+    report(database, "old", NUMBER - 1)
+    conductor = tables.conductor.to_metadata(sa.MetaData())
+    conductor.append_column(sa.Column("zone", sa.String(64)))
+    monkeypatch.setattr(tables, "conductor", conductor)
+    with pytest.raises(sa.exc.OperationalError, match="zone"):
+        database.read(conductors.list_all)
+    for contract in (False, True):
+        with pytest.raises(AdminError, match="conductors of an older release run: old;"):
+            migrate(database, expand=False, contract=contract, migrations=MIGRATIONS)
+    database.write(lambda conn: conn.execute(sa.delete(conductor)))
+    migrate(database, expand=False, contract=False, migrations=MIGRATIONS)
+    assert database.read(revisions.current) == NEWEST

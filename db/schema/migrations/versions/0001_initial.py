@@ -11,17 +11,20 @@ down_revision = None
 
 
 def long_text() -> sa.types.TypeEngine[str]:
-    """Text without a limit that matters."""
+    """Return text without a limit that matters."""
     return sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
 
 
 def row_id() -> sa.types.TypeEngine[int]:
-    """A 64-bit id; SQLite's row ids are called INTEGER."""
+    """Return a 64-bit id; SQLite calls the type of its row ids INTEGER."""
     return sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def create_table(name: str, *columns: typing.Any) -> None:
-    """With names that differ by case, or by a space at the end, apart on MariaDB, as on the others."""
+    """Create a table that keeps names apart which differ by case, or by a space at the end.
+
+    Without a collation MariaDB would not, as the other databases do.
+    """
     # MySQL has no such collation; its own utf8mb4_bin ignores spaces at the end.
     is_mariadb = getattr(op.get_bind().dialect, "is_mariadb", False)
     collate = "utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_bin"
@@ -43,7 +46,6 @@ def _conductor() -> None:
         sa.Column("state", sa.String(length=10), nullable=False),
         sa.Column("wanted", sa.String(length=10), nullable=False),
         sa.Column("weight", sa.Double(), nullable=False),
-        sa.Column("topic", sa.String(length=255), nullable=False),
         sa.Column("shards_owned", sa.Integer(), nullable=False),
         sa.Column("ring_version", sa.String(length=64), nullable=False),
         sa.Column("threads", sa.Integer(), nullable=False),
@@ -52,6 +54,8 @@ def _conductor() -> None:
         sa.Column("rpc_version", sa.String(length=16), nullable=False),
         sa.Column("started_at", sa.Double(), nullable=False),
         sa.Column("heartbeat_at", sa.Double(), nullable=False),
+        sa.Column("schema_number", sa.Integer(), nullable=False),
+        sa.Column("clock_ahead", sa.Double(), nullable=False),
         sa.PrimaryKeyConstraint("host"),
     )
 
@@ -73,7 +77,7 @@ def _content_use() -> None:
         sa.Column("holder_id", sa.String(length=36), nullable=False),
         sa.PrimaryKeyConstraint("content_id", "holder_id"),
     )
-    op.create_index("ix_content_use_holder", "content_use", ["holder_id"], unique=False)
+    op.create_index("ix_content_use_holder", "content_use", ["holder_id"])
 
 
 def _credential() -> None:
@@ -85,7 +89,7 @@ def _credential() -> None:
         sa.Column("unused_at", sa.Double(), nullable=True),
         sa.PrimaryKeyConstraint("root_id"),
     )
-    op.create_index("ix_credential_unused", "credential", ["unused_at"], unique=False)
+    op.create_index("ix_credential_unused", "credential", ["unused_at"])
 
 
 def _event() -> None:
@@ -103,11 +107,43 @@ def _event() -> None:
         sa.Column("properties", long_text(), nullable=True),
         sa.Column("conductor", sa.String(length=255), nullable=True),
         sa.Column("at", sa.Double(), nullable=False),
+        sa.Column("attempt", sa.Integer(), nullable=True),
+        sa.Column("ready_at", sa.Double(), nullable=True),
+        sa.Column("claimed_at", sa.Double(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
     )
-    op.create_index("ix_event_at", "event", ["at"], unique=False)
-    op.create_index("ix_event_stack", "event", ["stack_id", "id"], unique=False)
+    op.create_index("ix_event_at", "event", ["at"])
+    op.create_index("ix_event_stack", "event", ["stack_id", "id"])
     op.create_index("ix_event_uuid", "event", ["uuid"], unique=True)
+
+
+def _event_delivery() -> None:
+    create_table(
+        "event_delivery",
+        sa.Column("id", row_id(), autoincrement=True, nullable=False),
+        sa.Column("sink_id", sa.String(length=36), nullable=False),
+        sa.Column("at", sa.Double(), nullable=False),
+        sa.Column("body", long_text(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_event_delivery_sink", "event_delivery", ["sink_id", "id"])
+
+
+def _event_sink() -> None:
+    create_table(
+        "event_sink",
+        sa.Column("id", sa.String(length=36), nullable=False),
+        sa.Column("root_id", sa.String(length=36), nullable=False),
+        sa.Column("shard", sa.Integer(), nullable=False),
+        sa.Column("target", sa.String(length=64), nullable=False),
+        sa.Column("ttl", sa.Integer(), nullable=False),
+        sa.Column("due_at", sa.Double(), nullable=False),
+        sa.Column("failures", sa.Integer(), nullable=False),
+        sa.Column("closed_at", sa.Double(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_event_sink_closed", "event_sink", ["closed_at"])
+    op.create_index("ix_event_sink_root", "event_sink", ["root_id"])
 
 
 def _project() -> None:
@@ -129,6 +165,7 @@ def _resource() -> None:
         sa.Column("action", sa.String(length=16), nullable=False),
         sa.Column("status", sa.String(length=16), nullable=False),
         sa.Column("reason", long_text(), nullable=False),
+        sa.Column("cancelled", sa.Boolean(), nullable=False),
         sa.Column("physical_id", long_text(), nullable=True),
         sa.Column("reference_id", long_text(), nullable=True),
         sa.Column("definition", long_text(), nullable=True),
@@ -139,6 +176,7 @@ def _resource() -> None:
         sa.Column("requires", long_text(), nullable=False),
         sa.Column("replaces", row_id(), nullable=True),
         sa.Column("replaced_by", row_id(), nullable=True),
+        sa.Column("reinstated", sa.Boolean(), nullable=False),
         sa.Column("progress", long_text(), nullable=True),
         sa.Column("key", sa.String(length=36), nullable=True),
         sa.Column("generation", sa.Integer(), nullable=False),
@@ -147,7 +185,7 @@ def _resource() -> None:
         sa.Column("updated_at", sa.Double(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
-    op.create_index("ix_resource_stack", "resource", ["stack_id", "name"], unique=False)
+    op.create_index("ix_resource_stack", "resource", ["stack_id", "name"])
 
 
 def _setting() -> None:
@@ -174,8 +212,63 @@ def _snapshot() -> None:
         sa.Column("created_at", sa.Double(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
-    op.create_index("ix_snapshot_stack", "snapshot", ["stack_id", "created_at"], unique=False)
-    op.create_index("ix_snapshot_traversal", "snapshot", ["traversal"], unique=False)
+    op.create_index("ix_snapshot_stack", "snapshot", ["stack_id", "created_at"])
+    op.create_index("ix_snapshot_traversal", "snapshot", ["traversal"])
+
+
+def _software_config() -> None:
+    create_table(
+        "software_config",
+        sa.Column("id", sa.String(length=36), nullable=False),
+        sa.Column("project_id", sa.String(length=64), nullable=False),
+        sa.Column("name", sa.String(length=255), nullable=True),
+        sa.Column("tool", sa.String(length=255), nullable=True),
+        sa.Column("body", long_text(), nullable=False),
+        sa.Column("stack_id", sa.String(length=36), nullable=True),
+        sa.Column("resource_id", row_id(), nullable=True),
+        sa.Column("created_at", sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_software_config_project", "software_config", ["project_id", "created_at", "id"])
+
+
+def _software_deployment() -> None:
+    create_table(
+        "software_deployment",
+        sa.Column("id", sa.String(length=36), nullable=False),
+        sa.Column("project_id", sa.String(length=64), nullable=False),
+        sa.Column("server_id", sa.String(length=255), nullable=False),
+        sa.Column("config_id", sa.String(length=36), nullable=False),
+        sa.Column("action", sa.String(length=255), nullable=True),
+        sa.Column("status", sa.String(length=255), nullable=True),
+        sa.Column("reason", long_text(), nullable=False),
+        sa.Column("input_values", long_text(), nullable=True),
+        sa.Column("output_values", long_text(), nullable=True),
+        sa.Column("stack_id", sa.String(length=36), nullable=True),
+        sa.Column("resource_id", row_id(), nullable=True),
+        sa.Column("created_at", sa.Double(), nullable=False),
+        sa.Column("updated_at", sa.Double(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_software_deployment_config", "software_deployment", ["config_id"])
+    op.create_index(
+        "ix_software_deployment_project", "software_deployment", ["project_id", "created_at", "id"]
+    )
+    op.create_index("ix_software_deployment_server", "software_deployment", ["server_id"])
+
+
+def _software_server() -> None:
+    create_table(
+        "software_server",
+        sa.Column("server_id", sa.String(length=255), nullable=False),
+        sa.Column("project_id", sa.String(length=64), nullable=False),
+        sa.Column("changed_at", sa.Double(), nullable=False),
+        sa.Column("read_at", sa.Double(), nullable=True),
+        sa.Column("read_version", sa.Double(), nullable=True),
+        sa.Column("unused_at", sa.Double(), nullable=True),
+        sa.PrimaryKeyConstraint("server_id", "project_id"),
+    )
+    op.create_index("ix_software_server_unused", "software_server", ["unused_at"])
 
 
 def _stack() -> None:
@@ -193,6 +286,7 @@ def _stack() -> None:
         sa.Column("action", sa.String(length=16), nullable=False),
         sa.Column("status", sa.String(length=16), nullable=False),
         sa.Column("reason", long_text(), nullable=False),
+        sa.Column("failure_cause", long_text(), nullable=True),
         sa.Column("traversal", sa.String(length=36), nullable=False),
         sa.Column("shard", sa.Integer(), nullable=False),
         sa.Column("deadline_at", sa.Double(), nullable=True),
@@ -209,19 +303,20 @@ def _stack() -> None:
         sa.Column("description", long_text(), nullable=False),
         sa.Column("disable_rollback", sa.Boolean(), nullable=False),
         sa.Column("abort_on_breakpoint", sa.Boolean(), nullable=False),
+        sa.Column("has_sinks", sa.Boolean(), nullable=False),
         sa.Column("created_at", sa.Double(), nullable=False),
         sa.Column("updated_at", sa.Double(), nullable=True),
         sa.Column("deleted_at", sa.Double(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("tenant", "live_name", name="uq_stack_live_name"),
     )
-    op.create_index("ix_stack_deadline", "stack", ["deadline_at"], unique=False)
-    op.create_index("ix_stack_rollback", "stack", ["rollback_at"], unique=False)
-    op.create_index("ix_stack_deleted", "stack", ["deleted_at"], unique=False)
-    op.create_index("ix_stack_name", "stack", ["tenant", "name"], unique=False)
-    op.create_index("ix_stack_parent", "stack", ["parent_id"], unique=False)
-    op.create_index("ix_stack_root", "stack", ["root_id"], unique=False)
-    op.create_index("ix_stack_tenant_created", "stack", ["tenant", "created_at", "id"], unique=False)
+    op.create_index("ix_stack_deadline", "stack", ["deadline_at"])
+    op.create_index("ix_stack_deleted", "stack", ["deleted_at"])
+    op.create_index("ix_stack_name", "stack", ["tenant", "name"])
+    op.create_index("ix_stack_parent", "stack", ["parent_id"])
+    op.create_index("ix_stack_rollback", "stack", ["rollback_at"])
+    op.create_index("ix_stack_root", "stack", ["root_id"])
+    op.create_index("ix_stack_tenant_created", "stack", ["tenant", "created_at", "id"])
 
 
 def _stack_tag() -> None:
@@ -232,7 +327,7 @@ def _stack_tag() -> None:
         sa.Column("position", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("stack_id", "tag"),
     )
-    op.create_index("ix_stack_tag_tag", "stack_tag", ["tag"], unique=False)
+    op.create_index("ix_stack_tag_tag", "stack_tag", ["tag"])
 
 
 def _task() -> None:
@@ -266,15 +361,40 @@ def _task() -> None:
         sa.Column("hooks", long_text(), nullable=True),
         sa.Column("hook", sa.String(length=16), nullable=True),
         sa.Column("stepped", sa.Boolean(), nullable=False),
-        sa.Column("held", sa.Integer(), nullable=False),
-        sa.Column("reason", long_text(), nullable=True),
+        sa.Column("request", sa.String(length=64), nullable=True),
+        sa.Column("losses", long_text(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
     )
-    op.create_index("ix_task_due", "task", ["due_at", "shard"], unique=False)
-    op.create_index("ix_task_member", "task", ["member"], unique=False)
-    op.create_index("ix_task_stack", "task", ["stack_id"], unique=False)
-    op.create_index("ix_task_traversal", "task", ["traversal", "state"], unique=False)
-    op.create_index("ix_task_waits_on", "task", ["waits_on"], unique=False)
+    op.create_index("ix_task_due", "task", ["due_at", "shard"])
+    op.create_index("ix_task_member", "task", ["member"])
+    op.create_index("ix_task_stack", "task", ["stack_id"])
+    op.create_index("ix_task_traversal", "task", ["traversal", "state"])
+    op.create_index("ix_task_waits_on", "task", ["waits_on"])
+
+
+def _traversal() -> None:
+    create_table(
+        "traversal",
+        sa.Column("id", row_id(), autoincrement=False, nullable=False),
+        sa.Column("traversal", sa.String(length=36), nullable=False),
+        sa.Column("stack_id", sa.String(length=36), nullable=False),
+        sa.Column("shard", sa.Integer(), nullable=False),
+        sa.Column("action", sa.String(length=16), nullable=True),
+        sa.Column("state", sa.String(length=10), nullable=False),
+        sa.Column("open_tasks", sa.Integer(), nullable=False),
+        sa.Column("held_tasks", sa.Integer(), nullable=False),
+        sa.Column("failure", long_text(), nullable=True),
+        sa.Column("failure_cause", long_text(), nullable=True),
+        sa.Column("aborted", sa.Boolean(), nullable=False),
+        sa.Column("deadline_policy", sa.String(length=10), nullable=False),
+        sa.Column("waits_for_paused_children", sa.Boolean(), nullable=False),
+        sa.Column("request", sa.String(length=64), nullable=True),
+        sa.Column("due_at", sa.Double(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_traversal_due", "traversal", ["due_at", "shard"])
+    op.create_index("ix_traversal_stack", "traversal", ["stack_id"])
+    op.create_index("ix_traversal_traversal", "traversal", ["traversal"])
 
 
 def upgrade() -> None:
@@ -284,10 +404,16 @@ def upgrade() -> None:
     _content_use()
     _credential()
     _event()
+    _event_delivery()
+    _event_sink()
     _project()
     _resource()
     _setting()
     _snapshot()
+    _software_config()
+    _software_deployment()
+    _software_server()
     _stack()
     _stack_tag()
     _task()
+    _traversal()

@@ -1,0 +1,45 @@
+"""A release after this one, made up: its schema has one number more, and its messages one version."""
+
+import pathlib
+import shutil
+
+from stoker.db.schema import revisions, upgrade
+
+ROOT = pathlib.Path(__file__).parents[2]
+SCHEMA = pathlib.Path(__file__).parent / "next_schema"
+NUMBER = revisions.NUMBER + 1
+MIGRATIONS = upgrade.Migrations(NUMBER, (*upgrade.OWN.folders, SCHEMA))
+EXPANDED, NEWEST = MIGRATIONS.expanded, MIGRATIONS.newest
+RPC = "1.99"
+LEFT_OUT = (".*", "tests", "benchmarks", "doc", "build", "releasenotes", "__pycache__", "*.egg-info")
+CHANGED = {
+    "db/schema/revisions.py": [(f"\nNUMBER = {NUMBER - 1}\n", f"\nNUMBER = {NUMBER}\n")],
+    "db/schema/tables.py": [
+        ('sa.Column("clock_ahead", Instant, nullable=False, default=0.0)', 'sa.Column("zone", sa.String(64))')
+    ],
+    "db/conductors.py": [
+        ("    clock_ahead: float = 0.0\n", "    clock_ahead: float = 0.0\n    zone: str | None = None\n"),
+        ('del row["wanted"]', 'del row["wanted"], row["clock_ahead"]'),
+    ],
+    "rpc/contract.py": [
+        ("LOWEST, *_, VERSION = ", f'VERSIONS["{RPC}"] = "the next release"\nLOWEST, *_, VERSION = ')
+    ],
+}
+"""Path -> texts, each with what stands there in the next release."""
+
+
+def next_release(directory: pathlib.Path) -> pathlib.Path:
+    """Make it of a copy of this one; what goes into PYTHONPATH."""
+    target = directory / "stoker"
+    shutil.copytree(ROOT, target, ignore=shutil.ignore_patterns(*LEFT_OUT))
+    for name, changes in CHANGED.items():
+        text = (target / name).read_text()
+        for here, there in changes:
+            assert text.count(here) == 1, f"{name}: {here}"
+            text = text.replace(here, there)
+        (target / name).write_text(text)
+    for migration in SCHEMA.glob("example_*.py"):
+        text = migration.read_text().replace("revisions.NUMBER + 1", "revisions.NUMBER")
+        own = text.replace("revisions.NEWEST", "revisions.newest(revisions.NUMBER - 1)")
+        (target / "db/schema/migrations/versions" / migration.name).write_text(own)
+    return directory
