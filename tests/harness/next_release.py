@@ -11,7 +11,7 @@ NUMBER = revisions.NUMBER + 1
 MIGRATIONS = upgrade.Migrations(NUMBER, (*upgrade.OWN.folders, SCHEMA))
 EXPANDED, NEWEST = MIGRATIONS.expanded, MIGRATIONS.newest
 RPC = "1.99"
-LEFT_OUT = (".*", "tests", "benchmarks", "doc", "build", "releasenotes", "__pycache__", "*.egg-info")
+LEFT_OUT = (".*", "tests", "benchmarks", "doc", "build", "releasenotes", "*.egg-info")
 CHANGED = {
     "db/schema/revisions.py": [(f"\nNUMBER = {NUMBER - 1}\n", f"\nNUMBER = {NUMBER}\n")],
     "db/schema/tables.py": [
