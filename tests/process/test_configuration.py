@@ -260,8 +260,8 @@ def test_an_upgrade_is_checked_against_what_is_stored_and_what_runs(
     row = "INSERT INTO setting (name, value) VALUES ('x', ?)"
     conductor = (
         "INSERT INTO conductor (host, incarnation, state, wanted, weight, shards_owned, ring_version, "
-        "threads, threads_busy, threads_written_off, rpc_version, started_at, heartbeat_at) "
-        "VALUES ('old', 'old/1', 'active', 'active', 1, 0, '', 1, 0, 0, '0.9', 0, ?)"
+        "threads, threads_busy, threads_written_off, rpc_version, started_at, heartbeat_at, schema_number, "
+        "clock_ahead) VALUES ('old', 'old/1', 'active', 'active', 1, 0, '', 1, 0, 0, '0.9', 0, ?, 1, 0)"
     )
     with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as conn:
         conn.execute(row, (value,))
