@@ -61,6 +61,7 @@ def statuses(deployment: Deployment, path: str) -> dict[str, int]:
     return dict(collections.Counter(item["resource_status"] for item in body["resources"]))
 
 
+@pytest.mark.commit
 def test_all_steps_that_yield_end_at_once(deployment: Deployment) -> None:
     path = deployment.create("yields", template(r=(200, "Test::Cooperative", {"seconds": 3600})))
     wait_for(lambda: running(deployment) == 200, 120)
@@ -75,6 +76,7 @@ def test_all_steps_that_yield_end_at_once(deployment: Deployment) -> None:
     assert sum(count for _, count in hosts) == 200
 
 
+@pytest.mark.commit
 def test_steps_that_hang_hold_nothing_up_and_leave_nothing_behind(
     deployment: Deployment, tmp_path: pathlib.Path
 ) -> None:
@@ -89,7 +91,8 @@ def test_steps_that_hang_hold_nothing_up_and_leave_nothing_behind(
             ok=(20, "Test::External", made),
         ),
     )
-    wait_for(lambda: running(deployment) == 20, 60)
+    hung = {"CREATE_COMPLETE": 20, "CREATE_IN_PROGRESS": 20}
+    wait_for(lambda: statuses(deployment, path) == hung, 60, lambda: str(statuses(deployment, path)))
     cancel(deployment, path)
     shown = deployment.show(path)
     assert shown["stack_status"] == "CREATE_FAILED"
