@@ -3,8 +3,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST_ARGS ?=
-# Most tests wait for other processes most of the time, so more of them than cores run side by side.
-WORKERS ?= 4
+# One for each core computes; three more have tests that wait for other processes most of the time.
+WORKERS ?= $(shell expr $$(nproc) + 3)
+# Seconds after which `make test-rest` begins no more tests.
+BUDGET ?= 2400
 SEEDS ?= 1000
 SERVERS ?= 100
 # What `make check` has run.
@@ -18,7 +20,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: guests horizon demo demo-cloud serve cloud templates cloud-databases test test-long test-cloud chaos quick quick-tests check lint mypy prose prepared test-deps servers simulate bench docs clean
+.PHONY: guests horizon demo demo-cloud serve cloud templates cloud-databases test test-full test-rest test-long test-cloud chaos quick quick-tests check lint mypy prose ready prepared test-deps servers all-servers simulate bench docs clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -37,9 +39,21 @@ cloud: cloud-databases
 templates: $(if $(STOKER_TEST_CLOUD),.venv/test.stamp,cloud-databases)
 	PYTHONPATH=tests $(BIN)/python tests/cloud/run_templates.py $(or $(CHECKOUT),$(error CHECKOUT=DIRECTORY is missing)) $(ARGS)
 
-test: prepared
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not alone and not long" $(CHECKED) $(PYTEST_ARGS)
-	$(BIN)/python -m pytest -q -m alone $(or $(PYTEST_ARGS),tests/process tests/services) || [ $$? -eq 5 ]  # 5: PYTEST_ARGS choose none of them
+# What a commit can break.
+test: ready
+	$(BIN)/python -m pytest -q -n $(WORKERS) --tier test --seeds 4 $(CHECKED) $(PYTEST_ARGS)
+
+# All but what takes minutes.
+test-full: prepared
+	$(BIN)/python -m pytest -q -n $(WORKERS) --tier full -m "not alone" $(CHECKED) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -q --tier full -m alone $(or $(PYTEST_ARGS),tests/process tests/services) || [ $$? -eq 5 ]  # 5: PYTEST_ARGS choose none of them
+
+# Of that, what `make test` has left out, as far as the time goes.
+test-rest: prepared
+	end=$$(($$(date +%s) + $(BUDGET))); \
+	$(BIN)/python -m pytest -q --tier rest --budget $(BUDGET) -m alone tests/process tests/services; alone=$$?; \
+	$(BIN)/python -m pytest -q -n $(WORKERS) --tier rest --budget $$((end - $$(date +%s))) -m "not alone" $(CHECKED); others=$$?; \
+	[ $$alone -eq 0 ] && { [ $$others -eq 0 ] || [ $$others -eq 5 ]; }  # 5: no time was left for any
 
 test-long: test-deps
 	$(BIN)/python -m pytest -q -m long $(PYTEST_ARGS)
@@ -74,6 +88,9 @@ mypy: .venv/test.stamp
 	MYPYPATH=.check $(QUIET) "Checking types" $(BIN)/mypy -p stoker --exclude '/(tests|benchmarks|examples|doc|build)/'
 
 # Side by side, for what installs waits for the network most of the time.
+ready: .venv/bin/python
+	$(MAKE) --no-print-directory -j4 servers check .venv/compiled.stamp
+
 prepared: .venv/bin/python
 	$(MAKE) --no-print-directory -j4 test-deps check .venv/compiled.stamp .venv/ansible.stamp guests horizon
 
@@ -82,10 +99,13 @@ prepared: .venv/bin/python
 	$(QUIET) "Compiling the tests" $(BIN)/python -m pytest -q --collect-only
 	touch $@
 
-test-deps: servers cloud-databases
+test-deps: all-servers cloud-databases
 
 servers: .venv/test.stamp
-	tools/install-test-deps
+	tools/install-test-deps test
+
+all-servers: .venv/test.stamp
+	tools/install-test-deps test full
 
 simulate: .venv/test.stamp
 	$(BIN)/python -m pytest -q -n auto tests/simulation/test_schedules.py tests/simulation/test_cancel_anywhere.py --seeds $(SEEDS)

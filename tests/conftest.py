@@ -1,9 +1,9 @@
 """Servers for the tests: each is started when a test first asks for it, and lives until the end of the run.
 
-A test that stops, pauses or kills a server starts one of its own (``with RabbitMQ() as server:``).
+All processes of a run (``-n``) share them.  A test that stops, pauses or kills a server starts one of its own
+(``with RabbitMQ() as server:``).
 
-Where tests run in several processes (``-n``), each process has its own servers.  So tests that share a server
-run in one process, one after the other; what takes longest comes first.
+Tests that share a Stoker run in one process, one after the other: a lane.  What takes longest comes first.
 """
 
 import gc
@@ -20,14 +20,17 @@ from harness.etcd import Etcd
 from harness.keystone import Keystone
 from harness.mariadb import MariaDB
 from harness.memcached import Memcached
+from harness.once import run_of
 from harness.pace_report import PaceReport
 from harness.postgresql import PostgreSQL
 from harness.rabbitmq import RabbitMQ
 from harness.redis import Redis
+from harness.scheduling import Budget, Lane, Lanes, PooledScheduling, yield_the_processor
 from harness.server import MissingServer, Server
+from harness.shared import shared
+from harness.tiers import Tier, TierSelection
 from harness.zookeeper import ZooKeeper
 from stoker.sandbox import pool
-from xdist.scheduler.loadscope import LoadScopeScheduling
 
 # An expression must not fail because the host pauses; its processor time has a limit of its own.
 pool.WALL_CLOCK = 60.0
@@ -36,62 +39,62 @@ pool.install()  # As a program does: templates and conductors of tests evaluate 
 S = typing.TypeVar("S", bound=Server)
 
 
-def _running(server: S) -> Iterator[S]:
+def _shared(kind: type[S], factory: pytest.TempPathFactory) -> S:
     try:
-        with server:
-            yield server
+        return shared(kind, *run_of(factory.getbasetemp()))
     except MissingServer as error:
         # Never skipped: a test that was not run proves nothing.
         pytest.fail(str(error), pytrace=False)
 
 
 @pytest.fixture(scope="session")
-def rabbitmq() -> Iterator[RabbitMQ]:
-    yield from _running(RabbitMQ())
+def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> RabbitMQ:
+    return _shared(RabbitMQ, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
-def postgresql() -> Iterator[PostgreSQL]:
-    yield from _running(PostgreSQL())
+def postgresql(tmp_path_factory: pytest.TempPathFactory) -> PostgreSQL:
+    return _shared(PostgreSQL, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
-def mariadb() -> Iterator[MariaDB]:
-    yield from _running(MariaDB())
+def mariadb(tmp_path_factory: pytest.TempPathFactory) -> MariaDB:
+    return _shared(MariaDB, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
-def etcd() -> Iterator[Etcd]:
-    yield from _running(Etcd())
+def etcd(tmp_path_factory: pytest.TempPathFactory) -> Etcd:
+    return _shared(Etcd, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
-def redis_server() -> Iterator[Redis]:
-    yield from _running(Redis())
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Redis:
+    return _shared(Redis, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
-def zookeeper() -> Iterator[ZooKeeper]:
-    yield from _running(ZooKeeper())
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> ZooKeeper:
+    return _shared(ZooKeeper, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
-def memcached() -> Iterator[Memcached]:
-    yield from _running(Memcached())
+def memcached(tmp_path_factory: pytest.TempPathFactory) -> Memcached:
+    return _shared(Memcached, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
-def keystone() -> Iterator[Keystone]:
-    yield from _running(Keystone())
+def keystone(tmp_path_factory: pytest.TempPathFactory) -> Keystone:
+    return _shared(Keystone, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def barbican(keystone: Keystone) -> Iterator[Barbican]:
-    yield from _running(Barbican(keystone))
+    with Barbican(keystone) as server:
+        yield server
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options of the simulation; here, for pytest asks the outermost file only."""
+    """Options of all folders: pytest asks the outermost file only."""
     parser.addoption("--seeds", type=int, default=8, help="how many random schedules the simulation tries")
     parser.addoption(
         "--seed", type=int, default=None, help="the one schedule that the simulation tries, or chaos"
@@ -99,42 +102,48 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--servers", type=int, default=12, help="how many servers there are in the chaos on a cloud"
     )
+    parser.addoption(
+        "--tier", type=Tier, choices=list(Tier), default=None, help="which tests of those that are named"
+    )
+    parser.addoption(
+        "--budget", type=float, default=None, help="seconds after which no test begins; what is left is named"
+    )
 
 
-FILE = ""
-"""Each file by itself: its tests share nothing with those of others, or all processes share it."""
-TOGETHER = {
-    "tests/process/test_deployment.py": "daemons, first half",
-    "tests/process/test_cancel.py": "daemons, first half",
-    "tests/process/test_nested.py": "daemons, first half",
-    "tests/process/test_secrets.py": "daemons, first half",
-    "tests/services/rpc/": "daemons, first half",
-    "tests/process/test_configuration.py": "configuration",
-    "tests/process/test_breakpoints.py": "daemons, second half",
-    "tests/process/test_takeover.py": "daemons, second half",
-    "tests/process/test_observed.py": "daemons, second half",
-    "tests/process/test_upgrade.py": "daemons, second half",
-    "tests/process/test_handbook.py": "handbook",
-    "tests/process/test_clocks.py": "daemons, second half",
-    "tests/process/test_expressions.py": "daemons, second half",
-    "tests/process/test_half_open.py": "daemons, second half",
-    "tests/cloud/": FILE,
-    "tests/console/": "console",
-    "tests/deploy/": "deploy",
-    "tests/process/": FILE,
-    "tests/services/ring/": "ring",
-    "tests/services/test_harness_": "servers",
-    "tests/client/": "client",
-    "tests/services/db/": "databases",
-    "tests/api/": "api",
-    "tests/unit/test_wheel.py": "wheel",
-    "tests/doc/test_tutorial.py": "tutorial",
-    "tests/doc/": "doc",
-}
-"""Beginnings of the names of tests -> what they run together with, in one process, in this order.
+LANES = Lanes(
+    [
+        Lane("tests/process/test_deployment.py", "daemons, first half"),
+        Lane("tests/process/test_cancel.py", "daemons, first half"),
+        Lane("tests/process/test_nested.py", "daemons, first half"),
+        Lane("tests/process/test_secrets.py", "daemons, first half"),
+        Lane("tests/services/rpc/", "daemons, first half"),
+        Lane("tests/process/test_configuration.py", "configuration"),
+        Lane("tests/process/test_breakpoints.py", "daemons, second half"),
+        Lane("tests/process/test_takeover.py", "daemons, second half"),
+        Lane("tests/process/test_observed.py", "daemons, second half"),
+        Lane("tests/process/test_upgrade.py", "daemons, second half"),
+        Lane("tests/process/test_handbook.py", "handbook"),
+        Lane("tests/process/test_clocks.py", "daemons, second half"),
+        Lane("tests/process/test_expressions.py", "daemons, second half"),
+        Lane("tests/process/test_half_open.py", "daemons, second half"),
+        Lane("tests/cloud/"),
+        Lane("tests/console/", "console"),
+        Lane("tests/deploy/", "deploy"),
+        Lane("tests/process/"),
+        Lane("tests/services/ring/", "ring"),
+        Lane("tests/services/test_harness_", "servers"),
+        Lane("tests/client/", "client"),
+        Lane("tests/services/db/", "databases"),
+        Lane("tests/api/", "api"),
+        Lane("tests/unit/test_wheel.py", "wheel"),
+        Lane("tests/doc/test_tutorial.py", "tutorial"),
+        Lane("tests/doc/", "doc"),
+    ]
+)
+"""Where the longest takes longer than all tests shared among the processes, it is to be divided."""
 
-Where the longest of them takes longer than all tests shared among the processes, it is to be divided.
-"""
+
+BUDGET = pytest.StashKey[Budget]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -146,22 +155,18 @@ def pytest_configure(config: pytest.Config) -> None:
         "stoker", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
     )
     hypothesis.settings.load_profile("stoker")
-    if not hasattr(config, "workerinput"):
+    config.stash[BUDGET] = Budget(config.option.budget)
+    config.pluginmanager.register(TierSelection(config.option.tier))
+    if hasattr(config, "workerinput"):
+        yield_the_processor()
+    else:
+        config.pluginmanager.register(config.stash[BUDGET])
         config.pluginmanager.register(PaceReport())
 
 
-class Scheduling(LoadScopeScheduling):
-    """The marks by which pytest-xdist 3.8 keeps tests together do not work with pytest 9.2."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        lane = next((lane for name, lane in TOGETHER.items() if nodeid.startswith(name)), nodeid)
-        return nodeid.partition("::")[0] if lane == FILE else lane
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: typing.Any) -> Scheduling:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: typing.Any) -> PooledScheduling:
     """In the process that hands out the tests."""
-    config.option.loadscopereorder = False  # The order is ours.
-    return Scheduling(config, log)
+    return PooledScheduling(config, log, lanes=LANES, budget=config.stash[BUDGET])
 
 
 @pytest.hookimpl(wrapper=True)
@@ -189,11 +194,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             raise pytest.UsageError(
                 f"{item.nodeid} runs alone, and would not be found: only {ALONE} are looked at"
             )
-    if not hasattr(config, "workerinput"):
-        return
-
-    def place(item: pytest.Item) -> int:
-        names = (index for index, name in enumerate(TOGETHER) if item.nodeid.startswith(name))
-        return next(names, len(TOGETHER))
-
-    items.sort(key=place)
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: LANES.place(item.nodeid))

@@ -125,6 +125,7 @@ def test_clearing_twice_or_what_is_not_held_is_an_error_that_says_so(openstack: 
     assert "Stack not found: none" in openstack.fails("stack", "step", "none")
 
 
+@pytest.mark.full
 def test_a_stack_that_is_held_goes_on_with_another_template_or_is_deleted(openstack: OpenStack) -> None:
     path = create(openstack, "--pre-create", "b")
     wait_held(openstack, "b")

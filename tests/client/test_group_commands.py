@@ -1,5 +1,6 @@
 """Groups of resources, through ``openstack stack``."""
 
+import pytest
 from client.commands import OpenStack
 from harness.waiting import wait_for
 
@@ -34,6 +35,7 @@ def output(openstack: OpenStack, name: str) -> object:
     return openstack.json("stack", "output", "show", "s", name)["output_value"]
 
 
+@pytest.mark.full
 def test_a_group_is_made_grown_thinned_out_and_deleted(openstack: OpenStack) -> None:
     path, env = openstack.file("g.yaml", GROUP), openstack.file("e.yaml", REGISTRY)
     common = ("s", "-t", path, "-e", env, "--wait")

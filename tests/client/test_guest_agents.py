@@ -8,6 +8,7 @@ from client.serving import Json, Service
 from harness.guests.agents import Agents
 from harness.waiting import wait_for
 
+pytestmark = [pytest.mark.full, pytest.mark.needs("guests")]
 SCRIPT = '#!/bin/sh\necho "$deploy_action $word" | tee $heat_outputs_path.said\nexit ${code:-0}\n'
 ACTIONS = ["CREATE", "UPDATE", "DELETE"]
 

@@ -12,6 +12,7 @@ from client.serving import Json, Service
 from harness.guests.agents import INSTALLED
 from harness.waiting import wait_for
 
+pytestmark = [pytest.mark.full, pytest.mark.needs("guests")]
 TEMPLATE: Json = {
     "heat_template_version": "2018-08-31",
     "resources": {

@@ -4,6 +4,7 @@ import json
 import pathlib
 import typing
 
+import pytest
 from client.commands import OpenStack
 from harness.waiting import wait_for
 
@@ -94,6 +95,7 @@ def test_a_stack_goes_back_to_its_snapshot(openstack: OpenStack) -> None:
     assert openstack.json("stack", "show", "s")["parameters"]["word"] == "one"
 
 
+@pytest.mark.full
 def test_snapshots_are_deleted_one_by_one_and_with_their_stack(openstack: OpenStack) -> None:
     create(openstack)
     first, second = snapshot(openstack), snapshot(openstack, "--name", "second")
@@ -129,6 +131,7 @@ def test_an_exported_stack_is_still_there(openstack: OpenStack, tmp_path: pathli
     assert "Stack not found: missing" in openstack.fails("stack", "export", "missing")
 
 
+@pytest.mark.full
 def test_what_abandon_gives_adopt_takes(openstack: OpenStack, tmp_path: pathlib.Path) -> None:
     create(openstack)
     before, ids, file = outputs(openstack), physical(openstack), str(tmp_path / "s.json")

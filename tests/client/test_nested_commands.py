@@ -1,5 +1,6 @@
 """Nested stacks through the real client: files named as types, mapped types, OS::Heat::Stack."""
 
+import pytest
 from client.commands import OpenStack
 
 WAIT = ("--wait", "--poll", "1")
@@ -37,6 +38,7 @@ def create(openstack: OpenStack, inner: str = INNER, name: str = "tree") -> tupl
     return openstack.file("outer.yaml", OUTER), environment
 
 
+@pytest.mark.full
 def test_a_tree_is_created_shown_updated_and_deleted(openstack: OpenStack) -> None:
     path, environment = create(openstack)
     openstack.run("stack", "create", "tree", "-t", path, "-e", environment, *WAIT)

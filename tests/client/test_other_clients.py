@@ -61,6 +61,7 @@ def test_openstacksdks_proxy_updates_a_stack(openstack: OpenStack, sdk: Connecti
     assert word(openstack) == "two"
 
 
+@pytest.mark.full
 def test_ansible_runs_a_playbook_twice(openstack: OpenStack, ansible: Ansible) -> None:
     path = openstack.file("t.yaml", TEMPLATE)
     made = ansible.stack(name="s", template=path, parameters={"word": "one"})["stack"]

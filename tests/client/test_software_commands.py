@@ -58,6 +58,7 @@ def test_a_deployment_is_created_listed_shown_and_deleted(openstack: OpenStack) 
     assert made["config_id"] not in [c["id"] for c in openstack.json("software", "config", "list")]
 
 
+@pytest.mark.full
 def test_a_servers_metadata_and_a_deployments_outputs_are_shown(openstack: OpenStack) -> None:
     made = deployment(openstack, config(openstack)["id"])
     printed = openstack.run("software", "deployment", "metadata", "show", "server1").out

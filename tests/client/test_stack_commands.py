@@ -201,6 +201,7 @@ def test_several_stacks_are_deleted_and_those_missing_are_named(openstack: OpenS
         assert row["Stack Status"].startswith("DELETE_")
 
 
+@pytest.mark.full
 def test_commands_work_as_processes_of_their_own(openstack: OpenStack) -> None:
     path = openstack.file("tiny.yaml", TINY)
     made = openstack.process("stack", "create", "--wait", "--poll", "1", "-t", path, "real", "-f", "value")

@@ -1,7 +1,6 @@
 """A real OpenStack and a Stoker that works on it: one cloud for the whole run, a project for each test."""
 
 import contextlib
-import os
 import pathlib
 from collections.abc import Iterator
 
@@ -14,6 +13,7 @@ from harness.cloud.project import Project
 from harness.cloud.server import joined
 from harness.cloud.stacks import Stacks
 from harness.cloud.stoker import stoker_on
+from harness.once import run_of
 
 LONG = (
     "test_bad_input",
@@ -28,7 +28,7 @@ LONG = (
     "test_public_shapes",
     "test_server_stacks",
 )
-"""Modules that `make test` leaves out, those that take the processor longest; `make test-cloud` runs all."""
+"""Modules that take the processor longest: only `make test-cloud` runs them."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -40,10 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Cloud:
-    folder, run = tmp_path_factory.getbasetemp(), os.getpid()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder, run = folder.parent, os.getppid()
-    return joined(folder, run)
+    return joined(*run_of(tmp_path_factory.getbasetemp()))
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import signal
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import pytest
 from harness import proctree
 from harness.cloud.project import Project
 from harness.cloud.server import CloudServer
@@ -14,6 +15,7 @@ from openstack.connection import Connection
 Json = typing.Any
 
 
+@pytest.mark.long
 def test_a_server_with_network_and_volume_is_made_seen_and_removed(project: Project) -> None:
     c = project.connection
     assert project.leftovers() == {}
@@ -107,6 +109,7 @@ def make_one_of_each_kind(project: Project) -> None:
     c.compute.wait_for_server(server, interval=0.2, wait=WITHIN)
 
 
+@pytest.mark.long
 def test_all_that_services_list_of_a_project_is_found_and_removed(project: Project) -> None:
     """The rows of the databases are what the lists show, for each kind."""
     make_one_of_each_kind(project)
@@ -117,6 +120,7 @@ def test_all_that_services_list_of_a_project_is_found_and_removed(project: Proje
     assert (project.leftovers(), listed(project)) == ({}, {})
 
 
+@pytest.mark.long
 def test_a_server_that_never_ran_is_found_and_removed(project: Project) -> None:
     """Compute keeps it in a database of its own."""
     c, admin = project.connection, project.admin
@@ -164,6 +168,7 @@ def test_a_stack_is_created_with_a_token_of_the_project(stacks: Stacks) -> None:
     assert stacks.project.leftovers() == {}
 
 
+@pytest.mark.long
 def test_a_cloud_whose_program_is_killed_leaves_no_process_behind() -> None:
     with CloudServer() as server:
         assert server.cloud.admin.compute.find_flavor("m1.tiny")

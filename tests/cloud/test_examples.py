@@ -2,12 +2,14 @@
 
 import pathlib
 
+import pytest
 import yaml
 from harness.cloud.stacks import Stacks
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 
 
+@pytest.mark.commit
 def test_the_server_of_the_demonstration_is_reached_from_outside_and_has_its_volume(stacks: Stacks) -> None:
     template = yaml.load((EXAMPLES / "server.yaml").read_text(), yaml.BaseLoader)
     stack = stacks.create("app", template)

@@ -49,6 +49,7 @@ def _new(project: Project, location: str, properties: Json) -> Driven:
     return Driven(RESOURCE_TYPES["OS::Glance::WebImage"](), Context(project.connection.session), given)
 
 
+@pytest.mark.commit
 def test_changes_of_an_image(make: Make, project: Project) -> None:
     made = make(tags=["t"], extra_properties={"a": "b", "number": 1}, min_ram=64)
     image = project.connection.image

@@ -122,6 +122,7 @@ def dashboard(everyday: Dashboard, stacks: Stacks) -> Iterator[Dashboard]:
     assert everyday.horizon.troubles() == []
 
 
+@pytest.mark.commit
 def test_a_user_logs_in_and_finds_the_panels(dashboard: Dashboard) -> None:
     page = dashboard.browser.page()
     dashboard.log_in(page, "wrong")

@@ -57,6 +57,7 @@ NETWORKS: Json = {
 }
 
 
+@pytest.mark.commit
 @pytest.mark.usefixtures("cloud")
 def test_a_network_with_all_that_belongs_to_it(stacks: Stacks, project: Project) -> None:
     stack = stacks.create("web", NETWORKS)

@@ -125,6 +125,7 @@ def test_the_program_comes_with_the_driver_of_the_database(stack: Stack) -> None
     assert ["setup_develop", path, "postgresql,etcd,client"] in calls
 
 
+@pytest.mark.commit
 def test_post_config_writes_a_configuration_that_works(recorded: Stack) -> None:
     calls = recorded.must("stack", "post-config")
     uwsgi = str(recorded.conf.parent / "stoker-api-uwsgi.ini")

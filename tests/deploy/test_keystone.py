@@ -112,6 +112,7 @@ def cloud(keystone: Keystone, tmp_path_factory: pytest.TempPathFactory) -> Itera
     service.stop()
 
 
+@pytest.mark.commit
 def test_what_the_service_is_may_be_asked_without_a_token(cloud: Cloud) -> None:
     assert cloud.service.call("GET", "/").status == 300
     assert cloud.service.call("GET", "/healthcheck").status == 200
@@ -125,6 +126,7 @@ def test_without_a_valid_token_nothing_is_shown(cloud: Cloud, headers: dict[str,
     assert cloud.keystone.url in answer.headers["WWW-Authenticate"]
 
 
+@pytest.mark.commit
 def test_the_client_finds_the_service_in_the_catalogue_and_works_with_a_password(
     cloud: Cloud, tmp_path: pathlib.Path
 ) -> None:
@@ -136,6 +138,7 @@ def test_the_client_finds_the_service_in_the_catalogue_and_works_with_a_password
     assert [(item["Stack Name"], item["Stack Status"]) for item in listed] == [("shown", "CREATE_COMPLETE")]
 
 
+@pytest.mark.commit
 def test_the_path_of_another_project_is_forbidden_and_its_stack_not_to_be_found(cloud: Cloud) -> None:
     path = cloud.create("beta", "private")
     own = path.replace(cloud.projects["beta"], cloud.projects["alpha"])
@@ -147,6 +150,7 @@ def test_the_path_of_another_project_is_forbidden_and_its_stack_not_to_be_found(
     assert fault(by_id) == (404, "EntityNotFound")
 
 
+@pytest.mark.commit
 def test_a_reader_looks_and_touches_nothing(cloud: Cloud) -> None:
     path = cloud.create("beta", "looked-at")
     seen = cloud.as_user("beta-reader", "beta", "GET", path)

@@ -119,6 +119,7 @@ def shell(command: str, body: str | None = None) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.commit
 def test_what_the_stack_tells_is_all_that_curl_needs(tenant: Tenant, waiting: str) -> None:
     told = tenant.told(waiting)
     success = '{"status": "SUCCESS"}'

@@ -127,6 +127,7 @@ def cloud(keystone: Keystone, tmp_path_factory: pytest.TempPathFactory) -> Itera
     made.proxy.close()
 
 
+@pytest.mark.commit
 def test_a_stack_acts_for_its_user_when_his_token_is_revoked(cloud: Cloud) -> None:
     token, gate = cloud.token("trustor"), cloud.folder / "long"
     made = cloud.create(token, "long", gate)

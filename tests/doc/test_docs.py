@@ -57,6 +57,7 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"[A-Za-z0-9_](?:[\w.:-]*\w)?", text))
 
 
+@pytest.mark.full
 def test_every_document_is_a_page(pages: dict[str, str]) -> None:
     sources = {
         str(path.relative_to(DOC).with_suffix("")) for path in [*DOC.rglob("*.md"), *DOC.rglob("*.rst")]
@@ -284,6 +285,7 @@ def test_an_example_gives_what_the_guide_says(service: Service, example: Example
     assert not [output for output in shown if output.get("output_error")]
 
 
+@pytest.mark.full
 def test_the_plugin_of_the_guide_is_installed_and_works(tmp_path: pathlib.Path) -> None:
     board = tmp_path / "board"
     board.mkdir()

@@ -93,6 +93,7 @@ def test_a_door_takes_one_new_file_and_two_lines(name: str, tmp_path: pathlib.Pa
     _apply(DOORS[name], _copy(tmp_path))
 
 
+@pytest.mark.full
 def test_the_resource_type_creates_and_the_function_evaluates(service: Service) -> None:
     path = service.made("t", "s", TEMPLATE)
     outputs = {item["output_key"]: item["output_value"] for item in service.get(path)["stack"]["outputs"]}
@@ -105,6 +106,7 @@ def test_the_route_answers(service: Service) -> None:
     assert service.get("/v1/t/caller") == {"user": None, "roles": []}
 
 
+@pytest.mark.full
 def test_the_simulation_runs_the_duty(tree: pathlib.Path, tmp_path: pathlib.Path) -> None:
     env = {**os.environ, "PYTHONPATH": f"{tree.parent}{os.pathsep}{ROOT / 'tests'}"}
     command = [sys.executable, "-W", "ignore", "-c", SIMULATION, tmp_path]

@@ -18,6 +18,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     made.stop()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("page", ["day1.md", "day2.md"])
 def test_the_commands_print_what_the_page_says(running: Service, page: str) -> None:
     found = steps(page)

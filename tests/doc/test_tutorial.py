@@ -7,6 +7,7 @@ import pathlib
 import re
 from collections.abc import Mapping, Sequence
 
+import pytest
 from client.serving import Service
 from doc.shown import prints, run, steps
 from harness.pace import measure
@@ -34,6 +35,7 @@ def catch(create: Step, show: Step, env: Mapping[str, str]) -> None:
     raise AssertionError(f"not in progress when it was seen: {show}")
 
 
+@pytest.mark.full
 def test_the_steps_show_what_the_page_says(tmp_path: pathlib.Path) -> None:
     env = {**os.environ, "OS_AUTH_TYPE": "none", "COLUMNS": "200", "NO_COLOR": "1"}
     env["PATH"] = f"{BIN}:{env['PATH']}"

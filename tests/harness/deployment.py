@@ -10,6 +10,7 @@ import sys
 import typing
 import urllib.error
 import urllib.request
+import uuid
 from collections.abc import Mapping, Sequence
 
 from harness.etcd import Etcd
@@ -175,7 +176,7 @@ class Servers:
             database_url=self.postgresql.create_database(),
             transport_url=self.rabbitmq.create_vhost(),
             backend_url=self.etcd.url,
-            options=f"[coordination]\ngroup = {directory.name}\n{options}",
+            options=f"[coordination]\ngroup = {uuid.uuid4()}\n{options}",
             env=with_plugins(directory / "plugins") if plugins else None,
             kind=kind,
         )

@@ -1,8 +1,8 @@
 """MariaDB."""
 
-import itertools
 import pathlib
 import typing
+import uuid
 from collections.abc import Mapping, Sequence
 
 import pymysql
@@ -36,7 +36,6 @@ class MariaDB(Server):
 
     def __init__(self) -> None:
         super().__init__()
-        self._numbers = itertools.count(1)
         self._has_account = False
 
     @property
@@ -50,7 +49,7 @@ class MariaDB(Server):
 
     def create_database(self) -> str:
         """Make an empty database; its SQLAlchemy URL."""
-        name = f"stoker_{next(self._numbers)}"
+        name = f"stoker_{uuid.uuid4().hex}"
         self.execute(f"CREATE DATABASE {name}")
         return self.url_of(name)
 

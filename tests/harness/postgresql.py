@@ -1,8 +1,8 @@
 """PostgreSQL."""
 
-import itertools
 import pathlib
 import signal
+import uuid
 
 import psycopg
 from harness.ports import HOST
@@ -41,7 +41,6 @@ class PostgreSQL(Server):
         """:param settings: added to those above."""
         super().__init__()
         self._settings = {**SETTINGS, **(settings or {})}
-        self._numbers = itertools.count(1)
 
     @property
     def url(self) -> str:
@@ -54,7 +53,7 @@ class PostgreSQL(Server):
 
     def create_database(self) -> str:
         """Make an empty database; its SQLAlchemy URL."""
-        name = f"stoker_{next(self._numbers)}"
+        name = f"stoker_{uuid.uuid4().hex}"
         self.execute(f"CREATE DATABASE {name} TEMPLATE template0")
         return self.url_of(name)
 

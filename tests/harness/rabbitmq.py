@@ -1,7 +1,8 @@
 """RabbitMQ."""
 
-import itertools
 import pathlib
+import typing
+import uuid
 
 import amqp
 from harness.ports import HOST, free_port
@@ -36,7 +37,6 @@ class RabbitMQ(Server):
 
     def __init__(self) -> None:
         super().__init__()
-        self._numbers = itertools.count(1)
         self._ready_vhosts: list[str] = []
         self._epmd: Process | None = None
         self._epmd_port = 0
@@ -55,7 +55,7 @@ class RabbitMQ(Server):
         """Make an empty vhost; its oslo.messaging URL."""
         if not self._ready_vhosts:
             # The control program takes a second to start, so each call makes several.
-            names = [f"stoker-{next(self._numbers)}" for _ in range(VHOSTS_AT_ONCE)]
+            names = [f"stoker-{uuid.uuid4().hex}" for _ in range(VHOSTS_AT_ONCE)]
             self.control("eval", ", ".join(ADD_VHOST.format(name=name) for name in names) + ".")
             self._ready_vhosts = names
         return self.url_of(self._ready_vhosts.pop(0))
@@ -66,6 +66,9 @@ class RabbitMQ(Server):
         :raises ProcessEnded: it failed.
         """
         return self._run(PROGRAMS / "rabbitmqctl", *arguments, env=self._environment())
+
+    def __getstate__(self) -> dict[str, typing.Any]:
+        return {**super().__getstate__(), "_epmd": None, "_ready_vhosts": []}
 
     def close(self) -> None:
         super().close()

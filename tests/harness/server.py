@@ -77,6 +77,10 @@ class Server(abc.ABC):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __getstate__(self) -> dict[str, typing.Any]:
+        """Another process uses the server where it is; it neither stops nor closes it."""
+        return {**self.__dict__, "_process": None}
+
     @property
     @abc.abstractmethod
     def url(self) -> str:

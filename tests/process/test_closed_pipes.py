@@ -111,6 +111,7 @@ def config(tmp_path: pathlib.Path) -> pathlib.Path:
     return set_up(tmp_path, f"bind_port = {free_port()}\n")
 
 
+@pytest.mark.commit
 @pytest.mark.parametrize(
     ("program", "ready"), [("stoker-api", "listens on"), ("stoker-conductor", "is in the ring and serves")]
 )

@@ -62,6 +62,7 @@ def test_three_conductors_share_a_layered_graph_of_500(deployment: Deployment) -
     assert deployment.wait_final(path)["stack_status"] == "DELETE_COMPLETE"
 
 
+@pytest.mark.commit
 def test_a_stack_is_accepted_while_no_conductor_is_up_and_runs_when_one_comes(deployment: Deployment) -> None:
     deployment.start_api()
     path = deployment.create("early", templates.chain(5))
@@ -71,6 +72,7 @@ def test_a_stack_is_accepted_while_no_conductor_is_up_and_runs_when_one_comes(de
     assert deployment.wait_final(path)["stack_status"] == "CREATE_COMPLETE"
 
 
+@pytest.mark.commit
 def test_killed_conductors_work_is_done_by_the_others(deployment: Deployment) -> None:
     deployment.start_api()
     deployment.start_conductors(*HOSTS)
@@ -83,6 +85,7 @@ def test_killed_conductors_work_is_done_by_the_others(deployment: Deployment) ->
     assert {item["resource_status"] for item in answer["resources"]} == {"CREATE_COMPLETE"}
 
 
+@pytest.mark.commit
 def test_a_conductor_stopped_by_sigterm_hands_its_work_over_and_exits_with_0(deployment: Deployment) -> None:
     deployment.start_api()
     deployment.start_conductors(*HOSTS)
@@ -97,6 +100,7 @@ def test_a_conductor_stopped_by_sigterm_hands_its_work_over_and_exits_with_0(dep
     assert max(counts.values()) == 1, "nothing was done twice"
 
 
+@pytest.mark.commit
 def test_a_stack_times_out_also_when_its_owner_is_killed(deployment: Deployment) -> None:
     deployment.start_api()
     deployment.start_conductors(*HOSTS)

@@ -64,6 +64,7 @@ def create(embedded: Embedded, name: str, template: object, **fields: object) ->
     return f"/v1/demo/stacks/{name}/{answer['stack']['id']}"
 
 
+@pytest.mark.commit
 def test_a_stack_in_progress_goes_on_after_the_whole_process_was_killed(embedded: Embedded) -> None:
     first = embedded.start(kind=Process)
     hooks = {"resource_registry": {"resources": {"l2_0": {"hooks": "pre-create"}}}}  # It cannot end before.
@@ -77,6 +78,7 @@ def test_a_stack_in_progress_goes_on_after_the_whole_process_was_killed(embedded
     wait_for(lambda: embedded.status(path) == "CREATE_COMPLETE", 60, lambda: embedded.status(path))
 
 
+@pytest.mark.commit
 def test_it_prints_the_line_for_the_client_and_stops_with_0(embedded: Embedded) -> None:
     process = embedded.start("--conductors", "1")
     assert f"export OS_AUTH_TYPE=none OS_ENDPOINT={embedded.url}/v1/demo" in process.text()

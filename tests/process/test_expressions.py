@@ -130,6 +130,7 @@ def test_an_output_that_computes_for_ever_is_shown_as_an_error(deployment: Deplo
     assert "no time is left" in found["bad19"]["output_error"]
 
 
+@pytest.mark.commit
 def test_the_processes_of_a_conductor_are_replaced_and_end_with_it(deployment: Deployment) -> None:
     conductor = deployment.launch_conductor("four")
     conductor.wait_for_text("is in the ring and serves")

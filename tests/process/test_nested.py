@@ -97,6 +97,7 @@ def test_64_waiting_parents_take_no_thread_of_a_pool_of_four(deployment: Deploym
     assert min(shares.values()) >= sum(shares.values()) / len(HOSTS) / 3, shares
 
 
+@pytest.mark.commit
 def test_killing_a_conductor_in_the_middle_of_a_tree_changes_nothing_in_the_result(
     deployment: Deployment,
 ) -> None:

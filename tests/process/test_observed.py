@@ -243,6 +243,7 @@ def test_lines_of_the_log_say_their_request_project_and_stack(site: Site) -> Non
             assert re.search(rf" \[\S+ t {stack_id}\] ", line), line
 
 
+@pytest.mark.commit
 def test_health_tells_draining_from_dead(site: Site) -> None:
     wait_for(lambda: site.health() == (200, "serving\n"), 60, lambda: str(site.health()))
     site.deployment.manage("ring", "drain", "one")

@@ -4,6 +4,7 @@ import pathlib
 import re
 import subprocess
 
+import pytest
 from client.serving import Service
 from harness.programs import BIN, run
 from stoker.sealing.stored import Sealer
@@ -50,6 +51,7 @@ def started(directory: pathlib.Path) -> Service:
     return Service(directory, conductors=1)
 
 
+@pytest.mark.commit
 def test_a_key_is_changed_under_running_daemons_and_the_old_one_removed(tmp_path: pathlib.Path) -> None:
     service, keys = started(tmp_path), Keys(tmp_path)
     path = service.made("t", "before", TEMPLATE, **GIVEN)

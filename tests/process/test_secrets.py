@@ -3,6 +3,7 @@
 import pathlib
 import re
 
+import pytest
 from client.serving import Service
 
 FIRST, SECOND = "planted-Qz7vKp-first", "planted-Xw3mRt-second"
@@ -40,6 +41,7 @@ TEMPLATE = {
 }
 
 
+@pytest.mark.commit
 def test_a_planted_secret_is_found_nowhere(tmp_path: pathlib.Path) -> None:
     config = tmp_path / "debug.conf"
     config.write_text(CONFIG)

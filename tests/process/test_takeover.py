@@ -179,6 +179,7 @@ def test_an_idle_conductor_stops_in_a_second_and_a_half(start: Start) -> None:
     assert min(seconds for seconds, _ in times) < 1.5 * pace.measure().wall, f"{times}"
 
 
+@pytest.mark.commit
 def test_many_connections_at_once_are_all_answered(start: Start) -> None:
     deployment = start(hosts=[])
     together = threading.Barrier(60)

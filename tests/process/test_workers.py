@@ -111,6 +111,7 @@ def test_systemd_hears_of_the_start_once_all_workers_serve_and_of_the_stop(
     assert manager.hears("STOPPING=1")
 
 
+@pytest.mark.commit
 def test_an_interrupt_is_an_orderly_stop(manager: Manager, api: Process) -> None:
     assert api.stop(number=signal.SIGINT) == 0
 
@@ -124,6 +125,7 @@ def test_a_wrong_configuration_ends_it_instead_of_more_tries(manager: Manager) -
     assert "Traceback" not in process.text()
 
 
+@pytest.mark.commit
 def test_a_reload_keeps_the_workers(manager: Manager, api: Process) -> None:
     before = manager.workers()
     manager.heard.clear()
@@ -168,6 +170,7 @@ def test_a_report_is_asked_of_each_worker(manager: Manager, api: Process) -> Non
     assert manager.healthy()
 
 
+@pytest.mark.commit
 def test_workers_end_whose_parent_was_killed(manager: Manager, api: Process) -> None:
     tree = proctree.tree(api.pid)
     api.send(signal.SIGKILL)

@@ -26,6 +26,7 @@ def serve(
     return Process([sys.executable, "-c", SERVE, str(port)], log=folder / "log", env=environment)
 
 
+@pytest.mark.commit
 def test_the_application_serves(tmp_path: pathlib.Path) -> None:
     config = set_up(tmp_path)
     port = free_port()

@@ -22,6 +22,7 @@ from harness.waiting import wait_for
 from harness.zookeeper import ZooKeeper
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [RabbitMQ, Etcd, ZooKeeper, Redis, Memcached, Prometheus])
 def test_a_server_answers_restarts_and_leaves_nothing_behind(kind: type[Server]) -> None:
     with kind() as server:
@@ -36,6 +37,7 @@ def test_a_server_answers_restarts_and_leaves_nothing_behind(kind: type[Server])
     assert proctree.wait_gone(procs, 120.0) == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [PostgreSQL, MariaDB])
 def test_a_database_keeps_its_data_over_a_restart_and_a_kill(
     kind: type[PostgreSQL] | type[MariaDB],
@@ -52,6 +54,7 @@ def test_a_database_keeps_its_data_over_a_restart_and_a_kill(
             assert conn.exec_driver_sql("SELECT name FROM kept").scalar() == "still here"
 
 
+@pytest.mark.full
 def test_a_database_that_starts_leaves_the_temporary_tables_of_others_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

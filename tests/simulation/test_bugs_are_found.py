@@ -91,6 +91,7 @@ FENCES = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", FENCES)
 def test_a_late_result_that_is_accepted(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, kind: str
@@ -134,6 +135,7 @@ CLEANUPS = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", CLEANUPS)
 def test_what_was_replaced_is_cleaned_up(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, kind: str

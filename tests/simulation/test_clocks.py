@@ -24,7 +24,7 @@ def statuses(world: World, stacks: list[Json]) -> list[str]:
     return [world.stack(stack.id).status for stack in stacks]
 
 
-@pytest.mark.parametrize("ahead", [HOURS, -HOURS])
+@pytest.mark.parametrize("ahead", [HOURS, pytest.param(-HOURS, marks=pytest.mark.full)])
 def test_no_timeout_strikes_early_or_late_by_a_conductor_with_a_wrong_clock(
     world: World, ahead: float
 ) -> None:
@@ -36,7 +36,7 @@ def test_no_timeout_strikes_early_or_late_by_a_conductor_with_a_wrong_clock(
     assert world.settle(lambda: statuses(world, stacks) == [Status.FAILED] * COUNT, within=25)
 
 
-@pytest.mark.parametrize("jump", [HOURS, -HOURS])
+@pytest.mark.parametrize("jump", [pytest.param(HOURS, marks=pytest.mark.full), -HOURS])
 def test_polls_keep_their_pace_while_clocks_are_set(world: World, jump: float) -> None:
     stacks = [world.create(f"s{number}", template(a={"looks": 30, "after": 1})) for number in range(COUNT)]
     world.settle(lambda: False, within=5)

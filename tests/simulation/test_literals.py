@@ -256,6 +256,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.full
 @settings(
     max_examples=25,
     deadline=None,

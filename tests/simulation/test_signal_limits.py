@@ -109,6 +109,7 @@ def test_no_limit_is_zero(world: World, stack: Stack) -> None:
         signal(world, stack, {"id": number, "data": "x" * 3000, "reason": "x" * 3000})
 
 
+@pytest.mark.full
 def test_a_thousand_signals_cost_little_more_each_than_the_first(world: World, stack: Stack) -> None:
     """The first ones are measured beside the last ones: the host may be slower by then."""
     world.context = replace(world.context, settings=replace(world.context.settings, signals=SignalLimits()))

@@ -319,6 +319,7 @@ def _servers_in_build(scripted: ScriptedService, count: int) -> list[list[str]]:
 STACK = StackFacts("stack-id", "stack", "project")
 
 
+@pytest.mark.full
 def test_a_thousand_servers_in_build_cost_as_many_requests_as_ten(scripted: ScriptedService) -> None:
     """No interval has more than two lists, and few requests beside them, whatever the number."""
     for count in (10, 1000):

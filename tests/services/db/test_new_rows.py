@@ -6,7 +6,8 @@ from collections.abc import Callable
 import pytest
 import sqlalchemy as sa
 from oslo_db.exception import DBDuplicateEntry
-from services.db.rows import NOW, a_resource, a_stack, raised, store, store_graph, together
+from services.db.rows import NOW, a_resource, a_stack, on, raised, store, store_graph, together
+from services.db.servers import SERVERS
 from stoker.db import resources, stacks, traversals
 from stoker.db.engine import Database, Trouble
 from stoker.db.errors import Unavailable
@@ -59,6 +60,7 @@ def a_task(task_id: TaskId, row: ResourceId, number: TraversalNumber, **common: 
     return Task(id=task_id, resource_id=row, finish_id=number, **fields)  # type: ignore[arg-type]
 
 
+@on(*SERVERS)
 def test_processes_that_make_the_same_ids_store_each_row_once(database: Database) -> None:
     stack = store(database, a_stack())
     processes = [Process(database.url) for _ in range(4)]

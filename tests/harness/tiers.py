@@ -1,0 +1,134 @@
+"""The tiers of the suite, each a command of its own.
+
+``make test`` runs what a commit can break, ``make test-full`` all but what takes minutes (``long``).  A test
+is for the full tier only if it has the mark ``full`` or ``alone``, or if it costs much (see COSTLY) and lacks
+the mark ``commit``.
+
+What not every machine has belongs to ``make test`` only where it is installed.  Else the run names what it
+leaves to ``make test-full``, which installs it.
+"""
+
+import collections
+import enum
+import pathlib
+import typing
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+COSTLY = ("tests/cloud/", "tests/deploy/", "tests/process/")
+"""Folders of which `make test` runs what has the mark `commit`."""
+COSTLY_FIXTURES = {"pages"}
+"""Fixtures of tests to which the same applies: all documents, built as a site."""
+
+
+class Tier(enum.StrEnum):
+    """The values of the option ``--tier``."""
+
+    TEST = "test"  #: what a commit can break, with what is installed
+    FULL = "full"  #: all but what takes minutes
+    REST = "rest"  #: of `full` what `test` leaves out on some machine
+
+
+COMMANDS = {Tier.TEST: "make test", Tier.FULL: "make test-full", Tier.REST: "make test-rest"}
+
+
+class Need(typing.NamedTuple):
+    """Something that `make test` does not install.
+
+    :ivar name: in the line that says what is left out.
+    :ivar path: exists where it is installed; below the root of the project, or absolute.
+    """
+
+    name: str
+    path: str
+
+    @property
+    def is_met(self) -> bool:
+        return (ROOT / self.path).exists()
+
+
+NEEDS = {
+    "ansible": Need("Ansible", ".venv/ansible.stamp"),
+    "chromium": Need("Chromium", "/usr/bin/chromium"),
+    "cloud": Need("the databases of the cloud", ".venv/cloud/databases"),
+    "guests": Need("the agents of servers", ".venv/guests/installed.stamp"),
+    "horizon": Need("Horizon", ".venv/horizon/installed.stamp"),
+    "keystone": Need("OpenStack's services", ".venv/cloud/installed.stamp"),
+    "node": Need("Node.js", "/usr/bin/node"),
+}
+"""What a test needs, by the names of its fixtures, or by those in its mark `needs`."""
+
+
+def fixtures_of(item: pytest.Item) -> set[str]:
+    """Return the names of the fixtures that a test uses, directly or not."""
+    return set(getattr(item, "fixturenames", ()))
+
+
+def needs_of(item: pytest.Item) -> list[Need]:
+    """Return what a test needs beyond what `make test` installs."""
+    names = fixtures_of(item).union(*(mark.args for mark in item.iter_markers("needs")))
+    return [need for name, need in NEEDS.items() if name in names]
+
+
+def is_full(item: pytest.Item) -> bool:
+    """Return whether `make test` leaves a test out on every machine."""
+    if item.get_closest_marker("full") is not None or item.get_closest_marker("alone") is not None:
+        return True
+    costly = item.nodeid.startswith(COSTLY) or not COSTLY_FIXTURES.isdisjoint(fixtures_of(item))
+    return costly and item.get_closest_marker("commit") is None
+
+
+class TierSelection:
+    """Chooses the tests of a tier, and says what it leaves out.
+
+    The processes of pytest-xdist choose; the one that hands out the tests speaks.
+
+    :param tier: None: all that pytest's other arguments choose.
+    """
+
+    def __init__(self, tier: Tier | None) -> None:
+        self._tier = tier
+        self._left: collections.Counter[str] = collections.Counter()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Keep the tests of the tier."""
+        if self._tier is None:
+            return
+        chosen, others = [], []
+        for item in items:
+            (chosen if self._is_chosen(item) else others).append(item)
+        config.hook.pytest_deselected(items=others)
+        items[:] = chosen
+
+    def _is_chosen(self, item: pytest.Item) -> bool:
+        if item.get_closest_marker("long") is not None:
+            return False
+        needs = needs_of(item)
+        if self._tier != Tier.TEST:
+            return self._tier == Tier.FULL or bool(needs) or is_full(item)
+        if is_full(item):
+            return False
+        missing = [need.name for need in needs if not need.is_met]
+        self._left.update(missing[:1])
+        return not missing
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Hand over what this process has left out."""
+        if (output := getattr(session.config, "workeroutput", None)) is not None:
+            output["left"] = dict(self._left)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: typing.Any) -> None:
+        """Take over what a process has left out: all leave the same."""
+        self._left.update(getattr(node, "workeroutput", {}).get("left", {}) if not self._left else {})
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Name the failures with their tier, and what is not installed."""
+        if self._tier is None:
+            return
+        for report in terminalreporter.getreports("failed") + terminalreporter.getreports("error"):
+            terminalreporter.write_line(f"{COMMANDS[self._tier]}: {report.nodeid} failed", red=True)
+        for name, count in sorted(self._left.items()):
+            terminalreporter.write_line(f"Tests left to `make test-full`, which installs {name}: {count}")

@@ -1,0 +1,127 @@
+"""Which tests each tier runs, and what a run says of those that it leaves out."""
+
+import dataclasses
+import pathlib
+import typing
+
+import pytest
+from harness import tiers
+from harness.scheduling import Budget, Lane, Lanes
+from harness.tiers import Need, Tier, TierSelection
+
+LANES = Lanes([Lane("tests/process/", "daemons"), Lane("tests/cloud/")])
+
+
+@dataclasses.dataclass
+class Item:
+    """As much of a collected test as the tiers ask for."""
+
+    nodeid: str
+    marks: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    fixturenames: tuple[str, ...] = ()
+
+    def iter_markers(self, name: str) -> list[pytest.Mark]:
+        return [getattr(pytest.mark, name)(*self.marks[name]).mark] if name in self.marks else []
+
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        return next(iter(self.iter_markers(name)), None)
+
+
+class Hooks:
+    def pytest_deselected(self, items: list[typing.Any]) -> None:
+        """Nobody listens."""
+
+
+class Config:
+    hook = Hooks()
+
+
+class Terminal:
+    """What a run says at its end."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def write_line(self, line: str, **_: bool) -> None:
+        self.lines.append(line)
+
+    def getreports(self, _: str) -> list[typing.Any]:
+        return []
+
+
+ITEMS = [
+    Item("tests/unit/test_a.py::plain"),
+    Item("tests/unit/test_a.py::slow", {"full": ()}),
+    Item("tests/unit/test_a.py::timed", {"alone": ()}),
+    Item("tests/unit/test_a.py::minutes", {"long": ()}),
+    Item("tests/process/test_b.py::plain"),
+    Item("tests/process/test_b.py::chosen", {"commit": ()}),
+    Item("tests/doc/test_c.py::site", fixturenames=("pages",)),
+    Item("tests/console/test_d.py::browser", fixturenames=("chromium", "page")),
+    Item("tests/client/test_e.py::guest", {"needs": ("guests",)}),
+]
+
+
+def chosen(tier: Tier | None) -> tuple[list[str], TierSelection]:
+    selection = TierSelection(tier)
+    items: typing.Any = list(ITEMS)
+    selection.pytest_collection_modifyitems(typing.cast(typing.Any, Config()), items)
+    return [item.nodeid.rpartition("::")[2] for item in items], selection
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> pathlib.Path:
+    """A folder in which Chromium is installed, and no agents are."""
+    (tmp_path / "chromium").touch()
+    needs = {name: Need(name.title(), str(tmp_path / name)) for name in ("chromium", "guests")}
+    monkeypatch.setattr(tiers, "NEEDS", needs)
+    return tmp_path
+
+
+def test_a_commit_is_tried_on_what_costs_little_and_is_installed(installed: pathlib.Path) -> None:
+    assert chosen(Tier.TEST)[0] == ["plain", "chosen", "browser"]
+
+
+def test_the_full_tier_leaves_out_what_takes_minutes(installed: pathlib.Path) -> None:
+    assert chosen(Tier.FULL)[0] == [
+        *("plain", "slow", "timed", "plain", "chosen", "site", "browser", "guest"),
+    ]
+
+
+def test_the_rest_is_all_that_some_machine_leaves_out(installed: pathlib.Path) -> None:
+    assert chosen(Tier.REST)[0] == ["slow", "timed", "plain", "site", "browser", "guest"]
+
+
+def test_without_a_tier_all_is_run(installed: pathlib.Path) -> None:
+    assert len(chosen(None)[0]) == len(ITEMS)
+
+
+def test_what_is_not_installed_is_named_with_the_command_that_installs_it(installed: pathlib.Path) -> None:
+    terminal: typing.Any = Terminal()
+    chosen(Tier.TEST)[1].pytest_terminal_summary(terminal)
+    assert terminal.lines == ["Tests left to `make test-full`, which installs Guests: 1"]
+
+
+def test_a_lane_keeps_the_tests_of_a_folder_or_of_a_file_together() -> None:
+    names = ("tests/process/a.py::x", "tests/process/b.py::x", "tests/cloud/c.py::x", "tests/unit/d.py::x")
+    assert [LANES.lane(name) for name in names] == [
+        *("daemons", "daemons", "tests/cloud/c.py", "tests/unit/d.py::x"),
+    ]
+    assert [LANES.waits(LANES.lane(name)) for name in names] == [True, True, True, False]
+    assert sorted(names, key=LANES.place) == list(names)
+
+
+def test_no_test_begins_once_the_budget_is_spent_and_each_is_named() -> None:
+    clock = [0.0]
+    budget = Budget(60.0, now=lambda: clock[0])
+    item: typing.Any = ITEMS[0]
+    assert budget.pytest_runtest_protocol(item) is None
+    clock[0] = 60.0
+    assert budget.pytest_runtest_protocol(item) is True
+    terminal: typing.Any = Terminal()
+    budget.pytest_terminal_summary(terminal)
+    assert terminal.lines[1:] == ["    tests/unit/test_a.py::plain"]
+
+
+def test_without_a_budget_all_tests_begin() -> None:
+    assert not Budget(None, now=lambda: 1e9).is_spent
