@@ -10,7 +10,8 @@ from ...sealing.stored import Sealer
 from ..config.errors import WrongConfiguration
 from .database import CONNECTION
 
-# One process pauses for no other one: a conductor is known to be gone sooner than on a network.
+# All conductors share one interpreter with the API, on a machine that its user keeps busy.  They must not
+# take each other for dead when it stalls for some seconds.  A restart takes work over before the timeout.
 CONFIG = """\
 [DEFAULT]
 transport_url = local:
@@ -20,9 +21,9 @@ connection = sqlite:///{data}/stoker.sqlite
 
 [coordination]
 backend_url = file://{data}/coordination
-heartbeat = 0.5
-timeout = 2
-poll = 0.5
+heartbeat = 1
+timeout = 10
+poll = 1
 
 [secrets]
 key = {key}
