@@ -49,6 +49,33 @@ def test_every_folder_with_modules_is_a_package_that_is_named_or_stays_at_home()
         assert folder.as_posix().replace(".", "") in named, f"setup.cfg does not name {folder}"
 
 
+def version_of(source: pathlib.Path) -> str:
+    """Return the version that a build of the source would have."""
+    program = "import setuptools_scm; print(setuptools_scm.get_version())"
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    outcome = subprocess.run(command, cwd=source, capture_output=True, text=True, check=True)
+    return outcome.stdout.strip()
+
+
+def test_the_version_of_a_tree_is_that_of_its_tag(tmp_path: pathlib.Path) -> None:
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "first"], check=True)
+    assert version_of(tmp_path).startswith("0.1.dev1+g")
+    subprocess.run([*git, "tag", "0.1.0"], check=True)
+    assert version_of(tmp_path) == "0.1.0"
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "second"], check=True)
+    assert version_of(tmp_path).startswith("0.1.1.dev1+g")
+
+
+def test_a_tree_without_git_has_the_development_version(wheel: zipfile.ZipFile) -> None:
+    assert {name.split("/")[0] for name in wheel.namelist() if ".dist-info/" in name} == {
+        "stoker-0.1.0.dev0.dist-info"
+    }
+
+
 def test_the_commands_are_installed(wheel: zipfile.ZipFile) -> None:
     (name,) = [name for name in wheel.namelist() if name.endswith("entry_points.txt")]
     text = wheel.read(name).decode()
