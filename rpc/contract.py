@@ -17,10 +17,11 @@ from ..db.ids import TaskId, TraversalId
 
 Json = typing.Any
 WORK_TOPIC = "stoker.work"
-VERSIONS = {"1.0": "conductors of before release 0.1", "1.1": "conductors of release 0.1"}
+VERSIONS = {"1.0": "conductors of release 0.1"}
 """Versions that can be sent, each with who understands it; the oldest first."""
-LOWEST, *_, VERSION = VERSIONS
-"""VERSION is the highest one, which conductors report as theirs."""
+LOWEST = next(iter(VERSIONS))
+VERSION = next(reversed(VERSIONS))
+"""The highest one, which conductors report as theirs."""
 
 
 class HintReceiver(typing.Protocol):
@@ -96,7 +97,7 @@ def _look_now(receiver: HintReceiver) -> None:
 
 MESSAGES: dict[str, Message] = {
     "run_tasks": Message(Reach.ANY, {"traversal": "1.0", "tasks": "1.0"}, _run_tasks),
-    "cancel": Message(Reach.ALL, {"traversal": "1.0", "spared": "1.0", "request": "1.1"}, _cancel),
+    "cancel": Message(Reach.ALL, {"traversal": "1.0", "spared": "1.0", "request": "1.0"}, _cancel),
     "stop_tasks": Message(Reach.HOST, {"claims": "1.0"}, _stop_tasks),
     "look_now": Message(Reach.ALL, {}, _look_now),
 }

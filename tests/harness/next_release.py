@@ -21,9 +21,7 @@ CHANGED = {
         ("    clock_ahead: float = 0.0\n", "    clock_ahead: float = 0.0\n    zone: str | None = None\n"),
         ('del row["wanted"]', 'del row["wanted"], row["clock_ahead"]'),
     ],
-    "rpc/contract.py": [
-        ("LOWEST, *_, VERSION = ", f'VERSIONS["{RPC}"] = "the next release"\nLOWEST, *_, VERSION = ')
-    ],
+    "rpc/contract.py": [("\nLOWEST = ", f'\nVERSIONS["{RPC}"] = "the next release"\nLOWEST = ')],
 }
 """Path -> texts, each with what stands there in the next release."""
 

@@ -31,7 +31,7 @@ TABLE = [
     (KEY + "[DEFAULT]\ntransport_url = carrier-pigeon://x\n", "transport_url"),
     (KEY + "[api]\nbind_port = 99999\n", "bind_port"),
     (KEY + "[oslo_messaging_rabbit]\nuse_queue_manager = true\n", "[oslo_concurrency] lock_path is missing"),
-    (KEY + "[upgrade_levels]\nconductor = 0.7\n", "Valid values are [auto, 1.0, 1.1], but found '0.7'"),
+    (KEY + "[upgrade_levels]\nconductor = 0.7\n", "Valid values are [auto, 1.0], but found '0.7'"),
     ("no section\n", "stoker.conf"),
     (KEY + "[api]\nauth_strategy = keystone\n", "[keystone_authtoken] auth_type is missing"),
     (KEY + "[api]\nauth_strategy = password\n", "auth_strategy"),

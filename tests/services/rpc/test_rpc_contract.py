@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import oslo_messaging
 import pytest
 from harness.counting import Counting
+from harness.next_messages import speak_next
 from harness.rabbitmq import RabbitMQ
 from harness.waiting import wait_for
 from oslo_config import cfg
@@ -146,6 +147,11 @@ class Hearing(typing.NamedTuple):
 
 
 @pytest.fixture
+def next_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    speak_next(monkeypatch)
+
+
+@pytest.fixture
 def hearing(configuration: cfg.ConfigOpts, rabbitmq: RabbitMQ) -> Iterator[Hearing]:
     transport = open_transport(configuration, rabbitmq.create_vhost())
     receiver, counting = Receiver(), Counting()
@@ -157,7 +163,7 @@ def hearing(configuration: cfg.ConfigOpts, rabbitmq: RabbitMQ) -> Iterator[Heari
     transport.cleanup()
 
 
-def test_what_is_sent_keeps_to_the_version_that_all_understand(hearing: Hearing) -> None:
+def test_what_is_sent_keeps_to_the_version_that_all_understand(next_release: None, hearing: Hearing) -> None:
     spoken = ["1.0"]
     level = Level(lambda: spoken)
     sender = OsloSender(hearing.transport, level=level)
@@ -179,7 +185,7 @@ def test_what_is_sent_keeps_to_the_version_that_all_understand(hearing: Hearing)
 def test_a_version_that_is_not_understood_is_refused_with_what_to_do(
     hearing: Hearing, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for version, method in (("1.2", "cancel"), ("1.2", "cancel"), ("2.0", "run_tasks"), ("1.0", "run_tasks")):
+    for version, method in (("1.1", "cancel"), ("1.1", "cancel"), ("2.0", "run_tasks"), ("1.0", "run_tasks")):
         arguments = {"traversal": NEW, "tasks": [1]} if method == "run_tasks" else {"traversal": OLD}
         hearing.client.prepare(version=version).cast({}, method, **arguments)
 
@@ -193,8 +199,8 @@ def test_a_version_that_is_not_understood_is_refused_with_what_to_do(
     assert hearing.receiver.told == [(NEW, [1])]
     told = errors()
     assert [line.partition(": ")[0] for line in told] == [
-        "A message (cancel) of version 1.2 was refused, this conductor understands 1.1",
-        "A message (run_tasks) of version 2.0 was refused, this conductor understands 1.1",
+        "A message (cancel) of version 1.1 was refused, this conductor understands 1.0",
+        "A message (run_tasks) of version 2.0 was refused, this conductor understands 1.0",
     ]
     assert "pin what the others send by [upgrade_levels] conductor" in told[0]
 
