@@ -91,9 +91,9 @@ class TierSelection:
         self._tier = tier
         self._left: collections.Counter[str] = collections.Counter()
 
-    @pytest.hookimpl(tryfirst=True)
+    @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Keep the tests of the tier."""
+        """Keep the tests of the tier, once the folders have added their marks."""
         if self._tier is None:
             return
         chosen, others = [], []

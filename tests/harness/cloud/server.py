@@ -60,8 +60,9 @@ def joined(folder: pathlib.Path, until: int) -> Cloud:
     """
     if running := os.environ.get(GIVEN):
         return Cloud(pathlib.Path(running))
-    # Beside the folder, which may be removed a moment before the cloud has ended.
-    directory = folder.with_name(f"{folder.name}-cloud")
+    # Next to the folder, which may be removed a moment before the cloud has ended.  Under a name that begins
+    # as those of pytest it would be taken for an old one of them, and removed by the next run.
+    directory = folder.with_name(f"cloud-of-{folder.name}")
     start_once(
         folder / "cloud.lock",
         ["harness.cloud", str(directory), "--until", str(until), "--remove"],
