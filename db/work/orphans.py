@@ -23,7 +23,7 @@ from . import tasks, transitions
 from .tasks import Locked, by_traversal
 
 RETRIES = 5
-INSISTS = {"insists": True}
+INSISTS = {"retries_permanent": True}
 """The definition of a deletion of which nobody sees that it has failed; see planning/plan.py."""
 NAME_LENGTH = 255
 
