@@ -24,8 +24,8 @@ from stoker.rpc.contract import VERSION
 
 HOSTS = ("one", "two")
 SERVERS = [
-    "postgresql",
-    pytest.param("mariadb", marks=pytest.mark.full),
+    pytest.param("postgresql", marks=pytest.mark.commit),
+    "mariadb",
     pytest.param("sqlite", marks=pytest.mark.long),
 ]
 Make = Callable[..., Deployment]
@@ -133,7 +133,6 @@ def check(deployment: Deployment) -> tuple[int, str]:
     return done.returncode, "; ".join(details for details in found if details)
 
 
-@pytest.mark.full
 def test_daemons_do_not_start_before_the_schema_is_expanded_and_say_what_to_run(
     make: Make, new: pathlib.Path
 ) -> None:
@@ -211,7 +210,6 @@ def pin(deployment: Deployment, version: str) -> None:
     wait_for(lambda: api.text().count("upgrade_levels.conductor") > told, 60)
 
 
-@pytest.mark.full
 def test_conductors_that_understand_other_messages_work_together(pair: Pair) -> None:
     deployment = pair.deployment
     cancelled_within(deployment, begin(deployment, "both"), 10)
