@@ -104,7 +104,8 @@ test-deps: all-servers cloud-databases
 servers: .venv/test.stamp
 	tools/install-test-deps test
 
-all-servers: .venv/test.stamp
+# After those, for only one process at a time may install packages.
+all-servers: servers
 	tools/install-test-deps test full
 
 simulate: .venv/test.stamp
