@@ -108,9 +108,9 @@ def rows_of(number: int, ids: IdSource, deadline: float) -> Rows:
 
 def arm(database: Database, count: int, within: float) -> dict[StackId, float]:
     """Store the stacks; their deadlines, the first of them LEAD seconds after they are all stored."""
-    made = [rows_of(number, database.ids, FAR + within * number / count) for number in range(count)]
+    stacks_rows = [rows_of(number, database.ids, FAR + within * number / count) for number in range(count)]
     for start in range(0, count, 500):
-        _store(database, made[start : start + 500])
+        _store(database, stacks_rows[start : start + 500])
     begin = time.time() + LEAD
     shift = sa.text("UPDATE stack SET deadline_at = deadline_at - :far + :begin")
     database.write(lambda conn: conn.execute(shift, {"far": FAR, "begin": begin}))

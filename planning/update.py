@@ -286,8 +286,9 @@ class UpdatePlanner:
         # The template's resources come in the order of their requirements, so these rows are known.
         inputs = {name: self._rows[name] for name in definition.requires}
         task_id = self._ids.new(TaskId)
-        plugin, settings = definition.type, definition.settings
-        return PlannedTask(task_id, kind, row_id, plugin, goal, inputs=inputs, settings=settings)
+        return PlannedTask(
+            task_id, kind, row_id, definition.type, goal, inputs=inputs, settings=definition.settings
+        )
 
     def _update(self, row: Resource, definition: ResourceDefinition, goal: Json) -> None:
         self._rows[definition.name] = row.id

@@ -28,7 +28,7 @@ KINDS: dict[str, type[Server]] = {
     kind.name: kind for kind in (RabbitMQ, PostgreSQL, MariaDB, Etcd, Redis, ZooKeeper, Memcached, Keystone)
 }
 FIRST_SHARE = 20
-"""Of the ports: the processes of the tests have those below."""
+"""The first share of the ports that no process of the tests has."""
 START_WITHIN = 300.0
 """Seconds."""
 S = typing.TypeVar("S", bound=Server)
@@ -83,5 +83,4 @@ def _tell(file: pathlib.Path, content: Server | MissingServer) -> None:
 
 
 if __name__ == "__main__":
-    # Under its own name, which the pickled objects' modules do not depend on.
     sys.exit(main())

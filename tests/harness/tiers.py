@@ -10,6 +10,7 @@ leaves to ``make test-full``, which installs it.
 
 import collections
 import enum
+import itertools
 import pathlib
 import typing
 
@@ -57,7 +58,7 @@ NEEDS = {
     "keystone": Need("OpenStack's services", ".venv/cloud/installed.stamp"),
     "node": Need("Node.js", "/usr/bin/node"),
 }
-"""What a test needs, by the names of its fixtures, or by those in its mark `needs`."""
+"""Names of fixtures, and of the mark `needs` -> the installation that a test with such a name needs."""
 
 
 def fixtures_of(item: pytest.Item) -> set[str]:
@@ -96,11 +97,11 @@ class TierSelection:
         """Keep the tests of the tier, once the folders have added their marks."""
         if self._tier is None:
             return
-        chosen, others = [], []
-        for item in items:
-            (chosen if self._is_chosen(item) else others).append(item)
-        config.hook.pytest_deselected(items=others)
-        items[:] = chosen
+        are_chosen = [self._is_chosen(item) for item in items]
+        config.hook.pytest_deselected(
+            items=[item for item, is_chosen in zip(items, are_chosen, strict=True) if not is_chosen]
+        )
+        items[:] = itertools.compress(items, are_chosen)
 
     def _is_chosen(self, item: pytest.Item) -> bool:
         if item.get_closest_marker("long") is not None:
@@ -122,7 +123,8 @@ class TierSelection:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: typing.Any) -> None:
         """Take over what a process has left out: all leave the same."""
-        self._left.update(getattr(node, "workeroutput", {}).get("left", {}) if not self._left else {})
+        if not self._left:
+            self._left.update(getattr(node, "workeroutput", {}).get("left", {}))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Name the failures with their tier, and what is not installed."""

@@ -28,31 +28,32 @@ TABLES: Json = {ResourceId: tables.resource, TaskId: tables.task, TraversalNumbe
 class Doubling(IdSource):
     """Makes one id that a row of that kind has, in the place of the one with that index.
 
-    :ivar made: how many ids it has made.
+    :ivar count: the number of ids that it has made.
     """
 
     def __init__(self, world: World, index: int) -> None:
         super().__init__(world.clock, randbits=world.dice.getrandbits)
         self.index = index
-        self.made = 0
+        self.count = 0
         self._existing = identity(world)
 
     def new(self, kind: Callable[[int], T]) -> T:
-        self.made += 1
+        self.count += 1
         return (
-            kind(self._existing[TABLES[kind].name][0]) if self.made == self.index + 1 else super().new(kind)
+            kind(self._existing[TABLES[kind].name][0]) if self.count == self.index + 1 else super().new(kind)
         )
 
 
 def identity(world: World) -> dict[str, tuple[int, str]]:
     """The id and the stack of the neighbour's row in each table."""
-    s, found = tables.stack, {}
+    s = tables.stack
+    neighbour = {}
     for table in TABLES.values():
         query = sa.select(table.c.id, table.c.stack_id).join(s, s.c.id == table.c.stack_id)
         query = query.where(s.c.name == "neighbour")
         row = world.database.read(lambda conn: conn.execute(query).one())  # noqa: B023
-        found[table.name] = (row.id, row.stack_id)
-    return found
+        neighbour[table.name] = (row.id, row.stack_id)
+    return neighbour
 
 
 @pytest.fixture
@@ -117,15 +118,16 @@ def try_all(world: World, run: Callable[[str, Callable[[], None]], Stack]) -> in
     """
     neighbour = identity(world)
     for index in itertools.count():
-        plain, doubling = world.database.ids, Doubling(world, index)
+        plain = world.database.ids
+        doubling = Doubling(world, index)
         stack = run(f"s{index}", lambda: setattr(world.database, "ids", doubling))  # noqa: B023
-        found = settled(world, stack)
+        ended_stack = settled(world, stack)
         world.database.ids = plain
-        assert found.status == Status.COMPLETE, (index, found.reason)
+        assert ended_stack.status == Status.COMPLETE, (index, ended_stack.reason)
         assert world.broken == []
         assert world.cloud.wrong == []
         assert identity(world) == neighbour
-        if doubling.made <= index:
+        if doubling.count <= index:
             return index
     raise AssertionError("unreachable")
 
@@ -169,8 +171,8 @@ def test_the_removal_of_what_a_detached_step_makes_gets_new_ids(world: World) ->
 
 def replacement(world: World, stack: Stack) -> Resource | None:
     """The row that has replaced the stack's only resource."""
-    found = world.database.read(lambda conn: resources.of_stack(conn, stack.id))
-    return next((row for row in found if row.replaces is not None), None)
+    rows_of_stack = world.database.read(lambda conn: resources.of_stack(conn, stack.id))
+    return next((row for row in rows_of_stack if row.replaces is not None), None)
 
 
 def test_a_replacement_whose_id_is_taken_fails_its_task_and_the_next_update_makes_it(world: World) -> None:
@@ -181,9 +183,9 @@ def test_a_replacement_whose_id_is_taken_fails_its_task_and_the_next_update_make
     # The ids of an update are those of its task and of the replacement, which is stored much later.
     world.database.ids = Doubling(world, 1)
     world.update(stack, template(a={"size": 2}))
-    found = settled(world, stack)
-    assert found.status == Status.FAILED
-    assert "cannot be stored" in found.reason
+    failed = settled(world, stack)
+    assert failed.status == Status.FAILED
+    assert "cannot be stored" in failed.reason
     assert (world.cloud.wrong, identity(world)) == ([], neighbour)
     [broken] = world.broken
     assert "DBDuplicateEntry" in broken

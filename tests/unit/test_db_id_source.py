@@ -62,13 +62,14 @@ def test_used_up_positions_continue_in_the_next_millisecond() -> None:
 
 
 def test_ids_are_made_once_whichever_thread_asks() -> None:
-    source, found = IdSource(lambda: NOW), list[list[int]]()
-    threads = [threading.Thread(target=lambda: found.append(drawn(source, 2000))) for _ in range(8)]
+    source = IdSource(lambda: NOW)
+    blocks: list[list[int]] = []
+    threads = [threading.Thread(target=lambda: blocks.append(drawn(source, 2000))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len({one for ids in found for one in ids}) == 8 * 2000
+    assert len({one for block in blocks for one in block}) == 8 * 2000
 
 
 @pytest.mark.parametrize("locked", [False, True], ids=["", "while a thread makes one"])
@@ -87,20 +88,21 @@ def test_a_forked_process_makes_other_ids(locked: bool) -> None:
         lock.release()
     os.close(writable)
     with open(readable, "rb") as answer:
-        theirs = {int(line) for line in answer}
+        child_ids = {int(line) for line in answer}
     assert os.waitpid(child, 0)[1] == 0
-    assert len(theirs) == 50
-    assert theirs.isdisjoint({before, *drawn(source, 1000)})
-    assert {one >> POSITION_BITS for one in theirs} == {before >> POSITION_BITS}
+    assert len(child_ids) == 50
+    assert child_ids.isdisjoint({before, *drawn(source, 1000)})
+    assert {one >> POSITION_BITS for one in child_ids} == {before >> POSITION_BITS}
 
 
 def test_two_processes_collide_as_seldom_as_the_formula_says() -> None:
-    count, times = 4096, 50_000
+    count = 4096
+    times = 50_000
     ticks = [NOW + number / 1000 for number in range(times)]
-    ours, theirs = (
+    first, second = (
         drawn(IdSource(clock_of(ticks), randbits=random.Random(seed).getrandbits), times) for seed in (1, 2)
     )
-    collisions = sum(abs(one - other) < count for one, other in zip(ours, theirs, strict=True))
+    collisions = sum(abs(one - other) < count for one, other in zip(first, second, strict=True))
     expected = times * 2 * count / POSITIONS
     assert 0.7 * expected < collisions < 1.3 * expected, "five standard deviations"
 

@@ -37,7 +37,7 @@ class Config:
 
 
 class Terminal:
-    """What a run says at its end."""
+    """Keeps the lines that a run says at its end."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

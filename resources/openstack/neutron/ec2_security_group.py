@@ -40,7 +40,7 @@ def _inner_rule(rule: Mapping[str, Json], direction: str) -> dict[str, Json]:
     """Return a rule as the inner type has it."""
     ports = {field: int(rule[key]) for key, field in PORTS.items() if rule[key]}
     other = rule["SourceSecurityGroupId"] or rule["SourceSecurityGroupName"]
-    found = {
+    values = {
         "direction": direction,
         "ethertype": "IPv4",
         "protocol": None if rule["IpProtocol"] in (None, "", ANY) else rule["IpProtocol"],
@@ -49,7 +49,7 @@ def _inner_rule(rule: Mapping[str, Json], direction: str) -> dict[str, Json]:
         "remote_mode": "remote_group_id" if other else "remote_ip_prefix",
         **{field: number for field, number in ports.items() if number >= 0},
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 class Ec2SecurityGroup(TranslatedType):

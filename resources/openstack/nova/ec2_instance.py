@@ -42,14 +42,15 @@ def _groups(properties: Mapping[str, Json]) -> list[Json]:
 
 def _networks(properties: Mapping[str, Json]) -> list[Json] | None:
     """Return the interfaces of a server; None: the compute service chooses."""
-    interfaces, subnet = properties.get("NetworkInterfaces"), properties.get("SubnetId")
+    interfaces = properties.get("NetworkInterfaces")
+    subnet = properties.get("SubnetId")
     if not interfaces:
         return [{"subnet": subnet}] if subnet else None
-    known = [
+    entries = [
         {INTERFACE: entry, PLACE: index} if isinstance(entry, str) else entry
         for index, entry in enumerate(interfaces)
     ]
-    return [{"port": entry[INTERFACE]} for entry in sorted(known, key=lambda entry: _place(entry) or 0)]
+    return [{"port": entry[INTERFACE]} for entry in sorted(entries, key=lambda entry: _place(entry) or 0)]
 
 
 def _hints(properties: Mapping[str, Json]) -> dict[str, Json] | None:

@@ -17,7 +17,7 @@ GIVEN = "STOKER_TEST_CLOUD"
 START_WITHIN = 900.0
 """Seconds; the first start makes the databases."""
 SHARE = 31
-"""Of the ports, which no other process of the tests has."""
+"""The share of the ports that no other process of the tests has."""
 
 
 class CloudServer(Server):

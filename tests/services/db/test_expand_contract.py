@@ -25,7 +25,7 @@ from stoker.db.work.claim import claim
 
 VERSIONS = pathlib.Path(upgrade.__file__).parent / "migrations/versions"
 FROZEN = {"0001_initial.py": "874ae0a949d7cf73d6ae1c68647b8c72f811cd6e3e0daa5db3195ff71b16ec72"}
-"""What databases of releases were made with does not change any more."""
+"""Revisions that databases of releases were made with -> their hashes: they do not change any more."""
 Names = Mapping[str, Mapping[str, typing.Any]]
 
 

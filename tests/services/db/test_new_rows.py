@@ -47,8 +47,8 @@ class Process:
             resources.insert_many(conn, rows)
             common = {"traversal": stack.traversal, "stack_id": stack_id, "shard": 0}
             number = self.ids.new(TraversalNumber)
-            found = [a_task(self.ids.new(TaskId), row.id, number, **common) for row in rows]
-            tasks.insert_many(conn, found)
+            new_tasks = [a_task(self.ids.new(TaskId), row.id, number, **common) for row in rows]
+            tasks.insert_many(conn, new_tasks)
             traversals.insert(conn, Traversal(id=number, open_tasks=count, action="CREATE", **common))
             return [row.id for row in rows]
 
@@ -121,8 +121,8 @@ def test_the_id_of_a_replacement_that_is_taken_is_an_error_at_once(database: Dat
     with pytest.raises(DBDuplicateEntry):
         database.write(work)
     assert len(runs) == 1
-    found = database.read(lambda conn: resources.of_stack(conn, mine.stack.id))
-    assert [(row.id, row.replaced_by) for row in found] == [(mine.resources["a"], None)]
+    stored = database.read(lambda conn: resources.of_stack(conn, mine.stack.id))
+    assert [(row.id, row.replaced_by) for row in stored] == [(mine.resources["a"], None)]
 
 
 def test_the_last_ids_fit_into_every_column(database: Database) -> None:
