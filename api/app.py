@@ -29,6 +29,7 @@ from ..sandbox.evaluator import charged_to
 from ..sealing.signal_urls import SignalAddresses
 from .context import Operation, Request, Routes, Services
 from .errors import Fault, bad_request, fault_of, not_found
+from .origins import OriginGuard
 from .pages.console import ROUTES as PAGES
 from .pages.console import Console
 from .parse import read_body, read_raw
@@ -155,14 +156,18 @@ def make_app(
     *,
     log: RequestLog | None = None,
     pages: Console | None = None,
+    guard: OriginGuard | None = None,
 ) -> falcon.App[falcon.Request, falcon.Response]:
     """Return the application: every answer, also an error, is JSON in Heat's shape with a request id.
 
     :param addresses: checks the signatures of addresses.
     :param log: counts and logs the requests; None: nobody does.
     :param pages: the console, for browsers; None: there are none.
+    :param guard: refuses what foreign pages send; None: tokens protect the API.
     """
     app = falcon.App(middleware=[log or RequestLog(SILENT)])
+    if guard is not None:
+        app.add_middleware(guard)
     app.req_options.strip_url_path_trailing_slash = True
     app.req_options.auto_parse_qs_csv = False
     app.req_options.keep_blank_qs_values = True

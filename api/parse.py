@@ -49,9 +49,11 @@ def read_body(req: falcon.Request, most: int, *, any_type: bool = False) -> Json
     raw = read_raw(req, most)
     if not raw.strip():
         return None
-    kind = (req.content_type or "application/json").partition(";")[0].strip().lower()
+    kind = (req.content_type or "").partition(";")[0].strip().lower()
     if kind != "application/json" and not any_type:
-        raise Fault(415, "HTTPUnsupportedMediaType", f"The body must be application/json, not {kind}")
+        # A body of no type is one that a browser sends for a foreign page without asking.
+        sent = kind or "of no type: send Content-Type: application/json"
+        raise Fault(415, "HTTPUnsupportedMediaType", f"The body must be application/json, not {sent}")
     return parse(raw)
 
 

@@ -38,6 +38,8 @@ _NO_TRUST = (
     "requests that are signed with EC2 credentials: create the stack through the Orchestration API"
 )
 _MEMBER = re.compile(r"([A-Za-z]+)\.member\.([0-9]{1,9})(?:\.([A-Za-z]+))?")
+_READS = ("Describe", "Estimate", "Get", "List", "Validate")
+"""First words of the actions that change nothing."""
 _ROLLBACK = {"DO_NOTHING": True, "ROLLBACK": False, "DELETE": False}
 
 
@@ -117,6 +119,9 @@ class CloudFormation:
         action = asked.get("Action") or ""
         if action not in ACTIONS:
             raise Fault(400, "InvalidAction", f"The action {action[:100]} is not valid for this endpoint")
+        if call.services.ec2 is None and call.method != "POST" and not action.startswith(_READS):
+            # Nothing proves who signed it, and any web page can have a browser send a GET.
+            raise Fault(405, "HTTPMethodNotAllowed", f"{action} must be sent by POST")
         if any("\0" in part for pair in asked.given.items() for part in pair):
             raise Fault(400, "InvalidParameterValue", "A parameter must not hold a NUL character")
         caller = signer(call.signed, call.auth, call.services.ec2)

@@ -39,6 +39,14 @@ API = [
         default="http://127.0.0.1:8004",
         help="Root URL under which users reach the API. Stoker puts it into the URLs of signals.",
     ),
+    cfg.ListOpt(
+        "allowed_hosts",
+        default=[],
+        help="Names, without ports and separated by commas, under which clients reach an API whose "
+        "auth_strategy is none, besides addresses, localhost, the name of the machine, and the hosts of "
+        "bind_host, public_url, metadata_url and waitcondition_url. Other names are refused, for a page "
+        "could let its own name lead here and read all stacks.",
+    ),
     cfg.BoolOpt(
         "console",
         default=True,

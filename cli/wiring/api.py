@@ -10,6 +10,7 @@ from ...api.routes import ROUTES
 from .console import make_console
 from .engine import make_engine_context
 from .keystone import behind_keystone
+from .origins import make_origin_guard
 from .pages import make_pages
 from .parts import Parts
 from .services import make_services
@@ -40,7 +41,14 @@ def make_api(
     )
     services = replace(services, limits=limits, console=make_console(parts))
     pages = make_pages(parts.conf, version)
-    app = make_app(services, ROUTES, parts.addresses, log=log or RequestLog(parts.recorder), pages=pages)
+    app = make_app(
+        services,
+        ROUTES,
+        parts.addresses,
+        log=log or RequestLog(parts.recorder),
+        pages=pages,
+        guard=make_origin_guard(parts.conf),
+    )
     return behind_keystone(app, parts.conf)
 
 

@@ -267,7 +267,7 @@ def test_a_length_beyond_all_limits_is_refused_at_once(refusals: Refusals) -> No
 def exchange(service: Service, header: bytes, body: bytes) -> bytes:
     """A request that no HTTP library would send."""
     address = urllib.parse.urlsplit(service.url)
-    lines = [b"POST /v1/quiet/stacks HTTP/1.1", b"Host: x", b"Content-Type: application/json", header]
+    lines = [b"POST /v1/quiet/stacks HTTP/1.1", b"Host: localhost", b"Content-Type: application/json", header]
     with socket.create_connection((address.hostname, address.port), timeout=120) as conn:
         conn.sendall(b"\r\n".join([*lines, b"Connection: close", b"", body]))
         return b"".join(iter(lambda: conn.recv(65536), b""))

@@ -127,10 +127,12 @@ def a_body(chance: random.Random) -> Json:
 
 
 GOOD = [
-    b"GET /v1/t/stacks?limit=1&tags=a HTTP/1.1\r\nHost: h\r\nX-Auth-User: u\r\n\r\n",
-    b"POST /v1/t/stacks HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n"
+    b"GET /v1/t/stacks?limit=1&tags=a HTTP/1.1\r\nHost: localhost\r\nX-Auth-User: u\r\n\r\n",
+    b"POST /v1/t/stacks HTTP/1.1\r\nHost: localhost\r\n"
+    b"Content-Type: application/json\r\nContent-Length: 20\r\n\r\n"
     b'{"stack_name": "a" }',
-    b"PUT /v1/t/stacks/a/b HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    b"PUT /v1/t/stacks/a/b HTTP/1.1\r\nHost: localhost\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
 ]
 SPLINTERS = [
     b"\r\n",

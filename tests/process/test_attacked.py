@@ -13,7 +13,7 @@ from client.serving import Service
 from harness import pace
 
 MEGABYTE = 1 << 20
-HOST = b"Host: h\r\n"
+HOST = b"Host: localhost\r\n"
 ENDLESS = {
     "a body of 1.5 GB to nobody": b"POST /nothing HTTP/1.1\r\n"
     + HOST
@@ -25,7 +25,7 @@ ENDLESS = {
     "a header field": b"GET / HTTP/1.1\r\nX: ",
     "a chunk's extension": b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n1;",
 }
-QUIET = [b"", b"GET / HT", b"POST /v1/t/stacks HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n{"]
+QUIET = [b"", b"GET / HT", b"POST /v1/t/stacks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"]
 
 
 @pytest.fixture(scope="module")

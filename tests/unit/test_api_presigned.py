@@ -1,43 +1,20 @@
 """Addresses that carry a signature: it is looked at before anything else."""
 
-import dataclasses
-import typing
-
 import falcon.testing
 import pytest
+from harness.bare_api import ADDRESSES, bare_services
 from stoker.api.app import make_app
-from stoker.api.context import Services
 from stoker.api.presigned import is_presigned
-from stoker.api.request import ApiLimits, NoAuthentication
 from stoker.api.routes import ROUTES
 from stoker.resources.context import StackFacts
-from stoker.sealing.signal_urls import SignalAddresses
 
-ADDRESSES = SignalAddresses("", b"key")
 MADE = ADDRESSES.presigned(StackFacts(id="1", name="n", project_id="t"), "r", 5)
 HINT = "the signature of this address is missing or wrong"
 
 
-class Asked(Exception):
-    """Somebody has asked the database."""
-
-
-class Tripwire:
-    """In the place of all that a handler could work with."""
-
-    def __getattr__(self, name: str) -> typing.Any:
-        raise Asked(name)
-
-
 def client() -> falcon.testing.TestClient:
     """Of an API that has nothing but its addresses."""
-    parts: dict[str, typing.Any] = {field.name: Tripwire() for field in dataclasses.fields(Services)}
-    parts |= {
-        "metrics": None,
-        "limits": ApiLimits(),
-        "auth": NoAuthentication(),
-    }
-    return falcon.testing.TestClient(make_app(Services(**parts), ROUTES, ADDRESSES))
+    return falcon.testing.TestClient(make_app(bare_services(), ROUTES, ADDRESSES))
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])
