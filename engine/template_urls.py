@@ -2,7 +2,6 @@
 
 import contextlib
 import http.client
-import ipaddress
 import socket
 import ssl
 import threading
@@ -11,6 +10,7 @@ import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ..keystone.network_addresses import is_public, parse_address
 from ..resources.errors import PermanentError
 from .errors import TemplateNotFetched
 
@@ -58,7 +58,7 @@ class TemplateFetcher:
         *,
         tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
         resolve: Resolve = resolve,
-        is_allowed: Callable[[str], bool] = lambda address: ipaddress.ip_address(address).is_global,
+        is_allowed: Callable[[str], bool] = lambda address: is_public(parse_address(address)),
     ) -> None:
         self._limits = limits
         self._tls = tls

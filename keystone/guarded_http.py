@@ -1,27 +1,32 @@
 """HTTP to addresses that users name: to allowed hosts, with limits, and with given certificates."""
 
 import contextlib
-import ipaddress
 import socket
 import ssl
 import threading
 import typing
 import urllib.parse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import requests
-from keystoneauth1 import exceptions
+from keystoneauth1 import exceptions, session
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
+from .network_addresses import Address, is_metadata, is_public, parse_address
+
 Json = typing.Any
+CheckAddress = Callable[[str, int, str], None]
+"""Raises NotAllowed for a host, a port and an address that may not be reached."""
 ANY_HOST = "*"
 MOST_BYTES = 16 * 1024 * 1024
 """Size of an answer above which it is not read: a stack's outputs are far smaller."""
 LONGEST = 120.0
-"""Seconds for one answer, however slowly it arrives."""
+"""Seconds for one call with all of its redirects, however slowly the answers arrive."""
+REDIRECTS = 3
+"""Most redirects of one call."""
 _PIECE = 65536
 _PORTS = {"http": 80, "https": 443}
 
@@ -38,36 +43,39 @@ class TooMuch(exceptions.ClientException):
 class AllowedHosts:
     """The hosts that may be asked.
 
-    :ivar names: ``NAME`` for all ports or ``NAME:PORT``; `ANY_HOST` for all others whose addresses are not
-        those of machines themselves.
+    :ivar names: ``NAME`` for all ports or ``NAME:PORT``; `ANY_HOST` for all others with public addresses.
     """
 
-    names: Sequence[str] = (ANY_HOST,)
+    names: Sequence[str] = ()
 
     def check_host(self, host: str, port: int) -> None:
-        """Check the host of an address.
+        """Check the host of an address before anything is sent, also to the DNS.
 
         :raises NotAllowed: it may not be asked.
         """
         if not self._is_named(host, port) and ANY_HOST not in self.names:
             allowed = ", ".join(self.names) or "none"
-            raise NotAllowed(f"the host {host:.255}:{port} is not allowed; allowed are: {allowed}")
+            raise NotAllowed(
+                f"the host {host:.255}:{port} is not allowed; allowed are: {allowed} "
+                "([stacks] remote_cloud_hosts)"
+            )
+        with contextlib.suppress(ValueError):
+            self._check(host, port, parse_address(host))
 
     def check_address(self, host: str, port: int, address: str) -> None:
-        """Check the address to which a connection was made: whatever the DNS said, it is this one.
+        """Check an address of a host.
 
-        :raises NotAllowed: it is one that no cloud has, such as that of a metadata service.
+        :raises NotAllowed: it is a metadata service's, or a private one of a host without a name in the list.
         """
-        found = ipaddress.ip_address(address.partition("%")[0])
-        if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
-            found = found.ipv4_mapped
-        inside = found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified
-        if inside and not self._is_named(host, port):
+        self._check(host, port, parse_address(address))
+
+    def _check(self, host: str, port: int, address: Address) -> None:
+        if is_metadata(address) or not (self._is_named(host, port) or is_public(address)):
             raise NotAllowed(f"the host {host:.255} has the address {address}, which is not allowed")
 
     def _is_named(self, host: str, port: int) -> bool:
-        named = {name.lower() for name in self.names}
-        return host.lower() in named or f"{host.lower()}:{port}" in named
+        names = {name.lower() for name in self.names}
+        return host.lower() in names or f"{host.lower()}:{port}" in names
 
 
 def tls_context(ca_cert: str) -> ssl.SSLContext:
@@ -83,67 +91,156 @@ def tls_context(ca_cert: str) -> ssl.SSLContext:
     return context
 
 
-def http_session(
-    hosts: AllowedHosts | None,
-    ca_cert: str | None,
-    *,
-    most_bytes: int = MOST_BYTES,
-    seconds: float = LONGEST,
-) -> requests.Session:
-    """Return a session of requests.
+class GuardedRequests(requests.Session):
+    """Sends requests to allowed hosts only.
 
-    :param hosts: None: the addresses come from the operator's own service catalog, and nothing is limited.
-    :param ca_cert: certificates of authorities, in PEM; None: as `requests` finds them.
+    Nothing of the environment counts: its proxy would choose the addresses.
+
+    :param proxy: the address of one that the operator has chosen for these requests; None: none.
+    """
+
+    def __init__(self, transport: "_Transport", proxy: str | None) -> None:
+        super().__init__()
+        self.trust_env = False
+        self.max_redirects = REDIRECTS
+        if proxy is not None:
+            self.proxies = {"http": proxy, "https": proxy}
+        self._transport = transport
+        self.mount("http://", transport)
+        self.mount("https://", transport)
+
+    def one_call(self) -> contextlib.AbstractContextManager[None]:
+        """Return a context whose requests, redirects among them, share the time of one."""
+        return self._transport.one_call()
+
+    def request(self, *args: Json, **settings: Json) -> requests.Response:
+        """Send a request, and follow its redirects, as one call."""
+        with self.one_call():
+            return super().request(*args, **settings)
+
+
+class GuardedSession(session.Session):
+    """A session of keystoneauth whose calls have one deadline each, and few redirects.
+
+    :param http: sends its requests.
+    :param settings: of keystoneauth's.
+    """
+
+    def __init__(self, http: GuardedRequests, **settings: Json) -> None:
+        super().__init__(session=http, redirect=REDIRECTS, **settings)
+        self._http = http
+
+    def request(self, *args: Json, **settings: Json) -> requests.Response:
+        """Send a request, and what it needs of Keystone, as one call; see keystoneauth's Session."""
+        with self._http.one_call():
+            answer: requests.Response = super().request(*args, **settings)
+        if answer.is_redirect:
+            raise TooMuch(f"the answer has more than {REDIRECTS} redirects")
+        return answer
+
+
+def own_http_session(ca_cert: str) -> requests.Session:
+    """Return a session for the addresses of the operator's own service catalog, which nothing limits.
+
+    :param ca_cert: certificates of authorities, in PEM, which are the only ones.
     :raises ValueError: it is no certificate.
     """
-    session = requests.Session()
+    http = requests.Session()
+    transport = _Trusting(tls_context(ca_cert))
+    http.mount("http://", transport)
+    http.mount("https://", transport)
+    return http
+
+
+def guarded_requests(
+    hosts: AllowedHosts,
+    ca_cert: str | None,
+    *,
+    proxy: str | None = None,
+    most_bytes: int = MOST_BYTES,
+    seconds: float = LONGEST,
+) -> GuardedRequests:
+    """Return what sends requests to addresses that users name.
+
+    :param ca_cert: certificates of authorities, in PEM; None: as `requests` finds them.
+    :param proxy: as of GuardedRequests.
+    :param seconds: for one call.
+    :raises ValueError: it is no certificate.
+    """
     tls = None if ca_cert is None else tls_context(ca_cert)
-    transport = _Transport(hosts, tls, most_bytes, seconds)
-    session.mount("http://", transport)
-    session.mount("https://", transport)
-    return session
+    return GuardedRequests(_Transport(hosts, tls, most_bytes, seconds), proxy)
 
 
-class _Transport(HTTPAdapter):
-    """Sends requests to allowed hosts, and reads answers that have a size."""
+class _Trusting(HTTPAdapter):
+    """Sends requests, and trusts the given authorities only; they are never written to a file."""
 
-    def __init__(
-        self, hosts: AllowedHosts | None, tls: ssl.SSLContext | None, most_bytes: int, seconds: float
-    ) -> None:
-        self._hosts, self._tls = hosts, tls
-        self._most_bytes, self._seconds = most_bytes, seconds
-        self._opened = _Opened()
+    def __init__(self, tls: ssl.SSLContext | None) -> None:
+        self._tls = tls
         super().__init__()
 
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **settings: Json) -> None:
-        """Make the pools; the certificates are never written to a file."""
-        if self._tls is not None:
-            settings["ssl_context"] = self._tls
-        super().init_poolmanager(connections, maxsize, block, **settings)
-        if self._hosts is not None:
-            self.poolmanager.pool_classes_by_scheme = _pools(self._hosts.check_address, self._opened)
+        super().init_poolmanager(connections, maxsize, block, **self._secured(settings))
+
+    def proxy_manager_for(self, proxy: str, **settings: Json) -> Json:
+        return super().proxy_manager_for(proxy, **self._secured(settings))
 
     def cert_verify(self, conn: Json, url: str, verify: Json, cert: Json) -> None:
-        """Let the given authorities be the only ones."""
         super().cert_verify(conn, url, verify, cert)
         if self._tls is not None and verify:
             conn.ca_certs = conn.ca_cert_dir = None
 
+    def _secured(self, settings: dict[str, Json]) -> dict[str, Json]:
+        return settings if self._tls is None else {**settings, "ssl_context": self._tls}
+
+
+class _Transport(_Trusting):
+    """Sends requests to allowed hosts, and reads answers that have a size."""
+
+    def __init__(
+        self, hosts: AllowedHosts, tls: ssl.SSLContext | None, most_bytes: int, seconds: float
+    ) -> None:
+        self._hosts, self._most_bytes, self._seconds = hosts, most_bytes, seconds
+        self._calls = _Calls()
+        super().__init__(tls)
+
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **settings: Json) -> None:
+        super().init_poolmanager(connections, maxsize, block, **settings)
+        self.poolmanager.pool_classes_by_scheme = _pools(self._hosts.check_address, self._calls)
+
+    def proxy_manager_for(self, proxy: str, **settings: Json) -> Json:
+        manager = super().proxy_manager_for(proxy, **settings)
+        # The connection is to the operator's proxy, which decides about addresses.
+        manager.pool_classes_by_scheme = _pools(None, self._calls)
+        return manager
+
+    @contextlib.contextmanager
+    def one_call(self) -> Iterator[None]:
+        """Share the time of one call between the thread's requests."""
+        if self._calls.deadline is not None:
+            yield
+            return
+        try:
+            with _Deadline(self._seconds) as self._calls.deadline:
+                yield
+        finally:
+            self._calls.deadline = None
+
     def send(self, request: Json, *args: Json, **settings: Json) -> requests.Response:
-        """Send a request, and read its answer within the limits."""
-        if self._hosts is None:
-            return super().send(request, *args, **settings)
         parts = urllib.parse.urlsplit(request.url)
         self._hosts.check_host(parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0))
         request.headers["Connection"] = "close"  # So that each request opens one, in its own thread.
-        with _Deadline(self._seconds) as self._opened.deadline:
+        with self.one_call():
+            deadline = self._calls.deadline
+            assert deadline is not None
             try:
                 answer = super().send(request, *args, **{**settings, "stream": True})
                 answer._content = self._body(answer)
             except (requests.RequestException, OSError) as error:
-                if not self._opened.deadline.is_over:
+                if not deadline.is_over:
                     raise
                 raise TooMuch(f"the answer did not arrive within {self._seconds:g} s") from error
+            if deadline.is_over:
+                raise TooMuch(f"the answer did not arrive within {self._seconds:g} s")
         return answer
 
     def _body(self, answer: requests.Response) -> bytes:
@@ -157,14 +254,17 @@ class _Transport(HTTPAdapter):
         return b"".join(pieces)
 
 
-class _Opened(threading.local):
-    """The connection of the request that a thread sends."""
+class _Calls(threading.local):
+    """The call of a thread.
 
-    deadline: "_Deadline"
+    :ivar deadline: None: no request runs.
+    """
+
+    deadline: "_Deadline | None" = None
 
 
 class _Deadline:
-    """Shuts a connection after some seconds: a timeout counts from byte to byte only.
+    """Shuts the connection of a call after some seconds: a timeout counts from byte to byte only.
 
     :ivar is_over: it has.
     """
@@ -172,7 +272,7 @@ class _Deadline:
     def __init__(self, seconds: float) -> None:
         self.is_over = False
         self._socket: socket.socket | None = None
-        self._timer = threading.Timer(seconds, self._shut)
+        self._timer = threading.Timer(seconds, self._end)
         self._timer.daemon = True
 
     def __enter__(self) -> "_Deadline":
@@ -181,40 +281,62 @@ class _Deadline:
 
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
-        if self._socket is not None:
-            self._socket.close()
+        self._forget()
 
     def watch(self, opened: socket.socket) -> None:
-        """Take a copy of the connection's socket; one that comes late is shut at once."""
+        """Take a copy of the open connection's socket; one that comes late is shut at once."""
+        self._forget()
         self._socket = opened
         if self.is_over:
             self._shut()
 
-    def _shut(self) -> None:
+    def _end(self) -> None:
         self.is_over = True
+        self._shut()
+
+    def _shut(self) -> None:
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
 
+    def _forget(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
 
-def _pools(check: Callable[[str, int, str], None], opened: _Opened) -> dict[str, type[HTTPConnectionPool]]:
-    """Return urllib3's pools with connections that are checked before anything is sent."""
 
-    def checked(made: socket.socket, host: str, port: int) -> socket.socket:
+def _pools(check: CheckAddress | None, calls: _Calls) -> dict[str, type[HTTPConnectionPool]]:
+    """Return urllib3's pools, whose connections are checked before anything is sent.
+
+    :param check: says whether a host's address may be reached; None: each may.
+    """
+
+    def resolved(host: str, port: int) -> None:
+        """Check the addresses before one of them sees that somebody connects."""
+        if check is not None:
+            with contextlib.suppress(OSError):  # Which the connection meets, too.
+                for item in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+                    check(host, port, str(item[4][0]))
+
+    def checked(opened: socket.socket, host: str, port: int) -> socket.socket:
+        """Check the address once more: the DNS may answer twice."""
         try:
-            check(host, port, made.getpeername()[0])
+            if check is not None:
+                check(host, port, opened.getpeername()[0])
         except NotAllowed:
-            made.close()
+            opened.close()
             raise
-        opened.deadline.watch(made.dup())  # TLS takes the socket itself away, before its first byte.
-        return made
+        if calls.deadline is not None:
+            calls.deadline.watch(opened.dup())  # TLS takes the socket itself away, before its first byte.
+        return opened
 
     class Plain(HTTPConnection):
         def _new_conn(self) -> socket.socket:
+            resolved(self.host, self.port)
             return checked(super()._new_conn(), self.host, self.port)
 
     class Secured(HTTPSConnection):
         def _new_conn(self) -> socket.socket:
+            resolved(self.host, self.port)
             return checked(super()._new_conn(), self.host, self.port)
 
     class PlainPool(HTTPConnectionPool):

@@ -11,7 +11,7 @@ from keystoneauth1.plugin import BaseAuthPlugin
 from keystoneauth1.session import Session
 
 from .client_options import ClientOptions
-from .guarded_http import ANY_HOST, AllowedHosts, http_session
+from .guarded_http import AllowedHosts, GuardedSession, guarded_requests, own_http_session
 from .service_clients import KEPT, derived_session, service_adapter
 
 Json = typing.Any
@@ -60,11 +60,15 @@ class RemotePlace:
 class RemoteClouds:
     """Makes adapters.  Thread-safe.
 
-    :param hosts: those that credentials may name: ``NAME``, ``NAME:PORT``, or `ANY_HOST`.
+    :param hosts: those that credentials may name: ``NAME``, ``NAME:PORT``, or ANY_HOST.
+    :param proxy: for requests to other clouds; None: there is none.
     """
 
-    def __init__(self, options: ClientOptions | None = None, hosts: Sequence[str] = (ANY_HOST,)) -> None:
+    def __init__(
+        self, options: ClientOptions | None = None, hosts: Sequence[str] = (), proxy: str | None = None
+    ) -> None:
         self._options = options or ClientOptions()
+        self._proxy = proxy
         self._hosts = AllowedHosts(hosts)
         self._derived = functools.lru_cache(KEPT)(_derive)
 
@@ -80,23 +84,25 @@ class RemoteClouds:
         verify = False if place.insecure else (True if place.ca_cert else options.verify)
         try:
             if place.credential is None:
-                made = self._derived(session, verify, options.cert, place.ca_cert)
-                return service_adapter(options, made, service, version)
-            http = http_session(self._hosts, place.ca_cert)
+                derived = self._derived(session, verify, options.cert, place.ca_cert)
+                return service_adapter(options, derived, service, version)
+            http = guarded_requests(self._hosts, place.ca_cert, proxy=self._proxy)
         except ValueError as error:
             raise WrongCertificate(str(error)) from error
-        given, trusted = _plugin(place.credential), not place.insecure
-        made = Session(auth=given, session=http, verify=trusted, timeout=options.timeout)
-        _check(made)
+        elsewhere = GuardedSession(
+            http, auth=_plugin(place.credential), verify=not place.insecure, timeout=options.timeout
+        )
+        _check(elsewhere)
         options = replace(options, interface="public", verify=None, cert=None, connect_retries=0)
-        return service_adapter(options, made, service, version)
+        return service_adapter(options, elsewhere, service, version)
 
 
 def _derive(
     session: Session, verify: bool | str | None, cert: str | tuple[str, str] | None, ca_cert: str | None
 ) -> Session:
     """Return a session with the rights of another one; a ValueError says that the certificates are none."""
-    return derived_session(session, verify, cert, http_session(None, ca_cert))
+    http = None if ca_cert is None else own_http_session(ca_cert)
+    return derived_session(session, verify, cert, http)
 
 
 def parse_credential(document: Json) -> Mapping[str, Json]:

@@ -26,11 +26,17 @@ ENVIRONMENTS = [
     ),
     cfg.ListOpt(
         "remote_cloud_hosts",
-        default=["*"],
+        default=[],
         help="Hosts, NAME (all ports) or NAME:PORT, separated by commas, that a credential in "
         "`credential_secret_id` of OS::Heat::Stack may name: the other cloud's Keystone, and the services in "
-        "its service catalog. Users make conductors send requests there. `*`: all others, too, but no "
-        "loopback, link-local or multicast address. Empty: no stacks in other clouds.",
+        "its service catalog. Users make conductors send requests there. `*`: all others, too, whose "
+        "addresses are public. Metadata services are never asked. Empty: no stacks in other clouds.",
+    ),
+    cfg.URIOpt(
+        "remote_cloud_proxy",
+        schemes=["http", "https"],
+        help="Address of a proxy for the requests to other clouds. It decides which addresses are reached, "
+        "so it must refuse private ones. Proxies of the environment are not used for these requests.",
     ),
     cfg.FloatOpt(
         "fetch_timeout",

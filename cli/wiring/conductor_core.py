@@ -57,7 +57,7 @@ def make_core(parts: Parts, context: EngineContext, nested: NestedStacks, host: 
 
 def _make_runner(parts: Parts, context: EngineContext, nested: NestedStacks) -> StepRunner:
     """Return what runs the steps of resources."""
-    database = parts.database
+    database, remote = parts.database, parts.conf.stacks
     services = StepServices(
         database=database,
         clock=database.clock,
@@ -65,7 +65,7 @@ def _make_runner(parts: Parts, context: EngineContext, nested: NestedStacks) -> 
         sealer=parts.sealer,
         nested=nested,
         trusts=parts.trusts,
-        endpoints=Endpoints(client_options(parts.conf), parts.conf.stacks.remote_cloud_hosts),
+        endpoints=Endpoints(client_options(parts.conf), remote.remote_cloud_hosts, remote.remote_cloud_proxy),
         software=context.settings.software,
     )
     return StepRunner(registry=parts.catalogue, services=services)

@@ -4,7 +4,6 @@ import typing
 from collections.abc import Callable, Sequence
 
 from ...keystone.client_options import ClientOptions
-from ...keystone.guarded_http import ANY_HOST
 from ...keystone.remote_clouds import (
     RemoteClouds,
     RemotePlace,
@@ -29,14 +28,18 @@ KEPT = 300.0
 class Endpoints:
     """Makes adapters of services.  Thread-safe.
 
-    :param remote_hosts: see RemoteClouds.
+    :param remote_hosts: hosts of other clouds, as of RemoteClouds.
+    :param remote_proxy: the proxy on the way to them; None: there is none.
     """
 
     def __init__(
-        self, options: ClientOptions | None = None, remote_hosts: Sequence[str] = (ANY_HOST,)
+        self,
+        options: ClientOptions | None = None,
+        remote_hosts: Sequence[str] = (),
+        remote_proxy: str | None = None,
     ) -> None:
         self._clients = ServiceClients(options)
-        self._clouds = RemoteClouds(options, remote_hosts)
+        self._clouds = RemoteClouds(options, remote_hosts, remote_proxy)
 
     def own(self, session: "Session", service: str, version: str, microversion: str | None) -> "Adapter":
         """Return the adapter of a service of the own cloud.

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 import requests
+import urllib3.connection
 from harness.certificates import write_certificate
 from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
-from stoker.keystone.guarded_http import AllowedHosts, NotAllowed, TooMuch, http_session
+from stoker.keystone.guarded_http import AllowedHosts, GuardedSession, NotAllowed, TooMuch, guarded_requests
 from stoker.keystone.remote_clouds import (
     RemoteClouds,
     RemotePlace,
@@ -35,10 +36,14 @@ HERE = "127.0.0.1"
 
 
 class Site:
-    """A web server: large answers at /large, slow ones at /drip, a redirect at /moved."""
+    """A web server: large answers at /large, slow ones at /drip, a redirect at /moved, without end at /round.
+
+    At /late each redirect takes most of a second.
+    """
 
     def __init__(self, certificate: pathlib.Path | None = None) -> None:
         self.asked: list[str] = []
+        self.redirects = {"/moved": "http://elsewhere.test/"}
         self.over = threading.Event()
         site = self
 
@@ -48,9 +53,12 @@ class Site:
                 try:
                     while self.path == "/drip" and not site.over.wait(0.05):
                         self.wfile.write(b"H")
-                    self.send_response(302 if self.path == "/moved" else 200)
-                    if self.path == "/moved":
-                        self.send_header("Location", "http://elsewhere.test/")
+                    place = site.redirects.get(self.path)
+                    if self.path == "/late":
+                        site.over.wait(0.6)
+                    self.send_response(302 if place else 200)
+                    if place:
+                        self.send_header("Location", place)
                     body = b"x" * (5000 if self.path == "/large" else 5)
                     self.send_header("Content-Length", str(len(body)))
                     self.end_headers()
@@ -70,6 +78,7 @@ class Site:
             self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self.port = self._server.server_port
         self.url = f"{'http' if certificate is None else 'https'}://{HERE}:{self.port}"
+        self.redirects |= {path: f"{self.url}{path}" for path in ("/round", "/late")}
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
@@ -89,35 +98,100 @@ def site() -> Iterator[Site]:
 
 def test_only_allowed_hosts_are_asked(site: Site) -> None:
     for names in ((HERE,), (f"{HERE}:{site.port}",), ("*", HERE)):
-        assert http_session(AllowedHosts(names), None).get(f"{site.url}/").text == "xxxxx"
+        assert guarded_requests(AllowedHosts(names), None).get(f"{site.url}/").text == "xxxxx"
     before = len(site.asked)
     for names in ((), ("keystone.test",), (f"{HERE}:1",), ("*",)):
         with pytest.raises(NotAllowed, match=HERE):
-            http_session(AllowedHosts(names), None).get(f"{site.url}/")
+            guarded_requests(AllowedHosts(names), None).get(f"{site.url}/")
     with pytest.raises(NotAllowed, match="elsewhere.test"):
-        http_session(AllowedHosts((HERE,)), None).get(f"{site.url}/moved")
+        guarded_requests(AllowedHosts((HERE,)), None).get(f"{site.url}/moved")
     assert len(site.asked) == before + 1  # The redirect itself.
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["127.0.0.1", "169.254.169.254", "::1", "fe80::1%eth0", "::ffff:127.0.0.1", "0.0.0.0", "224.0.0.1"],
-)
-def test_addresses_that_no_cloud_has_are_for_named_hosts_only(address: str) -> None:
+PRIVATE = ["127.0.0.1", "10.0.0.1", "::1", "fe80::1%eth0", "fd00::1", "0.0.0.0", "224.0.0.1", "100.64.0.1"]
+TRANSLATED = ["::ffff:127.0.0.1", "::10.0.0.1", "64:ff9b::10.0.0.1", "64:ff9b:1::a00:1", "2002:a00:1::1"]
+METADATA = [
+    "169.254.169.254",
+    "fd00:ec2::254",
+    "100.100.100.200",
+    "192.0.0.192",
+    "168.63.129.16",
+    "fe80::a9fe:a9fe",
+]
+METADATA_TRANSLATED = [
+    "::ffff:169.254.169.254",
+    "64:ff9b::a9fe:a9fe",
+    "2002:a9fe:a9fe::1",
+    "64:ff9b::c000:c0",
+]
+
+
+@pytest.mark.parametrize("address", PRIVATE + TRANSLATED)
+def test_private_addresses_are_for_named_hosts_only(address: str) -> None:
     with pytest.raises(NotAllowed, match="has the address"):
         AllowedHosts(("*",)).check_address("cloud.test", 443, address)
     AllowedHosts(("cloud.test",)).check_address("Cloud.test", 443, address)
-    for public in ("10.0.0.1", "192.0.2.1", "2001:db8::1"):
-        AllowedHosts(("*",)).check_address("cloud.test", 443, public)
+
+
+@pytest.mark.parametrize("address", METADATA + METADATA_TRANSLATED)
+def test_metadata_services_are_for_nobody(address: str) -> None:
+    for names in (("*",), ("cloud.test",)):
+        with pytest.raises(NotAllowed, match="has the address"):
+            AllowedHosts(names).check_address("cloud.test", 443, address)
+    with pytest.raises(NotAllowed, match="has the address"):
+        AllowedHosts((address,)).check_host(address, 80)
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2001:4860::8888", "64:ff9b::808:808", "2002:808:808::1"])
+def test_public_addresses_are_for_all(address: str) -> None:
+    AllowedHosts(("*",)).check_address("cloud.test", 443, address)
+
+
+def test_an_address_is_checked_before_anybody_connects_to_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(urllib3.connection.connection, "create_connection", None)
+    url = f"http://localhost:{site.port}/"
+    with pytest.raises(NotAllowed, match="has the address"):
+        guarded_requests(AllowedHosts(("*",)), None).get(url)
+
+
+def test_the_environment_names_no_proxy_but_the_operator_does(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", f"http://{HERE}:1")
+    monkeypatch.setenv("no_proxy", "")
+    hosts = AllowedHosts((HERE, "cloud.test"))
+    assert guarded_requests(hosts, None).get(f"{site.url}/").text == "xxxxx"
+    assert guarded_requests(hosts, None, proxy=site.url).get("http://cloud.test/by-proxy").text == "xxxxx"
+    assert "http://cloud.test/by-proxy" in site.asked
+    with pytest.raises(NotAllowed, match="elsewhere.test"):
+        guarded_requests(hosts, None, proxy=site.url).get("http://elsewhere.test/")
+    with pytest.raises(NotAllowed, match="has the address"):
+        guarded_requests(AllowedHosts(("*",)), None, proxy=site.url).get("http://10.0.0.1/")
+
+
+def test_redirects_are_few_and_share_the_time_of_their_call(site: Site) -> None:
+    hosts = AllowedHosts((HERE,))
+    with pytest.raises(requests.TooManyRedirects):
+        guarded_requests(hosts, None).get(f"{site.url}/round")
+    assert site.asked == ["/round"] * 4
+    keystone = GuardedSession(guarded_requests(hosts, None), auth=Token(site.url, "token"))
+    with pytest.raises(TooMuch, match="more than 3 redirects"):
+        keystone.get(f"{site.url}/round")
+    slow = GuardedSession(guarded_requests(hosts, None, seconds=1.0), auth=Token(site.url, "token"))
+    with pytest.raises(TooMuch, match="within 1 s"):
+        slow.get(f"{site.url}/late")
+    assert len(site.asked) < 12
 
 
 def test_answers_have_a_size_and_a_time(site: Site) -> None:
     hosts = AllowedHosts((HERE,))
     with pytest.raises(TooMuch, match="larger than 1000 bytes"):
-        http_session(hosts, None, most_bytes=1000).get(f"{site.url}/large")
+        guarded_requests(hosts, None, most_bytes=1000).get(f"{site.url}/large")
     began = time.monotonic()
     with pytest.raises(TooMuch, match=r"within 1 s"):
-        http_session(hosts, None, seconds=1.0).get(f"{site.url}/drip")
+        guarded_requests(hosts, None, seconds=1.0).get(f"{site.url}/drip")
     assert time.monotonic() - began < 60  # The server would drip for ever.
 
 
@@ -131,7 +205,7 @@ class SlowToOpen(AllowedHosts):
 
 def test_a_connection_that_opens_too_late_is_shut(site: Site) -> None:
     with pytest.raises(TooMuch, match="within"):
-        http_session(SlowToOpen((HERE,)), None, seconds=0.1).get(f"{site.url}/drip")
+        guarded_requests(SlowToOpen((HERE,)), None, seconds=0.1).get(f"{site.url}/drip")
 
 
 def test_given_certificates_are_the_only_ones_and_in_no_file(tmp_path: pathlib.Path) -> None:
@@ -141,9 +215,9 @@ def test_given_certificates_are_the_only_ones_and_in_no_file(tmp_path: pathlib.P
     site = Site(certificate)
     site_hosts = AllowedHosts((HERE,))
     try:
-        assert http_session(site_hosts, certificate.read_text()).get(site.url).text == "xxxxx"
+        assert guarded_requests(site_hosts, certificate.read_text()).get(site.url).text == "xxxxx"
         with pytest.raises(requests.exceptions.SSLError, match="CERTIFICATE_VERIFY_FAILED"):
-            http_session(site_hosts, other.read_text()).get(site.url)
+            guarded_requests(site_hosts, other.read_text()).get(site.url)
     finally:
         site.close()
     own = Session(auth=Token("http://cloud.test", "token"))
