@@ -92,22 +92,36 @@ def tls_context(ca_cert: str) -> ssl.SSLContext:
 
 
 class GuardedRequests(requests.Session):
-    """Sends requests to allowed hosts only.
+    """Sends requests to addresses that users name.
 
     Nothing of the environment counts: its proxy would choose the addresses.
 
+    :param hosts: those that may be asked.
+    :param ca_cert: certificates of authorities, in PEM; None: as `requests` finds them.
     :param proxy: the address of one that the operator has chosen for these requests; None: none.
+    :param most_bytes: of an answer.
+    :param seconds: for one call.
+    :raises ValueError: ca_cert is no certificate.
     """
 
-    def __init__(self, transport: "_Transport", proxy: str | None) -> None:
+    def __init__(
+        self,
+        hosts: AllowedHosts,
+        ca_cert: str | None,
+        *,
+        proxy: str | None = None,
+        most_bytes: int = MOST_BYTES,
+        seconds: float = LONGEST,
+    ) -> None:
         super().__init__()
         self.trust_env = False
         self.max_redirects = REDIRECTS
         if proxy is not None:
             self.proxies = {"http": proxy, "https": proxy}
-        self._transport = transport
-        self.mount("http://", transport)
-        self.mount("https://", transport)
+        tls = None if ca_cert is None else tls_context(ca_cert)
+        self._transport = _Transport(hosts, tls, most_bytes, seconds)
+        self.mount("http://", self._transport)
+        self.mount("https://", self._transport)
 
     def one_call(self) -> contextlib.AbstractContextManager[None]:
         """Return a context whose requests, redirects among them, share the time of one."""
@@ -152,25 +166,6 @@ def own_http_session(ca_cert: str) -> requests.Session:
     return http
 
 
-def guarded_requests(
-    hosts: AllowedHosts,
-    ca_cert: str | None,
-    *,
-    proxy: str | None = None,
-    most_bytes: int = MOST_BYTES,
-    seconds: float = LONGEST,
-) -> GuardedRequests:
-    """Return what sends requests to addresses that users name.
-
-    :param ca_cert: certificates of authorities, in PEM; None: as `requests` finds them.
-    :param proxy: as of GuardedRequests.
-    :param seconds: for one call.
-    :raises ValueError: it is no certificate.
-    """
-    tls = None if ca_cert is None else tls_context(ca_cert)
-    return GuardedRequests(_Transport(hosts, tls, most_bytes, seconds), proxy)
-
-
 class _Trusting(HTTPAdapter):
     """Sends requests, and trusts the given authorities only; they are never written to a file."""
 
@@ -199,7 +194,9 @@ class _Transport(_Trusting):
     def __init__(
         self, hosts: AllowedHosts, tls: ssl.SSLContext | None, most_bytes: int, seconds: float
     ) -> None:
-        self._hosts, self._most_bytes, self._seconds = hosts, most_bytes, seconds
+        self._hosts = hosts
+        self._most_bytes = most_bytes
+        self._seconds = seconds
         self._calls = _Calls()
         super().__init__(tls)
 
@@ -238,10 +235,13 @@ class _Transport(_Trusting):
             except (requests.RequestException, OSError) as error:
                 if not deadline.is_over:
                     raise
-                raise TooMuch(f"the answer did not arrive within {self._seconds:g} s") from error
-            if deadline.is_over:
-                raise TooMuch(f"the answer did not arrive within {self._seconds:g} s")
+                raise self._too_slow() from error
+            if deadline.is_over:  # Without a length, an answer ends where its connection is shut.
+                raise self._too_slow()
         return answer
+
+    def _too_slow(self) -> TooMuch:
+        return TooMuch(f"the answer did not arrive within {self._seconds:g} s")
 
     def _body(self, answer: requests.Response) -> bytes:
         pieces, size = [], 0

@@ -11,7 +11,7 @@ from keystoneauth1.plugin import BaseAuthPlugin
 from keystoneauth1.session import Session
 
 from .client_options import ClientOptions
-from .guarded_http import AllowedHosts, GuardedSession, guarded_requests, own_http_session
+from .guarded_http import AllowedHosts, GuardedRequests, GuardedSession, own_http_session
 from .service_clients import KEPT, derived_session, service_adapter
 
 Json = typing.Any
@@ -86,7 +86,7 @@ class RemoteClouds:
             if place.credential is None:
                 derived = self._derived(session, verify, options.cert, place.ca_cert)
                 return service_adapter(options, derived, service, version)
-            http = guarded_requests(self._hosts, place.ca_cert, proxy=self._proxy)
+            http = GuardedRequests(self._hosts, place.ca_cert, proxy=self._proxy)
         except ValueError as error:
             raise WrongCertificate(str(error)) from error
         elsewhere = GuardedSession(

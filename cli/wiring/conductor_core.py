@@ -57,7 +57,8 @@ def make_core(parts: Parts, context: EngineContext, nested: NestedStacks, host: 
 
 def _make_runner(parts: Parts, context: EngineContext, nested: NestedStacks) -> StepRunner:
     """Return what runs the steps of resources."""
-    database, remote = parts.database, parts.conf.stacks
+    database = parts.database
+    stacks = parts.conf.stacks
     services = StepServices(
         database=database,
         clock=database.clock,
@@ -65,7 +66,7 @@ def _make_runner(parts: Parts, context: EngineContext, nested: NestedStacks) -> 
         sealer=parts.sealer,
         nested=nested,
         trusts=parts.trusts,
-        endpoints=Endpoints(client_options(parts.conf), remote.remote_cloud_hosts, remote.remote_cloud_proxy),
+        endpoints=Endpoints(client_options(parts.conf), stacks.remote_cloud_hosts, stacks.remote_cloud_proxy),
         software=context.settings.software,
     )
     return StepRunner(registry=parts.catalogue, services=services)

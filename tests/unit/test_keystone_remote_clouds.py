@@ -10,11 +10,10 @@ from collections.abc import Iterator
 
 import pytest
 import requests
-import urllib3.connection
 from harness.certificates import write_certificate
 from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
-from stoker.keystone.guarded_http import AllowedHosts, GuardedSession, NotAllowed, TooMuch, guarded_requests
+from stoker.keystone.guarded_http import AllowedHosts, GuardedRequests, GuardedSession, NotAllowed, TooMuch
 from stoker.keystone.remote_clouds import (
     RemoteClouds,
     RemotePlace,
@@ -38,7 +37,7 @@ HERE = "127.0.0.1"
 class Site:
     """A web server: large answers at /large, slow ones at /drip, a redirect at /moved, without end at /round.
 
-    At /late each redirect takes most of a second.
+    At /late each redirect takes most of a second, and /stream is a body without end and length.
     """
 
     def __init__(self, certificate: pathlib.Path | None = None) -> None:
@@ -59,6 +58,10 @@ class Site:
                     self.send_response(302 if place else 200)
                     if place:
                         self.send_header("Location", place)
+                    if self.path == "/stream":
+                        self.end_headers()
+                    while self.path == "/stream" and not site.over.wait(0.05):
+                        self.wfile.write(b"x")
                     body = b"x" * (5000 if self.path == "/large" else 5)
                     self.send_header("Content-Length", str(len(body)))
                     self.end_headers()
@@ -98,13 +101,13 @@ def site() -> Iterator[Site]:
 
 def test_only_allowed_hosts_are_asked(site: Site) -> None:
     for names in ((HERE,), (f"{HERE}:{site.port}",), ("*", HERE)):
-        assert guarded_requests(AllowedHosts(names), None).get(f"{site.url}/").text == "xxxxx"
+        assert GuardedRequests(AllowedHosts(names), None).get(f"{site.url}/").text == "xxxxx"
     before = len(site.asked)
     for names in ((), ("keystone.test",), (f"{HERE}:1",), ("*",)):
         with pytest.raises(NotAllowed, match=HERE):
-            guarded_requests(AllowedHosts(names), None).get(f"{site.url}/")
+            GuardedRequests(AllowedHosts(names), None).get(f"{site.url}/")
     with pytest.raises(NotAllowed, match="elsewhere.test"):
-        guarded_requests(AllowedHosts((HERE,)), None).get(f"{site.url}/moved")
+        GuardedRequests(AllowedHosts((HERE,)), None).get(f"{site.url}/moved")
     assert len(site.asked) == before + 1  # The redirect itself.
 
 
@@ -123,6 +126,7 @@ METADATA_TRANSLATED = [
     "64:ff9b::a9fe:a9fe",
     "2002:a9fe:a9fe::1",
     "64:ff9b::c000:c0",
+    "2001:0:808:808:0:1:5601:5601",
 ]
 
 
@@ -150,10 +154,10 @@ def test_public_addresses_are_for_all(address: str) -> None:
 def test_an_address_is_checked_before_anybody_connects_to_it(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(urllib3.connection.connection, "create_connection", None)
+    monkeypatch.setattr("urllib3.util.connection.create_connection", None)
     url = f"http://localhost:{site.port}/"
     with pytest.raises(NotAllowed, match="has the address"):
-        guarded_requests(AllowedHosts(("*",)), None).get(url)
+        GuardedRequests(AllowedHosts(("*",)), None).get(url)
 
 
 def test_the_environment_names_no_proxy_but_the_operator_does(
@@ -162,24 +166,31 @@ def test_the_environment_names_no_proxy_but_the_operator_does(
     monkeypatch.setenv("http_proxy", f"http://{HERE}:1")
     monkeypatch.setenv("no_proxy", "")
     hosts = AllowedHosts((HERE, "cloud.test"))
-    assert guarded_requests(hosts, None).get(f"{site.url}/").text == "xxxxx"
-    assert guarded_requests(hosts, None, proxy=site.url).get("http://cloud.test/by-proxy").text == "xxxxx"
+    assert GuardedRequests(hosts, None).get(f"{site.url}/").text == "xxxxx"
+    assert GuardedRequests(hosts, None, proxy=site.url).get("http://cloud.test/by-proxy").text == "xxxxx"
     assert "http://cloud.test/by-proxy" in site.asked
     with pytest.raises(NotAllowed, match="elsewhere.test"):
-        guarded_requests(hosts, None, proxy=site.url).get("http://elsewhere.test/")
+        GuardedRequests(hosts, None, proxy=site.url).get("http://elsewhere.test/")
     with pytest.raises(NotAllowed, match="has the address"):
-        guarded_requests(AllowedHosts(("*",)), None, proxy=site.url).get("http://10.0.0.1/")
+        GuardedRequests(AllowedHosts(("*",)), None, proxy=site.url).get("http://10.0.0.1/")
+    elsewhere = {**CREDENTIAL, "auth": {**AUTH, "auth_url": "http://cloud.test/v3"}}
+    own = Session(auth=Token("http://own.test", "token"))
+    with pytest.raises((WrongCredential, RemoteUnavailable)):
+        RemoteClouds(hosts=("cloud.test",), proxy=site.url).adapter(
+            own, RemotePlace(credential=elsewhere), "orchestration", "1"
+        )
+    assert any(path.startswith("http://cloud.test/v3/") for path in site.asked), site.asked
 
 
 def test_redirects_are_few_and_share_the_time_of_their_call(site: Site) -> None:
     hosts = AllowedHosts((HERE,))
     with pytest.raises(requests.TooManyRedirects):
-        guarded_requests(hosts, None).get(f"{site.url}/round")
+        GuardedRequests(hosts, None).get(f"{site.url}/round")
     assert site.asked == ["/round"] * 4
-    keystone = GuardedSession(guarded_requests(hosts, None), auth=Token(site.url, "token"))
+    keystone = GuardedSession(GuardedRequests(hosts, None), auth=Token(site.url, "token"))
     with pytest.raises(TooMuch, match="more than 3 redirects"):
         keystone.get(f"{site.url}/round")
-    slow = GuardedSession(guarded_requests(hosts, None, seconds=1.0), auth=Token(site.url, "token"))
+    slow = GuardedSession(GuardedRequests(hosts, None, seconds=1.0), auth=Token(site.url, "token"))
     with pytest.raises(TooMuch, match="within 1 s"):
         slow.get(f"{site.url}/late")
     assert len(site.asked) < 12
@@ -188,11 +199,16 @@ def test_redirects_are_few_and_share_the_time_of_their_call(site: Site) -> None:
 def test_answers_have_a_size_and_a_time(site: Site) -> None:
     hosts = AllowedHosts((HERE,))
     with pytest.raises(TooMuch, match="larger than 1000 bytes"):
-        guarded_requests(hosts, None, most_bytes=1000).get(f"{site.url}/large")
+        GuardedRequests(hosts, None, most_bytes=1000).get(f"{site.url}/large")
     began = time.monotonic()
     with pytest.raises(TooMuch, match=r"within 1 s"):
-        guarded_requests(hosts, None, seconds=1.0).get(f"{site.url}/drip")
+        GuardedRequests(hosts, None, seconds=1.0).get(f"{site.url}/drip")
     assert time.monotonic() - began < 60  # The server would drip for ever.
+
+
+def test_an_answer_that_was_cut_at_its_time_is_not_taken_for_whole(site: Site) -> None:
+    with pytest.raises(TooMuch, match="within 1 s"):
+        GuardedRequests(AllowedHosts((HERE,)), None, seconds=1.0).get(f"{site.url}/stream")
 
 
 class SlowToOpen(AllowedHosts):
@@ -205,7 +221,7 @@ class SlowToOpen(AllowedHosts):
 
 def test_a_connection_that_opens_too_late_is_shut(site: Site) -> None:
     with pytest.raises(TooMuch, match="within"):
-        guarded_requests(SlowToOpen((HERE,)), None, seconds=0.1).get(f"{site.url}/drip")
+        GuardedRequests(SlowToOpen((HERE,)), None, seconds=0.1).get(f"{site.url}/drip")
 
 
 def test_given_certificates_are_the_only_ones_and_in_no_file(tmp_path: pathlib.Path) -> None:
@@ -215,9 +231,9 @@ def test_given_certificates_are_the_only_ones_and_in_no_file(tmp_path: pathlib.P
     site = Site(certificate)
     site_hosts = AllowedHosts((HERE,))
     try:
-        assert guarded_requests(site_hosts, certificate.read_text()).get(site.url).text == "xxxxx"
+        assert GuardedRequests(site_hosts, certificate.read_text()).get(site.url).text == "xxxxx"
         with pytest.raises(requests.exceptions.SSLError, match="CERTIFICATE_VERIFY_FAILED"):
-            guarded_requests(site_hosts, other.read_text()).get(site.url)
+            GuardedRequests(site_hosts, other.read_text()).get(site.url)
     finally:
         site.close()
     own = Session(auth=Token("http://cloud.test", "token"))
