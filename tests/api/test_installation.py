@@ -28,6 +28,12 @@ def test_links_lead_to_where_the_client_came_from(service: Service, tenant: str)
     assert answer.body["stacks"][0]["links"][0]["href"].startswith("http://localhost:9999/v1/")
 
 
+def test_foreign_pages_and_names_are_refused(service: Service, tenant: str) -> None:
+    for header in ({"Origin": "https://evil.example"}, {"Host": "evil.example:8004"}):
+        answer = service.call("GET", f"/v1/{tenant}/stacks", headers=header)
+        assert fault(answer) == (403, "Forbidden"), answer.body
+
+
 def test_a_slash_at_the_end_changes_nothing(service: Service, tenant: str) -> None:
     path = service.made(tenant, "s", chain(1))
     assert service.get(f"{path}/") == service.get(path)
