@@ -266,7 +266,7 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
         downloads=services.downloads,
     )
     with charged_to(caller.project_id):
-        if operation.shared and "CACHE-CONTROL" in req.headers:
+        if operation.shared is not None and "CACHE-CONTROL" in req.headers:
             return api.answers.answer(call, operation)
         return operation.handler(call)
 

@@ -1,7 +1,7 @@
 """The collaborators of the handlers, and a request that has them at hand."""
 
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
@@ -127,8 +127,9 @@ class Operation:
         signature is in the path.
     :ivar everywhere: its path has no project, for it concerns the whole installation; the token's counts.
     :ivar signed: the handler verifies the signature of the whole request; its body is not parsed.
-    :ivar shared: the answer depends on nothing of the caller but their project and what the policy allows
-        them; see shared_answers.py.
+    :ivar shared: names of the query's parameters, of an operation whose answer depends on nothing of the
+        caller but their project and what the policy allows them; see shared_answers.py.  None: nobody
+        shares it.
     """
 
     handler: Handler
@@ -136,7 +137,7 @@ class Operation:
     presigned: str = ""
     signed: bool = False
     everywhere: bool = False
-    shared: bool = False
+    shared: Set[str] | None = None
 
 
 Routes = Mapping[str, Mapping[str, Operation]]

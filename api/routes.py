@@ -4,6 +4,7 @@ A new route is a handler, in a file of its own or beside its like, and a line he
 """
 
 import functools
+from collections.abc import Set
 
 from .context import Operation, Routes
 from .handlers import (
@@ -34,6 +35,7 @@ _CONFIGS = f"{_TENANT}/software_configs"
 _DEPLOYMENTS = f"{_TENANT}/software_deployments"
 _VERSIONS = f"{_TENANT}/template_versions"
 
+_NO_QUERY: Set[str] = frozenset()
 _LOOKUP = Operation(stack_list.lookup, "stacks:lookup")
 _operators = functools.partial(Operation, everywhere=True)
 _EVERY_METHOD = dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), _LOOKUP)
@@ -92,32 +94,30 @@ ROUTES: Routes = {
         "GET": Operation(software.metadata, "software_deployments:metadata")
     },
     f"{_TENANT}/build_info": {"GET": Operation(meta.build_info, "build_info:build_info")},
-    f"{_TENANT}/services": {"GET": Operation(meta.services, "service:index", shared=True)},
-    f"{_ADMIN}/ring": {"GET": Operation(operators.ring, "ring:show", everywhere=True, shared=True)},
-    f"{_ADMIN}/ring/plan": {"POST": Operation(operators.plan, "ring:plan", everywhere=True)},
-    f"{_ADMIN}/ring/{{host}}/drain": {"POST": Operation(operators.drain, "ring:drain", everywhere=True)},
-    f"{_ADMIN}/ring/{{host}}/undrain": {
-        "POST": Operation(operators.undrain, "ring:undrain", everywhere=True)
-    },
+    f"{_TENANT}/services": {"GET": Operation(meta.services, "service:index", shared=_NO_QUERY)},
+    f"{_ADMIN}/ring": {"GET": _operators(operators.ring, "ring:show", shared=operators.RING_QUERY)},
+    f"{_ADMIN}/ring/plan": {"POST": _operators(operators.plan, "ring:plan")},
+    f"{_ADMIN}/ring/{{host}}/drain": {"POST": _operators(operators.drain, "ring:drain")},
+    f"{_ADMIN}/ring/{{host}}/undrain": {"POST": _operators(operators.undrain, "ring:undrain")},
     f"{_ADMIN}/conductors/{{host}}": {
-        "GET": Operation(operators.conductor, "conductors:show", everywhere=True, shared=True)
+        "GET": _operators(operators.conductor, "conductors:show", shared=_NO_QUERY)
     },
-    f"{_ADMIN}/stack_counts": {
-        "GET": Operation(operators.counts_everywhere, "stacks:global_count", everywhere=True)
-    },
+    f"{_ADMIN}/stack_counts": {"GET": _operators(operators.counts_everywhere, "stacks:global_count")},
     f"{_ADMIN}/stuck_stacks": {
-        "GET": Operation(operators.stuck_stacks, "stacks:global_stuck", everywhere=True, shared=True)
+        "GET": _operators(operators.stuck_stacks, "stacks:global_stuck", shared=operators.STUCK_QUERY)
     },
     f"{_TENANT}/stack_counts": {"GET": Operation(operators.counts, "stacks:count")},
     f"{_TENANT}/stacks": {
-        "GET": Operation(stack_list.index, "stacks:index", shared=True),
+        "GET": Operation(stack_list.index, "stacks:index", shared=stack_list.INDEX_QUERY),
         "POST": Operation(stacks.create, "stacks:create"),
     },
     f"{_TENANT}/stacks/preview": {"POST": Operation(previews.create, "stacks:preview")},
-    f"{_TENANT}/stacks/detail": {"GET": Operation(stack_list.detail, "stacks:detail", shared=True)},
+    f"{_TENANT}/stacks/detail": {
+        "GET": Operation(stack_list.detail, "stacks:detail", shared=stack_list.DETAIL_QUERY)
+    },
     _NAME: _EVERY_METHOD,
     _STACK: {
-        "GET": Operation(stacks.show, "stacks:show", shared=True),
+        "GET": Operation(stacks.show, "stacks:show", shared=stacks.SHOW_QUERY),
         "DELETE": Operation(stacks.delete, "stacks:delete"),
         "PUT": Operation(stacks.update, "stacks:update"),
         "PATCH": Operation(stacks.update_existing, None),  # The rule follows from the body.
@@ -129,7 +129,7 @@ ROUTES: Routes = {
     f"{_STACK}/template": {"GET": Operation(stacks.template, "stacks:template")},
     f"{_STACK}/environment": {"GET": Operation(stacks.environment, "stacks:environment")},
     f"{_STACK}/files": {"GET": Operation(stacks.files, "stacks:files")},
-    f"{_STACK}/outputs": {"GET": Operation(stacks.outputs, "stacks:list_outputs", shared=True)},
+    f"{_STACK}/outputs": {"GET": Operation(stacks.outputs, "stacks:list_outputs", shared=_NO_QUERY)},
     f"{_STACK}/outputs/{{output_key}}": {"GET": Operation(stacks.output_show, "stacks:show_output")},
     f"{_STACK}/actions": {"POST": Operation(actions.act, None)},
     f"{_STACK}/snapshots": {
@@ -143,9 +143,11 @@ ROUTES: Routes = {
     f"{_SNAPSHOT}/restore": {"POST": Operation(snapshots.restore, "stacks:restore_snapshot")},
     f"{_STACK}/abandon": {"DELETE": Operation(stacks.abandon, "stacks:abandon")},
     f"{_STACK}/export": {"GET": Operation(stacks.export, "stacks:export")},
-    f"{_STACK}/resources": {"GET": Operation(resources.index, "resource:index", shared=True)},
+    f"{_STACK}/resources": {
+        "GET": Operation(resources.index, "resource:index", shared=resources.INDEX_QUERY)
+    },
     _RESOURCE: {
-        "GET": Operation(resources.show, "resource:show", shared=True),
+        "GET": Operation(resources.show, "resource:show", shared=resources.SHOW_QUERY),
         "PATCH": Operation(resources.mark_unhealthy, "resource:mark_unhealthy"),
     },
     f"{_RESOURCE}/metadata": {"GET": Operation(resources.metadata, "resource:metadata")},
@@ -157,8 +159,8 @@ ROUTES: Routes = {
         ("GET", "HEAD"), Operation(guests.metadata, None, presigned=guests.PURPOSE)
     ),
     f"{_STACK}/graph": {"GET": Operation(console.graph, "stacks:graph")},
-    f"{_STACK}/inspect": {"GET": Operation(console.inspect, "stacks:inspect", shared=True)},
-    f"{_STACK}/events": {"GET": Operation(events.index, "events:index", shared=True)},
-    f"{_RESOURCE}/events": {"GET": Operation(events.of_resource, "events:index", shared=True)},
+    f"{_STACK}/inspect": {"GET": Operation(console.inspect, "stacks:inspect", shared=console.INSPECT_QUERY)},
+    f"{_STACK}/events": {"GET": Operation(events.index, "events:index", shared=events.QUERY)},
+    f"{_RESOURCE}/events": {"GET": Operation(events.of_resource, "events:index", shared=events.QUERY)},
     f"{_RESOURCE}/events/{{event_id}}": {"GET": Operation(events.show, "events:show")},
 }

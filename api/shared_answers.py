@@ -2,6 +2,9 @@
 
 A request accepts an answer from memory by the header ``Cache-Control: max-age=SECONDS``, as HTTP has it
 (RFC 9111, 5.2.1.1).  Without it each request reads the database, as Heat's clients expect.
+
+Callers have no say in how much is kept: no answer is kept of a request if its query
+has a parameter that the operation does not know, or if it is longer than consoles need.
 """
 
 import hashlib
@@ -20,6 +23,10 @@ from .shared_views import SharedViews
 Json = typing.Any
 MOST_BYTES = 32 * 1024 * 1024
 """Bytes of the answers that are kept; the one not asked for longest goes first."""
+KEY_LENGTH = 2048
+"""Characters of a request, with its path and its query, whose answer is kept."""
+IDLE = 10.0
+"""Seconds after which an answer that nobody asks for is forgotten: consoles poll more often."""
 _MAX_AGE = re.compile(r"max-age\s*=\s*([0-9]{1,6})")
 
 
@@ -75,7 +82,7 @@ class SharedAnswers:
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._answers: SharedViews[_Answer] = SharedViews(
-            most=MOST_BYTES, weigh=lambda answer: answer.weight, monotonic=monotonic
+            most=MOST_BYTES, weigh=lambda answer: answer.weight, idle=IDLE, monotonic=monotonic
         )
 
     def answer(self, call: Request, operation: Operation) -> Reply:
@@ -87,8 +94,8 @@ class SharedAnswers:
         if age is None:
             return operation.handler(call)
         found = None
-        if int(age[1]) > 0:
-            found = self._answers.get(_key(call, operation), lambda before: _make(call, operation))
+        if int(age[1]) > 0 and (key := _key(call, operation)) is not None:
+            found = self._answers.get(key, lambda before: _make(call, operation))
         if found is None or not found.questions.same_for(call.caller):
             found = _make(call, operation)
         if has_latest(call.headers.get("IF-NONE-MATCH", ""), found.reply.headers["ETag"]):
@@ -101,10 +108,14 @@ def _make(call: Request, operation: Operation) -> _Answer:
     return _Answer(_with_tag(operation.handler(replace(call, auth=questions))), questions)
 
 
-def _key(call: Request, operation: Operation) -> tuple[Json, ...]:
-    query = tuple(sorted((name, tuple(values)) for name, values in call.query.items()))
-    who = (call.caller.project_id, call.caller.everywhere)
-    return (operation.handler, call.base_url, tuple(sorted(call.path.items())), query, who)
+def _key(call: Request, operation: Operation) -> tuple[Json, str] | None:
+    """Return what the answer depends on; None: the answer is not worth keeping."""
+    if operation.shared is None or not call.query.keys() <= operation.shared:
+        return None
+    query = {name: list(values) for name, values in call.query.items()}
+    caller = [call.caller.project_id, call.caller.everywhere]
+    request = json.dumps([call.base_url, dict(call.path), query, caller], sort_keys=True)
+    return (operation.handler, request) if len(request) <= KEY_LENGTH else None
 
 
 def _with_tag(reply: Reply) -> Reply:

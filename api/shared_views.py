@@ -11,6 +11,8 @@ T = typing.TypeVar("T")
 
 IDLE_FACTOR = 5.0
 """Lengths of a read for which its value is kept at least: long reads do not follow each other."""
+MOST_ENTRIES = 4096
+"""Values that are kept, whatever their weight."""
 
 
 @dataclass
@@ -18,12 +20,15 @@ class _Entry(typing.Generic[T]):
     """A value that was read, and who may read it again.
 
     :ivar fresh_until, usable_until: seconds of the monotonic clock; between them it is read again.
+    :ivar used_at: when it was asked for last.
+    :ivar weight: its part of the sum of all weights.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     value: T | None = None
     fresh_until: float = 0.0
     usable_until: float = 0.0
+    used_at: float = 0.0
     weight: int = 0
 
 
@@ -34,8 +39,11 @@ class SharedViews(typing.Generic[T]):
     one that has not been asked for in a while.
 
     :param keep: seconds for which a value is returned again; longer where reading it took long.
-    :param most: sum of the weights of the values that are kept; the one not asked for longest goes first.
+    :param most: sum of the weights of the values that are kept; the one not asked for longest goes first, and
+        a value that is heavier is not kept.
     :param weigh: returns the weight of a value.
+    :param idle: seconds after which a value that nobody asks for is forgotten.
+    :param monotonic: seconds that never jump.
     """
 
     def __init__(
@@ -44,14 +52,18 @@ class SharedViews(typing.Generic[T]):
         keep: float = 1.0,
         most: int = 1000,
         weigh: Callable[[T], int] = lambda value: 1,
+        idle: float = 60.0,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._keep = keep
         self._most = most
         self._weigh = weigh
+        self._idle = idle
         self._monotonic = monotonic
         self._lock = threading.Lock()
+        # The one not asked for longest is the first.
         self._entries: OrderedDict[Hashable, _Entry[T]] = OrderedDict()
+        self._total = 0
 
     def get(self, key: Hashable, read: Callable[[T | None], T]) -> T:
         """Return the value of a key.
@@ -60,8 +72,7 @@ class SharedViews(typing.Generic[T]):
         :raises Exception: what `read` raises; then the next request reads again.
         """
         with self._lock:
-            entry = self._entries.setdefault(key, _Entry())
-            self._entries.move_to_end(key)
+            entry = self._used(key)
         if entry.value is not None and self._monotonic() < entry.fresh_until:
             return entry.value
         is_usable = entry.value is not None and self._monotonic() < entry.usable_until
@@ -79,19 +90,40 @@ class SharedViews(typing.Generic[T]):
         try:
             value = read(entry.value)
         except BaseException:
-            if entry.value is None:
-                with self._lock:
-                    self._entries.pop(key, None)
+            with self._lock:
+                if entry.value is None and self._entries.get(key) is entry:
+                    self._forget(key)
             raise
-        now = self._monotonic()
-        entry.value, entry.weight = value, self._weigh(value)
+        now, weight = self._monotonic(), self._weigh(value)
+        entry.value = value
         kept = max(self._keep, IDLE_FACTOR * (now - began))
         entry.fresh_until, entry.usable_until = now + kept, now + 2 * kept
         with self._lock:
-            self._make_room()
+            if self._entries.get(key) is entry:  # Else others have taken its room while it was read.
+                self._total += weight - entry.weight
+                entry.weight = weight
+                if weight > self._most:
+                    self._forget(key)
+                self._make_room()
+
+    def _used(self, key: Hashable) -> _Entry[T]:
+        """Return the entry of a key, and forget those that nobody has asked for in a while."""
+        now = self._monotonic()
+        entry = self._entries.setdefault(key, _Entry())
+        entry.used_at = now
+        self._entries.move_to_end(key)
+        while self._is_idle(next(iter(self._entries.values())), now):
+            self._forget(next(iter(self._entries)))
+        self._make_room()
+        return entry
+
+    def _is_idle(self, entry: _Entry[T], now: float) -> bool:
+        is_asked_for = entry.used_at >= now - self._idle or entry.lock.locked()
+        return not is_asked_for and now >= entry.usable_until
 
     def _make_room(self) -> None:
-        total = sum(entry.weight for entry in self._entries.values())
-        while total > self._most and len(self._entries) > 1:
-            _, oldest = self._entries.popitem(last=False)
-            total -= oldest.weight
+        while self._total > self._most or len(self._entries) > MOST_ENTRIES:
+            self._forget(next(iter(self._entries)))
+
+    def _forget(self, key: Hashable) -> None:
+        self._total -= self._entries.pop(key).weight

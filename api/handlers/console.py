@@ -17,6 +17,7 @@ from ..policy import SHOWS_HOSTS
 from ..request import Reply
 from ..views.graphs import SharedGraph
 
+INSPECT_QUERY = frozenset({"limit"})
 MOST_RESOURCES = 10_000
 """Resources that a graph shows at most."""
 TASKS, MOST_TASKS = 20, 200

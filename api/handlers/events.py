@@ -27,6 +27,7 @@ _FILTERS = {
     "uuid": "uuid",
 }
 
+QUERY = frozenset({*_FILTERS, "nested_depth", "limit", "marker", "sort_keys", "sort_dir"})
 SORT_KEYS = (
     "resource_type",
     "event_time",

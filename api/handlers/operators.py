@@ -20,6 +20,8 @@ from ..schemas import RING_PLAN
 from ..views import operators as views
 
 Json = typing.Any
+RING_QUERY = frozenset({"shards"})
+STUCK_QUERY = frozenset({"limit"})
 MOST_CLAIMS = 200
 """Tasks in hand of a conductor that are shown at most."""
 STUCK, MOST_STUCK = 100, 1000

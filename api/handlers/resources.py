@@ -30,6 +30,8 @@ _COLUMNS = {
     "physical_resource_id": "physical_id",
 }
 _OPTIONS = {"nested_depth", "with_detail"}
+INDEX_QUERY = frozenset({*_COLUMNS, *_OPTIONS, "status"})
+SHOW_QUERY = frozenset({"with_attr"})
 
 
 def index(call: Request) -> Reply:
@@ -110,7 +112,7 @@ def _filter(call: Request) -> Callable[[Resource], bool]:
 
     :raises Fault: 400, a parameter is not known.
     """
-    if unknown := sorted(set(call.query) - set(_COLUMNS) - _OPTIONS - {"status"}):
+    if unknown := sorted(set(call.query) - INDEX_QUERY):
         raise bad_request(
             f"Invalid filter parameters {shortened(', '.join(unknown))}; "
             f"known are: {', '.join(sorted([*_COLUMNS, 'status']))}"

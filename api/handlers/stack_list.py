@@ -33,6 +33,11 @@ _FILTERS = {
     "owner_id": "parent_id",
     "parent": "parent_id",
 }
+_STATES = ("status", "stack_status")
+_TAGS = ("tags", "tags_any", "tags-any", "not_tags", "not-tags", "not_tags_any", "not-tags-any")
+_OPTIONS = ("limit", "marker", "sort_keys", "sort_dir", "show_hidden", "show_deleted", "show_nested")
+DETAIL_QUERY = frozenset({*_FILTERS, *_STATES, *_TAGS, *_OPTIONS})
+INDEX_QUERY = DETAIL_QUERY | {"global_tenant", "with_count"}
 
 
 def index(call: Request) -> Reply:
@@ -113,7 +118,7 @@ def _filters(call: Request) -> dict[str, list[str]]:
     for name, column in _FILTERS.items():
         if values := call.values(name):
             found.setdefault(column, []).extend(values)
-    actions, statuses = call.statuses("status", "stack_status")
+    actions, statuses = call.statuses(*_STATES)
     if statuses:
         found["status"] = statuses
     if actions:

@@ -48,6 +48,9 @@ def _update(call: Request, *, existing: bool) -> Reply:
     return ACCEPTED
 
 
+SHOW_QUERY = frozenset({"resolve_outputs"})
+
+
 def show(call: Request) -> Reply:
     """Answer GET /stacks/NAME/ID."""
     resolved = call.flag("resolve_outputs", default=True)

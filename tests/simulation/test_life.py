@@ -13,7 +13,7 @@ import pytest
 from simulation.world import World
 from stoker.api.app import make_app
 from stoker.api.console import ConsoleServices
-from stoker.api.context import Services
+from stoker.api.context import Routes, Services
 from stoker.api.request import Authenticator, NoAuthentication
 from stoker.api.routes import ROUTES
 from stoker.api.views.software import guest_config_view
@@ -75,7 +75,10 @@ def world(tmp_path: pathlib.Path) -> World:
 
 
 def api_of(
-    world: World, auth: Authenticator | None = None, console: ConsoleServices | None = None
+    world: World,
+    auth: Authenticator | None = None,
+    console: ConsoleServices | None = None,
+    routes: Routes = ROUTES,
 ) -> falcon.testing.TestClient:
     """Return a client of the API, as close to the product as the simulation's world allows."""
     services = Services(
@@ -96,7 +99,7 @@ def api_of(
         clock=world.clock,
         console=console or ConsoleServices(),
     )
-    return falcon.testing.TestClient(make_app(services, ROUTES, ADDRESSES))
+    return falcon.testing.TestClient(make_app(services, routes, ADDRESSES))
 
 
 def test_the_life_of_a_resource_crosses_few_files_and_functions(world: World) -> None:

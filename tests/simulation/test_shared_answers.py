@@ -3,15 +3,20 @@
 import pathlib
 import time
 import typing
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pytest
-from simulation.console import Caller, Callers
+from simulation.console import Caller, Callers, console_of, report_all
 from simulation.test_console_routes import TEMPLATE, statements
 from simulation.test_life import api_of
 from simulation.world import World
+from stoker.api.context import Operation, Request
 from stoker.api.errors import Fault
 from stoker.api.policy import SHOWS_HOSTS
-from stoker.api.request import NoAuthentication, RequestContext
+from stoker.api.request import NoAuthentication, Reply, RequestContext
+from stoker.api.routes import ROUTES
+from stoker.api.shared_answers import KEY_LENGTH
 from stoker.db.states import Status
 
 Json = typing.Any
@@ -99,3 +104,60 @@ def test_of_one_project_too_each_sees_what_the_policy_allows_them(world: World, 
     assert "conductor" in first("olga")
     assert "conductor" not in first("ann")
     assert "conductor" in first("olga")
+
+
+LISTED = "/v1/tenant/stacks"
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["x=1", f"stack_name={'n' * KEY_LENGTH}"],
+    ids=["a parameter that the list does not know", "longer than any console's"],
+)
+def test_no_caller_can_fill_the_memory_with_queries(world: World, stack_path: str, query: str) -> None:
+    owner = Callers(world).owner
+    costs = [_cost(world, owner, LISTED, query=query, **SHARES) for _ in range(2)]
+    assert costs[0] == costs[1] > 0, "the answer was kept"
+
+
+class NotedQuery(Mapping[str, Sequence[str]]):
+    """A query without parameters, and the names that are looked up in it."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def __getitem__(self, name: str) -> Sequence[str]:
+        self.names.add(name)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _noting(operation: Operation, query: NotedQuery) -> Operation:
+    def handler(call: Request) -> Reply:
+        return operation.handler(replace(call, query=query))
+
+    return replace(operation, handler=handler)
+
+
+SHARED = [path for path, methods in ROUTES.items() if "GET" in methods and methods["GET"].shared is not None]
+
+
+@pytest.mark.parametrize("path", SHARED)
+def test_a_shared_operation_knows_each_parameter_that_it_reads(
+    world: World, stack_path: str, path: str
+) -> None:
+    report_all(world)
+    operation, query = ROUTES[path]["GET"], NotedQuery()
+    api = api_of(
+        world, console=console_of(world), routes={**ROUTES, path: {"GET": _noting(operation, query)}}
+    )
+    stack_id = stack_path.rsplit("/", 1)[1]
+    names = {"stack_name": "s", "stack_id": stack_id, "resource_name": "one", "host": "host0"}
+    answer = api.simulate_get(path.format(tenant_id="tenant", **names))
+    assert answer.status_code == 200, answer.text
+    assert query.names == operation.shared

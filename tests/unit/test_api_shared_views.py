@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from harness.waiting import wait_for
-from stoker.api.shared_views import IDLE_FACTOR, SharedViews
+from stoker.api.shared_views import IDLE_FACTOR, MOST_ENTRIES, SharedViews
 
 KEEP = 1.0
 
@@ -96,3 +96,72 @@ def test_a_read_that_fails_is_repeated(reads: Reads) -> None:
     with pytest.raises(OSError, match="gone"):
         reads.views.get("key", fails)
     assert reads.get() == 1
+
+
+class Kept:
+    """Views of texts that weigh their length, on a clock that tests move."""
+
+    def __init__(self, most: int) -> None:
+        self.now, self.weighed = 0.0, 0
+        self.views: SharedViews[str] = SharedViews(
+            most=most, weigh=self._weigh, idle=10.0, monotonic=lambda: self.now
+        )
+
+    def _weigh(self, value: str) -> int:
+        self.weighed += 1
+        return len(value)
+
+    def put(self, key: object, value: str) -> None:
+        self.views.get(key, lambda before: value)
+
+    def has(self, key: object) -> bool:
+        """Return whether the value of a key is kept; if not, it is from now on."""
+        return self.views.get(key, lambda before: "") != ""
+
+
+def test_the_value_not_asked_for_longest_makes_room() -> None:
+    kept = Kept(most=10)
+    for key in "ab":
+        kept.put(key, "12345")
+    kept.put("a", "x")
+    kept.put("c", "1")
+    assert [kept.has("a"), kept.has("c"), kept.has("b")] == [True, True, False]
+
+
+def test_a_value_that_is_too_heavy_pushes_no_others_out() -> None:
+    kept = Kept(most=10)
+    kept.put("a", "1")
+    kept.put("b", "12345678901")
+    assert [kept.has("a"), kept.has("b")] == [True, False]
+
+
+def test_a_value_that_is_read_again_has_its_new_weight() -> None:
+    kept = Kept(most=10)
+    kept.put("a", "123456")
+    kept.now += 3.0
+    kept.put("a", "12")
+    kept.put("b", "12345678")
+    assert kept.has("a")
+
+
+def test_values_without_weight_are_limited_in_number() -> None:
+    kept = Kept(most=10**9)
+    for key in range(MOST_ENTRIES + 1):
+        kept.put(key, "x")
+    assert [kept.has(1), kept.has(0)] == [True, False]
+
+
+def test_a_value_that_nobody_asks_for_is_forgotten() -> None:
+    kept, before = Kept(most=10), []
+    kept.put("a", "x")
+    kept.now += 11.0
+    kept.put("b", "y")
+    kept.views.get("a", lambda value: str(before.append(value)))
+    assert before == [None]
+
+
+def test_each_read_weighs_one_value() -> None:
+    kept = Kept(most=10**9)
+    for key in range(100):
+        kept.put(key, "x")
+    assert kept.weighed == 100
