@@ -84,8 +84,12 @@ class Request(HttpRequest):
         """Return what the work reads, in one transaction.
 
         A handler of GET calls this once: so all that it shows is of the same moment.
+
+        :raises TooMuchToRead: the answer of a GET would need more memory than it may.  What changes something
+            reads what it needs.
         """
-        return self.services.database.read(work)
+        is_answer = self.method in ("GET", "HEAD")
+        return self.services.database.read(work, most=self.limits.read_bytes if is_answer else 0)
 
     def stack(self) -> Stack:
         """Return the stack of the path; see find_stack."""

@@ -4,7 +4,7 @@ import http
 import typing
 from collections.abc import Callable, Mapping, Sequence
 
-from ..db.errors import NameTaken, NotFound, RowLocked, TooSlow, Unavailable
+from ..db.errors import NameTaken, NotFound, RowLocked, TooMuchToRead, TooSlow, Unavailable
 from ..engine.errors import (
     ActionInProgress,
     AmbiguousId,
@@ -145,6 +145,10 @@ FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
     ),
     TooSlow: lambda error: Fault(503, "ServiceUnavailable", "The database takes too long for this request."),
     SealError: lambda error: Fault(409, "SecretUnreadable", str(error)),
+    TooMuchToRead: lambda error: bad_request(
+        f"{error}, for this answer: ask for less, by a smaller limit or nested_depth, or without details",
+        "RequestLimitExceeded",
+    ),
     Unavailable: lambda error: Fault(503, "ServiceUnavailable", "The database is not available."),
 }
 """The answer to each error of the layers below."""

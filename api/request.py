@@ -178,12 +178,14 @@ class ApiLimits:
     :ivar body_bytes: most bytes of a body.
     :ivar page: most entries of a list, also where the user asks for more; 0: no limit.
     :ivar budget: what the documents and the shown outputs of one request may cost.
+    :ivar read_bytes: most characters of stored values that are read for one answer; 0: no limit.
     :ivar hidden_tags: lists omit stacks with one of them, unless the user asks for those, too.
     """
 
     body_bytes: int = 8 * 1024 * 1024
     page: int = 1000
     budget: BudgetLimits = BudgetLimits()
+    read_bytes: int = 64 * 1024 * 1024
     hidden_tags: Sequence[str] = ()
 
 

@@ -119,7 +119,7 @@ _DEPLOYMENT: dict[str, Json] = {
     "input_values": _NULLABLE_OBJECT,
     "action": _SHORT_TEXT,
     "status": _SHORT_TEXT,
-    "status_reason": {"type": ["string", "number", "boolean", "null"]},
+    "status_reason": {"type": ["string", "number", "boolean", "null"], "maxLength": 65536},
 }
 
 NEW_DEPLOYMENT: Json = {

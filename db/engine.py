@@ -5,13 +5,14 @@ to the latter.  So nothing ends early or late because a host's clock is wrong, o
 runs.  SQLite has no server: there it is the clock of the host, which all processes share.
 """
 
+import contextlib
 import enum
 import logging
 import random
 import threading
 import time
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -29,8 +30,9 @@ from .connections import (
     server_time,
     set_brief,
 )
-from .errors import RowLocked, Unavailable
+from .errors import RowLocked, TooMuchToRead, Unavailable
 from .id_source import OPTION, IdSource
+from .schema import tables
 
 LOG = logging.getLogger(__name__)
 T = typing.TypeVar("T")
@@ -231,13 +233,16 @@ class Database:
         """Return ``sqlite``, ``postgresql`` or ``mysql`` (MariaDB too)."""
         return self._engine.dialect.name
 
-    def read(self, work: Callable[[Connection], T]) -> T:
+    def read(self, work: Callable[[Connection], T], *, most: int = 0) -> T:
         """Run `work` in a transaction that changes nothing.
 
+        :param most: characters of the long values that it may read; 0: no limit.
+        :raises TooMuchToRead: they are more; see metered.
         :raises Unavailable: the database does not answer.
         :raises TooSlow: a statement has taken longer than it may.
         """
-        return self._run(work, write=False)
+        with metered(most):
+            return self._run(work, write=False)
 
     def write(self, work: Callable[[Connection], T], *, brief: bool = False) -> T:
         """Run `work` in a transaction.
@@ -325,3 +330,28 @@ class Database:
             raise RetryTransaction from error
         except sa.exc.TimeoutError as error:
             raise Unavailable(f"No connection became free: {error}") from error
+
+
+@contextlib.contextmanager
+def metered(most: int) -> Iterator[None]:
+    """Limit the stored values that are read inside, so that no answer takes all memory.
+
+    Each list has pages, and each value that a request stores has a limit.  Their products may still be large:
+    a page of the longest texts.  So the values of columns without a length are counted as they are read.
+
+    :param most: characters; 0: no limit.
+    :raises TooMuchToRead: they are more; raised as soon as it is known.
+    """
+    total = 0
+
+    def charge(size: int) -> None:
+        nonlocal total
+        total += size
+        if total > most:
+            raise TooMuchToRead(most)
+
+    token = tables.METER.set(charge if most else None)
+    try:
+        yield
+    finally:
+        tables.METER.reset(token)

@@ -37,6 +37,17 @@ class TooSlow(Unavailable):
     """A statement that timed out; the transaction did not take place."""
 
 
+class TooMuchToRead(DatabaseError):
+    """Stored values that are more than the reader may read at once.
+
+    :ivar most: characters that it may.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"More than {most} bytes of stored values would have to be read")
+        self.most = most
+
+
 class WrongRevision(DatabaseError):
     """A schema at a revision from which it cannot be migrated as requested."""
 

@@ -61,7 +61,10 @@ class FailureCause:
 
 @dataclass(frozen=True, kw_only=True)
 class ListedStack:
-    """A stack as lists show it, without columns that may be long; see tables.py for their meanings."""
+    """A stack as lists show it, without columns that may be long; see tables.py for their meanings.
+
+    :ivar description, reason: in a list without details their beginnings.
+    """
 
     id: StackId
     project_id: str

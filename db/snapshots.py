@@ -61,6 +61,24 @@ def of_stack(conn: Connection, stack_id: StackId) -> list[Snapshot]:
     return [Snapshot(**dict(row)) for row in rows.mappings()]
 
 
+def list_page(
+    conn: Connection, stack_id: StackId, *, limit: int | None, marker: SnapshotId | None
+) -> list[Snapshot]:
+    """Return snapshots of a stack, the oldest first.
+
+    :param marker: id of the last snapshot already seen.
+    :raises NotFound: the marker is no snapshot of the stack.
+    """
+    s = tables.snapshot
+    query = sa.select(s).where(s.c.stack_id == stack_id)
+    if marker is not None:
+        last = get(conn, stack_id, marker)
+        same = sa.and_(s.c.created_at == last.created_at, s.c.id > last.id)
+        query = query.where(sa.or_(s.c.created_at > last.created_at, same))
+    rows = conn.execute(query.order_by(s.c.created_at, s.c.id).limit(limit))
+    return [Snapshot(**dict(row)) for row in rows.mappings()]
+
+
 def begin_deletion(conn: Connection, seen: Snapshot, traversal: TraversalId, reason: str) -> Snapshot | None:
     """Let the traversal delete the snapshot; return None if it is not as `seen` any more."""
     s = tables.snapshot

@@ -14,6 +14,8 @@ from .ids import ResourceId, StackId
 from .schema import tables
 
 Json = typing.Any
+REASON = 1000
+"""Characters of a deployment's reason in a list."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,15 +37,16 @@ class StoredConfig(ListedConfig):
     """
 
     body: Json
+    size: int
     stack_id: StackId | None = None
     resource_id: ResourceId | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class StoredDeployment:
-    """A software deployment; see tables.py for the meanings of the columns.
+class ListedDeployment:
+    """A software deployment as lists show it; see tables.py for the meanings of the columns.
 
-    :ivar input_values, output_values: sealed; None: none.
+    :ivar reason: in a list its first REASON characters.
     """
 
     id: str
@@ -55,8 +58,19 @@ class StoredDeployment:
     reason: str
     created_at: float
     updated_at: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredDeployment(ListedDeployment):
+    """A software deployment.
+
+    :ivar input_values, output_values: sealed; None: none.
+    """
+
     input_values: Json = None
     output_values: Json = None
+    input_size: int = 0
+    output_size: int = 0
     stack_id: StackId | None = None
     resource_id: ResourceId | None = None
 
@@ -98,17 +112,17 @@ def list_configs(
     :raises NotFound: the marker is no config, or belongs to another project.
     """
     c = tables.software_config
-    wanted = sa.select(*(c.c[field.name] for field in fields(ListedConfig)))
+    query = sa.select(*(c.c[field.name] for field in fields(ListedConfig)))
     if project_id is not None:
-        wanted = wanted.where(c.c.project_id == project_id)
+        query = query.where(c.c.project_id == project_id)
     if marker is not None:
         last = get_config(conn, marker)
         if project_id not in (None, last.project_id):
             raise NotFound("Software config", marker)
         same = sa.and_(c.c.created_at == last.created_at, c.c.id < last.id)
-        wanted = wanted.where(sa.or_(c.c.created_at < last.created_at, same))
-    wanted = wanted.order_by(c.c.created_at.desc(), c.c.id.desc()).limit(limit)
-    return [ListedConfig(**dict(row)) for row in conn.execute(wanted).mappings()]
+        query = query.where(sa.or_(c.c.created_at < last.created_at, same))
+    query = query.order_by(c.c.created_at.desc(), c.c.id.desc()).limit(limit)
+    return [ListedConfig(**dict(row)) for row in conn.execute(query).mappings()]
 
 
 def count_configs(conn: Connection, project_id: str) -> int:
@@ -150,15 +164,32 @@ def get_deployment(conn: Connection, deployment_id: str, *, lock: bool = False) 
 
 
 def list_deployments(
-    conn: Connection, project_id: str, server_id: str | None = None, *, limit: int | None = None
-) -> list[StoredDeployment]:
-    """Return the deployments of a project, or to one server, the oldest first."""
+    conn: Connection,
+    project_id: str,
+    server_id: str | None = None,
+    *,
+    limit: int | None = None,
+    marker: str | None = None,
+) -> list[ListedDeployment]:
+    """Return the deployments of a project, or to one server, the oldest first.
+
+    :param marker: id of the last deployment already seen.
+    :raises NotFound: the marker is no deployment, or belongs to another project.
+    """
     d = tables.software_deployment
-    wanted = sa.select(d).where(d.c.project_id == project_id)
+    columns = [d.c[field.name] for field in fields(ListedDeployment) if field.name != "reason"]
+    query = sa.select(*columns, sa.func.substr(d.c.reason, 1, REASON).label("reason"))
+    query = query.where(d.c.project_id == project_id)
     if server_id is not None:
-        wanted = wanted.where(d.c.server_id == server_id)
-    rows = conn.execute(wanted.order_by(d.c.created_at, d.c.id).limit(limit))
-    return [StoredDeployment(**dict(row)) for row in rows.mappings()]
+        query = query.where(d.c.server_id == server_id)
+    if marker is not None:
+        last = get_deployment(conn, marker)
+        if last.project_id != project_id:
+            raise NotFound("Deployment", marker)
+        same = sa.and_(d.c.created_at == last.created_at, d.c.id > last.id)
+        query = query.where(sa.or_(d.c.created_at > last.created_at, same))
+    rows = conn.execute(query.order_by(d.c.created_at, d.c.id).limit(limit))
+    return [ListedDeployment(**dict(row)) for row in rows.mappings()]
 
 
 def count_deployments(conn: Connection, project_id: str) -> int:
@@ -200,6 +231,22 @@ def deployed_configs(conn: Connection, project_id: str, server_id: str) -> list[
     )
     found = [StoredConfig(**dict(row)) for row in conn.execute(wanted).mappings()]
     return sorted(found, key=lambda config: config.name or "")
+
+
+def server_bytes(conn: Connection, project_id: str, server_id: str) -> int:
+    """Return the bytes of all configs that are deployed to a server."""
+    c, d = tables.software_config.c, tables.software_deployment
+    of_server = (d.c.server_id == server_id, d.c.project_id == project_id)
+    deployed = sa.select(sa.func.sum(c.size)).join_from(d, tables.software_config, d.c.config_id == c.id)
+    return int(conn.execute(deployed.where(*of_server)).scalar() or 0)
+
+
+def total_bytes(conn: Connection, project_id: str) -> int:
+    """Return the bytes of all configs of a project, and of the values of its deployments."""
+    c, d = tables.software_config.c, tables.software_deployment.c
+    configs = sa.select(sa.func.sum(c.size)).where(c.project_id == project_id)
+    values = sa.select(sa.func.sum(d.input_size + d.output_size)).where(d.project_id == project_id)
+    return sum(int(conn.execute(query).scalar() or 0) for query in (configs, values))
 
 
 def touch_server(conn: Connection, deployment: StoredDeployment, now: float) -> None:

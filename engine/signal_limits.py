@@ -1,10 +1,10 @@
 """Limits of signals: everyone who knows a signed address may send as many as they like."""
 
-import json
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..template.budget import json_size
 from ..template.errors import LimitExceeded
 
 Json = typing.Any
@@ -32,7 +32,7 @@ class SignalLimits:
         :raises LimitExceeded: they are too large.
         """
         most, name = (self.total, "max_signal_total") if is_output else (self.size, "max_signal_size")
-        if most and (size := _size(details)) > most:
+        if most and (size := json_size(details)) > most:
             raise LimitExceeded(f"The signal has {size} bytes; [stacks] {name} is {most}")
 
     def check_reason(self, reason: str) -> None:
@@ -54,10 +54,6 @@ class SignalLimits:
         if self.kept and len(before) < len(after) > self.kept:
             text = f"The resource keeps {len(before)} signals already"
             raise LimitExceeded(f"{text}; [stacks] max_signals is {self.kept}")
-        if self.total and (size := _size(stored)) > self.total:
+        if self.total and (size := json_size(stored)) > self.total:
             text = f"The resource's metadata would have {size} bytes with this signal"
             raise LimitExceeded(f"{text}; [stacks] max_signal_total is {self.total}")
-
-
-def _size(value: Json) -> int:
-    return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode(errors="surrogatepass"))

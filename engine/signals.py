@@ -120,7 +120,7 @@ class Signals:
 
         def change(conn: typing.Any) -> ReadyTasks:
             woken = wake_waiting(conn, resource.id, now)
-            said = store_result(conn, self._context.sealer, resource, details, now)
+            said = store_result(conn, self._context, resource, details, now)
             if said is None:
                 return ReadyTasks()
             events.add_many(conn, [_event(stack, resource, SIGNALLED, said, now)])

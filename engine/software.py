@@ -16,12 +16,16 @@ from ..db.work import due_tasks
 from ..resources.heat.software_io import declared_inputs, declared_outputs, result_of
 from ..sealing.software import SoftwareValue, config_body, opened, stored
 from ..sealing.stored import Sealer, redacted
+from ..template.budget import json_size
+from ..template.errors import LimitExceeded
 from .context import EngineContext, announce
 from .errors import ConfigInUse, UnknownConfig
 
 Json = typing.Any
 IN_PROGRESS = "IN_PROGRESS"
 """Status of a deployment that waits for its signal."""
+LONGEST_REASON = 65536
+"""Characters of a deployment's reason, which names the outputs that are errors."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,9 @@ class SoftwareOperations:
         """Store a config.
 
         :raises PropertyError: an input or an output is wrong.
-        :raises LimitExceeded: the project has as many as it may have.
+        :raises LimitExceeded: it is too large, or the project has as many as it may have.
         """
+        limits = self._context.settings.software
         inputs, outputs = declared_inputs(new.inputs), declared_outputs(new.outputs)
         body = config_body(new.config, inputs, outputs, new.options)
         made = StoredConfig(
@@ -71,12 +76,13 @@ class SoftwareOperations:
             name=new.name,
             tool=new.tool,
             body=stored(self._context.sealer.of_software(project_id), body),
+            size=limits.size_of_config(body),
             created_at=self._context.clock(),
         )
 
         def store(conn: Connection) -> StoredConfig:
-            self._context.settings.software.check_configs(conn, project_id)
             software.insert_config(conn, made)
+            limits.check_config(conn, project_id)
             return made
 
         return self._context.database.write(store)
@@ -92,9 +98,10 @@ class SoftwareOperations:
         """Store a deployment.
 
         :raises UnknownConfig: the project has no such config.
-        :raises LimitExceeded: the project has as many as it may have.
+        :raises LimitExceeded: it is too large, or the project or the server has as much as it may have.
         """
-        sealer = self._context.sealer.of_software(project_id)
+        limits, sealer = self._context.settings.software, self._context.sealer.of_software(project_id)
+        input_values = dict(given.input_values or {})
         made = StoredDeployment(
             id=str(uuid.uuid4()),
             project_id=project_id,
@@ -103,14 +110,15 @@ class SoftwareOperations:
             action="INIT" if given.action is None else given.action,
             status="COMPLETE" if given.status is None else given.status,
             reason=given.reason or "",
-            input_values=stored(sealer, dict(given.input_values or {})),
+            input_values=stored(sealer, input_values),
+            input_size=limits.size_of_values(input_values, "input_values"),
             created_at=self._context.clock(),
         )
 
         def store(conn: Connection) -> StoredDeployment:
-            self._context.settings.software.check_deployments(conn, project_id)
             _lock_config(conn, project_id, given.config_id)
             software.insert_deployment(conn, made)
+            limits.check_deployment(conn, made, is_new=True)
             return made
 
         return self._context.database.write(store)
@@ -122,7 +130,9 @@ class SoftwareOperations:
 
         :raises UnknownConfig: the project has no such config.
         :raises NotFound: the deployment was deleted meanwhile.
+        :raises LimitExceeded: see create_deployment.
         """
+        limits = self._context.settings.software
         sealer = self._context.sealer.of_software(deployment.project_id)
         changes: dict[str, Json] = {
             name: value
@@ -134,9 +144,10 @@ class SoftwareOperations:
             )
             if value
         }
-        for name in ("input_values", "output_values"):
+        for name, size in (("input_values", "input_size"), ("output_values", "output_size")):
             if value := getattr(given, name):
                 changes[name] = stored(sealer, dict(value))
+                changes[size] = limits.size_of_values(value, name)
 
         def change(conn: Connection) -> tuple[StoredDeployment, ReadyTasks]:
             now = self._context.clock()
@@ -145,7 +156,10 @@ class SoftwareOperations:
             if "config_id" in changes:
                 _lock_config(conn, deployment.project_id, given.config_id)
             software.change_deployment(conn, seen, changes, now)
-            return software.get_deployment(conn, deployment.id), woken
+            changed = software.get_deployment(conn, deployment.id)
+            if _grows(seen, changed):
+                limits.check_deployment(conn, changed)
+            return changed, woken
 
         changed, woken = self._context.database.write(change)
         announce(self._context.hints, woken)
@@ -165,6 +179,12 @@ class SoftwareOperations:
             return woken
 
         announce(self._context.hints, self._context.database.write(delete))
+
+
+def _grows(before: StoredDeployment, after: StoredDeployment) -> bool:
+    """Return whether a change of a deployment needs more room, of the project or of a server."""
+    sizes = [deployment.input_size + deployment.output_size for deployment in (before, after)]
+    return sizes[1] > sizes[0] or after.config_id != before.config_id
 
 
 def delete_config(conn: Connection, config_id: str) -> None:
@@ -196,11 +216,12 @@ def wake_waiting(conn: Connection, resource_id: ResourceId, now: float) -> Ready
 
 
 def store_result(
-    conn: Connection, sealer: Sealer, resource: Resource, details: Mapping[str, Json], now: float
+    conn: Connection, context: EngineContext, resource: Resource, details: Mapping[str, Json], now: float
 ) -> str | None:
     """Store the result that a guest has signalled; return the text of its event.
 
-    None: the deployment waits for none, and nothing is stored.
+    None: the deployment waits for none, and nothing is stored.  The deployment fails if the project has no
+    room for its outputs: nobody would signal them again.
     """
     try:
         seen = software.get_deployment(conn, resource.physical_id or "", lock=True)
@@ -209,16 +230,24 @@ def store_result(
         return None
     if seen.status != IN_PROGRESS:
         return None
-    place = sealer.of_software(seen.project_id)
+    place = context.sealer.of_software(seen.project_id)
     derived, before = opened(place, config.body), opened(place, seen.output_values)
     result = result_of(derived.value["outputs"], before.value or {}, details)
     longest_first = sorted(derived.secrets, key=len, reverse=True)
     changes = {
         "status": result.status,
-        "reason": redacted(result.reason, longest_first),
+        "reason": redacted(result.reason, longest_first)[:LONGEST_REASON],
         "output_values": stored(place, result.outputs, derived.secrets | before.secrets),
+        "output_size": json_size(result.outputs),
     }
     software.change_deployment(conn, seen, changes, now)
+    try:
+        context.settings.software.check_total(conn, seen.project_id)
+    except LimitExceeded as error:
+        failure = {"status": "FAILED", "reason": f"The outputs are not stored: {error}"}
+        before_it = {"output_values": seen.output_values, "output_size": seen.output_size}
+        software.change_deployment(conn, seen, {**failure, **before_it}, now)
+        return f"deployment {seen.id} failed: its outputs are not stored"
     return f"deployment {seen.id} {result.event}"
 
 

@@ -199,3 +199,8 @@ def check_depth(depth: int) -> None:
     """
     if depth > MAX_VALUE_DEPTH:
         raise LimitExceeded(f"a value is deeper than {MAX_VALUE_DEPTH} levels")
+
+
+def json_size(value: Json) -> int:
+    """Return the bytes of a value as compact JSON in UTF-8."""
+    return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode(errors="surrogatepass"))

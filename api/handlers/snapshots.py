@@ -1,7 +1,6 @@
 """Handlers of the snapshots of a stack."""
 
 import typing
-from collections.abc import Sequence
 
 from sqlalchemy.engine import Connection
 
@@ -25,17 +24,17 @@ def take(call: Request) -> Reply:
     stack = call.living_stack()
     body = validated(call.body or {}, SNAPSHOT)
     taken = call.services.snapshots.take(stack, body.get("name"))
-    return Reply(call.read(lambda conn: _view(conn, stack, [taken]))[0])
+    return Reply(call.read(lambda conn: _view(conn, stack, taken)))
 
 
 def index(call: Request) -> Reply:
-    """Answer GET …/snapshots."""
+    """Answer GET …/snapshots, without what they hold."""
+    limit, marker = call.limit(), SnapshotId(call.one("marker") or "") or None
 
-    def read(conn: Connection) -> list[dict[str, Json]]:
-        stack = call.find_stack(conn)
-        return _view(conn, stack, snapshots.of_stack(conn, stack.id))
+    def read(conn: Connection) -> list[Snapshot]:
+        return snapshots.list_page(conn, call.find_stack(conn).id, limit=limit, marker=marker)
 
-    return Reply({"snapshots": call.read(read)})
+    return Reply({"snapshots": [_summary(item) for item in call.read(read)]})
 
 
 def show(call: Request) -> Reply:
@@ -43,7 +42,7 @@ def show(call: Request) -> Reply:
 
     def read(conn: Connection) -> dict[str, Json]:
         stack = call.find_stack(conn)
-        return _view(conn, stack, [_find(conn, call, stack)])[0]
+        return _view(conn, stack, _find(conn, call, stack))
 
     return Reply({"snapshot": call.read(read)})
 
@@ -71,19 +70,18 @@ def _find(conn: Connection, call: Request, stack: Stack) -> Snapshot:
         raise Fault(404, "SnapshotNotFound", message) from error
 
 
-def _view(conn: Connection, stack: Stack, found: Sequence[Snapshot]) -> list[dict[str, Json]]:
-    contents = content.get_many(conn, [key for item in found for key in item.contents])
-    return [
-        {
-            "id": item.id,
-            "name": item.name,
-            "action": item.action,
-            "status": item.status,
-            "status_reason": item.reason,
-            "data": snapshot_document(
-                stack, item, contents, resources.copies(conn, stack.id, item.id), Masked()
-            ),
-            "creation_time": iso(item.created_at),
-        }
-        for item in found
-    ]
+def _summary(snapshot: Snapshot) -> dict[str, Json]:
+    return {
+        "id": snapshot.id,
+        "name": snapshot.name,
+        "action": snapshot.action,
+        "status": snapshot.status,
+        "status_reason": snapshot.reason,
+        "creation_time": iso(snapshot.created_at),
+    }
+
+
+def _view(conn: Connection, stack: Stack, snapshot: Snapshot) -> dict[str, Json]:
+    contents = content.get_many(conn, snapshot.contents)
+    copies = resources.copies(conn, stack.id, snapshot.id)
+    return {**_summary(snapshot), "data": snapshot_document(stack, snapshot, contents, copies, Masked())}

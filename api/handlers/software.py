@@ -7,13 +7,13 @@ from sqlalchemy.engine import Connection
 
 from ...db import software
 from ...db.errors import NotFound
-from ...db.software import StoredConfig, StoredDeployment
+from ...db.software import ListedDeployment, StoredConfig, StoredDeployment
 from ...engine.software import DeploymentValues, NewConfig
 from ..context import Request
 from ..errors import Fault
 from ..request import Reply
 from ..schemas import NEW_CONFIG, NEW_DEPLOYMENT, UPDATED_DEPLOYMENT
-from ..views.software import config_summary, config_view, deployment_view
+from ..views.software import config_summary, config_view, deployment_summary, deployment_view
 
 Json = typing.Any
 Row = typing.TypeVar("Row", StoredConfig, StoredDeployment)
@@ -27,7 +27,7 @@ def index_configs(call: Request) -> Reply:
     project_id = None if of_all else call.caller.project_id
 
     def read(conn: Connection) -> list[dict[str, Json]]:
-        found = software.list_configs(conn, project_id, limit=call.limit(), marker=call.one("marker"))
+        found = software.list_configs(conn, project_id, limit=call.limit(), marker=call.one("marker") or None)
         return [config_summary(config, with_project=of_all) for config in found]
 
     return Reply({"software_configs": call.read(read)})
@@ -63,11 +63,11 @@ def index_deployments(call: Request) -> Reply:
     """Answer GET /software_deployments."""
     server_id = call.one("server_id") or None
 
-    def read(conn: Connection) -> list[StoredDeployment]:
-        return software.list_deployments(conn, call.caller.project_id, server_id)
+    def read(conn: Connection) -> list[ListedDeployment]:
+        limit, marker = call.limit(), call.one("marker") or None
+        return software.list_deployments(conn, call.caller.project_id, server_id, limit=limit, marker=marker)
 
-    found = [deployment_view(deployment, call.services.sealer) for deployment in call.read(read)]
-    return Reply({"software_deployments": found})
+    return Reply({"software_deployments": [deployment_summary(row) for row in call.read(read)]})
 
 
 def metadata(call: Request) -> Reply:

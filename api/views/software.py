@@ -2,7 +2,7 @@
 
 import typing
 
-from ...db.software import ListedConfig, StoredConfig, StoredDeployment
+from ...db.software import ListedConfig, ListedDeployment, StoredConfig, StoredDeployment
 from ...engine.software import body_of, deployment_values
 from ...observe.instants import iso
 from ...sealing.stored import Sealer
@@ -34,14 +34,11 @@ def guest_config_view(config: StoredConfig, sealer: Sealer) -> dict[str, Json]:
     return {**config_summary(config), **body_of(sealer, config).value}
 
 
-def deployment_view(deployment: StoredDeployment, sealer: Sealer) -> dict[str, Json]:
-    """Return the view of a deployment."""
-    input_values, output_values = deployment_values(sealer, deployment)
-    shown = {
+def deployment_summary(deployment: ListedDeployment) -> dict[str, Json]:
+    """Return the view of a deployment in a list, without its values."""
+    shown: dict[str, Json] = {
         "id": deployment.id,
         "server_id": deployment.server_id,
-        "input_values": input_values.masked(),
-        "output_values": output_values.masked(),
         "action": deployment.action,
         "status": deployment.status,
         "status_reason": deployment.reason,
@@ -51,3 +48,10 @@ def deployment_view(deployment: StoredDeployment, sealer: Sealer) -> dict[str, J
     if deployment.updated_at is not None:
         shown["updated_time"] = iso(deployment.updated_at)
     return shown
+
+
+def deployment_view(deployment: StoredDeployment, sealer: Sealer) -> dict[str, Json]:
+    """Return the view of a deployment."""
+    input_values, output_values = deployment_values(sealer, deployment)
+    values = {"input_values": input_values.masked(), "output_values": output_values.masked()}
+    return {**deployment_summary(deployment), **values}

@@ -57,6 +57,15 @@ API = [
     cfg.FloatOpt("drain", default=0.0, min=0, help=API_DRAIN),
     cfg.IntOpt("max_page", default=1000, min=0, help="Maximum number of entries of a list; 0: no limit."),
     cfg.IntOpt(
+        "max_read",
+        default=67108864,
+        min=0,
+        help="Maximum size in bytes of the stored values that are read for one answer, such as the "
+        "templates, properties and reasons of what a list shows. The process needs up to ten times as much "
+        "memory meanwhile, and [api] threads may do so at once. A request for more is refused with 400, and "
+        "its user can ask for shorter pages. 0: no limit.",
+    ),
+    cfg.IntOpt(
         "max_body",
         default=_REQUEST.body,
         min=1024,

@@ -71,6 +71,35 @@ STACK_LIMITS = [
         help="Maximum number of software deployments of a project; one above it is refused, or fails its "
         "resource; 0: no limit.",
     ),
+    cfg.IntOpt(
+        "max_software_config",
+        default=262144,
+        min=0,
+        help="Maximum size of a software config in bytes, as JSON with its inputs, outputs and options. A "
+        "larger one is refused, or fails its resource; 0: no limit.",
+    ),
+    cfg.IntOpt(
+        "max_software_deployment",
+        default=262144,
+        min=0,
+        help="Maximum size in bytes of the values of a software deployment's inputs, as JSON, and of its "
+        "outputs, where a user gives them. max_signal_total limits outputs that servers signal. 0: no limit.",
+    ),
+    cfg.IntOpt(
+        "max_software_of_server",
+        default=4194304,
+        min=0,
+        help="Maximum size in bytes of all configs that are deployed to one server. Its agent reads them at "
+        "once, and the API needs ten times as much memory for that. A deployment above it is refused, or "
+        "fails its resource; 0: no limit.",
+    ),
+    cfg.IntOpt(
+        "max_software_of_project",
+        default=268435456,
+        min=0,
+        help="Maximum size in bytes of all software configs of a project with the values of its deployments. "
+        "What is above it is refused, or fails its resource; 0: no limit.",
+    ),
 ]
 
 
@@ -78,7 +107,12 @@ def software_limits(conf: cfg.ConfigOpts) -> SoftwareLimits:
     """Return the limits of a project's software configs and deployments."""
     section = conf.stacks
     return SoftwareLimits(
-        section.max_software_configs_per_project, section.max_software_deployments_per_project
+        configs=section.max_software_configs_per_project,
+        deployments=section.max_software_deployments_per_project,
+        config_bytes=section.max_software_config,
+        deployment_bytes=section.max_software_deployment,
+        server_bytes=section.max_software_of_server,
+        total_bytes=section.max_software_of_project,
     )
 
 

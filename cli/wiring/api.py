@@ -35,6 +35,7 @@ def make_api(
     services = make_services(parts, context, version=version, draining=draining, metrics_text=metrics_text)
     limits = ApiLimits(
         body_bytes=parts.conf.api.max_body,
+        read_bytes=parts.conf.api.max_read,
         page=parts.conf.api.max_page,
         budget=context.settings.limits.budget,
         hidden_tags=parts.conf.stacks.hidden_stack_tags,

@@ -1,8 +1,9 @@
 """Software configs and deployments for the steps of one claim."""
 
+import contextlib
 import typing
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
@@ -25,6 +26,8 @@ from .secrets import Secrets
 Json = typing.Any
 WAITS, ENDED = ("IN_PROGRESS", "Deploy data available"), ("COMPLETE", "Not waiting for outputs signal")
 """Status and reason of a deployment, in Heat's words."""
+GROWING = ("CREATE", "UPDATE")
+"""Actions that may need more room than a project has."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +61,18 @@ class StepSoftware:
 
     def create_config(self, config_id: str, spec: ConfigSpec, *, made_of: Json = None) -> None:
         """Implement Software."""
+        with _refusals():
+            size = self._access.limits.size_of_config(_body(spec))
         secrets = self._secrets.found_in(_body(spec))
         if self._secrets.found_in(made_of) - secrets:
             self._secrets.add(spec.config)
             secrets = self._secrets.found_in(_body(spec))
-        made = self._row(config_id, spec, secrets)
+        made = self._row(config_id, spec, secrets, size)
 
         def store(conn: Connection) -> None:
             if _config(conn, config_id) is None:
-                self._access.limits.check_configs(conn, made.project_id)
                 software.insert_config(conn, made)
+                self._access.limits.check_config(conn, made.project_id)
 
         self._write(store)
 
@@ -78,12 +83,16 @@ class StepSoftware:
     def deploy(self, deployment_id: str, spec: DeploymentSpec) -> None:
         """Implement Software."""
         config_id = str(uuid.uuid5(uuid.UUID(deployment_id), spec.key))
-        derived = self._row(config_id, spec.derived, self._secrets.found_in(_body(spec.derived)))
-        values = dict(spec.input_values)
+        limits, values = self._access.limits, dict(spec.input_values)
+        with _refusals():
+            size = limits.size_of_derived(_body(spec.derived))
+            input_size = limits.size_of_values(values, "input_values")
+        derived = self._row(config_id, spec.derived, self._secrets.found_in(_body(spec.derived)), size)
         status, reason = WAITS if spec.waits else ENDED
         changes: dict[str, Json] = {
             "config_id": config_id,
             "input_values": stored(self._sealer, values, self._secrets.found_in(values)),
+            "input_size": input_size,
             "action": spec.action,
             "status": status,
             "reason": reason,
@@ -105,11 +114,12 @@ class StepSoftware:
                 return
             software.insert_config(conn, derived)
             if seen is None:
-                self._access.limits.check_deployments(conn, derived.project_id)
                 software.insert_deployment(conn, made)
             else:
                 software.change_deployment(conn, seen, changes, derived.created_at)
                 self._delete_derived(conn, seen)
+            if spec.action in GROWING:  # A project that has too much can still delete it.
+                limits.check_deployment(conn, made, is_new=seen is None)
 
         self._write(store)
 
@@ -156,13 +166,14 @@ class StepSoftware:
         if made_here and not software.is_deployed(conn, deployment.config_id):
             software.delete_config(conn, deployment.config_id)
 
-    def _row(self, config_id: str, spec: ConfigSpec, secrets: Collection[str]) -> StoredConfig:
+    def _row(self, config_id: str, spec: ConfigSpec, secrets: Collection[str], size: int) -> StoredConfig:
         return StoredConfig(
             id=config_id,
             project_id=self._claim.project_id,
             name=spec.name,
             tool=spec.group,
             body=stored(self._sealer, _body(spec), secrets),
+            size=size,
             stack_id=self._claim.task.stack_id,
             resource_id=self._claim.resource.id,
             created_at=self._access.clock(),
@@ -175,11 +186,21 @@ class StepSoftware:
         return ConfigSpec(config.name, config.tool, **body.value)
 
     def _write(self, work: Callable[[Connection], None]) -> None:
-        try:
+        with _refusals():
             self._access.database.write(work)
-        except (LimitExceeded, ConfigInUse) as error:
-            kind = "RequestLimitExceeded" if isinstance(error, LimitExceeded) else "InvalidRestrictedAction"
-            raise PermanentError(str(error), kind=kind) from error
+
+
+@contextlib.contextmanager
+def _refusals() -> Iterator[None]:
+    """Turn refusals inside into errors of the step.
+
+    :raises PermanentError: something is refused.
+    """
+    try:
+        yield
+    except (LimitExceeded, ConfigInUse) as error:
+        kind = "RequestLimitExceeded" if isinstance(error, LimitExceeded) else "InvalidRestrictedAction"
+        raise PermanentError(str(error), kind=kind) from error
 
 
 def _body(spec: ConfigSpec) -> Json:

@@ -22,6 +22,9 @@ SORT_KEYS = {
     "stack_status": "status",
     "status": "status",
 }
+TEXT = 1000
+"""Characters of a stack's description and reason in a list without details."""
+_TEXTS = ("description", "reason")
 
 
 @dataclass(frozen=True)
@@ -95,8 +98,11 @@ _TIMEOUT = _timeout()
 
 
 def _select(kind: type[ListedStack]) -> sa.Select[typing.Any]:
-    names = {part.name for part in fields(kind)} - {"timeout_mins"}
-    return sa.select(_TIMEOUT, *(column for column in tables.STACK_COLUMNS if column.key in names))
+    texts = _TEXTS if kind is ListedStack else ()
+    names = {part.name for part in fields(kind)}.difference(texts, ("timeout_mins",))
+    columns = [column for column in tables.STACK_COLUMNS if column.key in names]
+    cut = [sa.func.substr(tables.stack.c[name], 1, TEXT).label(name) for name in texts]
+    return sa.select(_TIMEOUT, *columns, *cut)
 
 
 def get_listed(conn: Connection, stack_id: StackId) -> ListedStack:

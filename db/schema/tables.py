@@ -8,7 +8,8 @@ test compares them).
 import json
 import re
 import typing
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
@@ -32,6 +33,16 @@ def chunks(ids: Iterable[int]) -> Iterable[list[int]]:
     return (ordered[i : i + BATCH] for i in range(0, len(ordered), BATCH))
 
 
+METER: ContextVar[Callable[[int], None] | None] = ContextVar("meter", default=None)
+"""A function that gets the characters of each long value that is read; see engine.metered."""
+
+
+def _metered(text: str) -> str:
+    if (meter := METER.get()) is not None:
+        meter(len(text))
+    return text
+
+
 class JsonText(sa.types.TypeDecorator[typing.Any]):
     """A JSON value as compact text; SQL NULL is None."""
 
@@ -44,7 +55,7 @@ class JsonText(sa.types.TypeDecorator[typing.Any]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> typing.Any:
         """Return the value of a stored text."""
-        return None if value is None else json.loads(value)
+        return None if value is None else json.loads(_metered(value))
 
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -63,6 +74,10 @@ class CleanText(sa.types.TypeDecorator[str]):
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """Return the text without what a database refuses."""
         return None if value is None else _UNSTORABLE.sub("\ufffd", value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        """Return the stored text."""
+        return None if value is None else _metered(value)
 
 
 metadata = sa.MetaData()
@@ -343,6 +358,8 @@ software_config = sa.Table(
     sa.Column("tool", sa.String(255)),
     # Sealed: see sealing/software.py.
     sa.Column("body", JsonText, nullable=False),
+    # Bytes of the body in clear, as JSON.
+    sa.Column("size", sa.Integer, nullable=False, default=0),
     # The resource that has made it; NULL: the API.
     _uuid("stack_id"),
     sa.Column("resource_id", RowId),
@@ -364,6 +381,9 @@ software_deployment = sa.Table(
     # Values, sealed; NULL: none.
     sa.Column("input_values", JsonText),
     sa.Column("output_values", JsonText),
+    # Bytes of both in clear, as JSON.
+    sa.Column("input_size", sa.Integer, nullable=False, default=0),
+    sa.Column("output_size", sa.Integer, nullable=False, default=0),
     # The resource that it belongs to, whose tasks wait for its end; NULL: the API has made it.
     _uuid("stack_id"),
     sa.Column("resource_id", RowId),

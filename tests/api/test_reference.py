@@ -48,12 +48,12 @@ EVENT = (
     "resource_status_reason " + LINKS
 )
 DATA = "action environment files id name project_id resources stack_user_project_id status tags template "
-SNAPSHOT = "id name status status_reason creation_time data "
+LISTED_SNAPSHOT = "id name status status_reason creation_time "
+SNAPSHOT = LISTED_SNAPSHOT + "data "
 CONFIG = "creation_time group id name "
 WHOLE_CONFIG = CONFIG + "config inputs outputs options "
-DEPLOYMENT = (
-    "action config_id creation_time id input_values output_values server_id status status_reason updated_time"
-)
+LISTED_DEPLOYMENT = "action config_id creation_time id server_id status status_reason updated_time "
+DEPLOYMENT = LISTED_DEPLOYMENT + "input_values output_values "
 TYPE = "resource_type attributes properties support_status support_status.status support_status.version"
 FIELDS: Mapping[str, tuple[str, str]] = {
     "GET /": ("versions[]", "id status " + LINKS),
@@ -72,7 +72,7 @@ FIELDS: Mapping[str, tuple[str, str]] = {
     "GET STACK/resources/r/events": ("events[]", EVENT),
     "GET STACK/resources/r/events/EVENT": ("event", EVENT + "resource_type resource_properties"),
     "POST STACK/snapshots": ("", SNAPSHOT),
-    "GET STACK/snapshots": ("snapshots[]", SNAPSHOT),
+    "GET STACK/snapshots": ("snapshots[]", LISTED_SNAPSHOT),
     "GET STACK/snapshots/SNAPSHOT": ("snapshot", SNAPSHOT),
     "GET TENANT/template_versions": ("template_versions[]", "aliases type version"),
     "GET TENANT/template_versions/heat_template_version.2018-08-31/functions": (
@@ -97,7 +97,7 @@ FIELDS: Mapping[str, tuple[str, str]] = {
     ),
     "GET TENANT/software_configs": ("software_configs[]", CONFIG),
     "GET TENANT/software_configs/CONFIG": ("software_config", WHOLE_CONFIG),
-    "GET TENANT/software_deployments": ("software_deployments[]", DEPLOYMENT),
+    "GET TENANT/software_deployments": ("software_deployments[]", LISTED_DEPLOYMENT),
     "GET TENANT/software_deployments/DEPLOYMENT": ("software_deployment", DEPLOYMENT),
     f"GET TENANT/software_deployments/metadata/{SERVER}": ("metadata[]", WHOLE_CONFIG),
 }

@@ -227,7 +227,7 @@ def test_metadata_is_in_clear_for_guests_and_masked_elsewhere(service: Service, 
     assert service.get(f"{path}/resources/r/metadata") == {"metadata": {"word": "W"}}
     taken = service.call("POST", f"{path}/snapshots", {}).body
     service.settled(path)
-    [shown] = service.get(f"{path}/snapshots")["snapshots"]
+    shown = service.get(f"{path}/snapshots/{taken['id']}")["snapshot"]
     assert (taken["id"], shown["data"]["resources"]["r"]["metadata"]) == (shown["id"], {"word": "******"})
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from client.serving import Json, Service, fault
+from harness.templates import template
+from harness.waiting import wait_for
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 LISTED = {"id", "name", "group", "creation_time"}
@@ -210,12 +212,22 @@ def test_a_wrong_deployment_is_refused_with_the_place(software: Software, body: 
     assert software.get("deployments")["software_deployments"] == []
 
 
+OPTIONS = """\
+[stacks]
+max_software_configs_per_project = 4
+max_software_deployments_per_project = 3
+max_software_config = 1000
+max_software_deployment = 900
+max_software_of_server = 1800
+max_software_of_project = 68000
+"""
+
+
 @pytest.fixture(scope="module")
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     directory: pathlib.Path = tmp_path_factory.mktemp("strict")
     config = directory / "limits.conf"
-    options = ("max_software_configs_per_project = 2", "max_software_deployments_per_project = 1")
-    config.write_text("\n".join(("[stacks]", *options)))
+    config.write_text(OPTIONS)
     running = Service(directory, conductors=1, config=config)
     try:
         yield running
@@ -225,19 +237,93 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 def test_quotas_are_a_projects_own(strict: Service) -> None:
     software = Software(strict, "one")
-    used, spare = software.config()["id"], software.config()["id"]
-    deployment_id = software.deployment(used)["id"]
-    for path, what, most in (("configs", "configs", 2), ("deployments", "deployments", 1)):
+    used, *spare = [software.config()["id"] for _ in range(4)]
+    for _ in range(3):
+        software.deployment(used)
+    for path, kind, most in (("configs", "configs", 4), ("deployments", "deployments", 3)):
         refused: typing.Any = software.refused("POST", path, {"config_id": used, "server_id": "s"})
         assert refused == (
             400,
             "RequestLimitExceeded",
-            f"Request limit exceeded: You have reached the maximum software {what} per tenant, {most}. "
-            f"Please delete some {what}.",
+            f"Request limit exceeded: You have reached the maximum software {kind} per tenant, {most}. "
+            f"Please delete some {kind}.",
         )
     other = Software(strict, "two")
     other.deployment(other.config()["id"])
-    strict.call("DELETE", f"{software.base}configs/{spare}")
-    strict.call("DELETE", f"{software.base}deployments/{deployment_id}")
+    strict.call("DELETE", f"{software.base}configs/{spare[0]}")
     software.config()
-    software.deployment(used)
+
+
+LONG = "x" * 1000
+
+
+def test_what_is_too_large_is_refused(strict: Service) -> None:
+    software = Software(strict, "large")
+    kind = "RequestLimitExceeded"
+    fixed = len('{"config":"","inputs":[],"outputs":[],"options":{}}')
+    software.config(config=LONG[: 1000 - fixed])
+    text = "The config has 1001 bytes, above the limit of 1000 ([stacks] max_software_config)"
+    assert software.refused("POST", "configs", {"config": LONG[: 1001 - fixed]}) == (400, kind, text)
+    config_id = software.config()["id"]
+    body = {"config_id": config_id, "server_id": "s", "input_values": {"a": LONG}}
+    text = "input_values has 1008 bytes, above the limit of 900 ([stacks] max_software_deployment)"
+    assert software.refused("POST", "deployments", body) == (400, kind, text)
+    deployed = software.deployment(config_id, input_values={"a": "b"})
+    for name in ("input_values", "output_values"):
+        refused = software.refused("PUT", f"deployments/{deployed['id']}", {name: {"a": LONG}})
+        assert (refused[:2], refused[2].startswith(name)) == ((400, kind), True)
+    [listed] = software.get("deployments")["software_deployments"]
+    shown = software.get(f"deployments/{deployed['id']}")["software_deployment"]
+    assert (shown["input_values"], shown["output_values"]) == ({"a": "b"}, None)
+    assert shown == {**listed, "input_values": {"a": "b"}, "output_values": None}
+
+
+def test_the_configs_of_a_server_are_no_larger_than_its_agent_may_read(strict: Service) -> None:
+    software = Software(strict, "server")
+    large, small = software.config(config=LONG[:900])["id"], software.config()["id"]
+    software.deployment(large, "s")
+    text = "The configs that are deployed to the server s would have "
+    body = {"config_id": large, "server_id": "s"}
+    refused = software.refused("POST", "deployments", body)
+    assert (refused[:2], refused[2].startswith(text)) == ((400, "RequestLimitExceeded"), True), refused
+    fits = software.deployment(small, "s")
+    assert software.refused("PUT", f"deployments/{fits['id']}", {"config_id": large}) == refused
+    software.deployment(large, "other")
+
+
+def test_deployments_are_listed_by_pages(strict: Service) -> None:
+    software = Software(strict, "pages")
+    config_id = software.config()["id"]
+    ids = [software.deployment(config_id)["id"] for _ in range(3)]
+    first = software.get("deployments?limit=2")["software_deployments"]
+    rest = software.get(f"deployments?limit=2&marker={first[-1]['id']}")["software_deployments"]
+    assert sorted(d["id"] for d in (*first, *rest)) == sorted(ids)
+    assert (len(first), len(rest)) == (2, 1)
+    other = Software(strict, "strange")
+    for unknown in (UNKNOWN, ids[0]):
+        assert other.refused("GET", f"deployments?marker={unknown}")[:2] == (404, "EntityNotFound")
+
+
+def test_a_resource_that_is_too_large_fails(strict: Service) -> None:
+    too_large = {"type": "OS::Heat::SoftwareConfig", "properties": {"config": LONG}}
+    path = strict.create("resources", "s", template({"c": too_large}))
+    reason = strict.settled(path)["stack_status_reason"]
+    assert "above the limit of 1000 ([stacks] max_software_config)" in reason
+
+
+def test_a_deployment_fails_if_the_project_has_no_room_for_its_outputs(strict: Service) -> None:
+    """Its server would not signal them again."""
+    config = {"type": "OS::Heat::SoftwareConfig", "properties": {"config": "c", "outputs": [{"name": "o"}]}}
+    properties = {"config": {"get_resource": "c"}, "server": "s", "signal_transport": "CFN_SIGNAL"}
+    waits = {"type": "OS::Heat::SoftwareDeployment", "properties": properties}
+    path = strict.create("outputs", "s", template({"c": config, "d": waits}))
+    software = Software(strict, "outputs")
+    wait_for(
+        lambda: [d["status"] for d in software.get("deployments")["software_deployments"]] == ["IN_PROGRESS"]
+    )
+    answer = strict.call("POST", f"{path}/resources/d/signal", {"o": "x" * 70000})
+    assert answer.status == 200, answer
+    reason = strict.settled(path)["stack_status_reason"]
+    assert (
+        "The outputs are not stored: The software configs and deployments of the project would have" in reason
+    )

@@ -95,8 +95,9 @@ def outputs(stack: Json) -> dict[str, Json]:
 
 
 def deployments(service: Service, tenant: str) -> list[Json]:
-    found: list[Json] = service.get(f"/v1/{tenant}/software_deployments")["software_deployments"]
-    return found
+    path = f"/v1/{tenant}/software_deployments"
+    ids = [item["id"] for item in service.get(path)["software_deployments"]]
+    return [service.get(f"{path}/{key}")["software_deployment"] for key in ids]
 
 
 def configs(service: Service, tenant: str) -> list[Json]:

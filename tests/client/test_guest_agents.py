@@ -129,4 +129,6 @@ def test_a_script_that_fails_fails_the_deployment_with_its_output(
     stack = service.settled(deployed.path)
     assert stack["stack_status"] == "CREATE_FAILED", said
     assert "Deployment exited with non-zero status code: 3" in stack["stack_status_reason"]
-    assert "CREATE bad" in str(deployed.service.get("/v1/guests/software_deployments"))
+    path = "/v1/guests/software_deployments"
+    listed = service.get(path)["software_deployments"]
+    assert "CREATE bad" in str([service.get(f"{path}/{item['id']}") for item in listed])

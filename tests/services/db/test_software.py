@@ -23,6 +23,7 @@ def config(database: Database, **columns: Json) -> StoredConfig:
         "name": "c",
         "tool": "script",
         "body": "b",
+        "size": 1,
         "created_at": NOW,
     }
     made = StoredConfig(**{**fields, **columns})
