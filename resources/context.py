@@ -101,11 +101,13 @@ class ReplacementView:
 
     :ivar type: of the resource; it may be another one.
     :ivar physical_id: None: nothing was made, or a lost attempt has made it with this `key`.
+    :ivar data: values that its type has stored.
     """
 
     type: str
     key: str
     physical_id: str | None = None
+    data: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -436,10 +438,7 @@ class StepContext(typing.Protocol):
         """Read the resource of the stack with this physical id (one database read); None: there is none."""
 
     def replacement(self) -> ReplacementView | None:
-        """Return the resource that is in this one's place until it is deleted (one database read).
-
-        For `restore_after_replace`; None: there is none.
-        """
+        """Return the resource that has replaced this one (one database read); None: there is none."""
 
     def signal_url(self, resource_name: str) -> str:
         """Return the URL for signals to a resource of this stack, for clients with a Keystone token."""

@@ -142,12 +142,16 @@ class RunningStepContext:
         return ReferencedResource(found.plugin, self._secrets.open_value(found.data) or {})
 
     def replacement(self) -> ReplacementView | None:
-        """Return the resource that has replaced this one, and that is to be deleted; None: there is none."""
-        replaces = self._claim.resource.replaces
-        if replaces is None:
+        """Return the resource that has replaced this one; None: there is none."""
+        resource = self._claim.resource
+        other_id = resource.replaces if resource.reinstated else resource.replaced_by
+        if other_id is None:
             return None
-        found = self._services.database.read(lambda conn: resources.by_ids(conn, [replaces])).get(replaces)
-        return None if found is None else ReplacementView(found.plugin, str(found.key), found.physical_id)
+        other = self._services.database.read(lambda conn: resources.by_ids(conn, [other_id])).get(other_id)
+        if other is None:
+            return None
+        data = self._secrets.open_value(other.data) or {}
+        return ReplacementView(other.plugin, str(other.key), other.physical_id, data)
 
     def signal_url(self, resource_name: str) -> str:
         """Return the address at which signals for a resource arrive, with a token."""

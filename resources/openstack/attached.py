@@ -1,19 +1,26 @@
-"""Types that attach one thing of the cloud to another; both exist without the attachment."""
+"""Types that attach one thing of the cloud to another; both exist without the attachment.
+
+No service marks an attachment with an idempotency key.  So the first step of a creation searches for one, and
+stores that there is none: only then may an attachment that is there later be the
+effect of a lost call.  An attachment that was there before belongs to somebody else, and is never removed.
+"""
 
 import typing
 from collections.abc import Mapping
 
 from ..context import Json, ResourceView, StepContext
-from ..errors import PermanentError
+from ..errors import PermanentError, RetryableError
 from ..schema import Attribute
 from ..steps import Done, Poll, Step
 from .declared import THING, DeclaredThing
-from .names import NameNotFound, NameNotUnique
+from .names import NameNotFound
 from .polling import FIRST_PAUSE
 from .service import Conflict, ThingNotFound, in_use
 
 Link = tuple[str, ...]
 """The ids by which an attachment is found; the first one is the physical id."""
+CLAIMED = "claimed"
+"""Key of the data that holds a link whose ends were not attached before this resource's first call."""
 
 
 class AttachedType(DeclaredThing):
@@ -54,31 +61,37 @@ class AttachedType(DeclaredThing):
 
     def stored_link(self, target: ResourceView, work: StepContext) -> Link:
         """Return the link that was made; where its answer was lost, that of the properties."""
+        if target.physical_id is None and (claimed := claimed_link(target)) is not None:
+            return claimed
         if not self.other:
             return (self.id_of(target),)
         other = (target.data.get(THING) or {}).get(self.other)
         return self.id_of(target), other or self.link(target.properties, work)[1]
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
-        """Attach; after a refusal find what an earlier call has attached."""
+        """Search for an attachment of the two, before the service is asked to make one."""
+        return self.begin(target, work, is_own=target.physical_id is not None)
+
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Attach, now that it is stored that the link was free; find what a lost call has attached."""
         link = self.link(target.properties, work)
+        is_claimed = claimed_link(target) == link
+        if is_claimed and target.attempt > 1 and (attachment := self.find(link, work)) is not None:
+            return self._attached(link, attachment, work)
         try:
-            answer = self.attach(link, target, work)
+            attachment = self.attach(link, target, work)
         except PermanentError:
-            # A lost call may be carried out after `find_created` has searched for its effect.  Whatever is in
-            # the way of the very first call is somebody else's.
-            answer = self.find(link, work) if target.attempt > 1 else None
-            if answer is None:
+            attachment = self.find(link, work) if is_claimed else None
+            if attachment is None:
                 raise
-        if not self.slow:
-            return Done(physical_id=link[0], data={THING: answer})
-        progress = {"since": work.now(), "phase": "attach"}
-        return Poll(progress=progress, after=FIRST_PAUSE, physical_id=link[0], data={THING: answer})
+        return self._attached(link, attachment, work)
 
     def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
-        """Detach."""
+        """Detach, unless the resource that has replaced this one has the same link."""
         try:
-            is_slow = target.physical_id is not None and self.detach(self.stored_link(target, work), work)
+            if target.physical_id is None or self._is_taken_over(target, work):
+                return Done()
+            is_slow = self.detach(self.stored_link(target, work), work)
         except (ThingNotFound, NameNotFound):
             return Done()
         except Conflict as error:
@@ -90,22 +103,66 @@ class AttachedType(DeclaredThing):
 
         :raises ThingNotFound: it has not.
         """
-        if self.needs_replace_failed(target, work):
+        if target.physical_id is None or self.find(self.stored_link(target, work), work) is None:
             raise ThingNotFound(self.missing.format(*self.stored_link(target, work)))
         return Done()
 
     def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
-        """Return the physical id, if the service has the attachment."""
-        try:
-            link = self.link(target.properties, work)
-        except (NameNotFound, NameNotUnique):
-            return None
-        return None if self.find(link, work) is None else link[0]
+        """Return the physical id, if a lost call has attached what was free before."""
+        link = claimed_link(target)
+        return None if link is None or self.find(link, work) is None else link[0]
 
     def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
-        """Return whether the service has no such attachment."""
-        return target.physical_id is None or self.find(self.stored_link(target, work), work) is None
+        """Return whether the service has no such attachment.
+
+        What a lost call has attached is detached first, for it is in the way of the replacement.
+
+        :raises RetryableError: that takes a while.
+        """
+        if target.physical_id is not None:
+            return self.find(self.stored_link(target, work), work) is None
+        if self.find_created(target.creation_key, target, work) is None:
+            return True
+        if self.detach(self.stored_link(target, work), work):
+            raise RetryableError("an attachment of a lost call is being removed")
+        return True
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the service's answer."""
         return {"show": target.data.get(THING) or {}}
+
+    def begin(self, target: ResourceView, work: StepContext, *, is_own: bool = False) -> Step:
+        """Store that nothing attaches the two yet; where something does, the service judges a second one.
+
+        :param is_own: an attachment that is there is this resource's, even where no link is stored.
+        """
+        link = self.link(target.properties, work)
+        attachment = self.find(link, work)
+        if attachment is None:
+            data = {**target.data, CLAIMED: list(link)}
+            return Poll(progress={"since": work.now(), "phase": CLAIMED}, after=0.0, data=data)
+        if not is_own and claimed_link(target) != link:
+            attachment = self.attach(link, target, work)
+        return self._attached(link, attachment, work)
+
+    def _attached(self, link: Link, answer: Json, work: StepContext) -> Step:
+        if not self.slow:
+            return Done(physical_id=link[0], data={THING: answer})
+        progress = {"since": work.now(), "phase": "attach"}
+        return Poll(progress=progress, after=FIRST_PAUSE, physical_id=link[0], data={THING: answer})
+
+    def _is_taken_over(self, target: ResourceView, work: StepContext) -> bool:
+        """Return whether the attachment is by now that of the resource in this one's place."""
+        identity = (target.type, target.physical_id)
+        replacement = work.replacement()
+        if replacement is None or (replacement.type, replacement.physical_id) != identity:
+            return False
+        if not self.other:
+            return True
+        return bool((replacement.data.get(THING) or {}).get(self.other) == self.stored_link(target, work)[1])
+
+
+def claimed_link(target: ResourceView) -> Link | None:
+    """Return the link that was free before the resource's first call; None: none was."""
+    link = target.data.get(CLAIMED)
+    return None if link is None else tuple(link)

@@ -6,7 +6,7 @@ import pathlib
 import random
 import threading
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import requests
 from client.serving import Answer
@@ -52,17 +52,19 @@ class DaemonsApi:
 
 
 class FaultyCloud:
-    """A cloud whose Nova, Neutron and Cinder meet faults now and then.
+    """A cloud whose Nova, Neutron and Cinder meet faults.
 
-    :param share: of their requests that meet a fault.
     :param size: servers that the test has.
+    :param make_proxy: by a service's root, its number, and the seconds that a hung request lasts.
     """
 
-    def __init__(self, cloud: Cloud, *, seed: int, share: float, size: int) -> None:
+    def __init__(
+        self, cloud: Cloud, *, size: int, make_proxy: Callable[[str, int, float], FaultProxy]
+    ) -> None:
         self._cloud = cloud
         self._patience = max(PATIENCE * slowness(), EACH * size)
         self.proxies = {
-            name: FaultProxy(cloud.urls[name], seed=seed + number, share=share, hangs=self._patience + 1)
+            name: make_proxy(cloud.urls[name], number, self._patience + 1)
             for number, name in enumerate(PATHS)
         }
 

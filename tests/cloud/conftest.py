@@ -20,6 +20,7 @@ LONG = (
     "test_chaos",
     "test_cinder_updates",
     "test_cloudformation_types",
+    "test_late_answers",
     "test_neutron_updates",
     "test_nova_server",
     "test_nova_server_actions",

@@ -17,6 +17,7 @@ from harness.cloud.project import Project
 from harness.cloud.stacks import Stack, Stacks
 from harness.deployment import Deployment, Servers
 from harness.etcd import Etcd
+from harness.fault_proxy import FaultProxy
 from harness.postgresql import PostgreSQL
 from harness.rabbitmq import RabbitMQ
 from harness.waiting import wait_for
@@ -168,7 +169,11 @@ def seed(pytestconfig: pytest.Config) -> int:
 def test_nothing_is_made_twice_or_left_while_conductors_die_and_services_fail(
     tmp_path: pathlib.Path, servers: Servers, cloud: Cloud, project: Project, size: int, seed: int
 ) -> None:
-    faulty = chaos.FaultyCloud(cloud, seed=seed, share=SHARE, size=size)
+    faulty = chaos.FaultyCloud(
+        cloud,
+        size=size,
+        make_proxy=lambda url, number, hangs: FaultProxy(url, seed=seed + number, share=SHARE, hangs=hangs),
+    )
     try:
         with chaos.daemons(tmp_path, servers, faulty.options(), HOSTS) as deployment:
             killer = chaos.Killer(deployment, seed=seed, pause=4.0, down=1.0)

@@ -298,7 +298,6 @@ def test_changes_of_an_attachment(make: Maker, project: Project) -> None:
     assert (attachment.id, users(first)) == (first.id, [one.id])
     assert attachment.attribute("show")["serverId"] == one.id
     attachment.act("check")
-    assert attachment.plugin.find_created("key", attachment.target, attachment.work) == first.id
     assert attachment.update(instance_uuid=two.id) == "updated"
     assert users(first) == [two.id]
     assert attachment.update(volume_id=second.id) == "updated"
@@ -310,7 +309,6 @@ def test_changes_of_an_attachment(make: Maker, project: Project) -> None:
     attachment.delete()
     attachment.delete()
     assert users(first) == []
-    assert attachment.plugin.find_created("key", attachment.target, attachment.work) is None
 
 
 def test_an_attachment_that_somebody_has_ended(make: Maker, project: Project) -> None:
@@ -333,10 +331,17 @@ def test_a_lost_attachment_is_found_again(make: Maker, project: Project) -> None
     server, volume = _server(project), make("Volume", size=1)
     properties = {"instance_uuid": server.id, "volume_id": volume.id}
     lost = make.new("VolumeAttachment", **properties)
-    lost.plugin.handle_create(lost.target, lost.work)
-    again = make("VolumeAttachment", **properties)
-    assert again.id == volume.id
-    again.delete()
+    claim = lost.plugin.handle_create(lost.target, lost.work)
+    lost.take(claim)
+    lost.plugin.check_create_complete(lost.target, claim.progress, lost.work)
+    assert lost.plugin.find_created("key", lost.target, lost.work) == volume.id
+    another = make.new("VolumeAttachment", **properties)
+    with pytest.raises(PermanentError, match="compute 400"):
+        another.create()
+    assert another.plugin.find_created("key", another.target, another.work) is None
+    lost.create()
+    assert lost.id == volume.id
+    lost.delete()
 
 
 def test_wrong_attachments(make: Maker, project: Project) -> None:

@@ -134,8 +134,10 @@ def test_a_router_interface_is_there_once(make: Maker, project: Project) -> None
     port = make("Port", network=make("Net").id)
     interface = make("RouterInterface", router=router.id, subnet_id=subnet.id)
     assert interface.id == f"{router.id}:subnet_id={subnet.id}"
-    plugin, target = interface.plugin, interface.target
-    assert plugin.find_created("key", target, interface.work) == interface.id
+    second = make.new("RouterInterface", router=router.id, subnet_id=subnet.id)
+    with pytest.raises(PermanentError, match="Router already has a port on subnet"):
+        second.create()
+    assert second.plugin.find_created("key", second.target, second.work) is None
     interface.act("check")
     for name, value in (("router", "other"), ("subnet", "other")):
         assert interface.update(**{name: value}) == "replace", name
@@ -144,7 +146,15 @@ def test_a_router_interface_is_there_once(make: Maker, project: Project) -> None
         subnet.plugin.handle_delete(subnet.target, subnet.work)
     interface.delete()
     interface.delete()
-    assert plugin.find_created("key", target, interface.work) is None
+    lost = make.new("RouterInterface", router=router.id, subnet_id=subnet.id)
+    plugin = lost.plugin
+    claim = plugin.handle_create(lost.target, lost.work)
+    lost.take(claim)
+    for _ in range(2):  # The second call is refused, for the first one was carried out.
+        plugin.check_create_complete(lost.target, claim.progress, lost.work)
+    assert plugin.find_created("key", lost.target, lost.work) == interface.id
+    assert plugin.needs_replace_failed(lost.target, lost.work)
+    assert plugin.find_created("key", lost.target, lost.work) is None
 
 
 def test_changes_of_a_floating_ip(make: Maker, project: Project) -> None:
@@ -206,8 +216,10 @@ def test_changes_of_a_security_group(make: Maker, project: Project) -> None:
 def test_a_security_group_rule_is_its_own_identity(make: Maker, project: Project) -> None:
     group = make("SecurityGroup")
     rule = make("SecurityGroupRule", security_group=group.id, protocol="icmp", description="ping")
+    second = make.new("SecurityGroupRule", security_group=group.id, protocol="icmp")
     with pytest.raises(PermanentError, match=r"network 409: .*already exists"):
-        make("SecurityGroupRule", security_group=group.id, protocol="icmp")
+        second.create()
+    assert second.plugin.find_created("key", second.target, second.work) is None
     for name, value in (
         ("description", "other"),
         ("direction", "egress"),

@@ -85,7 +85,7 @@ class FaultProxy:
         self._server.shutdown()
         self._server.server_close()
 
-    def chosen(self) -> Fault | None:
+    def chosen(self, method: str, path: str) -> Fault | None:
         """Choose what becomes of the next request; None: it is passed on, and answered."""
         with self._lock:
             if not self.faulty.is_set() or self._random.random() >= self._share:
@@ -110,6 +110,27 @@ class FaultProxy:
         time.sleep(self._hangs)
 
 
+class LateProxy(FaultProxy):
+    """Passes each change on once its client has given up, and its repetition at once.
+
+    Changes of the same path are one, whatever their bodies are.
+    """
+
+    def __init__(self, target: str, *, hangs: float) -> None:
+        super().__init__(target, seed=0, share=1.0, hangs=hangs)
+        self._late_calls: set[tuple[str, str]] = set()
+
+    def chosen(self, method: str, path: str) -> Fault | None:
+        """Choose the fault of a change that comes for the first time."""
+        with self._lock:
+            change = (method, path.partition("?")[0])
+            if method == "GET" or not self.faulty.is_set() or change in self._late_calls:
+                return None
+            self._late_calls.add(change)
+            self.counts[Fault.LATE.name] += 1
+            return Fault.LATE
+
+
 def _handler(proxy: FaultProxy, target: str) -> type[http.server.BaseHTTPRequestHandler]:
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -129,7 +150,7 @@ def _handler(proxy: FaultProxy, target: str) -> type[http.server.BaseHTTPRequest
             """Do with one request what is chosen for it."""
             with proxy.under_way(), contextlib.suppress(OSError):
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                fault = proxy.chosen()
+                fault = proxy.chosen(self.command, self.path)
                 if fault is None:
                     self._answer(self._passed_on(body))
                 elif fault in _STATUS:

@@ -183,7 +183,7 @@ class Driven:
                 time.sleep(min(error.after or 0.5, 2.0))
                 self.target = dataclasses.replace(self.target, attempt=self.target.attempt + 1)
                 continue
-            self._take(step)
+            self.take(step)
             if isinstance(step, Done):
                 return self
             assert not isinstance(step, Park), step
@@ -191,7 +191,8 @@ class Driven:
             progress = step.progress
             time.sleep(step.after)
 
-    def _take(self, step: Step) -> None:
+    def take(self, step: Step) -> None:
+        """Store the values that a step has returned."""
         self.target = dataclasses.replace(
             self.target,
             physical_id=step.physical_id if step.physical_id is not None else self.target.physical_id,

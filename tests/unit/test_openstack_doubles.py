@@ -11,11 +11,13 @@ from harness.scripted_service import Answer, ScriptedService, serving
 from keystoneauth1.adapter import Adapter
 from stoker.resources.context import ReplacementView, ResourceView
 from stoker.resources.errors import PermanentError, RetryableError
+from stoker.resources.openstack.attached import AttachedType
 from stoker.resources.openstack.cinder.attachments import attach, detach
 from stoker.resources.openstack.cinder.registry import RESOURCE_TYPES as CINDER
 from stoker.resources.openstack.declared import THING
 from stoker.resources.openstack.marks import mark_of
 from stoker.resources.openstack.neutron.registry import RESOURCE_TYPES as NEUTRON
+from stoker.resources.openstack.neutron.security_group import COMPARED
 from stoker.resources.openstack.nova.registry import RESOURCE_TYPES as NOVA
 from stoker.resources.openstack.service import LATE_CALL
 from stoker.resources.plugin import ResourceType
@@ -239,10 +241,10 @@ def test_an_attachment_waits_for_one_that_was_lost(scripted: ScriptedService, st
     has_volumes(scripted, first=status)
     scripted.answers["POST /servers/s/os-volume_attachments"] = REFUSED
     with pytest.raises(RetryableError, match=f"the volume is {status}: compute 400"):
-        attach(work, "s", "first", None, repeated=True)
+        attach(work, "s", "first", None)
     has_volumes(scripted, first="in-use")
     with pytest.raises(PermanentError, match="compute 400"):
-        attach(work, "s", "first", None, repeated=True)
+        attach(work, "s", "first", None)
 
 
 def test_a_group_is_read_when_its_rules_were_made_already(scripted: ScriptedService) -> None:
@@ -258,16 +260,6 @@ def test_a_group_is_read_when_its_rules_were_made_already(scripted: ScriptedServ
     scripted.answers["POST /security-group-rules"] = Answer(409, {"NeutronError": {"message": "exists"}})
     GROUP.after_create(target, Work(scripted))
     assert scripted.asked[1:] == ["POST /security-group-rules", "GET /security-groups/g"]
-
-
-def test_an_attachment_is_searched_for_after_a_refusal_only(scripted: ScriptedService) -> None:
-    work, path = Work(scripted), "/servers/s/os-volume_attachments"
-    scripted.answers[f"POST {path}"] = Answer(200, {"volumeAttachment": {"id": "made"}})
-    assert attach(work, "s", "first", None, repeated=False) == {"id": "made"}
-    assert scripted.asked == [f"POST {path}"]
-    scripted.answers[f"POST {path}"] = REFUSED
-    scripted.answers[f"GET {path}/first"] = Answer(200, {"volumeAttachment": {"id": "there"}})
-    assert attach(work, "s", "first", None, repeated=False) == {"id": "there"}
 
 
 def test_a_volume_is_detached_once_it_is_attached(scripted: ScriptedService) -> None:
@@ -298,83 +290,214 @@ def test_a_port_takes_its_addresses_from_its_replacement(scripted: ScriptedServi
 
 
 ROUTER_ID, PLACE_ID, ADDRESS_ID = (f"{number}1111111-2222-4333-8444-555555555555" for number in (1, 2, 3))
+SERVER_ID = "41111111-2222-4333-8444-555555555555"
 INTERFACE_ID = f"{ROUTER_ID}:subnet_id={PLACE_ID}"
-INTERFACE_PORT = {"id": "p", "fixed_ips": [{"subnet_id": PLACE_ID}]}
-ATTACHMENTS: dict[str, tuple[Json, str, str, Json, str]] = {
-    "OS::Neutron::RouterInterface": (
-        {"router": ROUTER_ID, "subnet": PLACE_ID},
-        f"PUT /routers/{ROUTER_ID}/add_router_interface",
-        f"GET /ports?device_id={ROUTER_ID}",
-        {"ports": [INTERFACE_PORT]},
-        INTERFACE_ID,
-    ),
-    "OS::Neutron::FloatingIPAssociation": (
-        {"floatingip_id": ADDRESS_ID, "port_id": PLACE_ID},
-        f"PUT /floatingips/{ADDRESS_ID}",
-        f"GET /floatingips/{ADDRESS_ID}",
-        {"floatingip": {"id": ADDRESS_ID, "port_id": PLACE_ID}},
-        ADDRESS_ID,
-    ),
-}
-"""By type: properties, the call that attaches, the one that finds, its answer, and the physical id."""
 
 
+@dataclasses.dataclass(frozen=True)
+class AttachmentCase:
+    """A type that attaches, and the calls that it makes.
+
+    :ivar finds: the call that reads the attachment.
+    :ivar present: its answer where the two are attached; `absent`: where they are not.
+    """
+
+    name: str
+    properties: Json
+    attaches: str
+    finds: str
+    detaches: str
+    present: Json
+    absent: Answer
+    physical_id: str
+
+    @property
+    def plugin(self) -> AttachedType:
+        plugin = {**NEUTRON, **CINDER}[self.name]()
+        assert isinstance(plugin, AttachedType)
+        return plugin
+
+    def target(self, **fields: Json) -> ResourceView:
+        return target_of(self.plugin, self.properties, key=KEY, creation_key=KEY, **fields)
+
+    def service_has(self, scripted: ScriptedService, *, attached: bool) -> None:
+        scripted.answers[self.finds] = Answer(200, self.present) if attached else self.absent
+
+
+ATTACHMENT_CASES = [
+    AttachmentCase(
+        name="OS::Neutron::RouterInterface",
+        properties={"router": ROUTER_ID, "subnet": PLACE_ID},
+        attaches=f"PUT /routers/{ROUTER_ID}/add_router_interface",
+        finds=f"GET /ports?device_id={ROUTER_ID}",
+        detaches=f"PUT /routers/{ROUTER_ID}/remove_router_interface",
+        present={"ports": [{"id": "p", "fixed_ips": [{"subnet_id": PLACE_ID}]}]},
+        absent=Answer(200, {"ports": []}),
+        physical_id=INTERFACE_ID,
+    ),
+    AttachmentCase(
+        name="OS::Neutron::FloatingIPAssociation",
+        properties={"floatingip_id": ADDRESS_ID, "port_id": PLACE_ID},
+        attaches=f"PUT /floatingips/{ADDRESS_ID}",
+        finds=f"GET /floatingips/{ADDRESS_ID}",
+        detaches=f"PUT /floatingips/{ADDRESS_ID}",
+        present={"floatingip": {"id": ADDRESS_ID, "port_id": PLACE_ID}},
+        absent=Answer(200, {"floatingip": {"id": ADDRESS_ID, "port_id": None}}),
+        physical_id=ADDRESS_ID,
+    ),
+    AttachmentCase(
+        name="OS::Cinder::VolumeAttachment",
+        properties={"instance_uuid": SERVER_ID, "volume_id": PLACE_ID},
+        attaches=f"POST /servers/{SERVER_ID}/os-volume_attachments",
+        finds=f"GET /servers/{SERVER_ID}/os-volume_attachments/{PLACE_ID}",
+        detaches=f"DELETE /servers/{SERVER_ID}/os-volume_attachments/{PLACE_ID}",
+        present={"volumeAttachment": {"serverId": SERVER_ID, "volumeId": PLACE_ID}},
+        absent=Answer(404, {"itemNotFound": {"message": "none"}}),
+        physical_id=PLACE_ID,
+    ),
+]
+each_attachment = pytest.mark.parametrize("case", ATTACHMENT_CASES, ids=lambda case: case.name)
+
+
+def changes_of(scripted: ScriptedService) -> list[str]:
+    return [request for request in scripted.asked if not request.startswith("GET")]
+
+
+def has_volume_in_use(scripted: ScriptedService) -> None:
+    """The volume is attached already, as the block storage service has it."""
+    attachments = [{"server_id": SERVER_ID}]
+    volume = {"id": PLACE_ID, "status": "in-use", "attachments": attachments}
+    scripted.answers[f"GET /volumes/{PLACE_ID}"] = Answer(200, {"volume": volume})
+
+
+@each_attachment
 @pytest.mark.parametrize("status", [400, 409])
-@pytest.mark.parametrize("name", ATTACHMENTS)
-def test_a_repeated_attachment_that_is_refused_is_searched_for(
-    scripted: ScriptedService, name: str, status: int
+def test_a_refused_attachment_is_its_own_if_the_link_was_free_before(
+    scripted: ScriptedService, case: AttachmentCase, status: int
 ) -> None:
-    """A lost call was carried out after it was looked for; a first call meets what is somebody else's."""
-    properties, attaches, finds, present, physical_id = ATTACHMENTS[name]
-    plugin, work = NEUTRON[name](), Work(scripted)
-    scripted.answers[attaches] = Answer(status, {"NeutronError": {"message": "in use"}})
-    scripted.answers[finds] = Answer(200, present)
-    made = run(plugin, "create", target_of(plugin, properties, key=KEY, attempt=2), work)
-    assert made.physical_id == physical_id
-    assert PLACE_ID in made.data[THING].values()
-    scripted.asked.clear()
-    with pytest.raises(PermanentError, match="in use"):
-        plugin.handle_create(target_of(plugin, properties, key=KEY, attempt=1), work)
-    assert scripted.asked == [attaches]
-    scripted.answers[finds] = Answer(200, {"ports": [], "floatingip": {"id": ADDRESS_ID, "port_id": None}})
-    with pytest.raises(PermanentError, match="in use"):
-        plugin.handle_create(target_of(plugin, properties, key=KEY, attempt=2), work)
+    """As where something on the way has sent the call twice: the step saw one call only."""
+    work = Work(scripted)
+    has_volume_in_use(scripted)
+    case.service_has(scripted, attached=False)
+    step = case.plugin.handle_create(case.target(), work)
+    assert isinstance(step, Poll)
+    assert changes_of(scripted) == []
+    begun = after(case.target(), step)
+    scripted.answers[case.attaches] = Answer(status, {"NeutronError": {"message": "has it already"}})
+    with pytest.raises((PermanentError, RetryableError), match="has it already"):
+        case.plugin.check_create_complete(begun, step.progress, work)
+    case.service_has(scripted, attached=True)
+    if (case.name, status) == ("OS::Cinder::VolumeAttachment", 409):
+        # The compute service says so of a server that is busy, too: the step is repeated.
+        begun = dataclasses.replace(begun, attempt=2)
+    attached = after(begun, case.plugin.check_create_complete(begun, step.progress, work))
+    assert attached.physical_id == case.physical_id
+    assert case.plugin.needs_replace_failed(attached, work) is False
 
 
-@pytest.mark.parametrize("name", ATTACHMENTS)
-def test_an_attachment_that_was_made_is_found_checked_and_ended(scripted: ScriptedService, name: str) -> None:
-    properties, attaches, finds, present, physical_id = ATTACHMENTS[name]
-    plugin, work = NEUTRON[name](), Work(scripted)
-    scripted.answers[finds] = Answer(200, present)
-    assert plugin.find_created(KEY, target_of(plugin, properties, key=KEY, attempt=2), work) == physical_id
-    stored = {THING: present.get("floatingip", {})}
-    target = target_of(plugin, properties, key=KEY, physical_id=physical_id, data=stored)
+@each_attachment
+def test_an_attachment_that_was_there_before_is_not_touched(
+    scripted: ScriptedService, case: AttachmentCase
+) -> None:
+    """Another stack has it: its service refuses a second one, and the deletion leaves it."""
+    work = Work(scripted)
+    has_volume_in_use(scripted)
+    case.service_has(scripted, attached=True)
+    scripted.answers[case.attaches] = Answer(400, {"NeutronError": {"message": "has it already"}})
+    for attempt in (1, 2):
+        with pytest.raises(PermanentError, match="has it already"):
+            case.plugin.handle_create(case.target(attempt=attempt), work)
+    failed = case.target()
+    assert case.plugin.find_created(KEY, failed, work) is None
+    assert case.plugin.needs_replace_failed(failed, work)
+    assert changes_of(scripted) == [case.attaches] * 2
+
+
+@each_attachment
+def test_an_attachment_of_a_lost_call_is_found_and_detached(
+    scripted: ScriptedService, case: AttachmentCase
+) -> None:
+    work = Work(scripted)
+    case.service_has(scripted, attached=False)
+    step = case.plugin.handle_create(case.target(), work)
+    lost = after(case.target(), step)
+    assert case.plugin.find_created(KEY, lost, work) is None
+    case.service_has(scripted, attached=True)
+    assert case.plugin.find_created(KEY, lost, work) == case.physical_id
+    scripted.answers[case.detaches] = Answer(202 if case.plugin.slow else 200, {})
+    if case.plugin.slow:
+        with pytest.raises(RetryableError, match="of a lost call"):
+            case.plugin.needs_replace_failed(lost, work)
+    else:
+        assert case.plugin.needs_replace_failed(lost, work)
+    assert changes_of(scripted) == [case.detaches]
+
+
+@each_attachment
+def test_an_attachment_that_was_made_is_checked_and_ended(
+    scripted: ScriptedService, case: AttachmentCase
+) -> None:
+    plugin, work = case.plugin, Work(scripted)
+    case.service_has(scripted, attached=True)
+    has_volumes(scripted, **{PLACE_ID: "in-use"})
+    stored = next(iter(case.present.values()))
+    data = {THING: stored} if isinstance(stored, dict) else {}
+    target = case.target(physical_id=case.physical_id, data=data)
     run(plugin, "check", target, work)
     assert not plugin.needs_replace_failed(target, work)
-    detaches = attaches.replace("add_", "remove_")
-    scripted.answers[detaches] = Answer(409, {"NeutronError": {"message": "in use"}})
+    scripted.answers[case.detaches] = Answer(409, {"NeutronError": {"message": "in use"}})
     with pytest.raises(RetryableError, match="still in use"):
         plugin.handle_delete(target, work)
-    scripted.answers[detaches] = Answer(200, {})
+    scripted.answers[case.detaches] = Answer(200, {})
     for lost in (target, dataclasses.replace(target, data={})):
         scripted.asked.clear()
-        run(plugin, "delete", lost, work)
-        assert scripted.asked[-1] == detaches
-    scripted.answers[finds] = Answer(200, {"ports": [], "floatingip": {"id": ADDRESS_ID, "port_id": None}})
+        plugin.handle_delete(lost, work)
+        assert scripted.asked[-1] == case.detaches
+    case.service_has(scripted, attached=False)
     assert plugin.needs_replace_failed(target, work)
-    with pytest.raises(PermanentError, match="network: (floating IP|the router)"):
+    with pytest.raises(PermanentError, match=r"network: (floating IP|the router)|compute: volume"):
         plugin.handle_check(target, work)
 
 
-@pytest.mark.parametrize("names", [[], ["first", "second"]])
-def test_an_attachment_by_a_name_that_is_no_ones_alone_was_not_made(
-    scripted: ScriptedService, names: list[str]
+@each_attachment
+def test_what_was_replaced_leaves_the_attachment_to_its_replacement(
+    scripted: ScriptedService, case: AttachmentCase
 ) -> None:
-    """Else a stack whose creation failed for that could not be deleted."""
-    plugin = NEUTRON["OS::Neutron::RouterInterface"]()
-    scripted.answers["GET /routers"] = Answer(200, {"routers": [{"id": i, "name": "r"} for i in names]})
-    failed = target_of(plugin, {"router": "r", "subnet": PLACE_ID}, key=KEY)
-    assert plugin.find_created(KEY, failed, Work(scripted)) is None
+    work = Work(scripted)
+    case.service_has(scripted, attached=True)
+    scripted.answers[case.detaches] = Answer(200, {})
+    stored = next(iter(case.present.values()))
+    data = {THING: stored} if isinstance(stored, dict) else {}
+    replaced = case.target(physical_id=case.physical_id, data=data)
+    work.replaced_by = ReplacementView(replaced.type, "new key", case.physical_id, data)
+    assert isinstance(case.plugin.handle_delete(replaced, work), Done)
+    assert changes_of(scripted) == []
+    work.replaced_by = ReplacementView(replaced.type, "new key", "another")
+    case.plugin.handle_delete(replaced, work)
+    assert changes_of(scripted) == [case.detaches]
+
+
+def test_a_rule_is_its_own_if_there_was_none_before(scripted: ScriptedService) -> None:
+    plugin, work = NEUTRON["OS::Neutron::SecurityGroupRule"](), Work(scripted)
+    new = target_of(plugin, {"security_group": PLACE_ID, "protocol": "icmp"}, key=KEY, creation_key=KEY)
+    finds = "GET /security-group-rules"
+    equal = {"id": "r", **dict.fromkeys(COMPARED), **plugin.create_body(new, work)}
+    scripted.answers["POST /security-group-rules"] = Answer(409, {"NeutronError": {"message": "exists"}})
+    scripted.answers["GET /security-group-rules/r"] = Answer(200, {"security_group_rule": equal})
+    scripted.answers["DELETE /security-group-rules/r"] = Answer(204)
+    scripted.answers[finds] = Answer(200, {"security_group_rules": [equal]})
+    for attempt in (1, 2):
+        with pytest.raises(PermanentError, match="exists"):
+            plugin.handle_create(dataclasses.replace(new, attempt=attempt), work)
+    assert plugin.find_created(KEY, dataclasses.replace(new, attempt=2), work) is None
+    scripted.answers[finds] = Answer(200, {"security_group_rules": []})
+    step = plugin.handle_create(new, work)
+    assert isinstance(step, Poll)
+    begun = after(new, step)
+    scripted.answers[finds] = Answer(200, {"security_group_rules": [equal]})
+    assert plugin.check_create_complete(begun, step.progress, work).physical_id == "r"
+    assert plugin.needs_replace_failed(begun, work)
+    assert deletions(scripted) == ["DELETE /security-group-rules/r"]
 
 
 @pytest.mark.parametrize(
@@ -415,7 +538,11 @@ def test_a_volume_is_attached_again_to_another_server(scripted: ScriptedService)
     )
     detaching = plugin.handle_update(target, frozenset({"instance_uuid"}), work)
     assert isinstance(detaching, Poll)
-    attaching = plugin.check_update_complete(target, detaching.progress, work)
+    scripted.answers[f"GET /servers/{new}/os-volume_attachments/{volume}"] = Answer(404, {})
+    claiming = plugin.check_update_complete(target, detaching.progress, work)
+    assert isinstance(claiming, Poll)
+    target = after(target, claiming)
+    attaching = plugin.check_update_complete(target, claiming.progress, work)
     assert isinstance(attaching, Poll)
     assert (attaching.physical_id, attaching.data) == (volume, {THING: attachment})
     scripted.answers[f"GET /volumes/{volume}"] = Answer(200, {"volume": states["used"]})

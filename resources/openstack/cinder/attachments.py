@@ -19,14 +19,12 @@ def found(work: StepContext, server: str, volume: str) -> Json:
     return answer["volumeAttachment"]
 
 
-def attach(work: StepContext, server: str, volume: str, device: str | None, *, repeated: bool) -> Json:
-    """Start to attach a volume, unless it is attached already; return the attachment.
+def attach(work: StepContext, server: str, volume: str, device: str | None) -> Json:
+    """Start to attach a volume; return the attachment.
 
-    :param repeated: an earlier step may have started it.
     :raises RetryableError: the server or the volume cannot do it in its present state.
+    :raises PermanentError: the service refuses it; an earlier call may have attached it.
     """
-    if repeated and (made := found(work, server, volume)) is not None:
-        return made
     body = {"volumeId": volume, **({"device": device} if device else {})}
     try:
         return service_of(work, "compute").post(_path(server), {"volumeAttachment": body})["volumeAttachment"]
@@ -35,12 +33,23 @@ def attach(work: StepContext, server: str, volume: str, device: str | None, *, r
     except ThingNotFound:
         raise
     except PermanentError as error:
-        if (made := found(work, server, volume)) is not None:
-            return made
         # Nova refuses a volume in the wrong state by 400; an earlier step may have started to attach it.
         if (status := _status(work, volume)) not in (*ATTACHING, "detaching"):
             raise
         raise RetryableError(f"the volume is {status}: {error}") from error
+
+
+def ensure_attached(work: StepContext, server: str, volume: str, device: str | None) -> None:
+    """Start to attach a volume that was attached before, unless an earlier call has.
+
+    :raises RetryableError, PermanentError: as `attach`.
+    """
+    try:
+        if found(work, server, volume) is None:
+            attach(work, server, volume, device)
+    except PermanentError:
+        if found(work, server, volume) is None:
+            raise
 
 
 def detach(work: StepContext, server: str, volume: str) -> bool:

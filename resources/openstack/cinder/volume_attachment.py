@@ -7,7 +7,7 @@ from ...context import Json, ResourceView, StepContext
 from ...errors import PermanentError
 from ...schema import Property
 from ...steps import Done, Poll, Step
-from ..attached import AttachedType, Link
+from ..attached import CLAIMED, AttachedType, Link
 from ..names import resolve
 from ..polling import FIRST_PAUSE, Poller, pause
 from ..service import ThingNotFound, service_of
@@ -52,7 +52,7 @@ class VolumeAttachment(AttachedType):
 
     def attach(self, link: Link, target: ResourceView, work: StepContext) -> Json:
         """Start to attach the volume."""
-        return attach(work, link[1], link[0], target.properties["mountpoint"], repeated=target.attempt > 1)
+        return attach(work, link[1], link[0], target.properties["mountpoint"])
 
     def find(self, link: Link, work: StepContext) -> Json:
         """Return the attachment as the compute service has it."""
@@ -63,10 +63,12 @@ class VolumeAttachment(AttachedType):
         return detach(work, link[1], link[0])
 
     def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """Poll the volume until the server has it.
+        """Attach the volume, then poll it until the server has it.
 
         :raises PermanentError: the attachment has failed.
         """
+        if progress["phase"] == CLAIMED:
+            return super().check_create_complete(target, progress, work)
         volume, server = self._volume(target, progress["since"], work), self.stored_link(target, work)[1]
         if volume is None:
             return Poll(progress=progress, after=pause(progress["since"], work.now()))
@@ -89,11 +91,11 @@ class VolumeAttachment(AttachedType):
 
     def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Poll until the volume is free, then attach the one of now, and poll that."""
-        if progress["phase"] == "attach":
+        if progress["phase"] != "detach":
             return self.check_create_complete(target, progress, work)
         if not self._is_free(target, progress["since"], work):
             return Poll(progress=progress, after=pause(progress["since"], work.now()))
-        return self.handle_create(target, work)
+        return self.begin(target, work)
 
     def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Poll the volume until the server does not have it."""

@@ -7,7 +7,7 @@ from ...context import Json, ResourceView, StepContext
 from ...errors import PermanentError
 from ..names import resolve
 from ..service import service_of
-from .attachments import attach, detach, found, get_volume, has_server, is_attached
+from .attachments import detach, ensure_attached, found, get_volume, has_server, is_attached
 from .volume_backups import restore
 
 DETACHED_FIRST = frozenset({"backup_id", "read_only"})
@@ -57,7 +57,7 @@ class VolumeChanges:
         if change.kind == "detach":
             detach(work, change.server, volume)
         elif change.kind == "attach":
-            attach(work, change.server, volume, change.device, repeated=True)
+            ensure_attached(work, change.server, volume, change.device)
         elif change.kind == "read_only":
             act(work, volume, "os-update_readonly_flag", {"readonly": value})
         elif change.kind == "backup_id":

@@ -168,7 +168,7 @@ class FloatingIPAssociation(AttachedType):
         """Associate another port, or another floating IP in place of the present one."""
         if "floatingip_id" in changed:
             self.handle_delete(target, work)
-        return self.handle_create(target, work)
+        return self.check_create_complete(target, None, work)
 
     def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
         """Return the port and its address as they are now."""

@@ -10,7 +10,6 @@ from ...errors import PropertyError
 from ...implied import ImpliedDependency
 from ...schema import Attribute, Property
 from ..attached import AttachedType, Link
-from ..declared import THING
 from ..names import resolve
 from .base import BUILT, HIDDEN, NETWORK, SHOWN, TAGS, TENANT, VALUE_SPECS, NeutronType
 
@@ -194,9 +193,7 @@ class RouterInterface(AttachedType):
         return (f"{router}:{kind}_id={resolve(work, f'neutron.{kind}', properties[kind])}",)
 
     def attach(self, link: Link, target: ResourceView, work: StepContext) -> Json:
-        """Add the interface, unless that is done."""
-        if target.physical_id is not None:
-            return target.data.get(THING)
+        """Add the interface."""
         router, field, place = PHYSICAL_ID.split(link[0])
         path = f"/routers/{router}/add_router_interface"
         return self.service_for(work).put(path, {field: place}, creates=True)

@@ -6,6 +6,7 @@ from ....template.constraints import AllowedValues, Custom, Range
 from ...context import Json, ResourceView, StepContext
 from ...errors import PropertyError
 from ...schema import Property, SupportStatus
+from ...steps import Poll, Step
 from ..bodies import NamedThing
 from ..declared import THING
 from ..names import resolve
@@ -20,6 +21,8 @@ PROTOCOLS = AllowedValues(
         *("tcp", "udp", "udplite", "vrrp"),
     )
 )
+WAS_FREE = "was_free"
+"""Key of a rule's data: the service had no equal rule before the creation."""
 PORT_NUMBER = Range(minimum=0, maximum=65535)
 GROUP = Custom(check_name="neutron.security_group")
 DIRECTION = Property(
@@ -196,10 +199,31 @@ class SecurityGroupRule(NeutronType):
         if has_ports and low is not None and high is not None and low > high:
             raise PropertyError("port_range_min must not be above port_range_max", ("port_range_min",))
 
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+        """Store that no rule is equal; where one is, the service judges a second one."""
+        is_begun = target.physical_id is not None or WAS_FREE in target.data
+        if is_begun or self._equal_rule(target, work) is not None:
+            return super().handle_create(target, work)
+        return Poll(progress={"begun": True}, after=0.0, data={**target.data, WAS_FREE: True})
+
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Create the rule, now that it is stored that there was none."""
+        return self.handle_create(target, work)
+
     def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
-        """Return the id of the group's rule that is equal, for a step after the first."""
-        if target.attempt == 1:
-            return None
+        """Return the id of the equal rule, if there was none before the creation."""
+        return self._equal_rule(target, work) if WAS_FREE in target.data else None
+
+    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
+        """Return whether the rule is gone; what a lost call has made is deleted, for it is in the way."""
+        if target.physical_id is not None:
+            return super().needs_replace_failed(target, work)
+        lost_rule = self.find_created(target.creation_key, target, work)
+        if lost_rule is not None:
+            self.service_for(work).delete(f"{self.path}/{lost_rule}")
+        return True
+
+    def _equal_rule(self, target: ResourceView, work: StepContext) -> str | None:
         body = self.create_body(target, work)
         query = {"security_group_id": body["security_group_id"], "direction": body["direction"]}
         rules = self.service_for(work).list_all(self.path, "security_group_rules", **query)
