@@ -275,6 +275,9 @@ def _check_properties(
     except PropertyError as error:
         where = (*path, "properties", *error.path)
         raise InvalidProperty(error.message, where) from error
+    if definition.deletion_policy == "Snapshot" and not plugin.snapshot_on_delete:
+        message = f'"Snapshot" deletion policy not supported for {definition.declared_type}'
+        raise TemplateError(f"{message}: write Delete or Retain", (*path, "deletion_policy"))
     try:
         validate_properties(plugin.update_policy_schema, definition.update_policy)
     except PropertyError as error:

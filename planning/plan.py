@@ -445,7 +445,11 @@ def delete_job(
     :param others: the stack's resources, without those that are deleted at once.
     """
     stored = TaskDefinition.from_json(row.definition)
-    definition = TaskDefinition(retain=stored.deletion_policy == "Retain").to_json()
+    # There may be nothing to copy of a thing whose creation failed.
+    is_copied = stored.deletion_policy == "Snapshot" and (row.action, row.status) != ("CREATE", Status.FAILED)
+    definition = TaskDefinition(
+        retain=stored.deletion_policy == "Retain", deletion_policy="Snapshot" if is_copied else "Delete"
+    ).to_json()
     required = [] if row.properties is not None else [others[i] for i in row.requires if i in others]
     # Of several rows with one name, the creation was given the values of one that exists.
     required.sort(key=lambda other: (other.attributes is not None, other.id))

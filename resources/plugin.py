@@ -64,6 +64,8 @@ class ResourceType:
     guest_collectors: typing.ClassVar[Sequence[str]] = ()
     #: `validate_in_stack` checks something.
     has_rules_in_stack: typing.ClassVar[bool] = False
+    #: A ``deletion_policy`` of ``Snapshot`` keeps a copy, which `handle_snapshot_delete` makes.
+    snapshot_on_delete: typing.ClassVar[bool] = False
     #: The property by which `variant` chooses; "": the type has no variants.
     chosen_by: typing.ClassVar[str] = ""
     #: The type of which it is a variant: no template can name it.
@@ -101,6 +103,17 @@ class ResourceType:
 
         It is called only on types that override it.  A StepError from it is only logged.
         """
+
+    def handle_snapshot_delete(self, target: ResourceView, work: StepContext) -> Step:
+        """Start to make the copy that stays when the thing is deleted; the deletion follows.
+
+        It is called for types with `snapshot_on_delete`.  Only the progress of its steps is stored.
+        """
+        return self.handle_snapshot(target, work)
+
+    def check_snapshot_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll whether the copy is made."""
+        return self.check_snapshot_complete(target, progress, work)
 
     def handle_suspend(self, target: ResourceView, work: StepContext) -> Step:
         """Start to suspend it."""

@@ -55,7 +55,8 @@ class TranslatedType(ResourceType):
     @classmethod
     def of(cls, inner: type[ResourceType]) -> type[ResourceType]:
         """Return the type with this inner type."""
-        return type(cls.__name__, (cls,), {"inner": inner(), "__doc__": cls.__doc__})
+        members = {"inner": inner(), "snapshot_on_delete": inner.snapshot_on_delete, "__doc__": cls.__doc__}
+        return type(cls.__name__, (cls,), members)
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
         """Change those properties of the inner type that are different."""
@@ -85,7 +86,7 @@ class TranslatedType(ResourceType):
         )
 
 
-ACTIONS = ("create", "delete", "suspend", "resume", "check", "adopt")
+ACTIONS = ("create", "delete", "snapshot_delete", "suspend", "resume", "check", "adopt")
 FORWARDED = (
     *(f"handle_{action}" for action in ACTIONS),
     *(f"check_{action}_complete" for action in (*ACTIONS, "update")),

@@ -80,6 +80,23 @@ def test_a_snapshot_of_a_stack_is_an_image_that_a_restoration_rebuilds_the_serve
     assert project.leftovers() == {}
 
 
+def test_what_is_deleted_leaves_its_copy_where_the_template_says_so(stacks: Stacks, project: Project) -> None:
+    template = one_server()
+    template["resources"]["volume"] = {"type": "AWS::EC2::Volume", "properties": {"AvailabilityZone": "nova"}}
+    template["resources"]["volume"]["properties"]["Size"] = "1"
+    for resource in template["resources"].values():
+        resource["deletion_policy"] = "Snapshot"
+    stack = stacks.create("copied", template)
+    volume = stack.physical_id("volume")
+    stack.delete()
+    [image] = images(project)
+    assert project.connection.image.get_image(image).status == "active"
+    [backup] = project.connection.block_storage.backups()
+    assert (backup.volume_id, backup.status) == (volume, "available")
+    assert list(project.connection.compute.servers()) == []
+    assert list(project.connection.block_storage.volumes()) == []
+
+
 def test_a_server_that_one_stack_abandons_is_adopted_by_another(stacks: Stacks, project: Project) -> None:
     template = one_server()
     first = stacks.create("before", template)

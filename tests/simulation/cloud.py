@@ -196,6 +196,8 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
     class Server(ResourceType):
         """Is made in several looks; may ask to be tried again, or fail."""
 
+        snapshot_on_delete = True
+
         properties_schema = {
             "needs": Property("list", default=[], update_allowed=True),
             "value": Property("string", default="", update_allowed=True),

@@ -1,15 +1,20 @@
 """Steps that end with the row of a resource, or of its copy, removed."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ....resources.context import Json
+from ....resources.steps import Done, Step
 from ..results import StepResult
 from ..target import never_made
 from .base import TaskStep
 
+COPY = "copy"
+"""Key of a deletion's progress while the copy is made that stays."""
+
 
 class DeleteStep(TaskStep):
-    """A step of a deletion."""
+    """A step of a deletion, before which a copy is made where the template says so."""
 
     action = "delete"
 
@@ -25,9 +30,30 @@ class DeleteStep(TaskStep):
             self.find_created()
         return None
 
+    def start(self) -> Step:
+        """Start the deletion, or the copy that comes before it."""
+        if self.definition.deletion_policy != "Snapshot" or self.target.physical_id is None:
+            return super().start()
+        return self._after_copy(self.plugin.handle_snapshot_delete(self.target, self.context))
+
+    def poll(self) -> Step:
+        """Poll the deletion, or the copy that comes before it."""
+        if COPY not in self.progress:
+            return super().poll()
+        progress = self.progress[COPY]
+        return self._after_copy(
+            self.plugin.check_snapshot_delete_complete(self.target, progress, self.context)
+        )
+
     def complete(self, changes: Mapping[str, Json]) -> StepResult:
         """Remove the row."""
         return self.outcomes.deleted()
+
+    def _after_copy(self, step: Step) -> Step:
+        """Return the next step of the copy, or the first one of the deletion once the copy is there."""
+        if isinstance(step, Done):
+            return super().start()
+        return replace(step, progress={COPY: step.progress}, data=None)
 
 
 class CleanupStep(DeleteStep):

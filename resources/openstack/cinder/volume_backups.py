@@ -25,6 +25,8 @@ def restore(work: StepContext, volume: str, backup: str) -> None:
 class VolumeBackups(ResourceType):
     """The part of a volume's type that makes and deletes backups."""
 
+    snapshot_on_delete = True
+
     def handle_snapshot(self, target: ResourceView, work: StepContext) -> Step:
         """Start a backup, unless an earlier step has."""
         service, backup = service_of(work, "block-storage"), self._backup(target, work)

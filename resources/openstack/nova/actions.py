@@ -22,6 +22,7 @@ PORTS = "ports"
 class ServerActions(DeclaredType):
     """Base of the type of servers."""
 
+    snapshot_on_delete = True
     service = "compute"
     path, item = "/servers", "server"
     list_path = "/servers/detail"
