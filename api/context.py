@@ -28,6 +28,7 @@ from .request import (
     Exchange,
     GuestPolls,
     HttpRequest,
+    QuotaService,
     Reply,
     no_cloud,
 )
@@ -59,6 +60,7 @@ class Services:
     guests: GuestPolls
     software: SoftwareOperations
     breakpoints: BreakpointOperations
+    quotas: QuotaService
     registry: ResourceRegistry
     sealer: Sealer
     auth: Authenticator

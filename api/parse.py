@@ -310,6 +310,7 @@ def update_request(call: HttpRequest, *, existing: bool) -> UpdateRequest:
         abort_on_breakpoint=None if abort is None else boolean(abort, ABORT, default=False),
         tags=tags(body["tags"]) if body.get("tags") is not None else None,
         trustor=call.caller.trustor,
+        is_limited=not call.caller.everywhere,
     )
 
 

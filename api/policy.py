@@ -58,6 +58,7 @@ _STACK = "/v1/{tenant_id}/stacks/{stack_name}/{stack_id}"
 _CONFIGS = "/v1/{tenant_id}/software_configs"
 _DEPLOYMENTS = "/v1/{tenant_id}/software_deployments"
 _DEPLOYMENT = f"{_DEPLOYMENTS}/{{deployment_id}}"
+_QUOTAS = "/v1/admin/quotas/{project_id}"
 _RESOURCE = f"{_STACK}/resources/{{resource_name}}"
 
 RULES: tuple[tuple[str, str, str, str, str], ...] = (
@@ -92,6 +93,10 @@ RULES: tuple[tuple[str, str, str, str, str], ...] = (
         )
     ),
     ("conductors:show", OPERATOR, "Show a conductor.", "GET", "/v1/admin/conductors/{host}"),
+    ("quotas:delete", OPERATOR, "Give a project the defaults.", "DELETE", _QUOTAS),
+    ("quotas:global_show", OPERATOR, "Show the quotas of any project.", "GET", _QUOTAS),
+    ("quotas:show", READER, "Show the quotas of the own project.", "GET", "/v1/{tenant_id}/quotas"),
+    ("quotas:update", OPERATOR, "Set quotas of a project.", "PUT", _QUOTAS),
     ("resource:index", READER, "List the resources of a stack.", "GET", f"{_STACK}/resources"),
     ("resource:show", READER, "Show a resource.", "GET", _RESOURCE),
     ("resource:metadata", READER_OR_STACK_USER, "Show metadata.", "GET", f"{_RESOURCE}/metadata"),

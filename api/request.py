@@ -20,6 +20,7 @@ from ..db.ids import ResourceId, StackId
 from ..db.queries.guests import GuestServer
 from ..db.rows import ListedStack, Resource, Stack
 from ..db.states import Status
+from ..engine.quotas import QuotaUsage
 from ..keystone.caller import CallerAccess
 from ..keystone.delegated_auth import Trustor
 from ..planning.requests import CallersCloud, TypeForbidden
@@ -121,6 +122,19 @@ class GuestPolls(typing.Protocol):
 
     def explained(self, conn: Connection, found: Sequence[Resource]) -> Sequence[Resource]:
         """Return resources; the reason of a deployment that waits says what the guest of its server did."""
+
+
+class QuotaService(typing.Protocol):
+    """Shows and changes the quotas of projects; see engine/quotas.py."""
+
+    def usage(self, project_id: str) -> Sequence[QuotaUsage]:
+        """Return all quotas of a project."""
+
+    def change(self, project_id: str, limits: Mapping[str, int | None]) -> None:
+        """Set quotas of a project; None: the default."""
+
+    def reset(self, project_id: str) -> None:
+        """Give a project the defaults."""
 
 
 class NoAuthentication:

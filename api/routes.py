@@ -106,6 +106,12 @@ ROUTES: Routes = {
     f"{_ADMIN}/stuck_stacks": {
         "GET": _operators(operators.stuck_stacks, "stacks:global_stuck", shared=operators.STUCK_QUERY)
     },
+    f"{_ADMIN}/quotas/{{project_id}}": {
+        "GET": _operators(operators.quotas, "quotas:global_show"),
+        "PUT": _operators(operators.set_quotas, "quotas:update"),
+        "DELETE": _operators(operators.reset_quotas, "quotas:delete"),
+    },
+    f"{_TENANT}/quotas": {"GET": Operation(operators.own_quotas, "quotas:show")},
     f"{_TENANT}/stack_counts": {"GET": Operation(operators.counts, "stacks:count")},
     f"{_TENANT}/stacks": {
         "GET": Operation(stack_list.index, "stacks:index", shared=stack_list.INDEX_QUERY),

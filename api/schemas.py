@@ -2,6 +2,8 @@
 
 import typing
 
+from ..engine.quotas import LARGEST, UNLIMITED, QuotaName
+
 Json = typing.Any
 
 NAME_PATTERN = r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}"
@@ -149,6 +151,21 @@ MARK_UNHEALTHY: Json = {
         "resource_status_reason": {"type": ["string", "null"]},
     },
     "required": ["mark_unhealthy"],
+    "additionalProperties": False,
+}
+
+_LIMIT: Json = {"type": ["integer", "null"], "minimum": UNLIMITED, "maximum": LARGEST}
+QUOTAS: Json = {
+    "type": "object",
+    "properties": {
+        "quotas": {
+            "type": "object",
+            "properties": {name.value: _LIMIT for name in QuotaName},
+            "minProperties": 1,
+            "additionalProperties": False,
+        },
+    },
+    "required": ["quotas"],
     "additionalProperties": False,
 }
 

@@ -1,4 +1,7 @@
-"""Facts about all stacks of a project: how many live, and a lock for what depends on that number."""
+"""Facts about a whole project: what it has, the quotas that admins have set, and a lock for both."""
+
+import typing
+from collections.abc import Mapping
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -6,19 +9,62 @@ from sqlalchemy.engine import Connection
 from . import statements
 from .schema import tables
 
+_S, _SNAPSHOT = tables.stack.c, tables.snapshot.c
 
-def lock(conn: Connection, project_id: str) -> None:
+
+def lock(conn: Connection, project_id: str) -> Mapping[str, int]:
     """Keep other transactions that call this for the project waiting until this one ends.
 
     The lock is the project's row, which the first call stores.
+
+    :returns: the quotas that differ from the defaults, by name.
     """
     p = tables.project
     conn.execute(statements.insert_or_update(conn, p, {"id": project_id}, []))
-    conn.execute(sa.select(p.c.id).where(p.c.id == project_id).with_for_update())
+    return conn.execute(sa.select(p.c.quotas).where(p.c.id == project_id).with_for_update()).scalar() or {}
+
+
+def quotas_of(conn: Connection, project_id: str) -> Mapping[str, int]:
+    """Return the quotas that differ from the defaults, by name."""
+    p = tables.project
+    return conn.execute(sa.select(p.c.quotas).where(p.c.id == project_id)).scalar() or {}
+
+
+def set_quotas(conn: Connection, project_id: str, quotas: Mapping[str, int]) -> None:
+    """Store the quotas that differ from the defaults, in place of those before; the caller has the lock."""
+    p = tables.project
+    conn.execute(sa.update(p).where(p.c.id == project_id).values(quotas=dict(quotas) or None))
 
 
 def count_stacks(conn: Connection, project_id: str) -> int:
     """Return how many top-level stacks of a project live."""
-    s = tables.stack
-    living = sa.select(sa.func.count()).where(s.c.project_id == project_id, s.c.live_name.is_not(None))
-    return int(conn.execute(living).scalar_one())
+    return _number(conn, sa.select(sa.func.count()).where(*_roots(project_id)))
+
+
+def count_resources(conn: Connection, project_id: str) -> int:
+    """Return how many resources the goals of a project's stacks have, with nested ones."""
+    return _number(conn, sa.select(sa.func.sum(_S.tree_resources)).where(*_roots(project_id)))
+
+
+def count_snapshots(conn: Connection, project_id: str) -> int:
+    """Return how many snapshots the top-level stacks of a project have."""
+    return _number(conn, _of_snapshots(project_id, sa.func.count()))
+
+
+def goal_bytes(conn: Connection, project_id: str) -> int:
+    """Return the bytes of the goals of a project's top-level stacks, and of those that its snapshots keep."""
+    stacks = sa.select(sa.func.sum(_S.goal_size)).where(*_roots(project_id))
+    return _number(conn, stacks) + _number(conn, _of_snapshots(project_id, sa.func.sum(_SNAPSHOT.goal_size)))
+
+
+def _roots(project_id: str) -> tuple[sa.ColumnElement[bool], ...]:
+    return (_S.project_id == project_id, _S.live_name.is_not(None))
+
+
+def _of_snapshots(project_id: str, value: sa.ColumnElement[int]) -> sa.Select[typing.Any]:
+    joined = sa.select(value).join_from(tables.snapshot, tables.stack, _SNAPSHOT.stack_id == _S.id)
+    return joined.where(*_roots(project_id))
+
+
+def _number(conn: Connection, query: sa.Select[typing.Any]) -> int:
+    return int(conn.execute(query).scalar() or 0)

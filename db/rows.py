@@ -110,6 +110,8 @@ class Stack(DetailedStack):
     parameters: Mapping[str, Json] = field(default_factory=dict)
     previous: Mapping[str, Json] | None = None
     outputs: Mapping[str, Json] = field(default_factory=dict)
+    goal_size: int = 0
+    tree_resources: int = 0
     abort_on_breakpoint: bool = False
     has_sinks: bool = False
 
@@ -188,6 +190,7 @@ class Snapshot:
     goal: Mapping[str, Json]
     tags: Sequence[str]
     created_at: float
+    goal_size: int = 0
 
     @property
     def contents(self) -> list[ContentId]:

@@ -35,6 +35,7 @@ class Change:
     :ivar columns: of the stack to set beside the goal: timeout_mins, disable_rollback …
     :ivar tags: None leaves them.
     :ivar breakpoints_hold: False: no breakpoint stops the update.
+    :ivar is_limited: the quotas of the project apply.
     """
 
     stack: Stack
@@ -45,6 +46,7 @@ class Change:
     columns: Mapping[str, object] = field(default_factory=dict)
     tags: Sequence[str] | None = None
     breakpoints_hold: bool = True
+    is_limited: bool = False
 
 
 def commit_update(
@@ -56,12 +58,16 @@ def commit_update(
     :returns: False: another request has changed the stack meanwhile.  Compile again then: the old goal that
         this one was merged with is not the current one any more.
     :raises NotUpdatable: see start_update.
+    :raises LimitExceeded: the project has as much as it may have.
     """
-    types = RegisteredTypeFacts(context.registry)
+    types, quotas = RegisteredTypeFacts(context.registry), context.settings.quotas
 
     def start(conn: Connection, scope: TraversalScope) -> Started | None:
         guard(conn)
-        return start_update(conn, change, scope, types)
+        started = start_update(conn, change, scope, types)
+        if quotas is not None and change.is_limited and started is not None:
+            quotas.check_growth(conn, change.stack, started.stack)
+        return started
 
     started = context.start_traversal(change.stack.id, start)
     if started is not None:
@@ -162,6 +168,8 @@ def _goal(conn: Connection, stack: Stack, change: Change, now: float) -> dict[st
         "files_id": content.put(conn, dict(compiled.files), now),
         "previous": previous,
         "parameters": compiled.parameters,
+        "tree_resources": compiled.resources,
+        "goal_size": compiled.size if stack.parent_id is None else 0,
         "parameter_view": compiled.parameter_view,
         "outputs": compiled.outputs,
         "description": compiled.plan.description,

@@ -50,9 +50,8 @@ class GoalCompiler:
 
     def compile(self, goal: Goal, identity: Identity, sealer: BoundSealer, *, tree: bool = True) -> Compiled:
         """Compile a goal and check it against the resource types, within the goal's budget."""
-        template = load_template(
-            goal.template, max_bytes=0 if goal.generated else self._limits.template_bytes
-        )
+        most = 0 if goal.generated else self._limits.template_bytes
+        template = load_template(goal.template, max_bytes=most)
         budget = goal.budget or Budget(self._limits.budget)
         goal = replace(goal, budget=budget)
         given = goal, charged_environment(goal, template, budget)
@@ -67,14 +66,14 @@ class GoalCompiler:
         if self._operator is not None:
             files = self._operator.with_templates(goal.files, used)
         cloud = goal.cloud
-        # The token of an admin who updates another project's stack sees the things of the admin's own
-        # project: there the steps find out.
+        # An admin's token sees the admin's own project, not that of another's stack: the steps find out.
         questions = Questions() if cloud is not None and cloud.project_id == identity.project_id else None
         compiler = _StackCompiler(
             goal, budget, identity, self._registry, self._limits, sealer, questions, self._region
         )
         root = Branch(template, goal.parameters, environment, goal.facade, goal.secret, 0, goal.unknown)
         plan, children = compiler.compile(root), typing.cast(Mapping[str, NestedChild], {})
+        resources = len(plan.resources)
         # Without nested stacks the limit of resources was checked when the root was compiled.
         if tree and any(self._registry.is_nested(found.type) for found in plan.resources.values()):
             secrets = StoredLookup(sealer.open)
@@ -82,7 +81,7 @@ class GoalCompiler:
             nested.keeps, nested.all_members = goal.keeps_nested, goal.all_members
             if questions is not None:
                 nested.entering = questions.below
-            children = nested.check(plan, environment).children
+            children, resources = nested.check(plan, environment).children, nested.count
             if leaves_open(plan, self._registry.is_nested):
                 environment = hiding(environment, environment.parameter_defaults.keys())
                 plan = compiler.compile(replace(root, environment=environment))
@@ -105,6 +104,7 @@ class GoalCompiler:
             },
             plan=plan,
             sealer=sealer,
+            resources=resources,
             nested=children,
             event_sinks=environment.queues if environment.event_sinks else (),
         )

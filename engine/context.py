@@ -21,10 +21,11 @@ from ..planning.requests import Goal, NestedChild
 from ..resources.registry import ResourceRegistry
 from ..ring.hashring import shard_of
 from ..sealing.stored import BoundSealer, Sealer
+from ..template.budget import json_size
 from ..template.compile import Identity, Limits
 from ..template.language import CompiledTemplate
+from .quotas import Quotas, SoftwareLimits
 from .signal_limits import SignalLimits
-from .software_limits import SoftwareLimits
 
 Json = typing.Any
 LOG = logging.getLogger(__name__)
@@ -94,6 +95,7 @@ class Compiled:
     :ivar parameters: of the request, as stored.
     :ivar parameter_view: every parameter as the API shows it, with the pseudo parameters.
     :ivar outputs: as they are stored on the stack.
+    :ivar resources: number of resources, with those of the stacks inside as far as they are known.
     :ivar sealer: of the tree of stacks, which has sealed them.
     :ivar nested: the stacks that its resources are, by name, where the goal asks for them.
     :ivar event_sinks: names of queues, each with the seconds that a message stays there; those of a root
@@ -109,8 +111,14 @@ class Compiled:
     outputs: Mapping[str, Json]
     plan: CompiledTemplate
     sealer: BoundSealer
+    resources: int = 0
     nested: Mapping[str, NestedChild] = field(default_factory=dict)
     event_sinks: Sequence[tuple[str, int]] = ()
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of the goal, as JSON."""
+        return json_size([self.template, self.environment, dict(self.files), self.parameters])
 
 
 class Compiler(typing.Protocol):
@@ -133,7 +141,7 @@ class EngineSettings:
     :ivar shard_count: as the database was created with.
     :ivar stack_timeout: seconds an action of a stack may take where the user says nothing.
     :ivar max_snapshots: of one stack; 0: no limit.
-    :ivar max_stacks: of one project, without nested ones; 0: no limit.
+    :ivar quotas: of projects; None: they have none.
     """
 
     shard_count: int
@@ -141,7 +149,7 @@ class EngineSettings:
     defaults: Defaults = Defaults()
     stack_timeout: float = 3600.0
     max_snapshots: int = 0
-    max_stacks: int = 0
+    quotas: Quotas | None = None
     software: SoftwareLimits = SoftwareLimits()
     signals: SignalLimits = SignalLimits()
 

@@ -14,6 +14,7 @@ from ..planning.plan import TraversalScope
 from ..template.errors import LimitExceeded
 from .context import EngineContext, Started, announce_started
 from .errors import ActionInProgress, NotUpdatable
+from .quotas import QuotaName
 from .stack_state import check_action, current_goal, kept_goal
 from .start import begin, running_of, store_plan
 
@@ -29,12 +30,16 @@ class Snapshots:
 
         :raises ActionInProgress: another action is in progress.
         :raises NotUpdatable: the stack is suspended, or was to be deleted.
-        :raises LimitExceeded: it has as many snapshots as it may have.
+        :raises LimitExceeded: it, or its project, has as many snapshots as it may have.
         """
-        timeout, most = self._context.timeout(stack.timeout_mins), self._context.settings.max_snapshots
+        timeout, settings = self._context.timeout(stack.timeout_mins), self._context.settings
+        most, quotas = settings.max_snapshots, settings.quotas
 
         def start(conn: Connection, scope: TraversalScope) -> tuple[Started, Snapshot]:
-            return start_snapshot(conn, SnapshotRequest(name, scope.now + timeout, most), scope)
+            started, snapshot = start_snapshot(conn, SnapshotRequest(name, scope.now + timeout, most), scope)
+            if quotas is not None:
+                quotas.check(conn, stack.project_id, QuotaName.SNAPSHOTS, QuotaName.GOAL_BYTES)
+            return started, snapshot
 
         started, snapshot = self._context.start_traversal(stack.id, start)
         announce_started(self._context.hints, started)
@@ -98,6 +103,7 @@ def start_snapshot(
         goal=current_goal(stack),
         tags=list(stack.tags),
         created_at=scope.now,
+        goal_size=stack.goal_size,
     )
     snapshots.insert(conn, made)
     running = running_of(conn, stack)

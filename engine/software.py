@@ -20,6 +20,7 @@ from ..template.budget import json_size
 from ..template.errors import LimitExceeded
 from .context import EngineContext, announce
 from .errors import ConfigInUse, UnknownConfig
+from .quotas import QuotaName
 
 Json = typing.Any
 IN_PROGRESS = "IN_PROGRESS"
@@ -118,7 +119,7 @@ class SoftwareOperations:
         def store(conn: Connection) -> StoredDeployment:
             _lock_config(conn, project_id, given.config_id)
             software.insert_deployment(conn, made)
-            limits.check_deployment(conn, made, is_new=True)
+            limits.check_deployment(conn, made, QuotaName.SOFTWARE_DEPLOYMENTS)
             return made
 
         return self._context.database.write(store)
@@ -242,7 +243,7 @@ def store_result(
     }
     software.change_deployment(conn, seen, changes, now)
     try:
-        context.settings.software.check_total(conn, seen.project_id)
+        context.settings.software.check_bytes(conn, seen.project_id)
     except LimitExceeded as error:
         failure = {"status": "FAILED", "reason": f"The outputs are not stored: {error}"}
         before_it = {"output_values": seen.output_values, "output_size": seen.output_size}

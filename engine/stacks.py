@@ -17,9 +17,12 @@ from ..planning.requests import AdoptedResource, CreateRequest
 from .actions import start_action
 from .context import Compiled, EngineContext, Started, announce_started
 from .delete import start_delete
+from .quotas import QuotaName
 from .requested import compile_requested
-from .stack_limit import check_new_stack, check_room
 from .start import store_plan
+
+NEEDED = (QuotaName.STACKS, QuotaName.RESOURCES, QuotaName.GOAL_BYTES)
+"""Quotas that a new stack needs."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class NewStack:
         seconds since the epoch.
     :ivar adopted: existing resources to take over, by name; None: all resources are created.
     :ivar breakpoints_hold: False: no breakpoint stops the creation.
-    :ivar project_limit: most stacks of the project, with this one; 0: no limit.
+    :ivar is_limited: the quotas of the project apply.
     :ivar parent: the stack that it is nested in, and `parent_resource_id` the resource that it belongs to.
     """
 
@@ -45,7 +48,7 @@ class NewStack:
     breakpoints_hold: bool = True
     tags: tuple[str, ...] = ()
     adopted: Mapping[str, AdoptedResource] | None = None
-    project_limit: int = 0
+    is_limited: bool = False
     parent: Stack | None = None
     parent_resource_id: ResourceId | None = None
 
@@ -60,10 +63,10 @@ def create_stack(
 
     :param guard: called first in the transaction; an error of it keeps the stack from being stored.
     :raises NameTaken: see stacks.insert.
-    :raises LimitExceeded: the project has as many stacks as it may have.
+    :raises LimitExceeded: the project has as much as it may have.
     """
     # As in Heat, an adoption stops at no breakpoint.
-    active = new.breakpoints_hold and new.adopted is None
+    active, quotas = new.breakpoints_hold and new.adopted is None, context.settings.quotas
     breakpoints = PlannedBreakpoints(abort=new.abort_on_breakpoint, active=active)
 
     def start(conn: Connection, scope: TraversalScope) -> Started:
@@ -73,13 +76,15 @@ def create_stack(
             plan = plan_adoption(plan, new.adopted, compiled.sealer.seal, context.registry)
         guard(conn)
         stack = _row(conn, new, compiled, scope)
+        if quotas is not None and new.parent is None:
+            stack = replace(stack, goal_size=compiled.size)
         stacks.insert(conn, stack)
         if stack.has_sinks:
             stacks.set_event_sinks(conn, stack, compiled.event_sinks, scope.now)
         endings.record_stack_events(conn, [stack], Status.IN_PROGRESS, stack.reason, by=None, now=scope.now)
         started = store_plan(conn, stack, plan, [], now=scope.now)
-        if new.project_limit:
-            check_new_stack(conn, stack.project_id, new.project_limit)
+        if quotas is not None and new.is_limited:
+            quotas.check(conn, stack.project_id, *NEEDED)
         return started
 
     started = context.start_traversal(new.id, start)
@@ -111,6 +116,7 @@ def _row(conn: Connection, new: NewStack, compiled: Compiled, scope: TraversalSc
         environment_id=content.put(conn, compiled.environment, scope.now),
         files_id=content.put(conn, dict(compiled.files), scope.now),
         parameters=compiled.parameters,
+        tree_resources=compiled.resources,
         parameter_view=compiled.parameter_view,
         outputs=compiled.outputs,
         description=compiled.plan.description,
@@ -133,13 +139,14 @@ class StackOperations:
 
         :raises TemplateError: the goal is wrong.
         :raises NameTaken: a living stack has the name.
-        :raises LimitExceeded: the project has as many stacks as it may have.
+        :raises LimitExceeded: the project has as much as it may have.
         :raises DelegationRefused, KeystoneUnavailable: the stack needs a credential and cannot get one.
         """
         context, stack_id = self._context, StackId(str(uuid.uuid4()))
-        most = context.settings.max_stacks if request.is_limited else 0
-        if most:  # Before it costs more: a user who may have no more stacks would get this answer anyway.
-            context.database.read(lambda conn: check_room(conn, request.project_id, most))
+        quotas = context.settings.quotas
+        if quotas is not None and request.is_limited:
+            # Before it costs more: a user who may have no more stacks would get this answer anyway.
+            context.database.read(lambda conn: quotas.check_room(conn, request.project_id, QuotaName.STACKS))
         compiled = compile_requested(
             context,
             request.goal,
@@ -160,7 +167,7 @@ class StackOperations:
             abort_on_breakpoint=request.abort_on_breakpoint,
             tags=tuple(request.tags),
             adopted=request.adopted,
-            project_limit=most,
+            is_limited=request.is_limited,
         )
         if request.trustor is None:
             return create_stack(context, new, compiled)

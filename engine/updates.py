@@ -106,6 +106,7 @@ class Updates:
             compile_update(self._context, stack, request),
             lambda now: now + timeout,
             converge=request.converge,
+            is_limited=request.is_limited,
             columns=columns,
             tags=request.tags if request.tags is not None or request.existing else (),
         )
@@ -124,6 +125,7 @@ class Updates:
             compile_for(self._context, stack, goal),
             lambda now: now + timeout,
             action="RESTORE",
+            is_limited=True,
             columns={"timeout_mins": stack.timeout_mins},
         )
 

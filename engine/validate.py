@@ -17,8 +17,8 @@ from ..template.budget import Budget
 from ..template.compile import describe
 from ..template.load import load_template
 from .context import Compiled, EngineContext
+from .quotas import QuotaName
 from .requested import compile_requested
-from .stack_limit import check_room
 
 Json = typing.Any
 NO_ID = "None"
@@ -38,12 +38,13 @@ class Validation:
         :raises NameTaken: a living stack has the name.
         :raises LimitExceeded: the project has as many stacks as it may have.
         """
-        most = self._context.settings.max_stacks if request.is_limited else 0
+        quotas = self._context.settings.quotas
 
         def check(conn: Connection) -> None:
             if stacks.is_taken(conn, request.project_id, request.name):
                 raise NameTaken(request.name)
-            check_room(conn, request.project_id, most)
+            if quotas is not None and request.is_limited:
+                quotas.check_room(conn, request.project_id, QuotaName.STACKS)
 
         self._context.database.read(check)
         request = replace(request, goal=replace(request.goal, keeps_nested=True, all_members=True))

@@ -143,7 +143,7 @@ class CreateRequest:
     :ivar adopted: resources to take over, by name; None: all of them are created.
     :ivar abort_on_breakpoint: reaching a breakpoint ends the stack's action.
     :ivar trustor: the user who requests it, as Keystone knows them.
-    :ivar is_limited: the limit of stacks in a project applies.
+    :ivar is_limited: the quotas of the project apply.
     """
 
     project_id: str
@@ -175,6 +175,7 @@ class UpdateRequest:
     :ivar disable_rollback: None: as it was; abort_on_breakpoint likewise.
     :ivar tags: None: none, or with `existing` those it has.
     :ivar trustor: the user who requests it, as Keystone knows them.
+    :ivar is_limited: the quotas of the project apply.
     """
 
     goal: Goal
@@ -186,6 +187,7 @@ class UpdateRequest:
     abort_on_breakpoint: bool | None = None
     tags: Sequence[str] | None = None
     trustor: Trustor | None = None
+    is_limited: bool = True
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Handlers for operators: the ring, its conductors, and the stacks of all projects."""
+"""Handlers for operators: the ring, its conductors, the stacks of all projects, and the quotas of each."""
 
 import functools
 import typing
@@ -16,12 +16,13 @@ from ...ring.changes import WrongChange, changed_view
 from ..context import Request
 from ..errors import Fault, bad_request, not_found
 from ..request import Reply
-from ..schemas import RING_PLAN
+from ..schemas import QUOTAS, RING_PLAN
 from ..views import operators as views
 
 Json = typing.Any
 RING_QUERY = frozenset({"shards"})
 STUCK_QUERY = frozenset({"limit"})
+PROJECT_LENGTH = 64
 MOST_CLAIMS = 200
 """Tasks in hand of a conductor that are shown at most."""
 STUCK, MOST_STUCK = 100, 1000
@@ -131,3 +132,37 @@ def _counted(call: Request, project_id: str | None) -> Reply:
     key = (project_id, query.show_nested, hidden)
     found = call.services.console.counts.get(key, lambda before: call.read(read))
     return Reply({"stack_counts": views.counts(found)})
+
+
+def own_quotas(call: Request) -> Reply:
+    """Answer GET /PROJECT/quotas."""
+    return _quotas(call, call.caller.project_id)
+
+
+def quotas(call: Request) -> Reply:
+    """Answer GET /admin/quotas/PROJECT."""
+    return _quotas(call, _project(call))
+
+
+def set_quotas(call: Request) -> Reply:
+    """Answer PUT /admin/quotas/PROJECT: those that are not named stay."""
+    call.services.quotas.change(_project(call), call.valid(QUOTAS)["quotas"])
+    return quotas(call)
+
+
+def reset_quotas(call: Request) -> Reply:
+    """Answer DELETE /admin/quotas/PROJECT: it has the defaults again."""
+    call.services.quotas.reset(_project(call))
+    return Reply(None, 204)
+
+
+def _project(call: Request) -> str:
+    project_id = call.path["project_id"]
+    if len(project_id) > PROJECT_LENGTH:
+        raise bad_request(f"A project's id has {PROJECT_LENGTH} characters or less")
+    return project_id
+
+
+def _quotas(call: Request, project_id: str) -> Reply:
+    usage = call.services.quotas.usage(project_id)
+    return Reply({"project": project_id, "quotas": {item.name: views.quota(item) for item in usage}})

@@ -8,6 +8,7 @@ from ...db.queries.overview import ClaimInHand, StuckStack, WorkDone
 from ...db.states import TaskState
 from ...engine.diagnosis.presence import Presence
 from ...engine.diagnosis.ring import RingChange, health, stacks_by_owner, sums
+from ...engine.quotas import QuotaUsage
 from ...observe.instants import exact_or_none
 from ...ring.hashring import assign
 
@@ -169,3 +170,8 @@ def stuck(item: StuckStack) -> dict[str, Json]:
         "causes": sorted(item.causes),
         "since": exact_or_none(item.since),
     }
+
+
+def quota(usage: QuotaUsage) -> dict[str, int]:
+    """Return the view of a quota of a project; -1: no limit."""
+    return {"limit": usage.limit, "default": usage.default, "used": usage.used}

@@ -2,7 +2,7 @@
 
 from oslo_config import cfg
 
-from ...engine.software_limits import SoftwareLimits
+from ...engine.quotas import UNLIMITED, QuotaName, Quotas, SoftwareLimits
 from ...template.budget import BudgetLimits
 
 _DEFAULT = BudgetLimits()
@@ -46,7 +46,28 @@ STACK_LIMITS = [
         min=-1,
         deprecated_name="max_stacks_per_tenant",
         help="Maximum number of stacks of a project, without nested ones; one above it is refused. An admin "
-        "may create more. 0 or -1: no limit.",
+        "may create more. 0 or -1: no limit. This, and each other maximum of a project, is the default of a "
+        "quota: `stoker-manage quota set` gives a project another one.",
+    ),
+    cfg.IntOpt(
+        "max_resources_per_project",
+        default=100000,
+        min=0,
+        help="Maximum number of resources of a project's stacks, with those of nested stacks as far as the "
+        "requests could count them. A request for more is refused. 0: no limit.",
+    ),
+    cfg.IntOpt(
+        "max_snapshots_per_project",
+        default=1024,
+        min=0,
+        help="Maximum number of snapshots of a project's stacks; one above it is refused. 0: no limit.",
+    ),
+    cfg.IntOpt(
+        "max_goals_of_project",
+        default=1073741824,
+        min=0,
+        help="Maximum size in bytes of the templates, environments, files and parameters of a project's "
+        "stacks and of their snapshots, as JSON. A request for more is refused. 0: no limit.",
     ),
     cfg.ListOpt(
         "hidden_stack_tags",
@@ -55,7 +76,7 @@ STACK_LIMITS = [
         "too (`--hidden`). They hide nothing else: such a stack can be shown and changed by its name.",
     ),
     cfg.IntOpt(
-        "max_snapshots", default=0, min=0, help="Maximum number of snapshots of a stack; 0: no limit."
+        "max_snapshots", default=32, min=0, help="Maximum number of snapshots of a stack; 0: no limit."
     ),
     cfg.IntOpt(
         "max_software_configs_per_project",
@@ -103,16 +124,29 @@ STACK_LIMITS = [
 ]
 
 
+def quotas(conf: cfg.ConfigOpts) -> Quotas:
+    """Return the quotas of projects."""
+    section = conf.stacks
+    defaults = {
+        QuotaName.STACKS: section.max_stacks_per_project,
+        QuotaName.RESOURCES: section.max_resources_per_project,
+        QuotaName.SNAPSHOTS: section.max_snapshots_per_project,
+        QuotaName.GOAL_BYTES: section.max_goals_of_project,
+        QuotaName.SOFTWARE_CONFIGS: section.max_software_configs_per_project,
+        QuotaName.SOFTWARE_DEPLOYMENTS: section.max_software_deployments_per_project,
+        QuotaName.SOFTWARE_BYTES: section.max_software_of_project,
+    }
+    return Quotas({name: limit if limit > 0 else UNLIMITED for name, limit in defaults.items()})
+
+
 def software_limits(conf: cfg.ConfigOpts) -> SoftwareLimits:
-    """Return the limits of a project's software configs and deployments."""
+    """Return the limits of software configs and deployments."""
     section = conf.stacks
     return SoftwareLimits(
-        configs=section.max_software_configs_per_project,
-        deployments=section.max_software_deployments_per_project,
         config_bytes=section.max_software_config,
         deployment_bytes=section.max_software_deployment,
         server_bytes=section.max_software_of_server,
-        total_bytes=section.max_software_of_project,
+        quotas=quotas(conf),
     )
 
 

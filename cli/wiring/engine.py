@@ -9,7 +9,7 @@ from ...planning.plan import Defaults
 from ...template.compile import Limits
 from ..config.environment_options import fetch_limits
 from ..config.language_options import region
-from ..config.limit_options import budget_limits, software_limits
+from ..config.limit_options import budget_limits, quotas, software_limits
 from ..config.signal_options import signal_limits
 from .parts import Parts
 
@@ -51,7 +51,7 @@ def _engine_settings(parts: Parts) -> EngineSettings:
         ),
         stack_timeout=section.timeout,
         max_snapshots=section.max_snapshots,
-        max_stacks=max(0, section.max_stacks_per_project),
+        quotas=quotas(parts.conf),
         software=software_limits(parts.conf),
         signals=signal_limits(parts.conf),
     )

@@ -16,7 +16,7 @@ from .cloud import make_cloud_checks, make_downloads
 from .health import database_health
 from .keystone import make_auth, make_ec2
 from .parts import Parts
-from .software import make_guests, make_software
+from .software import make_guests, make_quotas, make_software
 
 
 def make_services(
@@ -46,6 +46,7 @@ def make_services(
         guests=make_guests(context, parts.addresses, parts.sealer),
         software=make_software(context),
         breakpoints=BreakpointOperations(context),
+        quotas=make_quotas(context),
         registry=parts.catalogue,
         sealer=parts.sealer,
         auth=make_auth(conf),

@@ -1,8 +1,9 @@
-"""Software configs and deployments, and the guests that apply them, from the parts of a process."""
+"""Software, the guests that apply it, and the quotas of projects, from the parts of a process."""
 
 from ...api.views.software import guest_config_view
 from ...engine.context import EngineContext
 from ...engine.guests import Guests
+from ...engine.quotas import QuotaOperations, Quotas
 from ...engine.software import SoftwareOperations
 from ...sealing.signal_urls import SignalAddresses
 from ...sealing.stored import Sealer
@@ -16,3 +17,8 @@ def make_software(context: EngineContext) -> SoftwareOperations:
 def make_guests(context: EngineContext, addresses: SignalAddresses, sealer: Sealer) -> Guests:
     """Return what answers the polls of guests."""
     return Guests(context, addresses, lambda config: guest_config_view(config, sealer))
+
+
+def make_quotas(context: EngineContext) -> QuotaOperations:
+    """Return what shows and changes the quotas of projects."""
+    return QuotaOperations(context.database, context.settings.quotas or Quotas())

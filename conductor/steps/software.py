@@ -14,8 +14,9 @@ from ...db.errors import NotFound
 from ...db.software import StoredConfig, StoredDeployment
 from ...db.work.claim import Claim
 from ...engine.errors import ConfigInUse
+from ...engine.quotas import QuotaName
+from ...engine.quotas import SoftwareLimits as SoftwareLimits
 from ...engine.software import delete_config
-from ...engine.software_limits import SoftwareLimits as SoftwareLimits
 from ...resources.context import ConfigSpec, DeploymentSpec, DeploymentState
 from ...resources.errors import PermanentError
 from ...sealing.software import config_body, opened, stored
@@ -119,7 +120,8 @@ class StepSoftware:
                 software.change_deployment(conn, seen, changes, derived.created_at)
                 self._delete_derived(conn, seen)
             if spec.action in GROWING:  # A project that has too much can still delete it.
-                limits.check_deployment(conn, made, is_new=seen is None)
+                new = (QuotaName.SOFTWARE_CONFIGS, QuotaName.SOFTWARE_DEPLOYMENTS) if seen is None else ()
+                limits.check_deployment(conn, made, *new)
 
         self._write(store)
 

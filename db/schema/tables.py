@@ -95,11 +95,13 @@ setting = sa.Table(
     sa.Column("value", JsonText, nullable=False),
 )
 
-#: Projects whose stacks were counted: their rows are locks, see projects.py.
+#: Projects whose things were counted: their rows are locks, see projects.py.
 project = sa.Table(
     "project",
     metadata,
     sa.Column("id", sa.String(64), primary_key=True),
+    # {name: limit}, where an admin has set another than the default; -1: no limit.
+    sa.Column("quotas", JsonText),
 )
 
 #: Templates, environments and file sets, addressed by the SHA-256 of their canonical JSON text.
@@ -153,6 +155,9 @@ stack = sa.Table(
     sa.Column("files_id", sa.String(64), nullable=False),
     # As supplied, hidden ones sealed.
     sa.Column("parameters", JsonText, nullable=False),
+    # Of a root: bytes of its goal, and resources of the whole tree, as its last request has counted them.
+    sa.Column("goal_size", sa.Integer, nullable=False, default=0),
+    sa.Column("tree_resources", sa.Integer, nullable=False, default=0),
     # The last complete goal, for rollback: {"template", "environment", "files", "parameters"}.
     sa.Column("previous", JsonText),
     # As the API shows them: every parameter's value as a string, hidden ones masked.
@@ -259,6 +264,7 @@ snapshot = sa.Table(
     _uuid("traversal", nullable=False),
     # The stack's goal of that time: {"template", "environment", "files", "parameters"}.
     sa.Column("goal", JsonText, nullable=False),
+    sa.Column("goal_size", sa.Integer, nullable=False, default=0),
     sa.Column("tags", JsonText, nullable=False),
     sa.Column("created_at", Instant, nullable=False),
     sa.Index("ix_snapshot_stack", "stack_id", "created_at"),

@@ -76,6 +76,7 @@ class FatProject:
         event = service.get(f"{stacks[0]}/resources/r/events?limit=1")["events"][0]["id"]
         self.names = {
             "tenant_id": "fat",
+            "project_id": "fat",
             "stack_name": "a",
             "stack_id": stacks[0].rsplit("/", 1)[1],
             "resource_name": "r",

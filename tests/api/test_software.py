@@ -325,5 +325,5 @@ def test_a_deployment_fails_if_the_project_has_no_room_for_its_outputs(strict: S
     assert answer.status == 200, answer
     reason = strict.settled(path)["stack_status_reason"]
     assert (
-        "The outputs are not stored: The software configs and deployments of the project would have" in reason
+        "The outputs are not stored: Request limit exceeded: The software configs and deployments" in reason
     )

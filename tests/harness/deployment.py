@@ -59,7 +59,7 @@ class Deployment:
             f"[DEFAULT]\ntransport_url = {transport_url}\n"
             f"[database]\nconnection = {database_url}\n"
             f"[coordination]\nbackend_url = {backend_url}\nheartbeat = 0.5\ntimeout = 2\npoll = 0.5\n"
-            "[stacks]\nmax_stacks_per_project = 0\n"
+            "[stacks]\nmax_stacks_per_project = 0\nmax_resources_per_project = 0\nmax_goals_of_project = 0\n"
             f"[api]\nbind_port = {self.port}\npublic_url = {self.url}\nauth_strategy = none\n"
             f"[secrets]\nkey = {key}\n{options}"
         )

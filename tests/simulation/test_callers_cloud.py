@@ -27,6 +27,7 @@ from stoker.engine.cloud_questions import ServiceQuestions
 from stoker.engine.compile import GoalCompiler
 from stoker.engine.context import EngineContext
 from stoker.engine.guests import Guests
+from stoker.engine.quotas import QuotaOperations, Quotas
 from stoker.engine.signals import Signals
 from stoker.engine.software import SoftwareOperations
 from stoker.engine.stacks import StackOperations
@@ -188,6 +189,7 @@ class Site:
             guests=Guests(context, ADDRESSES, lambda config: None),
             software=SoftwareOperations(context),
             breakpoints=world.breakpoints,
+            quotas=QuotaOperations(world.database, Quotas()),
             registry=self.registry,
             sealer=world.sealer,
             auth=self.auth,

@@ -18,6 +18,7 @@ from stoker.api.request import Authenticator, NoAuthentication
 from stoker.api.routes import ROUTES
 from stoker.api.views.software import guest_config_view
 from stoker.engine.guests import Guests
+from stoker.engine.quotas import QuotaOperations, Quotas
 from stoker.engine.signals import Signals
 from stoker.engine.software import SoftwareOperations
 from stoker.engine.validate import Validation
@@ -93,6 +94,7 @@ def api_of(
         guests=Guests(world.context, ADDRESSES, lambda config: guest_config_view(config, world.sealer)),
         software=SoftwareOperations(world.context),
         breakpoints=world.breakpoints,
+        quotas=QuotaOperations(world.database, Quotas()),
         registry=world.catalogue,
         sealer=world.sealer,
         auth=auth or NoAuthentication(),

@@ -16,6 +16,7 @@ from stoker.ring.observer import GroupStatus
 
 Json = typing.Any
 RING, PLAN = "/v1/admin/ring", "/v1/admin/ring/plan"
+QUOTAS = "/v1/admin/quotas/tenant"
 ONE = {"heat_template_version": "2018-08-31", "resources": {"one": {"type": "Sim::Server"}}}
 SIX = {
     "heat_template_version": "2018-08-31",
@@ -52,15 +53,19 @@ OPERATIONS = [
     ("GET", "/v1/admin/conductors/host0"),
     ("GET", "/v1/admin/stack_counts"),
     ("GET", "/v1/admin/stuck_stacks"),
+    ("GET", QUOTAS),
+    ("PUT", QUOTAS),
+    ("DELETE", QUOTAS),
 ]
+BODIES: dict[str, Json] = {PLAN: {"leave": ["host0"]}, QUOTAS: {"quotas": {"stacks": 5}}}
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_they_are_for_operators_only(callers: Callers, method: str, path: str) -> None:
-    body = {"leave": ["host0"]} if path == PLAN else None
+    body = BODIES.get(path) if method != "GET" else None
     for other in (callers.owner, callers.stranger):
         assert other.status(method, path, body) == 403
-    assert callers.operator.status(method, path, body) in (200, 202)
+    assert callers.operator.status(method, path, body) in (200, 202, 204)
 
 
 def test_the_ring_shows_shares_and_whether_it_is_settled(callers: Callers, world: World) -> None:
@@ -220,3 +225,42 @@ def test_a_project_may_be_called_admin(world: World) -> None:
     assert callers.operator.status("GET", "/v1/admin/stacks") == 200
     assert callers.operator.status("GET", "/v1/admin/resource_types") == 200
     assert callers.operator.status("GET", "/v1/admin/unknown") == 404
+
+
+def test_admins_set_the_quotas_of_a_project_and_its_users_see_them(callers: Callers, world: World) -> None:
+    def shown() -> Json:
+        own = callers.owner.get("/v1/tenant/quotas")
+        assert own == callers.operator.get(QUOTAS)
+        return own["quotas"]
+
+    world.create("s", ONE)
+    assert shown()["stacks"] == {"limit": -1, "default": -1, "used": 1}
+    changed = callers.operator.call("PUT", QUOTAS, {"quotas": {"stacks": 5, "snapshots": 0}})
+    assert changed.json["quotas"] == shown()
+    assert (shown()["stacks"]["limit"], shown()["snapshots"]["limit"], shown()["resources"]["limit"]) == (
+        5,
+        0,
+        -1,
+    )
+    callers.operator.call("PUT", QUOTAS, {"quotas": {"stacks": None}})
+    assert (shown()["stacks"]["limit"], shown()["snapshots"]["limit"]) == (-1, 0)
+    assert callers.operator.status("DELETE", QUOTAS) == 204
+    assert {quota["limit"] for quota in shown().values()} == {-1}
+    assert callers.stranger.status("GET", "/v1/tenant/quotas") == 403
+    elsewhere = callers.stranger.get("/v1/elsewhere/quotas")["quotas"]
+    assert elsewhere["stacks"] == {"limit": -1, "default": -1, "used": 0}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"quotas": {}},
+        {"quotas": {"servers": 1}},
+        {"quotas": {"stacks": -2}},
+        {"quotas": {"stacks": 2**53}},
+    ],
+)
+def test_a_wrong_quota_is_refused(callers: Callers, body: Json) -> None:
+    assert callers.operator.status("PUT", QUOTAS, body) == 400
+    assert callers.operator.status("GET", f"/v1/admin/quotas/{'p' * 65}") == 400

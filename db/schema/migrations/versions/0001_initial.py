@@ -150,6 +150,7 @@ def _project() -> None:
     create_table(
         "project",
         sa.Column("id", sa.String(length=64), nullable=False),
+        sa.Column("quotas", long_text(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
     )
 
@@ -208,6 +209,7 @@ def _snapshot() -> None:
         sa.Column("reason", long_text(), nullable=False),
         sa.Column("traversal", sa.String(length=36), nullable=False),
         sa.Column("goal", long_text(), nullable=False),
+        sa.Column("goal_size", sa.Integer(), nullable=False),
         sa.Column("tags", long_text(), nullable=False),
         sa.Column("created_at", sa.Double(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
@@ -300,6 +302,8 @@ def _stack() -> None:
         sa.Column("environment_id", sa.String(length=64), nullable=False),
         sa.Column("files_id", sa.String(length=64), nullable=False),
         sa.Column("parameters", long_text(), nullable=False),
+        sa.Column("goal_size", sa.Integer(), nullable=False),
+        sa.Column("tree_resources", sa.Integer(), nullable=False),
         sa.Column("previous", long_text(), nullable=True),
         sa.Column("parameter_view", long_text(), nullable=False),
         sa.Column("outputs", long_text(), nullable=False),

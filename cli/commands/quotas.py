@@ -1,0 +1,80 @@
+"""``stoker-manage quota``: how much a project may have, and how much it has."""
+
+import re
+import typing
+
+from cliff.command import Command
+from cliff.lister import Lister
+
+from ...engine.quotas import LARGEST, UNLIMITED, QuotaName, QuotaOperations
+from ..config.limit_options import quotas
+from .base import AdminError
+from .sessions import session_of
+
+
+class QuotaShow(Lister):
+    """Show the quotas of a project, and how much it has; -1: no limit."""
+
+    def get_parser(self, prog_name: str) -> typing.Any:
+        """Return the parser with the command's arguments."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("project", metavar="PROJECT", help="id of the project")
+        return parser
+
+    def take_action(self, parsed: typing.Any) -> typing.Any:
+        """Run the command."""
+        usage = _operations(self).usage(parsed.project)
+        rows = [(str(quota.name), quota.limit, quota.default, quota.used) for quota in usage]
+        return ("Quota", "Limit", "Default", "Used"), rows
+
+
+class QuotaSet(Command):
+    """Set quotas of a project; those that are not named stay."""
+
+    def get_parser(self, prog_name: str) -> typing.Any:
+        """Return the parser with the command's arguments."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("project", metavar="PROJECT", help="id of the project")
+        parser.add_argument(
+            "limits",
+            metavar="QUOTA=LIMIT",
+            nargs="+",
+            help=f"a limit, or -1 for none, as in stacks=1000; the quotas are {', '.join(QuotaName)}",
+        )
+        return parser
+
+    def take_action(self, parsed: typing.Any) -> None:
+        """Run the command."""
+        _operations(self).change(parsed.project, dict(_limit(text) for text in parsed.limits))
+
+
+class QuotaDelete(Command):
+    """Give a project the defaults of the options again."""
+
+    def get_parser(self, prog_name: str) -> typing.Any:
+        """Return the parser with the command's arguments."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("project", metavar="PROJECT", help="id of the project")
+        return parser
+
+    def take_action(self, parsed: typing.Any) -> None:
+        """Run the command."""
+        _operations(self).reset(parsed.project)
+
+
+def _operations(command: Command) -> QuotaOperations:
+    session = session_of(command)
+    return QuotaOperations(session.database, quotas(session.conf))
+
+
+def _limit(text: str) -> tuple[str, int]:
+    """Return the name and the limit of an argument.
+
+    :raises AdminError: it has none.
+    """
+    name, _, limit = text.partition("=")
+    if name not in list(QuotaName):
+        raise AdminError(f"there is no quota {name}; the quotas are {', '.join(QuotaName)}")
+    if not re.fullmatch("-1|[0-9]{1,16}", limit) or int(limit) > LARGEST:
+        raise AdminError(f"{text}: a limit is a number from 0 to {LARGEST}, or {UNLIMITED} for none")
+    return name, int(limit)

@@ -1,0 +1,255 @@
+"""Quotas: how much of each thing one project may have; and the limits of single software configs.
+
+A default comes from the options; an admin may set another limit for a project.  Who stores one more checks it
+under the project's lock, as the last thing of the transaction: requests at the same moment cannot exceed it.
+"""
+
+import enum
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sqlalchemy.engine import Connection
+
+from ..db import projects, software
+from ..db.engine import Database
+from ..db.rows import Stack
+from ..template.budget import json_size
+from ..template.errors import LimitExceeded
+
+Json = typing.Any
+UNLIMITED = -1
+LARGEST = 2**53 - 1
+"""The largest limit: browsers read larger numbers wrongly."""
+
+
+class QuotaName(enum.StrEnum):
+    """The things that a project can have."""
+
+    STACKS = "stacks"
+    RESOURCES = "resources"
+    SNAPSHOTS = "snapshots"
+    GOAL_BYTES = "goal_bytes"
+    SOFTWARE_CONFIGS = "software_configs"
+    SOFTWARE_DEPLOYMENTS = "software_deployments"
+    SOFTWARE_BYTES = "software_bytes"
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of things.
+
+    :ivar noun: plural of the things, as Heat calls them in the text of the error.
+    :ivar deleted: plural of what a user may delete for room.
+    :ivar used: returns how much of it a project has.
+    :ivar unit: of a kind that is no number of things.
+    """
+
+    noun: str
+    deleted: str
+    used: Callable[[Connection, str], int]
+    unit: str = ""
+
+
+_KINDS: Mapping[QuotaName, _Kind] = {
+    QuotaName.STACKS: _Kind("stacks", "stacks", projects.count_stacks),
+    QuotaName.RESOURCES: _Kind("stacks", "stacks", projects.count_resources, "resources"),
+    QuotaName.SNAPSHOTS: _Kind("snapshots", "snapshots", projects.count_snapshots),
+    QuotaName.GOAL_BYTES: _Kind("stacks and snapshots", "of them", projects.goal_bytes, "bytes"),
+    QuotaName.SOFTWARE_CONFIGS: _Kind("software configs", "configs", software.count_configs),
+    QuotaName.SOFTWARE_DEPLOYMENTS: _Kind("software deployments", "deployments", software.count_deployments),
+    QuotaName.SOFTWARE_BYTES: _Kind(
+        "software configs and deployments", "of them", software.total_bytes, "bytes"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class QuotaUsage:
+    """A limit of a project, and how much it has.
+
+    :ivar limit, default: -1: no limit.
+    """
+
+    name: QuotaName
+    limit: int
+    default: int
+    used: int
+
+
+@dataclass(frozen=True)
+class Quotas:
+    """The quotas of all projects.
+
+    :ivar defaults: limits of a project for which no admin has set others; -1: no limit.
+    """
+
+    defaults: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(QuotaName, UNLIMITED))
+
+    def check(self, conn: Connection, project_id: str, *names: QuotaName) -> None:
+        """Check that a project has no more than it may have, with what was stored just now.
+
+        It is the last thing that the transaction does.  From here to its end no other one of the project
+        counts, so of two requests at the same moment only one gets the last place.
+
+        :raises LimitExceeded: it has more; the transaction must not be committed.
+        """
+        limits = {**self.defaults, **projects.lock(conn, project_id)}
+        for name in names:
+            most = limits[name]
+            if most != UNLIMITED and (used := _KINDS[name].used(conn, project_id)) > most:
+                raise _exceeded(_KINDS[name], used, most)
+
+    def check_room(self, conn: Connection, project_id: str, name: QuotaName) -> None:
+        """Check that a project may have one more; another request may take the place before this one.
+
+        :raises LimitExceeded: it has as many as it may have.
+        """
+        most = {**self.defaults, **projects.quotas_of(conn, project_id)}[name]
+        if most != UNLIMITED and (used := _KINDS[name].used(conn, project_id)) >= most:
+            raise _exceeded(_KINDS[name], used, most)
+
+    def check_growth(self, conn: Connection, before: Stack, after: Stack) -> None:
+        """Check that a stack's new goal, which was stored just now, has room; see `check`.
+
+        A goal that needs no more than the one before is never refused.
+
+        :raises LimitExceeded: the project has more than it may have; the transaction must not be committed.
+        """
+        grown = {
+            QuotaName.RESOURCES: after.tree_resources > before.tree_resources,
+            QuotaName.GOAL_BYTES: after.goal_size > before.goal_size,
+        }
+        if any(grown.values()):
+            self.check(conn, after.project_id, *(name for name in grown if grown[name]))
+
+
+SIGNALLING = 65536
+"""Bytes of the inputs of a derived config that say how to signal."""
+
+
+@dataclass(frozen=True)
+class SoftwareLimits:
+    """Limits of the software configs and deployments; 0: no limit.
+
+    :ivar config_bytes: of one config, as JSON.
+    :ivar deployment_bytes: of the values of one deployment's inputs, as JSON; likewise of its outputs, if a
+        user gives them.  Those that its server signals have the limits of signals.
+    :ivar server_bytes: of all configs that are deployed to one server: its guest reads them at once.
+    :ivar quotas: of projects; None: they have none.
+    """
+
+    config_bytes: int = 0
+    deployment_bytes: int = 0
+    server_bytes: int = 0
+    quotas: Quotas | None = None
+
+    def size_of_config(self, body: Json) -> int:
+        """Return the bytes of a config.
+
+        :raises LimitExceeded: it is too large.
+        """
+        return _checked(body, "The config", "max_software_config", self.config_bytes)
+
+    def size_of_derived(self, body: Json) -> int:
+        """Return the bytes of a config that a deployment has made, with the values of its inputs.
+
+        :raises LimitExceeded: it is too large.
+        """
+        limits = (self.config_bytes, self.deployment_bytes)
+        most = sum(limits) + SIGNALLING if all(limits) else 0
+        return _checked(body, "The config with its inputs", "max_software_config", most)
+
+    def size_of_values(self, values: Json, kind: str) -> int:
+        """Return the bytes of the values of a deployment's inputs or outputs.
+
+        :param kind: ``input_values`` or ``output_values``.
+        :raises LimitExceeded: they are too large.
+        """
+        return _checked(values, kind, "max_software_deployment", self.deployment_bytes)
+
+    def check_config(self, conn: Connection, project_id: str) -> None:
+        """Check that a project has no more than it may have, with a config that was stored just now.
+
+        :raises LimitExceeded: see Quotas.check.
+        """
+        if self.quotas is not None:
+            self.quotas.check(conn, project_id, QuotaName.SOFTWARE_CONFIGS, QuotaName.SOFTWARE_BYTES)
+
+    def check_deployment(
+        self, conn: Connection, deployment: software.StoredDeployment, *names: QuotaName
+    ) -> None:
+        """Check that a project and a server have no more than they may have, with a deployment as it is now.
+
+        :param names: of the quotas that it needs, besides that of bytes.
+        :raises LimitExceeded: see Quotas.check.
+        """
+        self.check_bytes(conn, deployment.project_id, *names)
+        if not self.server_bytes:
+            return
+        size = software.server_bytes(conn, deployment.project_id, deployment.server_id)
+        if size > self.server_bytes:
+            raise LimitExceeded(
+                f"The configs that are deployed to the server {deployment.server_id} would have {size} "
+                f"bytes; [stacks] max_software_of_server is {self.server_bytes}"
+            )
+
+    def check_bytes(self, conn: Connection, project_id: str, *names: QuotaName) -> None:
+        """Check that the configs and deployments of a project are no larger than they may be.
+
+        :param names: of further quotas.
+        :raises LimitExceeded: see Quotas.check.
+        """
+        if self.quotas is not None:
+            self.quotas.check(conn, project_id, *names, QuotaName.SOFTWARE_BYTES)
+
+
+class QuotaOperations:
+    """Shows and changes the quotas of projects.  Thread-safe."""
+
+    def __init__(self, database: Database, quotas: Quotas) -> None:
+        self._database = database
+        self._quotas = quotas
+
+    def usage(self, project_id: str) -> list[QuotaUsage]:
+        """Return all quotas of a project."""
+
+        def read(conn: Connection) -> list[QuotaUsage]:
+            own, defaults = projects.quotas_of(conn, project_id), self._quotas.defaults
+            return [
+                QuotaUsage(name, own.get(name, defaults[name]), defaults[name], kind.used(conn, project_id))
+                for name, kind in _KINDS.items()
+            ]
+
+        return self._database.read(read)
+
+    def change(self, project_id: str, limits: Mapping[str, int | None]) -> None:
+        """Set quotas of a project; the others stay.
+
+        :param limits: by name; -1: no limit; None: the default.
+        """
+
+        def change(conn: Connection) -> None:
+            own = {**projects.lock(conn, project_id), **limits}
+            projects.set_quotas(conn, project_id, {name: n for name, n in own.items() if n is not None})
+
+        self._database.write(change)
+
+    def reset(self, project_id: str) -> None:
+        """Give a project the defaults."""
+        self.change(project_id, dict.fromkeys(QuotaName))
+
+
+def _checked(value: Json, kind: str, option: str, most: int) -> int:
+    size = json_size(value)
+    if most and size > most:
+        raise LimitExceeded(f"{kind} has {size} bytes, above the limit of {most} ([stacks] {option})")
+    return size
+
+
+def _exceeded(kind: _Kind, used: int, most: int) -> LimitExceeded:
+    if kind.unit:
+        reached = f"The {kind.noun} of the project would have {used} {kind.unit}, above its quota of {most}."
+    else:
+        reached = f"You have reached the maximum {kind.noun} per tenant, {most}."  # prose: Heat's words
+    return LimitExceeded(f"Request limit exceeded: {reached} Please delete some {kind.deleted}.")
