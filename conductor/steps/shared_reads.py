@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 T = typing.TypeVar("T")
 MOST = 4096
 """Entries that are kept, those used last."""
+IDLE = 600.0
+"""Seconds after which an entry that no step has used is dropped: lists of a large project take memory."""
 
 
 @dataclass
@@ -17,6 +19,7 @@ class _Entry:
     making: threading.Lock = field(default_factory=threading.Lock)
     value: typing.Any = None
     made_at: float | None = None
+    used_at: float = 0.0
 
 
 class SharedReads:
@@ -55,8 +58,10 @@ class SharedReads:
     def _entry(self, key: Hashable) -> _Entry:
         with self._lock:
             entry = self._entries.setdefault(key, _Entry())
+            now = self._clock()
+            entry.used_at = now
             self._entries.move_to_end(key)
-            while len(self._entries) > MOST:
+            while len(self._entries) > MOST or next(iter(self._entries.values())).used_at < now - IDLE:
                 self._entries.popitem(last=False)
             return entry
 

@@ -10,7 +10,7 @@ import pytest
 from harness.scripted_service import Answer, ScriptedService, serving
 from harness.waiting import wait_for
 from keystoneauth1.adapter import Adapter
-from stoker.conductor.steps.shared_reads import MOST, SharedReads
+from stoker.conductor.steps.shared_reads import IDLE, MOST, SharedReads
 from stoker.resources.context import ResourceView, StackFacts, StepContext
 from stoker.resources.openstack.nova.server import Server
 from stoker.resources.openstack.polling import FEW, FIRST_PAUSE, FORGOTTEN, LONGEST_PAUSE, Poller, pause
@@ -100,6 +100,17 @@ def test_values_used_last_are_kept() -> None:
     reads.get("one more", lambda: "old", 5.0)
     assert reads.get(0, lambda: "new", 5.0) == "old"
     assert reads.get(1, lambda: "new", 5.0) == "new"
+
+
+def test_a_value_that_no_step_uses_is_dropped() -> None:
+    clock = Clock()
+    reads = SharedReads(clock)
+    for key in ("unused", "used"):
+        reads.get(key, lambda: "old", 5.0)
+    for _ in range(3):
+        clock.now += IDLE / 2
+        assert reads.get("used", lambda: "new", 10 * IDLE) == "old"
+    assert reads.get("unused", lambda: "new", 10 * IDLE) == "new"
 
 
 def test_one_thread_makes_a_value_and_the_others_wait_for_the_first() -> None:
