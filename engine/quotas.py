@@ -215,9 +215,10 @@ class QuotaOperations:
         """Return all quotas of a project."""
 
         def read(conn: Connection) -> list[QuotaUsage]:
-            own, defaults = projects.quotas_of(conn, project_id), self._quotas.defaults
+            defaults = self._quotas.defaults
+            limits = {**defaults, **projects.quotas_of(conn, project_id)}
             return [
-                QuotaUsage(name, own.get(name, defaults[name]), defaults[name], kind.used(conn, project_id))
+                QuotaUsage(name, limits[name], defaults[name], kind.used(conn, project_id))
                 for name, kind in _KINDS.items()
             ]
 
@@ -230,8 +231,8 @@ class QuotaOperations:
         """
 
         def change(conn: Connection) -> None:
-            own = {**projects.lock(conn, project_id), **limits}
-            projects.set_quotas(conn, project_id, {name: n for name, n in own.items() if n is not None})
+            merged = {**projects.lock(conn, project_id), **limits}
+            projects.set_quotas(conn, project_id, {name: n for name, n in merged.items() if n is not None})
 
         self._database.write(change)
 

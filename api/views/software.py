@@ -36,7 +36,7 @@ def guest_config_view(config: StoredConfig, sealer: Sealer) -> dict[str, Json]:
 
 def deployment_summary(deployment: ListedDeployment) -> dict[str, Json]:
     """Return the view of a deployment in a list, without its values."""
-    shown: dict[str, Json] = {
+    summary: dict[str, Json] = {
         "id": deployment.id,
         "server_id": deployment.server_id,
         "action": deployment.action,
@@ -46,8 +46,8 @@ def deployment_summary(deployment: ListedDeployment) -> dict[str, Json]:
         "creation_time": iso(deployment.created_at),
     }
     if deployment.updated_at is not None:
-        shown["updated_time"] = iso(deployment.updated_at)
-    return shown
+        summary["updated_time"] = iso(deployment.updated_at)
+    return summary
 
 
 def deployment_view(deployment: StoredDeployment, sealer: Sealer) -> dict[str, Json]:

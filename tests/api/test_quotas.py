@@ -97,8 +97,8 @@ def test_an_operator_gives_a_project_more(limited: Service) -> None:
     refused(limited.call("POST", "/v1/grown/stacks", body))
     assert manage(limited, "quota", "set", "grown", "resources=6", "snapshots=-1").returncode == 0
     limited.made("grown", "s", flat(6))
-    shown = manage(limited, "quota", "show", "grown", "-f", "value").stdout.splitlines()
-    assert {"resources 6 5 6", "snapshots -1 2 0", "stacks 512 512 1"} <= set(shown)
+    lines = manage(limited, "quota", "show", "grown", "-f", "value").stdout.splitlines()
+    assert {"resources 6 5 6", "snapshots -1 2 0", "stacks 512 512 1"} <= set(lines)
     assert manage(limited, "quota", "delete", "grown").returncode == 0
     assert "resources 5 5 6" in manage(limited, "quota", "show", "grown", "-f", "value").stdout
     for wrong, text in (("servers=1", "there is no quota servers"), ("stacks=-2", "a limit is a number")):

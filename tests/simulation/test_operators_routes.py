@@ -228,24 +228,24 @@ def test_a_project_may_be_called_admin(world: World) -> None:
 
 
 def test_admins_set_the_quotas_of_a_project_and_its_users_see_them(callers: Callers, world: World) -> None:
-    def shown() -> Json:
-        own = callers.owner.get("/v1/tenant/quotas")
-        assert own == callers.operator.get(QUOTAS)
-        return own["quotas"]
+    def quotas() -> Json:
+        answer = callers.owner.get("/v1/tenant/quotas")
+        assert answer == callers.operator.get(QUOTAS)
+        return answer["quotas"]
 
     world.create("s", ONE)
-    assert shown()["stacks"] == {"limit": -1, "default": -1, "used": 1}
+    assert quotas()["stacks"] == {"limit": -1, "default": -1, "used": 1}
     changed = callers.operator.call("PUT", QUOTAS, {"quotas": {"stacks": 5, "snapshots": 0}})
-    assert changed.json["quotas"] == shown()
-    assert (shown()["stacks"]["limit"], shown()["snapshots"]["limit"], shown()["resources"]["limit"]) == (
+    assert changed.json["quotas"] == quotas()
+    assert (quotas()["stacks"]["limit"], quotas()["snapshots"]["limit"], quotas()["resources"]["limit"]) == (
         5,
         0,
         -1,
     )
     callers.operator.call("PUT", QUOTAS, {"quotas": {"stacks": None}})
-    assert (shown()["stacks"]["limit"], shown()["snapshots"]["limit"]) == (-1, 0)
+    assert (quotas()["stacks"]["limit"], quotas()["snapshots"]["limit"]) == (-1, 0)
     assert callers.operator.status("DELETE", QUOTAS) == 204
-    assert {quota["limit"] for quota in shown().values()} == {-1}
+    assert {quota["limit"] for quota in quotas().values()} == {-1}
     assert callers.stranger.status("GET", "/v1/tenant/quotas") == 403
     elsewhere = callers.stranger.get("/v1/elsewhere/quotas")["quotas"]
     assert elsewhere["stacks"] == {"limit": -1, "default": -1, "used": 0}

@@ -98,7 +98,7 @@ def test_a_read_that_fails_is_repeated(reads: Reads) -> None:
     assert reads.get() == 1
 
 
-class Kept:
+class WeighedViews:
     """Views of texts that weigh their length, on a clock that tests move."""
 
     def __init__(self, most: int) -> None:
@@ -120,48 +120,48 @@ class Kept:
 
 
 def test_the_value_not_asked_for_longest_makes_room() -> None:
-    kept = Kept(most=10)
+    views = WeighedViews(most=10)
     for key in "ab":
-        kept.put(key, "12345")
-    kept.put("a", "x")
-    kept.put("c", "1")
-    assert [kept.has("a"), kept.has("c"), kept.has("b")] == [True, True, False]
+        views.put(key, "12345")
+    views.put("a", "x")
+    views.put("c", "1")
+    assert [views.has("a"), views.has("c"), views.has("b")] == [True, True, False]
 
 
 def test_a_value_that_is_too_heavy_pushes_no_others_out() -> None:
-    kept = Kept(most=10)
-    kept.put("a", "1")
-    kept.put("b", "12345678901")
-    assert [kept.has("a"), kept.has("b")] == [True, False]
+    views = WeighedViews(most=10)
+    views.put("a", "1")
+    views.put("b", "12345678901")
+    assert [views.has("a"), views.has("b")] == [True, False]
 
 
 def test_a_value_that_is_read_again_has_its_new_weight() -> None:
-    kept = Kept(most=10)
-    kept.put("a", "123456")
-    kept.now += 3.0
-    kept.put("a", "12")
-    kept.put("b", "12345678")
-    assert kept.has("a")
+    views = WeighedViews(most=10)
+    views.put("a", "123456")
+    views.now += 3.0
+    views.put("a", "12")
+    views.put("b", "12345678")
+    assert views.has("a")
 
 
 def test_values_without_weight_are_limited_in_number() -> None:
-    kept = Kept(most=10**9)
+    views = WeighedViews(most=10**9)
     for key in range(MOST_ENTRIES + 1):
-        kept.put(key, "x")
-    assert [kept.has(1), kept.has(0)] == [True, False]
+        views.put(key, "x")
+    assert [views.has(1), views.has(0)] == [True, False]
 
 
 def test_a_value_that_nobody_asks_for_is_forgotten() -> None:
-    kept, before = Kept(most=10), []
-    kept.put("a", "x")
-    kept.now += 11.0
-    kept.put("b", "y")
-    kept.views.get("a", lambda value: str(before.append(value)))
+    views, before = WeighedViews(most=10), []
+    views.put("a", "x")
+    views.now += 11.0
+    views.put("b", "y")
+    views.views.get("a", lambda value: str(before.append(value)))
     assert before == [None]
 
 
 def test_each_read_weighs_one_value() -> None:
-    kept = Kept(most=10**9)
+    views = WeighedViews(most=10**9)
     for key in range(100):
-        kept.put(key, "x")
-    assert kept.weighed == 100
+        views.put(key, "x")
+    assert views.weighed == 100

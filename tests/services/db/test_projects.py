@@ -115,8 +115,8 @@ def test_a_quota_of_a_projects_own_takes_the_defaults_place(database: Database) 
     check_room()
     assert database.read(lambda conn: projects.quotas_of(conn, PROJECT)) == {"stacks": -1, "snapshots": 7}
     operations.change(PROJECT, {"stacks": None})
-    shown = {item.name: (item.limit, item.default, item.used) for item in operations.usage(PROJECT)}
-    assert (shown[QuotaName.STACKS], shown[QuotaName.SNAPSHOTS]) == ((1, 1, 1), (7, UNLIMITED, 0))
+    usage = {item.name: (item.limit, item.default, item.used) for item in operations.usage(PROJECT)}
+    assert (usage[QuotaName.STACKS], usage[QuotaName.SNAPSHOTS]) == ((1, 1, 1), (7, UNLIMITED, 0))
     operations.reset(PROJECT)
     assert database.read(lambda conn: projects.quotas_of(conn, PROJECT)) == {}
     check()
