@@ -128,7 +128,7 @@ clean:
 
 # What is imported is compiled then; most is never.
 .venv/client.stamp: .venv/bin/python setup.cfg pyproject.toml
-	$(QUIET) "Installing Stoker and the OpenStack client in .venv, once; it takes about a minute" \
+	$(QUIET) "Installing Stoker and the OpenStack client in .venv, once; it takes minutes" \
 		$(BIN)/python -m pip install -q --no-compile -e '.[client]'
 	touch $@
 
@@ -136,23 +136,23 @@ clean:
 CLOUD := tests/harness/cloud/installed
 .venv/cloud/installed.stamp: .venv/bin/python $(CLOUD)/requirements.txt $(CLOUD)/constraints.txt
 	$(BIN)/python -m venv --without-pip .venv/cloud
-	$(QUIET) "Installing the services of a cloud for the tests, once; it takes about a minute" \
+	$(QUIET) "Installing the services of a cloud for the tests, once; it takes minutes" \
 		$(BIN)/python -m pip --python .venv/cloud/bin/python install -q --no-compile -r $(CLOUD)/requirements.txt -c $(CLOUD)/constraints.txt
 	touch $@
 
 # Nothing where they are made already for these versions and this configuration.
 cloud-databases: servers .venv/cloud/installed.stamp
-	cd tests && ../$(QUIET) "Making the databases of that cloud, once; it takes about a minute" ../$(BIN)/python -m harness.cloud --prepare
+	cd tests && ../$(QUIET) "Making the databases of that cloud, once; it takes minutes" ../$(BIN)/python -m harness.cloud --prepare
 
 .venv/ansible.stamp: .venv/bin/python tools/install-ansible
-	$(QUIET) "Installing Ansible for the tests, once; it takes about a minute" tools/install-ansible
+	$(QUIET) "Installing Ansible for the tests, once; it takes minutes" tools/install-ansible
 	touch $@
 
 # The agents of servers, in their folder, as the services of the cloud.
 guests: .venv/guests/installed.stamp
 
 .venv/guests/installed.stamp: .venv/bin/python tools/install-guests tests/harness/guests/requirements.txt
-	$(QUIET) "Installing the agents of servers for the tests, once; it takes about a minute" tools/install-guests
+	$(QUIET) "Installing the agents of servers for the tests, once; it takes minutes" tools/install-guests
 	touch $@
 
 # The dashboard, in its folder, as the services of the cloud.
@@ -160,10 +160,10 @@ horizon: .venv/horizon/installed.stamp
 
 HORIZON := tests/harness/horizon/installed
 .venv/horizon/installed.stamp: .venv/bin/python tools/install-horizon $(HORIZON)/requirements.txt $(HORIZON)/constraints.txt $(HORIZON)/_1700_stoker.py $(HORIZON)/local/local_settings.py
-	$(QUIET) "Installing Horizon for the tests, once; it takes about a minute" tools/install-horizon
+	$(QUIET) "Installing Horizon for the tests, once; it takes minutes" tools/install-horizon
 	touch $@
 
 .venv/test.stamp: .venv/bin/python setup.cfg pyproject.toml
-	$(QUIET) "Installing Stoker and what the tests need in .venv, once; it takes about two minutes" \
+	$(QUIET) "Installing Stoker and what the tests need in .venv, once; it takes minutes" \
 		$(BIN)/python -m pip install -q --no-compile -e '.[test]'
 	touch $@

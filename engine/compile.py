@@ -8,6 +8,7 @@ from ..planning.goal import (
     charged_environment,
     check_allowed,
     check_available,
+    check_needs_no_cloud,
     check_storable,
     check_types,
     hide,
@@ -40,20 +41,29 @@ class GoalCompiler:
     """Implements context.Compiler.  Thread-safe.
 
     :param region: of the cloud; None: Heat's.
+    :param has_cloud: this installation has access to a cloud.
     """
 
-    def __init__(self, registry: ResourceRegistry, limits: Limits, region: Region | None = None) -> None:
+    def __init__(
+        self,
+        registry: ResourceRegistry,
+        limits: Limits,
+        region: Region | None = None,
+        *,
+        has_cloud: bool = True,
+    ) -> None:
         self._registry = registry.usable
         self._limits = limits
         self._operator = registry.operator
         self._region = region or Region()
+        self._has_cloud = has_cloud
 
     def compile(self, goal: Goal, identity: Identity, sealer: BoundSealer, *, tree: bool = True) -> Compiled:
         """Compile a goal and check it against the resource types, within the goal's budget."""
         most = 0 if goal.generated else self._limits.template_bytes
         template = load_template(goal.template, max_bytes=most)
         budget = goal.budget or Budget(self._limits.budget)
-        goal = replace(goal, budget=budget)
+        goal = replace(goal, budget=budget, may_need_cloud=goal.may_need_cloud or self._has_cloud)
         given = goal, charged_environment(goal, template, budget)
         goal, environment = without_lost(*given, template) if goal.retained else given
         if self._operator is not None:  # First, for its templates hide names, too.
@@ -143,6 +153,8 @@ class _StackCompiler:
                 check_available(plan, self.registry, self.goal.cloud.has_service)
             secrets = StoredLookup(self.sealer.open)
             plan = check_types(plan, self.registry, secrets, self.budget)
+            if not self.goal.may_need_cloud:
+                check_needs_no_cloud(plan, self.registry)
             if self.questions is not None:
                 self.questions.collect(plan, self.registry)
             check_storable(plan)

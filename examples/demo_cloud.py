@@ -19,6 +19,8 @@ from harness.cloud.server import CloudServer
 from harness.ports import free_port
 from stoker.cli.programs.all_in_one import Embedded, EmbeddedSettings
 
+LOG = pathlib.Path("var", "demo-cloud.log").absolute()
+"""Stoker's log; it stays, for a demonstration that fails."""
 TEMPLATE = pathlib.Path(__file__).parent / "server.yaml"
 BIN = pathlib.Path(sys.executable).parent
 STACK = "app"
@@ -34,7 +36,9 @@ def main() -> int:
         say(f"It serves after {time.monotonic() - began:.0f} s: {server.url}")
         data = pathlib.Path(directory)
         config = data / "cloud.conf"
-        config.write_text(f"[DEFAULT]\nlog_file = {data / 'stoker.log'}\n{server.cloud.stoker_options()}")
+        LOG.parent.mkdir(exist_ok=True)
+        LOG.unlink(missing_ok=True)
+        config.write_text(f"[DEFAULT]\nlog_file = {LOG}\n{server.cloud.stoker_options()}")
         embedded = Embedded(EmbeddedSettings(data, port=free_port(), config=[config]))
         embedded.start()
         enter(server.cloud, embedded.url)
@@ -44,6 +48,9 @@ def main() -> int:
             if os.environ.get("KEEP"):
                 keep(server.cloud)
             remove(server.cloud)
+        except subprocess.CalledProcessError as error:
+            explain(server.cloud, error)
+            return 1
         finally:
             embedded.stop()
     return 0
@@ -72,6 +79,13 @@ def show(cloud: Cloud) -> None:
 STATUS = ("-c", "resource_status")
 
 
+def explain(cloud: Cloud, error: subprocess.CalledProcessError) -> None:
+    """Say which command failed, and why as far as Stoker knows."""
+    say(f"This command failed: openstack {' '.join(error.cmd[1:])}")
+    openstack(cloud, "stack", "failures", "list", "--long", STACK, check=False)
+    say(f"Stoker's log: {LOG}")
+
+
 def keep(cloud: Cloud) -> None:
     """Say how to use it, and wait for Ctrl-C."""
     say("Cloud and Stoker run until Ctrl-C. In another terminal:")
@@ -91,12 +105,15 @@ def remove(cloud: Cloud) -> None:
     say(f"The stack is deleted. What the services still have of it: {left or 'nothing'}")
 
 
-def openstack(cloud: Cloud, *arguments: str) -> None:
-    """Run the OpenStack client as a user types it; a command that fails ends the demonstration."""
+def openstack(cloud: Cloud, *arguments: str, check: bool = True) -> None:
+    """Run the OpenStack client as a user types it.
+
+    :param check: a command that fails ends the demonstration.
+    """
     print(f"\n$ openstack {' '.join(arguments)}", flush=True)
     access = {"OS_CLIENT_CONFIG_FILE": str(cloud.directory / CLOUDS), "OS_CLOUD": PROJECT}
     env = {**os.environ, **access, "PYTHONWARNINGS": "ignore"}
-    subprocess.run([str(BIN / "openstack"), *arguments], env=env, check=True)
+    subprocess.run([str(BIN / "openstack"), *arguments], env=env, check=check)
 
 
 def say(text: str) -> None:

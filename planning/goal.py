@@ -29,7 +29,7 @@ from ..template.merging import Named, merge_environments
 from ..template.parameters import declarations_of, declared_names, hidden_names
 from ..template.residual import Lookup, holds_secret, is_deferred, is_node, mapping, members, quote, sealed
 from ..template.suggestions import closest
-from .requests import EXISTING, Goal, MayUse, TypeForbidden, TypeUnavailable
+from .requests import EXISTING, Goal, MayUse, NoCloud, TypeForbidden, TypeUnavailable
 
 Json = typing.Any
 
@@ -219,6 +219,17 @@ def check_available(
         service = registry.service_of(definition.type)
         if service is not None and not has_service(service) and name not in plan.uncertain:
             raise TypeUnavailable(definition.type, service)
+
+
+def check_needs_no_cloud(plan: CompiledTemplate, registry: ResourceRegistry) -> None:
+    """Check that no resource calls a service of a cloud.
+
+    :raises NoCloud: one does.
+    """
+    for definition in plan.resources.values():
+        plugin = registry.get(definition.type)
+        if plugin.service is not None and plugin.uses_credentials and not plugin.works_without_cloud:
+            raise NoCloud(definition.type, plugin.service)
 
 
 def check_types(

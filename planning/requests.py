@@ -40,6 +40,17 @@ class TypeUnavailable(Exception):
         )
 
 
+class NoCloud(Exception):
+    """The request needs a cloud, and this installation has access to none."""
+
+    def __init__(self, type_name: str, service: str) -> None:
+        super().__init__(
+            f"HEAT-E99001 Service {service} is not available for resource type {type_name}, reason: "
+            "this Stoker has no access to a cloud. With Keystone it has one: [api] auth_strategy = keystone; "
+            "see doc/operation.md#trusts, or try `make demo-cloud`."
+        )
+
+
 @dataclass(frozen=True)
 class Question:
     """A value of which only the cloud can say whether it meets a custom constraint.
@@ -87,6 +98,7 @@ class Goal:
     :ivar budget: of the request; None: one of its own.
     :ivar unknown: names of parameters that have no values yet.  What depends on them is not checked.
     :ivar keeps_nested: what was compiled of nested stacks is returned, too.
+    :ivar may_need_cloud: it may use a cloud's services, also where this installation has access to none.
     :ivar all_members: groups have all members, not only one that is checked for all.
     """
 
@@ -104,6 +116,7 @@ class Goal:
     budget: Budget | None = field(default=None, repr=False, compare=False)
     unknown: frozenset[str] = frozenset()
     keeps_nested: bool = False
+    may_need_cloud: bool = False
     all_members: bool = False
 
 

@@ -55,6 +55,8 @@ class ResourceType:
     #: Type of the OpenStack service that it needs, such as ``compute``: where the service catalog of a
     #: request's user has none, the type is not available to them.  None: it needs no service.
     service: typing.ClassVar[str | None] = None
+    #: Its resources need the service for some of their properties only, or leave it to nested stacks.
+    works_without_cloud: typing.ClassVar[bool] = False
     #: What makes a thing of its service recognizable after a lost creation, for the reference of types.
     identity: typing.ClassVar[str] = ""
     #: Its signals are outputs, of which `Signal.outputs` is made.  They may be as large as the metadata of a

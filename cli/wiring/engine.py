@@ -4,6 +4,7 @@ from ...engine.compile import GoalCompiler
 from ...engine.context import EngineContext, EngineSettings
 from ...engine.nested_stacks import NestedStacks
 from ...engine.template_urls import TemplateFetcher
+from ...keystone.delegated_auth import NO_TRUSTS
 from ...keystone.delegations import Delegations
 from ...planning.plan import Defaults
 from ...template.compile import Limits
@@ -24,7 +25,12 @@ def make_engine_context(parts: Parts) -> EngineContext:
         hints=parts.messaging.outbox,
         clock=clock,
         settings=settings,
-        compiler=GoalCompiler(parts.catalogue, settings.limits, region(parts.conf)),
+        compiler=GoalCompiler(
+            parts.catalogue,
+            settings.limits,
+            region(parts.conf),
+            has_cloud=parts.trusts is not NO_TRUSTS,
+        ),
         delegations=Delegations(
             database=parts.database, sealer=parts.sealer, trusts=parts.trusts, clock=clock
         ),

@@ -98,6 +98,11 @@ SECTIONS = {
     "a slash in a resource's name": (template({"a/b": one()}), INVALID, ["resources.a/b", "slash"]),
     "an empty name of a resource": (template({"": one()}), INVALID, ["name", "1 to 255"]),
     "a long name of a resource": (template({"r" * 256: one()}), INVALID, ["rrr", "255"]),
+    "a type that needs a cloud, where there is none": (
+        template({"r": {"type": "OS::Neutron::Net"}}),
+        "ResourceTypeUnavailable",
+        ["OS::Neutron::Net", "network", "auth_strategy = keystone", "make demo-cloud"],
+    ),
     "a copy of a type without copies": (
         template({"r": {"type": "OS::Heat::None", "deletion_policy": "Snapshot"}}),
         INVALID,

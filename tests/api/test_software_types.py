@@ -462,7 +462,7 @@ def test_a_server_without_an_agent_is_refused(service: Service, tenant: str) -> 
     broken["resources"]["server"] = {"type": "OS::Nova::Server", "properties": properties}
     for given in ({}, {"user_data_format": "RAW"}):
         properties.update(given)  # type: ignore[arg-type]
-        answer = service.call("POST", f"/v1/{tenant}/stacks", {"stack_name": "s", "template": broken})
+        answer = service.call("POST", f"/v1/{tenant}/validate", {"template": broken})
         assert answer.status == 400
         assert (
             "server's property user_data_format should be set to SOFTWARE_CONFIG" in answer.error["message"]

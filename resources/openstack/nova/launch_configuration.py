@@ -34,6 +34,7 @@ class LaunchConfiguration(ResourceType):
     support_status = OLD
     service = "compute"
     uses_credentials = True
+    works_without_cloud = True
     updated_when_redefined = True
     identity = "its name; it makes nothing outside"
     properties_schema = {

@@ -62,6 +62,7 @@ class LaunchedGroup(SizedGroup):
     service = "compute"
     support_status = OLD
     uses_credentials = True
+    works_without_cloud = True
     has_rules_in_stack = True
     identity = "its nested stack"
     own_attributes = frozenset({"show"})
