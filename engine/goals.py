@@ -108,7 +108,11 @@ def _current_parameters(context: EngineContext, stack: Stack) -> dict[str, Param
     try:
         return resolve_parameters(
             section_of(template, "parameters"),
-            GivenValues(parse_environment(goal.environment), goal.parameters),
+            GivenValues(
+                parse_environment(goal.environment),
+                goal.parameters,
+                from_resource=stack.parent_id is not None,
+            ),
             version=find_version(template),
             seal=context.sealer_of(stack).seal,
         )

@@ -219,6 +219,14 @@ class Source:
     unknown: frozenset[str] = frozenset()
     region: Region = Region()
 
+    @property
+    def values(self) -> GivenValues:
+        """Return the values that the parameters are given."""
+        is_nested = self.facade is not None
+        return GivenValues(
+            self.environment, self.parameters, self.secret, self.unknown, from_resource=is_nested
+        )
+
 
 def compile_template(
     source: Source, *, identity: Identity, limits: Limits, seal: Callable[[Json], str]
@@ -242,7 +250,7 @@ def _compiled(
     budget = Budget(limits.budget) if source.budget is None else source.budget
     parameters = resolve_parameters(
         template.get("parameters"),
-        GivenValues(source.environment, source.parameters, source.secret, source.unknown),
+        source.values,
         version=version,
         seal=seal,
     )

@@ -18,6 +18,24 @@ def convert(value: Json, value_type: str) -> Json:
     return _CONVERT[value_type](value)
 
 
+def as_members(value: Json) -> Json:
+    """Return a list in the form in which Heat hands it to a nested stack's ``comma_delimited_list``.
+
+    A list of maps becomes ``.member.INDEX.KEY=VALUE`` for each key, joined by commas; null is empty.
+
+    :returns: any other value as it is.
+    """
+    if not isinstance(value, list) or not value:
+        return value
+    if not all(isinstance(item, Mapping) for item in value):
+        return ["" if item is None else item for item in value]
+    return ",".join(
+        f".member.{index}.{key}={'' if member is None else member}"
+        for index, item in enumerate(value)
+        for key, member in item.items()
+    )
+
+
 def _string(value: Json) -> str:
     if isinstance(value, Mapping | list):
         raise ValueError("must be a string")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .budget import Budget
 from .constraints import Constraint, ConstraintError, Custom
-from .conversion import convert
+from .conversion import as_members, convert
 from .declared_constraints import KINDS, parse_constraint
 from .environment import Environment
 from .errors import (
@@ -187,12 +187,14 @@ class GivenValues:
     :ivar secret: names that are hidden whatever the template declares, beside those that the environment
         hides.
     :ivar unknown: names of parameters whose values are not known yet.
+    :ivar from_resource: `supplied` are the properties of a resource, whose nested stack this is.
     """
 
     environment: Environment
     supplied: Mapping[str, Json]
     secret: Collection[str] = ()
     unknown: Collection[str] = ()
+    from_resource: bool = False
 
 
 def resolve_parameters(
@@ -217,6 +219,12 @@ def resolve_parameters(
             hint = closest(str(name), declarations)
             text = f'The Parameter ({name}) was not defined in template.{SUGGESTION}parameter "{name}"{hint}'
             raise UnknownParameter(text, ["parameters", str(name)])
+    if values.from_resource:
+        given |= {
+            name: as_members(value)
+            for name, value in values.supplied.items()
+            if declarations[name].type == "comma_delimited_list"
+        }
     hidden = {*environment.encrypted_param_names, *values.secret}
     has_more = environment.operator is not None
     defaults = environment.defaults if has_more else environment.parameter_defaults

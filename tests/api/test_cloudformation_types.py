@@ -11,10 +11,13 @@ MEMBER = {
     "Parameters": {
         "ImageId": {"Type": "String"},
         "InstanceType": {"Type": "String"},
-        "Tags": {"Type": "Json"},
+        "Tags": {"Type": "CommaDelimitedList"},
     },
     "Resources": {"Server": {"Type": "OS::Heat::TestResource", "Properties": {"value": {"Ref": "ImageId"}}}},
-    "Outputs": {"PublicIp": {"Value": {"Fn::GetAtt": ["Server", "output"]}}},
+    "Outputs": {
+        "PublicIp": {"Value": {"Fn::GetAtt": ["Server", "output"]}},
+        "Tags": {"Value": {"Fn::Join": ["|", {"Ref": "Tags"}]}},
+    },
 }
 GROUP = {
     "AWSTemplateFormatVersion": "2010-09-09",
@@ -65,6 +68,11 @@ def test_a_post_to_the_alarm_url_scales_the_group(service: Service) -> None:
     assert service.call("POST", told["Url"].split("?")[0]).status in (401, 403)
     assert service.call("POST", told["Url"]).status == 200
     wait_for(lambda: outputs(service, path)["Servers"] == "fedora,fedora,fedora", 60)
+    [member, *_] = service.get(f"{path}/resources?nested_depth=1")["resources"][-3:]
+    inner = {link["rel"]: link["href"] for link in member["links"]}["nested"]
+    assert outputs(service, inner)["Tags"].startswith(
+        ".member.0.Key=metering.groupname|.member.0.Value=web-Group-"
+    )
     shown = service.get(f"{path}/resources/Group")["resource"]
     assert shown["attributes"]["InstanceList"] == "fedora,fedora,fedora"
 

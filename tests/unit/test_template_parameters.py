@@ -289,3 +289,28 @@ def test_a_declaration_is_described_as_heat_does():
 def test_the_words_for_truth_values_are_those_of_oslo_utils() -> None:
     assert set(strutils.TRUE_STRINGS) == scalars.TRUE
     assert set(strutils.FALSE_STRINGS) == scalars.FALSE
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (
+            [{"Key": "a", "Value": None}, {"Key": 1}],
+            [".member.0.Key=a", ".member.0.Value=", ".member.1.Key=1"],
+        ),
+        (["a", None], ["a", ""]),
+        ("a,b", ["a", "b"]),
+    ],
+)
+def test_a_nested_stack_gets_lists_as_heat_hands_them_on(value, expected):
+    section = {"p": {"type": "comma_delimited_list"}, "j": {"type": "json"}}
+    source = Source(
+        {"heat_template_version": NEW, "parameters": section},
+        parameters={"p": value, "j": [{"k": None}]},
+        facade={},
+    )
+    parameters = compile_template(
+        source, identity=Identity("stack", "id", "project"), limits=Limits(), seal=str
+    ).parameters
+    assert parameters["p"].value == expected
+    assert parameters["j"].value == [{"k": None}]
