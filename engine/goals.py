@@ -17,7 +17,7 @@ from ..template.language import Parameter
 from ..template.parameters import GivenValues, check_immutable, resolve_parameters
 from ..template.residual import evaluate, holds_secret
 from .context import Compiled, EngineContext
-from .requested import compile_requested
+from .requested import compile_requested, requested_parameters
 from .stack_state import current_goal
 
 Json = typing.Any
@@ -79,20 +79,25 @@ def stored_goal(context: EngineContext, stack: Stack, kept: Mapping[str, Json]) 
 
 
 def merged_goal(context: EngineContext, stack: Stack, request: UpdateRequest) -> Goal:
-    """Return the request's goal with what it leaves out taken from what the stack has."""
-    goal, had = request.goal, stored_goal(context, stack, current_goal(stack))
+    """Return the request's goal with what it leaves out taken from what the stack has.
+
+    :raises TemplateError: an environment file of the request is wrong.
+    """
+    goal = request.goal
+    had = stored_goal(context, stack, current_goal(stack))
     cleared = set(request.clear_parameters)
     document = dict(had.environment)
     document["parameters"] = _without(document.get("parameters") or {}, cleared)
-    given = {*goal.parameters, *(goal.environment.get("parameters") or {})}
+    in_environment = requested_parameters(context, goal)
+    named = {*goal.parameters, *in_environment}
     return Goal(
         template=goal.template or had.template,
         environment=goal.environment,
         environment_files=(EXISTING, *goal.environment_files),
         files={**had.files, **goal.files, EXISTING: json.dumps(document)},
-        parameters={**_without(had.parameters, cleared), **goal.parameters},
+        parameters={**_without(had.parameters, cleared | in_environment), **goal.parameters},
         secret=had.secret,
-        retained=frozenset({*had.parameters, *document["parameters"]} - given),
+        retained=frozenset({*had.parameters, *document["parameters"]} - named),
         may_use=goal.may_use,
         cloud=goal.cloud,
     )

@@ -10,6 +10,7 @@ from ..template.budget import Budget
 from ..template.compile import Identity
 from ..template.errors import TemplateError
 from ..template.load import load_template
+from ..template.merging import Named, parameter_names
 from .context import Compiled, EngineContext
 
 Json = typing.Any
@@ -41,3 +42,12 @@ def compile_requested(
         template = load_template(goal.template, max_bytes=limits.template_bytes)
         error.others = other_errors(template, error, compile_changed)
         raise
+
+
+def requested_parameters(context: EngineContext, goal: Goal) -> set[str]:
+    """Return the names of the parameters that have values in the environment of a request, or in its files.
+
+    :raises TemplateError: a file is no environment.
+    """
+    budget = Budget(context.settings.limits.budget)
+    return parameter_names(Named(goal.files, goal.environment_files, budget), goal.environment)

@@ -162,7 +162,7 @@ def read_environment(goal: Goal, template: Mapping[str, Json], budget: Budget) -
     if not goal.environment_files:
         return parse_environment(dict(goal.environment), budget)
     declarations = declarations_of(template)
-    named = Named(goal.files, goal.environment_files, budget)
+    named = Named(goal.files, goal.environment_files, budget, base=EXISTING)
     merged = merge_environments(named, goal.environment, declarations)
     return parse_environment(merged, budget)
 

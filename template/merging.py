@@ -87,11 +87,13 @@ class Named:
     :ivar files: the texts of all files.
     :ivar names: of the environment files, in their order.
     :ivar budget: of the request.
+    :ivar base: name of the file that is an environment which exists already: it is none of the client's.
     """
 
     files: Mapping[str, str]
     names: Sequence[str]
     budget: Budget = field(default_factory=Budget)
+    base: str = ""
 
 
 def merge_environments(
@@ -100,7 +102,7 @@ def merge_environments(
     """Merge the named files in their order into one environment document.
 
     As in Heat the files replace `environment` where any are named, since clients send in it their own
-    merge of the files.
+    merge of the files.  It is merged over an environment that exists already.
 
     :param declarations: the template's parameters: their types say how values are merged.
     :raises TemplateError: a file was not sent, is no environment, or a strategy does not fit.
@@ -118,7 +120,22 @@ def merge_environments(
                 loaded[name] = _load(named.files[name], name, named.budget)
         with charged_at(name):
             merge.add(loaded[name], name)
+    if environment and all(name == named.base for name in named.names):
+        with charged_at("environment"):
+            parse_environment(environment, named.budget)
+            merge.add(environment, "environment")
     return merge.document
+
+
+def parameter_names(named: Named, environment: Mapping[str, Json]) -> set[str]:
+    """Return the names of the parameters that have values in an environment or its files.
+
+    :raises TemplateError: a file is no environment.
+    """
+    documents = [_load(named.files[name], name, named.budget) for name in named.names if name in named.files]
+    sections = [document.get("parameters") for document in (environment, *documents)]
+    values = [item for section in sections if isinstance(section, Mapping) for item in section.items()]
+    return {str(name) for name, value in values if value is not None}
 
 
 def _load(text: str, name: str, budget: Budget) -> dict[str, Json]:

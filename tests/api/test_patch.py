@@ -1,5 +1,7 @@
 """A PATCH keeps what the stack has, as far as the new template knows it."""
 
+import json
+
 import pytest
 from client.serving import Json, Service, fault
 from harness.templates import one, template
@@ -32,3 +34,44 @@ def test_an_unknown_parameter_of_the_request_is_refused(service: Service, tenant
     body = {"template": template({"a": one()}, parameters=ONE), "parameters": {"lost": "new"}}
     assert fault(service.call("PATCH", path, body)) == (400, "UnknownUserParameter")
     assert fault(service.call("PATCH", path, {"parameters": {"none": "x"}})) == (400, "UnknownUserParameter")
+
+
+WITH_DEFAULT: Json = {"size": {"type": "string"}, "kind": {"type": "string", "default": "plain"}}
+
+
+@pytest.mark.parametrize("place", ["environment", "environment_files"])
+def test_an_environment_is_merged_over_the_stacks(service: Service, tenant: str, place: str) -> None:
+    path = service.made(
+        tenant,
+        "s",
+        template(
+            {"a": {"type": "My::Type", "properties": {"value": {"get_param": "size"}}}},
+            parameters=WITH_DEFAULT,
+        ),
+        parameters={"size": "small"},
+        environment={
+            "parameter_defaults": {"kind": "old"},
+            "resource_registry": {"My::Type": "OS::Heat::TestResource", "Other::Type": "OS::Heat::None"},
+        },
+    )
+    environment = {
+        "parameters": {"size": "large"},
+        "parameter_defaults": {"kind": "new"},
+        "resource_registry": {"My::Type": "OS::Heat::None"},
+    }
+    body: Json = {"environment": environment}
+    if place == "environment_files":
+        body = {"environment_files": ["e.yaml"], "files": {"e.yaml": json.dumps(environment)}}
+    answer = service.call("PATCH", path, body)
+    assert answer.status == 202, answer.body
+    service.settled(path)
+    assert shown(service, path) == {"size": "large", "kind": "new"}
+    registry = service.get(f"{path}/environment")["resource_registry"]
+    assert (registry["My::Type"], registry["Other::Type"]) == ("OS::Heat::None", "OS::Heat::None")
+
+
+def test_a_wrong_environment_is_refused(service: Service, tenant: str) -> None:
+    path = service.made(tenant, "s", template({"a": one()}))
+    answer = service.call("PATCH", path, {"environment": {"parameter": {}}})
+    assert answer.status == 400
+    assert "environment" in answer.error["message"]

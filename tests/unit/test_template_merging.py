@@ -5,7 +5,7 @@ import json
 import pytest
 from stoker.template.errors import TemplateError
 from stoker.template.functions.table import VERSIONS
-from stoker.template.merging import Named, merge_environments
+from stoker.template.merging import Named, merge_environments, parameter_names
 from stoker.template.parameters import parse_declarations
 
 DECLARATIONS = parse_declarations(
@@ -199,3 +199,13 @@ def test_event_sinks_of_all_files_count():
     sinks = [{"type": "zaqar-queue", "target": str(number)} for number in range(3)]
     found = merged({"event_sinks": sinks[:1]}, {"event_sinks": sinks[1:]}, {"event_sinks": None})
     assert found["event_sinks"] == sinks
+
+
+def test_an_environment_goes_over_one_that_exists_but_not_over_files_of_the_client() -> None:
+    files = {"old": json.dumps({"parameters": {"a": 1, "b": 1}}), "new": json.dumps({"parameters": {"a": 2}})}
+    environment = {"parameters": {"a": 3, "c": None}}
+    own = merge_environments(Named(files, ["old"], base="old"), environment, {})
+    assert own["parameters"] == {"a": 3, "b": 1}
+    sent = merge_environments(Named(files, ["old", "new"], base="old"), environment, {})
+    assert sent["parameters"] == {"a": 2, "b": 1}
+    assert parameter_names(Named(files, ["new"]), {"parameters": {"b": 1, "c": None}}) == {"a", "b"}
