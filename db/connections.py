@@ -5,6 +5,8 @@ transaction that its own process has forgotten.  The limits are set when a conne
 for all statements on it.
 """
 
+import contextlib
+import os
 import typing
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -148,6 +150,13 @@ def _prepare_mariadb(engine: Engine, limits: DatabaseLimits) -> None:
 
 
 def _prepare_sqlite(engine: Engine, limits: DatabaseLimits) -> None:
+    @sa.event.listens_for(engine, "do_connect")
+    def make_private(*_: object) -> None:
+        # SQLite gives its journals the mode of the file.  One that exists keeps the mode that it has.
+        if (path := engine.url.database) and not path.startswith((":memory:", "file:")):
+            with contextlib.suppress(OSError):  # SQLite says what is wrong.
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
     @sa.event.listens_for(engine, "connect")
     def prepare(dbapi: typing.Any, record: object) -> None:
         # The driver's own transaction handling begins too late; SQLAlchemy's "begin" does it below.

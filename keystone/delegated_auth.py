@@ -1,5 +1,6 @@
 """The rights that a user delegates to a stack, for work after the user's token has expired."""
 
+import logging
 import typing
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from dataclasses import dataclass, field
 if typing.TYPE_CHECKING:
     from keystoneauth1.session import Session
 
+LOG = logging.getLogger(__name__)
 Json = typing.Any
 
 
@@ -38,6 +40,19 @@ class KeystoneUnavailable(Exception):
 
 class NoAnswer(KeystoneUnavailable):
     """Keystone was asked for a credential and did not answer: it may have created one."""
+
+
+def unanswered(
+    error: Exception, kind: type[KeystoneUnavailable] = KeystoneUnavailable, account: str = ""
+) -> KeystoneUnavailable:
+    """Return the error for users, who must not see addresses inside of the cloud; the log has the rest.
+
+    :param account: whose request Keystone did not answer; "": that of the user.
+    """
+    status = getattr(error, "http_status", None)
+    reason = f"it answered {status}" if isinstance(status, int) else type(error).__name__
+    LOG.info("Keystone is not available: %s%s", f"{account}: " if account else "", error)
+    return kind(f"{account}: {reason}" if account else reason)
 
 
 class TrustProvider(typing.Protocol):

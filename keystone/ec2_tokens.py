@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from keystoneauth1 import exceptions
 from keystoneauth1.session import Session
 
-from .delegated_auth import KeystoneUnavailable
+from .delegated_auth import KeystoneUnavailable, unanswered
 from .trusts import IDENTITY
 
 Json = typing.Any
@@ -52,7 +52,7 @@ class Ec2Tokens:
                 own.invalidate()
                 answer = self._ask(own, credentials)
         except exceptions.ClientException as error:
-            raise KeystoneUnavailable(str(error)) from error
+            raise unanswered(error) from error
         if answer.status_code in (400, 401, 404):
             raise SignatureRefused
         if answer.status_code != 200:

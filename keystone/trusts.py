@@ -8,7 +8,7 @@ from keystoneauth1 import exceptions
 from keystoneauth1.plugin import AUTH_INTERFACE
 from keystoneauth1.session import Session
 
-from .delegated_auth import CredentialGone, DelegationRefused, KeystoneUnavailable, NoAnswer, Trustor
+from .delegated_auth import CredentialGone, DelegationRefused, NoAnswer, Trustor, unanswered
 
 Json = typing.Any
 KEPT = 1024
@@ -61,7 +61,7 @@ class KeystoneTrusts:
                 MARK: mark,
             }
         except exceptions.ClientException as error:
-            raise KeystoneUnavailable(f"the service's own account: {error}") from error
+            raise unanswered(error, account="the service's own account") from error
         try:
             made = own.post(
                 "/OS-TRUST/trusts",
@@ -73,7 +73,7 @@ class KeystoneTrusts:
         except _REFUSED as error:
             raise DelegationRefused(str(error)) from error
         except exceptions.ClientException as error:
-            raise NoAnswer(str(error)) from error
+            raise unanswered(error, NoAnswer) from error
         return {"trust": made.json()["trust"]["id"]}
 
     def marked(self, mark: str) -> Sequence[Json]:
@@ -86,7 +86,7 @@ class KeystoneTrusts:
             query = {"trustee_user_id": own.get_user_id()}
             answer = own.get("/OS-TRUST/trusts", params=query, endpoint_filter=IDENTITY)
         except exceptions.ClientException as error:
-            raise KeystoneUnavailable(f"the service's own account: {error}") from error
+            raise unanswered(error, account="the service's own account") from error
         return [{"trust": trust["id"]} for trust in answer.json()["trusts"] if trust.get(MARK) == mark]
 
     def session(self, credential: Json) -> Session:
@@ -111,7 +111,7 @@ class KeystoneTrusts:
         except CredentialGone:
             return  # Keystone deletes a trust with its user, their roles or the project.
         except exceptions.ClientException as error:
-            raise KeystoneUnavailable(str(error)) from error
+            raise unanswered(error) from error
 
     def _checked(self, session: Session) -> Session:
         """Return the session once it has a token.
@@ -124,9 +124,9 @@ class KeystoneTrusts:
         except _REFUSED as error:
             refused = str(error)
         except exceptions.ClientException as error:
-            raise KeystoneUnavailable(str(error)) from error
+            raise unanswered(error) from error
         try:
             self._own().get_token()
         except exceptions.ClientException as error:
-            raise KeystoneUnavailable(f"the service's own account: {error}") from error
+            raise unanswered(error, account="the service's own account") from error
         raise CredentialGone(refused)

@@ -16,6 +16,8 @@ MOST_BITS = 1024
 """Bits of the largest whole number, as in templates: databases refuse much larger ones."""
 MOST_TEXT = 500
 """Characters of an error's text."""
+OBJECT = re.compile(r"<[\w.]*?(\w+) object at 0x[0-9a-f]+>")
+"""Python's text of an object that has none of its own."""
 
 
 class _NotJson(Exception):
@@ -33,7 +35,9 @@ class Evaluation:
     def __init__(self, limits: HelperLimits) -> None:
         options = {"yaql.limitIterators": limits.limit_iterators, "yaql.memoryQuota": limits.memory_quota}
         self._engine = yaql.YaqlFactory().create(options)
-        self._context = yaql.create_context()
+        self._context = yaql.create_context().create_child_context()
+        any_value = yaql.language.specs.parameter("value", nullable=True)
+        self._context.register_function(any_value(_text_of), name="str")
         self._most = limits.message
         self._do: Mapping[str, Callable[[Json], Json]] = {
             "yaql": self._yaql,
@@ -70,7 +74,7 @@ def _refusal(kind: str, text: str) -> bytes:
 
 
 def _words(error: Exception) -> str:
-    text = str(error)
+    text = OBJECT.sub(r"\1", str(error))
     if isinstance(error, _NotJson | re.error):
         return text
     if isinstance(error, ValueError) and "integer string conversion" in text:
@@ -80,6 +84,21 @@ def _words(error: Exception) -> str:
     if isinstance(error, StopIteration) or "StopIteration" in text:
         return "a sequence has no item where one is needed (StopIteration)"
     return text or type(error).__name__
+
+
+def _text_of(value: Json) -> str:
+    """Return YAQL's text of a value, in place of its own ``str``, which writes addresses of objects.
+
+    :raises ValueError: YAQL has no text for it.
+    """
+    if isinstance(value, Iterator):
+        value = tuple(value)
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    text = str(value)
+    if OBJECT.search(text):
+        raise ValueError(f"str() has no text for a {type(value).__name__}")
+    return text
 
 
 def _match(request: Json) -> bool:

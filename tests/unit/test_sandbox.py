@@ -100,6 +100,9 @@ def test_what_holds_the_interpreter_ends_at_a_limit(pool, expression, words):
         ("1 / 0", "division"),
         ("int('x')", "invalid literal"),
         ("regex('(')", "missing )"),
+        ("str(let(a => 1))", "str() has no text for a Context"),
+        ("[1, [let()]].join('')", "str() has no text for a tuple"),
+        ("let(1).toString()", "for receiver Context"),
         ("$.(", "Parse error"),
         ("", "Parse error"),
     ],
@@ -137,6 +140,8 @@ def test_a_value_that_json_cannot_hold_is_refused(patient, expression, words):
         ("set(c, a, b).orderBy($)", None, ["a", "b", "c"]),
         ("dict(1 => 2, null => 3, true => 4)", None, {"1": 4, "None": 3}),
         ("pow(10, 4000) > 0", None, True),
+        ("str($.data.select($ + 1))", [1], "(2,)"),
+        ("[null, true, 1.5, a].join(' ')", None, "null true 1.5 a"),
         ("pow(2, 1024) - 1", None, 2**1024 - 1),
     ],
 )

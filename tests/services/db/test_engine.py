@@ -1,5 +1,7 @@
 """Transactions: run again where that is right, and only there."""
 
+import pathlib
+import stat
 import threading
 
 import pytest
@@ -245,3 +247,14 @@ def test_a_full_disk_counts_as_a_database_that_is_away(database: Database) -> No
 
     with pytest.raises(Unavailable, match="cannot store anything"):
         database.write(fill)
+
+
+def test_a_new_file_is_its_owners_alone(tmp_path: pathlib.Path) -> None:
+    own, shared = tmp_path / "own.sqlite", tmp_path / "shared.sqlite"
+    shared.touch()
+    shared.chmod(0o660)
+    for path in (own, shared):
+        Database(f"sqlite:///{path}").write(lambda conn: conn.exec_driver_sql("CREATE TABLE t (i INTEGER)"))
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert modes.pop("shared.sqlite") == 0o660
+    assert {oct(mode) for name, mode in modes.items() if name.startswith("own")} == {"0o600"}
