@@ -1,14 +1,17 @@
-"""This conductor as a member: its record in the group, and the warning while it is not in the ring."""
+"""This conductor as a member: its record in the group, and the warnings while it is not in the ring."""
 
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from .group import Group
+from .timing import MembershipTiming
 
 LOG = logging.getLogger(__name__)
 WARN_EVERY = 60.0
 """Seconds between two warnings of a conductor that is not in the ring."""
+DROPS = 3
+"""Drops within a minute of which a conductor says why."""
 
 
 @dataclass(frozen=True)
@@ -75,3 +78,47 @@ class AbsenceWarning:
         elif now - self._warned >= WARN_EVERY:
             self._warned = now
             LOG.warning("Not in the ring, so it does no work: %s", self.why)
+
+
+class DropWarning:
+    """Warns where this conductor drops out of the ring again and again because it does not renew in time.
+
+    It tells a busy process from a slow backend: the first runs the membership's thread late, the second takes
+    long for a heartbeat.
+    """
+
+    def __init__(self, timing: MembershipTiming) -> None:
+        self._timing = timing
+        self._drops: list[float] = []
+        self._latest = 0.0
+        self._slowest = 0.0
+
+    def ran(self, late: float) -> None:
+        """Remember by how many seconds the membership's thread ran later than it should have."""
+        self._latest = max(self._latest, late)
+
+    def took(self, seconds: float) -> None:
+        """Remember for how long the backend had a heartbeat."""
+        self._slowest = max(self._slowest, seconds)
+
+    def dropped(self, now: float) -> None:
+        """Warn at the third drop within a minute, and begin to count anew.
+
+        :param now: by the monotonic clock.
+        """
+        self._drops = [moment for moment in self._drops if now - moment < WARN_EVERY] + [now]
+        if len(self._drops) < DROPS:
+            return
+        busy = self._latest >= self._slowest
+        LOG.warning(
+            "Dropped out of the ring %d times within a minute: the thread that sends heartbeats ran up to "
+            "%.1f s late, and the coordination backend took up to %.1f s for one. %s A larger "
+            "[coordination] timeout (now %g s) makes the ring bear it; deaths are then detected later",
+            len(self._drops),
+            self._latest,
+            self._slowest,
+            "This host or process has more to do than it can." if busy else "The backend is slow.",
+            self._timing.timeout,
+        )
+        self._drops.clear()
+        self._latest = self._slowest = 0.0

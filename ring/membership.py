@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from .group import DroppedOut, Group, GroupError, MemberReplaced
 from .hashring import ACTIVE, Member, View
-from .local_member import AbsenceWarning, LocalMember, RecordWriter
+from .local_member import AbsenceWarning, DropWarning, LocalMember, RecordWriter
 from .member_records import MemberRecords
 from .timing import LEFT, MembershipTiming
 
@@ -60,6 +60,7 @@ class Membership:
         self._records = MemberRecords(self.timing)
         self._stuck: Callable[[], Sequence[str]] = lambda: ()
         self._absence = AbsenceWarning(self.timing.timeout)
+        self._drops = DropWarning(self.timing)
         self._rejoined = float("-inf")
         self._open = False
         self._unavailable = False
@@ -138,6 +139,7 @@ class Membership:
         asked = False
         while not self._stop.is_set():
             now = self._monotonic()
+            self._drops.ran(now - min(beat_at, poll_at))
             beat, poll = asked or now >= beat_at, asked or now >= poll_at
             try:
                 self._run_once(beat=beat, poll=poll)
@@ -201,7 +203,7 @@ class Membership:
     def _read_failed(self) -> None:
         self._records.interrupted()
         if self._lapsed():
-            self._drop_out()
+            self._lapse()
 
     def _send_heartbeat(self) -> None:
         """Write our record; end the incarnation if it lapsed before the write or during it.
@@ -209,13 +211,14 @@ class Membership:
         After a lapse the others may have taken over from it.
         """
         if self._incarnation is not None and self._lapsed():
-            self._drop_out()
+            self._lapse()
         began = self._monotonic()
         if self._incarnation is None:
             self._candidate = uuid.uuid4().hex[:12]
         self._writer.write(self.me, self._incarnation or self._candidate, self._state)
+        self._drops.took(self._monotonic() - began)
         if self._incarnation is not None and self._lapsed():
-            self._drop_out()
+            self._lapse()
             self._rejoin_soon()
         else:
             self._confirmed = began
@@ -233,6 +236,12 @@ class Membership:
         if self._incarnation is None and joined and not self._lapsed():
             LOG.info("Joined the ring as %s/%s", self.me.host, self._candidate)
             self._incarnation = self._candidate
+
+    def _lapse(self) -> None:
+        """Leave the ring, for our heartbeats came too late."""
+        if self._incarnation is not None:
+            self._drops.dropped(self._monotonic())
+        self._drop_out()
 
     def _drop_out(self) -> None:
         """Leave the ring: our claims are no longer ours, and the next heartbeat is a new incarnation's."""

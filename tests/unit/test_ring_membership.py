@@ -1,5 +1,6 @@
 """Membership step by step, on a group in memory and a clock that is moved by hand."""
 
+import re
 import typing
 from collections.abc import Callable
 
@@ -331,3 +332,34 @@ def test_who_is_out_warns_once_a_minute_and_says_why(
     backend.away = False
     backend.steps(100, a)
     assert len([record for record in caplog.records if "Not in the ring" in record.message]) == 4
+
+
+@pytest.mark.parametrize(
+    ("slow", "words"), [(False, "more to do than it can"), (True, r"7\.0 s for one. The backend is slow")]
+)
+def test_the_third_drop_within_a_minute_says_why(
+    caplog: pytest.LogCaptureFixture, *, slow: bool, words: str
+) -> None:
+    backend = Backend()
+    member = backend.member("one")
+    backend.steps(2, member)
+
+    def stall(method: str) -> None:
+        if method == "write":
+            backend.before = lambda _: None
+            backend.now += 7.0
+
+    for _ in range(3):
+        assert "times within a minute" not in caplog.text
+        if slow:
+            backend.before = stall
+        else:
+            backend.now += 7.0
+        backend.steps(11, member)
+    text = rf"Dropped out of the ring 3 times within a minute: .*{words}.* timeout \(now 5 s\)"
+    assert re.search(text, caplog.text)
+    caplog.clear()
+    for _ in range(3):
+        backend.now += 30.0
+        backend.steps(3, member)
+    assert "times within a minute" not in caplog.text
