@@ -14,6 +14,16 @@ DROPS = 3
 """Drops within a minute of which a conductor says why."""
 
 
+PROCESS = 6
+"""Characters of an incarnation that all incarnations of one process have in common."""
+
+
+def process_of(member: str) -> str:
+    """Return the part of a member's name (HOST/INCARNATION) that is the same as long as its process lives."""
+    host, _, incarnation = member.rpartition("/")
+    return f"{host}/{incarnation[:PROCESS]}"
+
+
 @dataclass(frozen=True)
 class LocalMember:
     """This conductor as the others see it."""
@@ -83,7 +93,7 @@ class AbsenceWarning:
 class DropWarning:
     """Warns where this conductor drops out of the ring again and again because it does not renew in time.
 
-    It tells a busy process from a slow backend: the first runs the membership's thread late, the second takes
+    It distinguishes a busy process, which runs the membership's thread late, from a slow backend, which takes
     long for a heartbeat.
     """
 
@@ -102,7 +112,7 @@ class DropWarning:
         self._slowest = max(self._slowest, seconds)
 
     def dropped(self, now: float) -> None:
-        """Warn at the third drop within a minute, and begin to count anew.
+        """Warn at the third drop within a minute, and start to count again.
 
         :param now: by the monotonic clock.
         """

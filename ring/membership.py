@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from .group import DroppedOut, Group, GroupError, MemberReplaced
 from .hashring import ACTIVE, Member, View
-from .local_member import AbsenceWarning, DropWarning, LocalMember, RecordWriter
+from .local_member import PROCESS, AbsenceWarning, DropWarning, LocalMember, RecordWriter
 from .member_records import MemberRecords
 from .timing import LEFT, MembershipTiming
 
@@ -54,6 +54,7 @@ class Membership:
         self._state = ACTIVE
         self._listeners: list[Listener] = []
         self._incarnation: str | None = None
+        self._process = uuid.uuid4().hex[:PROCESS]
         self._candidate = ""
         self._confirmed = float("-inf")
         self._seen = float("-inf")
@@ -214,7 +215,7 @@ class Membership:
             self._lapse()
         began = self._monotonic()
         if self._incarnation is None:
-            self._candidate = uuid.uuid4().hex[:12]
+            self._candidate = self._process + uuid.uuid4().hex[:PROCESS]
         self._writer.write(self.me, self._incarnation or self._candidate, self._state)
         self._drops.took(self._monotonic() - began)
         if self._incarnation is not None and self._lapsed():

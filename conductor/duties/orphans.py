@@ -4,16 +4,19 @@ import functools
 import logging
 
 from ...db import conductors
-from ...db.ids import MemberId, host_of
-from ...db.work import member_claims, orphans, tasks
+from ...db.ids import MemberId, TaskId, host_of
+from ...db.work import losses, member_claims, orphans, tasks
 from ...db.work.losses import Loss
 from ...engine.context import announce
 from ...observe import metrics
+from ...ring.local_member import process_of
 from ..slice import Absentees
 from .context import DutyContext
 from .slice_scan import PAGE, SliceScan
 
 LOG = logging.getLogger(__name__)
+MOST_COUNTED = 100
+"""Conductors whose losses can be taken back; the oldest are forgotten."""
 
 
 class Orphans:
@@ -28,12 +31,16 @@ class Orphans:
         self._context = context
         self._absentees = Absentees(patience=context.settings().patience, clock=context.monotonic)
         self._scan = SliceScan(context, "The claim of a conductor that is gone, task")
+        self._counted: dict[MemberId, list[TaskId]] = {}
+        self._living: set[str] = set()
 
     def run(self) -> None:
         """Release what the gone ones of all claiming members hold."""
         claiming = frozenset(self._context.database.read(tasks.claiming_members))
-        gone = self._absentees.gone(claiming, self._context.ring.present())
-        for member in sorted(gone):
+        present = self._context.ring.present()
+        self._living = {process_of(member) for member in present}
+        self._forgive_returned()
+        for member in sorted(self._absentees.gone(claiming, present)):
             self._release_orphaned_creates(member)
             self._release_claims(member)
 
@@ -44,13 +51,30 @@ class Orphans:
         if not mine:
             return
         LOG.warning("Conductor %s died, releasing %d of its tasks to other conductors", member, len(mine))
-        # An orderly stop is no sign that the task kills its conductor; only a death counts as a loss.
-        orderly = context.database.read(lambda conn: conductors.stopped_cleanly(conn, member))
-        loss = None if orderly else Loss(host_of(member), context.settings().task_losses)
+        loss = self._loss_of(member)
+        if loss is not None:
+            self._counted[member] = [task_id for task_id, _ in mine]
+            if len(self._counted) > MOST_COUNTED:
+                del self._counted[next(iter(self._counted))]
         release = functools.partial(member_claims.release, now=context.clock(), loss=loss)
         for freed in self._scan.run(mine, release, key=lambda claim: claim[0], together=PAGE):
             context.recorder.add(metrics.TAKEOVERS, amount=sum(map(len, freed.values())))
             announce(context.hints, freed)
+
+    def _loss_of(self, member: MemberId) -> Loss | None:
+        """Return the loss to count; None: the conductor has stopped in good order, or was only silent."""
+        if process_of(member) in self._living:
+            return None
+        if self._context.database.read(lambda conn: conductors.stopped_cleanly(conn, member)):
+            return None
+        return Loss(host_of(member), self._context.settings().task_losses)
+
+    def _forgive_returned(self) -> None:
+        """Take back the losses of conductors whose process is in the group again."""
+        for member in [name for name in self._counted if process_of(name) in self._living]:
+            forgive = functools.partial(losses.forgive, task_ids=self._counted[member], host=host_of(member))
+            self._context.database.write(forgive)
+            del self._counted[member]
 
     def _release_orphaned_creates(self, member: MemberId) -> None:
         """Release tasks that wait for the end of a step which died with its conductor."""

@@ -5,8 +5,9 @@ the hosts that were lost with it, in ``task.losses``: ``{"hosts": ["a", "b"], "s
 
 The first loss counts for each task that the conductor held: nobody knows which of them it was, for no step is
 announced in the database.  As soon as a step of a task ends, all its losses are forgotten.  So a later loss
-counts only for the few tasks of which no step has ended since.  The last loss before the limit has to be
-certain: such a task runs its step beside no other of its kind, and announces it ("step": the attempt) before.
+counts only for the few tasks of which no step has ended since.  Where the conductor's process rejoins, it
+was only silent, and its loss is forgiven.  The last loss before the limit has to be certain: such a task
+runs its step beside no other of its kind, and announces it ("step": the attempt) before.
 """
 
 import json
@@ -61,6 +62,23 @@ def count(conn: Connection, lost: Sequence[Task], loss: Loss) -> None:
     for found, ids in sorted(changed.items()):
         for part in chunks(ids):
             conn.execute(sa.update(t).where(t.c.id.in_(part)).values(losses={"hosts": json.loads(found)}))
+
+
+def forgive(conn: Connection, task_ids: Iterable[TaskId], host: str) -> None:
+    """Take back one loss of a host for these tasks: its process lives."""
+    t = tables.task
+    for part in chunks(task_ids):
+        rows = conn.execute(
+            sa.select(t.c.id, t.c.losses)
+            .where(t.c.id.in_(part), t.c.losses.is_not(None))
+            .order_by(t.c.id)
+            .with_for_update()
+        ).all()
+        for row in rows:
+            if host in (left := list(row.losses["hosts"])):
+                left.remove(host)
+                losses = {**row.losses, "hosts": left} if left else None
+                conn.execute(sa.update(t).where(t.c.id == row.id).values(losses=losses))
 
 
 def announce(conn: Connection, task: Task, member: MemberId) -> bool:

@@ -223,3 +223,30 @@ def lose_twice(world: World, ids: list[TaskId]) -> None:
 def _lose_twice(conn: sa.Connection, ids: list[TaskId]) -> None:
     t = tables.task
     conn.execute(sa.update(t).where(t.c.id.in_(ids)).values(losses={"hosts": ["x", "y"]}))
+
+
+def test_the_loss_of_a_conductor_that_comes_back_is_forgiven(world: World) -> None:
+    """As on a host with too much to do, whose conductors are silent for a while, one after the other."""
+    stack = world.create("s", template(a={"hangs": ["create"]}))
+    for _ in range(5):
+        conductor = wait_hanging(world)
+        gone(world, conductor, "frozen")
+        assert lost_with(world, stack, "a") == [conductor.host]
+        world.resume(conductor.host)
+        conductor.go_on()
+        world.look_all()
+        world.pass_time(2)
+        for other in world.awake():
+            other.run_due_duties(world.clock.now)
+        assert lost_with(world, stack, "a") == []
+    assert not ended(world, stack)
+
+
+def test_a_new_incarnation_of_the_same_process_is_no_loss(world: World) -> None:
+    stack = world.create("s", template(a={"hangs": ["create"]}))
+    conductor = wait_hanging(world)
+    world.group.pop(conductor.host)
+    world.look_all()
+    for other in world.awake():
+        other.run_due_duties(world.clock.now)
+    assert lost_with(world, stack, "a") == []

@@ -56,6 +56,7 @@ from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.resources.plugin import ResourceType
 from stoker.resources.registry import ResourceRegistry
 from stoker.ring.hashring import Assignment, Member, View, assign
+from stoker.ring.local_member import PROCESS
 from stoker.sealing.signal_urls import SignalAddresses
 from stoker.sealing.stored import Sealer
 from stoker.template.compile import Limits
@@ -237,6 +238,7 @@ class SimConductor:
     :ivar detached: those of them whose threads were detached.
     :ivar paused: does nothing; the backend forgets it after a while.
     :ivar cut_off: works, but does not reach the backend, which forgets it after a while.
+    :ivar process: beginning of its incarnations; "": it has joined none yet.
     :ivar rest: seconds until it wants its next turn, as it said at the last one.
     """
 
@@ -244,6 +246,7 @@ class SimConductor:
         self.host = host
         self.world = world
         self.ring = SimRing(host, world.clock)
+        self.process = ""
         wall = functools.partial(world.wall_of, host)
         self.clock = ServerClock(wall=wall, monotonic=lambda: world.clock.now)
         self.measure()
@@ -495,7 +498,8 @@ class World:
     def join(self, conductor: SimConductor) -> None:
         """Enter the group under a new incarnation."""
         self._incarnations += 1
-        conductor.ring.incarnation = f"i{self._incarnations}"
+        conductor.process = conductor.process or f"p{self._incarnations:0{PROCESS - 1}}"
+        conductor.ring.incarnation = f"{conductor.process}i{self._incarnations}"
         self.group[conductor.host] = (conductor.ring.incarnation, self.clock.now)
 
     def kill(self, host: str) -> None:

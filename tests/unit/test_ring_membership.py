@@ -8,7 +8,7 @@ import pytest
 from harness.waiting import wait_for
 from stoker.ring.group import DroppedOut, Group, GroupError, MemberReplaced, Record
 from stoker.ring.hashring import DRAINING, View
-from stoker.ring.local_member import LocalMember
+from stoker.ring.local_member import LocalMember, process_of
 from stoker.ring.membership import Membership
 from stoker.ring.timing import MembershipTiming
 
@@ -363,3 +363,17 @@ def test_the_third_drop_within_a_minute_says_why(
         backend.now += 30.0
         backend.steps(3, member)
     assert "times within a minute" not in caplog.text
+
+
+def test_a_process_is_recognized_by_all_its_incarnations() -> None:
+    backend = Backend()
+    first = backend.member("one")
+    backend.steps(2, first)
+    before = str(first.member())
+    backend.now += 7.0
+    backend.steps(3, first)
+    restarted = backend.member("one")
+    backend.steps(2, restarted)
+    assert before != first.member()
+    assert process_of(before) == process_of(str(first.member()))
+    assert process_of(before) != process_of(str(restarted.member()))
