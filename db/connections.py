@@ -152,10 +152,11 @@ def _prepare_mariadb(engine: Engine, limits: DatabaseLimits) -> None:
 def _prepare_sqlite(engine: Engine, limits: DatabaseLimits) -> None:
     @sa.event.listens_for(engine, "do_connect")
     def make_private(*_: object) -> None:
-        # SQLite gives its journals the mode of the file.  One that exists keeps the mode that it has.
+        # SQLite gives its journals the mode of the file.  The file must never be opened and closed beside
+        # SQLite: that releases all locks that this process has on it (sqlite.org/howtocorrupt.html, 2.2).
         if (path := engine.url.database) and not path.startswith((":memory:", "file:")):
-            with contextlib.suppress(OSError):  # SQLite says what is wrong.
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            with contextlib.suppress(OSError):  # It exists, or SQLite says what is wrong.
+                os.mknod(path, 0o600)
 
     @sa.event.listens_for(engine, "connect")
     def prepare(dbapi: typing.Any, record: object) -> None:

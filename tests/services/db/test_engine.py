@@ -2,6 +2,8 @@
 
 import pathlib
 import stat
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -258,3 +260,20 @@ def test_a_new_file_is_its_owners_alone(tmp_path: pathlib.Path) -> None:
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     assert modes.pop("shared.sqlite") == 0o660
     assert {oct(mode) for name, mode in modes.items() if name.startswith("own")} == {"0o600"}
+
+
+def test_a_new_connection_leaves_the_locks_of_its_process(tmp_path: pathlib.Path) -> None:
+    """Else another process takes itself for the last one, and removes the journal that this one writes."""
+    path = tmp_path / "shared.sqlite"
+    database = Database(f"sqlite:///{path}")
+    database.write(lambda conn: conn.exec_driver_sql("CREATE TABLE t (i INTEGER)"))
+    Database(f"sqlite:///{path}").read(lambda conn: conn.exec_driver_sql("SELECT i FROM t").all())
+    count = (
+        "import sqlite3, sys; print(*next(sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM t')))"
+    )
+    counts = []
+    for number in range(2):
+        insert = f"INSERT INTO t VALUES ({number})"
+        database.write(lambda conn, insert=insert: conn.exec_driver_sql(insert))
+        counts.append(subprocess.check_output([sys.executable, "-c", count, str(path)], text=True).strip())
+    assert counts == ["1", "2"]
