@@ -1,6 +1,8 @@
 """Keystone's trusts: the service's account may act for a user, in one project, with some of their roles."""
 
+import contextlib
 import functools
+import time
 import typing
 from collections.abc import Callable, Sequence
 
@@ -8,7 +10,14 @@ from keystoneauth1 import exceptions
 from keystoneauth1.plugin import AUTH_INTERFACE
 from keystoneauth1.session import Session
 
-from .delegated_auth import CredentialGone, DelegationRefused, NoAnswer, Trustor, unanswered
+from .delegated_auth import (
+    CredentialGone,
+    DelegationRefused,
+    KeystoneUnavailable,
+    NoAnswer,
+    Trustor,
+    unanswered,
+)
 
 Json = typing.Any
 KEPT = 1024
@@ -16,6 +25,11 @@ KEPT = 1024
 IDENTITY = {"service_type": "identity", "interface": AUTH_INTERFACE, "min_version": "3"}
 MARK = "stoker_delegation"
 """Attribute of a trust that says which delegation has made it.  Keystone keeps what it does not know."""
+PAUSES = (0.25, 0.5, 1.0, 2.0)
+"""Seconds before each repetition of a trust's creation."""
+REFUSALS = 2
+"""Repetitions of a creation that is refused by 403 or 404, as a Keystone under load may refuse any."""
+_DOUBTFUL = (exceptions.Forbidden, exceptions.NotFound)
 _REFUSED = (exceptions.Unauthorized, exceptions.Forbidden, exceptions.BadRequest, exceptions.NotFound)
 
 
@@ -38,15 +52,21 @@ class KeystoneTrusts:
         *,
         roles: Sequence[str],
         redelegation: bool = False,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._roles = roles
         self._redelegation = redelegation
+        self._sleep = sleep
         self._make = make_session
         self._own = functools.cache(lambda: make_session(None))
         self._session = functools.lru_cache(KEPT)(make_session)
 
     def delegate(self, who: Trustor, mark: str) -> Json:
-        """Create a trust of the user's, and return its id as the credential."""
+        """Create a trust of the user's, and return its id as the credential.
+
+        A creation that fails is repeated for some seconds.  Where Keystone did not answer it may have made
+        the trust: that is found by its mark.
+        """
         if missing := sorted({*self._roles} - {*who.roles}):
             raise DelegationRefused(f"you do not have the roles {', '.join(missing)} in the project")
         try:
@@ -62,19 +82,34 @@ class KeystoneTrusts:
             }
         except exceptions.ClientException as error:
             raise unanswered(error, account="the service's own account") from error
-        try:
-            made = own.post(
-                "/OS-TRUST/trusts",
-                json={"trust": trust},
-                endpoint_filter=IDENTITY,
-                authenticated=False,
-                headers={"X-Auth-Token": who.token},
-            )
-        except _REFUSED as error:
-            raise DelegationRefused(str(error)) from error
-        except exceptions.ClientException as error:
-            raise unanswered(error, NoAnswer) from error
-        return {"trust": made.json()["trust"]["id"]}
+        may_exist = False
+        for tries, pause in enumerate((*PAUSES, None)):
+            try:
+                return {"trust": self._create(own, trust, who.token)}
+            except exceptions.ClientException as error:
+                is_refused = isinstance(error, _REFUSED)
+                may_exist = may_exist or not is_refused
+                is_final = is_refused and (tries >= REFUSALS or not isinstance(error, _DOUBTFUL))
+                if pause is None or is_final:
+                    if may_exist:
+                        raise unanswered(error, NoAnswer) from error
+                    raise DelegationRefused(str(error)) from error
+            self._sleep(pause)
+            with contextlib.suppress(KeystoneUnavailable):
+                if may_exist and (trusts := self.marked(mark)):
+                    return trusts[0]
+        raise AssertionError("the last try returns or raises")
+
+    @staticmethod
+    def _create(own: Session, trust: Json, token: str) -> str:
+        answer = own.post(
+            "/OS-TRUST/trusts",
+            json={"trust": trust},
+            endpoint_filter=IDENTITY,
+            authenticated=False,
+            headers={"X-Auth-Token": token},
+        )
+        return str(answer.json()["trust"]["id"])
 
     def marked(self, mark: str) -> Sequence[Json]:
         """Return the trusts that Keystone has with this mark: at most one.
