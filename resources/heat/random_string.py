@@ -133,8 +133,8 @@ class RandomString(ResourceType):
         return Done(physical_id=target.physical_name, data={"value": made})
 
     def reference_id(self, target: ResourceView) -> Json:
-        """Return the string."""
-        return target.data["value"] if target.physical_id is not None else target.name
+        """Return the string; None for one that the template names by ``external_id``, as in Heat."""
+        return target.data.get("value") if target.physical_id is not None else target.name
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the string."""

@@ -260,3 +260,12 @@ def test_a_stolen_token_opens_nothing_by_any_way_in(service: Service, tenant: st
     adopted = {"stack_name": "again", "adopt_stack_data": json.dumps(answers[-1].body)}
     again = service.call("POST", f"/v1/{tenant}/stacks", {**adopted, "timeout_mins": 5})
     assert again.status == 201, again.body
+
+
+def test_a_random_string_that_is_there_already_has_no_value(service: Service, tenant: str) -> None:
+    document = template(
+        {"r": {"type": "OS::Heat::RandomString", "external_id": "theirs"}},
+        outputs={"value": {"value": {"get_resource": "r"}}},
+    )
+    shown = service.get(service.made(tenant, "s", document))["stack"]
+    assert (shown["stack_status"], shown["outputs"][0]["output_value"]) == ("CREATE_COMPLETE", None)

@@ -13,7 +13,7 @@ from ..declared import THING
 from ..marks import mark_of
 from ..names import resolve
 from ..service import Conflict, ThingNotFound, in_use
-from .base import BUILT, HIDDEN, NETWORK, SHOWN, TAGS, VALUE_SPECS, NeutronType
+from .base import BUILT, HIDDEN, NETWORK, SHOWN, TAGS, VALUE_SPECS, WITHOUT_EFFECT, NeutronType
 
 VNIC_TYPES = AllowedValues(
     values=(
@@ -52,7 +52,10 @@ class Port(NeutronType):
         "security_groups": NamedThing("neutron.security_group", "security_groups"),
         "qos_policy": NamedThing("neutron.qos_policy"),
     }
-    apart = ("tags", "value_specs", "fixed_ips", "no_fixed_ips", "allowed_address_pairs")
+    apart = (
+        *("tags", "value_specs", "fixed_ips", "no_fixed_ips", "allowed_address_pairs"),
+        "replacement_policy",
+    )
     properties_schema = {
         "network": Property(
             "string",
@@ -118,6 +121,14 @@ class Port(NeutronType):
             schema=Property("map", "An address.", schema=ADDRESS_PAIR),
         ),
         "tags": TAGS,
+        "replacement_policy": Property(
+            "string",
+            "Accepted for older templates, and ignored.",
+            default="AUTO",
+            update_allowed=True,
+            constraints=(AllowedValues(values=("AUTO", "REPLACE_ALWAYS")),),
+            support_status=WITHOUT_EFFECT,
+        ),
     }
     attributes_schema = {
         **SHOWN,

@@ -46,7 +46,7 @@ class Router(NeutronType):
     implied_dependencies = (
         ImpliedDependency("external_gateway_info.network|network_id", "OS::Neutron::Subnet", NETWORK),
     )
-    apart = ("tags", "value_specs", "external_gateway_info", "l3_agent_ids")
+    apart = ("tags", "value_specs", "external_gateway_info", "l3_agent_ids", "l3_agent_id")
     properties_schema = {
         "name": Property(
             "string", "Name; none: made of the stack's and the resource's.", update_allowed=True
@@ -61,6 +61,12 @@ class Router(NeutronType):
             "Ids of the L3 agents that run it; for administrators only.",
             update_allowed=True,
             schema=Property("string", "Id of an agent."),
+        ),
+        "l3_agent_id": Property(
+            "string",
+            "The old form of l3_agent_ids: one id.",
+            update_allowed=True,
+            support_status=HIDDEN,
         ),
         "distributed": Property("boolean", "It is distributed; by default for administrators only."),
         "ha": Property("boolean", "It is highly available; by default for administrators only."),
@@ -79,7 +85,9 @@ class Router(NeutronType):
 
     def validate(self, properties: Mapping[str, Json]) -> None:
         """Check that agents fit the kind of router."""
-        agents = properties.get("l3_agent_ids") or ()
+        agents = _agents(properties)
+        if properties.get("l3_agent_ids") and properties.get("l3_agent_id"):
+            raise PropertyError("l3_agent_id and l3_agent_ids exclude each other")
         if agents and properties.get("distributed"):
             raise PropertyError("l3_agent_ids cannot be given for a distributed router")
         if len(agents) > 1 and properties.get("ha") is False:
@@ -103,7 +111,7 @@ class Router(NeutronType):
 
     def has_more(self, target: ResourceView) -> bool:
         """Return whether it gets tags, or agents."""
-        return super().has_more(target) or bool(target.properties["l3_agent_ids"])
+        return super().has_more(target) or bool(_agents(target.properties))
 
     def after_create(self, target: ResourceView, work: StepContext) -> None:
         """Set tags and agents."""
@@ -114,20 +122,26 @@ class Router(NeutronType):
     def after_update(self, target: ResourceView, changed: Collection[str], work: StepContext) -> None:
         """Set tags and agents, if they have changed."""
         super().after_update(target, changed, work)
-        if "l3_agent_ids" in changed:
+        if {"l3_agent_ids", "l3_agent_id"} & set(changed):
             self._set_agents(target, work)
 
     def _set_agents(self, target: ResourceView, work: StepContext) -> None:
-        wanted = target.properties["l3_agent_ids"] or []
-        if not wanted:
+        agents = _agents(target.properties)
+        if not agents:
             return
         service = self.service_for(work)
         present = [agent["id"] for agent in service.get(f"{self.path_of(target)}/l3-agents")["agents"]]
-        for agent in set(present) - set(wanted):
+        for agent in set(present) - set(agents):
             service.delete(f"/agents/{agent}/l3-routers/{self.id_of(target)}")
-        for agent in wanted:
+        for agent in agents:
             if agent not in present:
                 service.post(f"/agents/{agent}/l3-routers", {"router_id": self.id_of(target)})
+
+
+def _agents(properties: Mapping[str, Json]) -> list[str]:
+    """Return the ids of the L3 agents, by either name of the property."""
+    agent = properties.get("l3_agent_id")
+    return [str(item) for item in properties.get("l3_agent_ids") or ()] or ([str(agent)] if agent else [])
 
 
 def _gateway(target: ResourceView, work: StepContext) -> dict[str, Json]:

@@ -230,6 +230,13 @@ PROPERTIES: Mapping[str, Property] = {
         default="",
         update_allowed=True,
     ),
+    "admin_user": Property(
+        "string",
+        "Accepted for older templates, and ignored: the image says who may log in.",
+        support_status=SupportStatus(
+            "HIDDEN", message="It is accepted for older templates, and has no effect."
+        ),
+    ),
     "reservation_id": Property("string", "Accepted for older templates, and ignored."),
     "config_drive": Property("boolean", "The server gets its metadata on a disk, too."),
     "diskConfig": Property(
