@@ -24,7 +24,7 @@ NAME = 40
 
 
 class WatchStack(command.Command):
-    """Watch a stack until its action ends; exit code 0: it is complete, 1: it failed.
+    """Watch a stack until its action ends; exit code 0: it is complete, 1: it failed, 130: Ctrl-C.
 
     At a breakpoint it says what is held and how to continue, and watches further unless it was asked to end.
     """
@@ -49,6 +49,14 @@ class WatchStack(command.Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Run the command."""
+        try:
+            return self._watch(parsed_args)
+        except KeyboardInterrupt:
+            stdout = typing.cast(typing.Any, self.app).stdout
+            stdout.write(f"\nStack {harmless(parsed_args.stack)} continues; only the watch has ended.\n")
+            return INTERRUPTED
+
+    def _watch(self, parsed_args: argparse.Namespace) -> int:
         if parsed_args.interval < MIN_INTERVAL:
             raise exc.CommandError(f"--interval must be {MIN_INTERVAL} or more, not {parsed_args.interval}")
         client = client_of(self)
@@ -70,6 +78,8 @@ class WatchStack(command.Command):
         return code
 
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as that of shells."""
 MIN_INTERVAL = 0.2
 """Seconds between two reads at least."""
 

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 
@@ -101,6 +102,12 @@ def test_a_watch_goes_on_at_a_breakpoint(openstack: OpenStack) -> None:
     env = {**os.environ, **openstack.variables}
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
+        list(itertools.takewhile(lambda line: RESUME not in line, process.stdout))
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read().strip() == "Stack s continues; only the watch has ended."
+        assert process.wait(120) == 130
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
         before = list(itertools.takewhile(lambda line: RESUME not in line, process.stdout))
         assert any("gone INIT_COMPLETE (held at pre-create)" in line for line in before)
         openstack.run("stack", "continue", "s")
@@ -108,6 +115,19 @@ def test_a_watch_goes_on_at_a_breakpoint(openstack: OpenStack) -> None:
         assert process.wait(120) == 0
     assert RESUME not in rest
     assert "stack s CREATE_COMPLETE" in rest
+
+
+def test_an_inspection_says_what_a_stack_waits_for(openstack: OpenStack) -> None:
+    made_with_a_breakpoint(openstack)
+    openstack.run("stack", "watch", "s", "--until-breakpoint", "--interval", "0.2")
+    lines = openstack.run("stack", "inspect", "s").out.splitlines()
+    assert lines[1] == "unfinished: 1 held"
+    assert any(line.startswith("gone: create is held") for line in lines)
+    assert any(line.startswith("  sooner: openstack stack continue") for line in lines)
+    report = openstack.run("stack", "inspect", "s", "-f", "json").json
+    assert [task["cause"] for task in report["tasks"]] == ["breakpoint"]
+    assert "limit" in openstack.fails("stack", "inspect", "s", "--limit", "0")
+    assert "Stack not found: nothing" in openstack.fails("stack", "inspect", "nothing")
 
 
 def test_a_watch_on_a_terminal_draws_in_place(openstack: OpenStack) -> None:

@@ -6,6 +6,7 @@ import typing
 import pytest
 from stoker.observe.terminal import HELD, bar, harmless, make_console
 from stoker.osc.graph import as_dot, as_mermaid, tree
+from stoker.osc.inspection import report_lines
 from stoker.osc.plan import as_json, lines
 from stoker.osc.timeline import bars, last_action, phases
 from stoker.osc.watch import PlainLines, held_line, is_paused, screen, seconds_of, watch
@@ -321,3 +322,33 @@ def test_a_plan_for_programs() -> None:
         "reason": "may be replaced: depends on c.id",
         "property_changes": {},
     }
+
+
+def test_an_inspection_as_text() -> None:
+    stack = {"id": "i", "name": "s", "action": "CREATE", "status": "IN_PROGRESS", "remaining": None}
+    reason = {"why": "no conductor is alive", "next": "nothing", "at": None, "commands": ["one", "two"]}
+    task = {
+        "resource": "r",
+        "action": "create",
+        "state": "ready",
+        "since": "noon",
+        "attempt": 2,
+        "request": "",
+    }
+    report = {
+        "stack": {**stack, "deadline_at": "tonight"},
+        "counts": {"ready": 1, "held": 2},
+        "general": [reason],
+        "failed": [{"resource": "f", "action": "CREATE", "reason": "it broke"}],
+        "tasks": [{**task, **reason, "request": "", "why": "it waits", "at": "later", "commands": []}],
+        "more": 3,
+    }
+    assert list(report_lines(report)) == [
+        "stack s (i): CREATE_IN_PROGRESS",
+        "unfinished: 2 held, 1 ready",
+        "times out: tonight",
+        *("", "! no conductor is alive", "  by itself: nothing", "  sooner: one", "      or: two"),
+        "  f: CREATE failed: it broke",
+        *("", "r: create is ready since noon, attempt 2", "  why: it waits", "  by itself: nothing: later"),
+        *("", "3 more are not shown; --limit shows more"),
+    ]

@@ -1,0 +1,81 @@
+"""``openstack stack inspect``: why a stack is not finished, what happens next, and what helps."""
+
+import argparse
+import json
+import typing
+import urllib.parse
+from collections.abc import Iterator, Mapping
+
+from heatclient import exc as heat_exc
+from osc_lib import exceptions as exc
+from osc_lib.command import command
+
+from ..observe.terminal import harmless
+from .access import Json, client_of, find_stack, path_of
+
+
+class InspectStack(command.Command):
+    """Explain why a stack is unfinished: what each task waits for, what happens next, and what helps."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser with the command's arguments."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument("stack", metavar="<stack>", help="Stack to explain (name or ID)")
+        parser.add_argument(
+            "-f", "--format", choices=("text", "json"), default="text", help="Form (default: %(default)s)"
+        )
+        parser.add_argument(
+            "--limit", metavar="<number>", type=int, default=20, help="Tasks to show (default: %(default)s)"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Run the command."""
+        client = client_of(self)
+        stack = find_stack(client, parsed_args.stack)
+        query = urllib.parse.urlencode({"limit": parsed_args.limit})
+        try:
+            answer = client.http_client.get(path_of(stack, f"inspect?{query}"))
+        except heat_exc.HTTPNotFound as error:
+            raise exc.CommandError(f"The service explains no stacks, so it is not Stoker: {error}") from error
+        except heat_exc.HTTPBadRequest as error:
+            raise exc.CommandError(str(error)) from error
+        report = answer.json()
+        as_json = parsed_args.format == "json"
+        text = json.dumps(report, indent=2) if as_json else "\n".join(map(harmless, report_lines(report)))
+        typing.cast(typing.Any, self.app).stdout.write(f"{text}\n")
+
+
+def report_lines(report: Mapping[str, Json]) -> Iterator[str]:
+    """Return the lines of a report, the body of ``GET …/inspect``."""
+    stack = report["stack"]
+    yield f"stack {stack['name']} ({stack['id']}): {stack['action']}_{stack['status']}"
+    if stack["status"] == "IN_PROGRESS":
+        counts = ", ".join(f"{count} {state}" for state, count in sorted(report["counts"].items()))
+        yield f"unfinished: {counts or 'nothing'}"
+        if stack["remaining"] is not None:
+            left = f"{stack['remaining']:.0f} s"
+            yield f"its timeout is paused, with {left} left: all unfinished tasks are held"
+        elif stack["deadline_at"]:
+            yield f"times out: {stack['deadline_at']}"
+    for reason in report["general"]:
+        yield from _reason_lines(reason, f"! {reason['why']}")
+    for failure in report["failed"]:
+        yield f"  {failure['resource']}: {failure['action']} failed: {failure['reason']}"
+    for task in report["tasks"]:
+        since = f" since {task['since']}" if task["since"] else ""
+        request = f", for {task['request']}" if task["request"] else ""
+        state = f"{task['action']} is {task['state']}{since}"
+        line = f"{task['resource']}: {state}, attempt {task['attempt']}{request}"
+        yield from _reason_lines(task, line, f"  why: {task['why']}")
+    if report["more"]:
+        yield ""
+        yield f"{report['more']} more are not shown; --limit shows more"
+
+
+def _reason_lines(reason: Mapping[str, Json], *head: str) -> Iterator[str]:
+    yield ""
+    yield from head
+    yield f"  by itself: {reason['next']}" + (f": {reason['at']}" if reason["at"] else "")
+    for number, line in enumerate(reason["commands"]):
+        yield f"  {'sooner' if number == 0 else '    or'}: {line}"
