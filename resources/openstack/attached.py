@@ -1,8 +1,8 @@
 """Types that attach one thing of the cloud to another; both exist without the attachment.
 
 No service marks an attachment with an idempotency key.  So the first step of a creation searches for one, and
-stores that there is none: only then may an attachment that is there later be the
-effect of a lost call.  An attachment that was there before belongs to somebody else, and is never removed.
+stores that there is none: only then may an attachment that is there later be the effect of a lost call.  An
+attachment that was there before belongs to somebody else, and is never removed.
 """
 
 import typing
@@ -60,8 +60,8 @@ class AttachedType(DeclaredThing):
         raise NotImplementedError
 
     def stored_link(self, target: ResourceView, work: StepContext) -> Link:
-        """Return the link that was made; where its answer was lost, that of the properties."""
-        if target.physical_id is None and (claimed := claimed_link(target)) is not None:
+        """Return the link that was made; where its answer was lost, the one that was claimed."""
+        if THING not in target.data and (claimed := claimed_link(target)) is not None:
             return claimed
         if not self.other:
             return (self.id_of(target),)

@@ -424,6 +424,9 @@ def test_an_attachment_of_a_lost_call_is_found_and_detached(
     assert case.plugin.find_created(KEY, lost, work) is None
     case.service_has(scripted, attached=True)
     assert case.plugin.find_created(KEY, lost, work) == case.physical_id
+    unresolved = dict.fromkeys(case.plugin.properties_schema)
+    by_delete = dataclasses.replace(lost, physical_id=case.physical_id, properties=unresolved)
+    assert case.plugin.stored_link(by_delete, work) == case.plugin.stored_link(lost, work)
     scripted.answers[case.detaches] = Answer(202 if case.plugin.slow else 200, {})
     if case.plugin.slow:
         with pytest.raises(RetryableError, match="of a lost call"):
