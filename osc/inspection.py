@@ -31,6 +31,8 @@ class InspectStack(command.Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Run the command."""
+        if parsed_args.limit < 1:
+            raise exc.CommandError(f"--limit must be 1 or more, not {parsed_args.limit}")
         client = client_of(self)
         stack = find_stack(client, parsed_args.stack)
         query = urllib.parse.urlencode({"limit": parsed_args.limit})

@@ -126,7 +126,7 @@ def test_an_inspection_says_what_a_stack_waits_for(openstack: OpenStack) -> None
     assert any(line.startswith("  sooner: openstack stack continue") for line in lines)
     report = openstack.run("stack", "inspect", "s", "-f", "json").json
     assert [task["cause"] for task in report["tasks"]] == ["breakpoint"]
-    assert "limit" in openstack.fails("stack", "inspect", "s", "--limit", "0")
+    assert "--limit must be 1 or more" in openstack.fails("stack", "inspect", "s", "--limit", "0")
     assert "Stack not found: nothing" in openstack.fails("stack", "inspect", "nothing")
 
 
