@@ -33,6 +33,8 @@ _SHARE = 16
 """Characters of a text that count as one node: a text that many aliases name is stored as often."""
 _EVENT = 5
 """Steps of work that one node of a YAML document takes."""
+_TOO_DEEP = "exceeded maximum nesting depth"
+"""The problem of 1000 levels for libyaml from 0.2.6 on, whose scanner runs ahead of the events."""
 _READ = 50
 """Characters of a JSON document that one step of work reads."""
 
@@ -163,6 +165,8 @@ def _yaml(text: str, what: str, budget: Budget | None) -> Json:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        if error.problem == _TOO_DEEP:
+            raise _too_deep(what, mark) from error
         where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         problem = ", ".join(text for text in (error.context, error.problem) if text)
         raise TemplateError(f"the {what} is not valid YAML{where}: {problem}") from error
@@ -198,10 +202,15 @@ def _refuse_depth(text: str, what: str, budget: Budget | None) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                where = f" in line {event.start_mark.line + 1}" if event.start_mark else ""
-                raise LimitExceeded(f"the {what} is deeper than {MAX_DEPTH} levels{where}")
+                raise _too_deep(what, event.start_mark)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
+
+
+def _too_deep(what: str, mark: Json) -> LimitExceeded:
+    """Return the refusal; `mark` is yaml's or libyaml's, which have no type in common, or None."""
+    where = f" in line {mark.line + 1}" if mark else ""
+    return LimitExceeded(f"the {what} is deeper than {MAX_DEPTH} levels{where}")
 
 
 def _refuse_bombs(root: yaml.Node | None, what: str, limit: int) -> None:

@@ -103,7 +103,7 @@ def test_depth_is_limited(form):
 def test_depth_through_indentation_and_through_aliases_is_limited():
     indented = "".join(f"{' ' * level}k:\n" for level in range(MAX_DEPTH + 1))
     aliased = "a0: &a0 x\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, MAX_DEPTH + 1))
-    for text in (indented, aliased):
+    for text in (indented, aliased, "- " * 3000, "? " * 3000):
         with pytest.raises(LimitExceeded, match=f"deeper than {MAX_DEPTH} levels"):
             load_document(text)
 
