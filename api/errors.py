@@ -19,7 +19,7 @@ from ..engine.errors import (
     UnknownConfig,
 )
 from ..keystone.delegated_auth import DelegationRefused, KeystoneUnavailable
-from ..planning.requests import NoCloud, TypeForbidden, TypeUnavailable
+from ..planning.requests import TypeForbidden, TypeUnavailable
 from ..resources.errors import NotSupported, PropertyError, SignalError, UnknownType
 from ..sandbox.errors import HelperUnavailable
 from ..sealing.stored import SealError
@@ -128,7 +128,6 @@ FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
     NotSupported: lambda error: Fault(400, "NotSupported", str(error)),
     SignalError: lambda error: Fault(400, "StackValidationFailed", str(error)),
     TypeForbidden: lambda error: Fault(403, "Forbidden", str(error)),
-    NoCloud: lambda error: Fault(400, "ResourceTypeUnavailable", str(error)),
     TypeUnavailable: lambda error: Fault(400, "ResourceTypeUnavailable", str(error)),
     DelegationRefused: lambda error: Fault(
         403, "Forbidden", f"Keystone does not let you hand your rights over to the stack: {error}"

@@ -93,14 +93,14 @@ class SharedAnswers:
         age = _MAX_AGE.search(call.headers.get("CACHE-CONTROL", ""))
         if age is None:
             return operation.handler(call)
-        found = None
+        answer = None
         if int(age[1]) > 0 and (key := _key(call, operation)) is not None:
-            found = self._answers.get(key, lambda before: _make(call, operation))
-        if found is None or not found.questions.same_for(call.caller):
-            found = _make(call, operation)
-        if has_latest(call.headers.get("IF-NONE-MATCH", ""), found.reply.headers["ETag"]):
-            return Reply(None, 304, found.reply.headers)
-        return found.reply
+            answer = self._answers.get(key, lambda before: _make(call, operation))
+        if answer is None or not answer.questions.same_for(call.caller):
+            answer = _make(call, operation)
+        if has_latest(call.headers.get("IF-NONE-MATCH", ""), answer.reply.headers["ETag"]):
+            return Reply(None, 304, answer.reply.headers)
+        return answer.reply
 
 
 def _make(call: Request, operation: Operation) -> _Answer:

@@ -235,15 +235,17 @@ def deployed_configs(conn: Connection, project_id: str, server_id: str) -> list[
 
 def server_bytes(conn: Connection, project_id: str, server_id: str) -> int:
     """Return the bytes of all configs that are deployed to a server."""
-    c, d = tables.software_config.c, tables.software_deployment
+    c = tables.software_config
+    d = tables.software_deployment
     of_server = (d.c.server_id == server_id, d.c.project_id == project_id)
-    deployed = sa.select(sa.func.sum(c.size)).join_from(d, tables.software_config, d.c.config_id == c.id)
+    deployed = sa.select(sa.func.sum(c.c.size)).join_from(d, c, d.c.config_id == c.c.id)
     return int(conn.execute(deployed.where(*of_server)).scalar() or 0)
 
 
 def total_bytes(conn: Connection, project_id: str) -> int:
     """Return the bytes of all configs of a project, and of the values of its deployments."""
-    c, d = tables.software_config.c, tables.software_deployment.c
+    c = tables.software_config.c
+    d = tables.software_deployment.c
     configs = sa.select(sa.func.sum(c.size)).where(c.project_id == project_id)
     values = sa.select(sa.func.sum(d.input_size + d.output_size)).where(d.project_id == project_id)
     return sum(int(conn.execute(query).scalar() or 0) for query in (configs, values))

@@ -60,7 +60,8 @@ def commit_update(
     :raises NotUpdatable: see start_update.
     :raises LimitExceeded: the project has as much as it may have.
     """
-    types, quotas = RegisteredTypeFacts(context.registry), context.settings.quotas
+    types = RegisteredTypeFacts(context.registry)
+    quotas = context.settings.quotas
 
     def start(conn: Connection, scope: TraversalScope) -> Started | None:
         guard(conn)

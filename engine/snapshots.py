@@ -32,13 +32,15 @@ class Snapshots:
         :raises NotUpdatable: the stack is suspended, or was to be deleted.
         :raises LimitExceeded: it, or its project, has as many snapshots as it may have.
         """
-        timeout, settings = self._context.timeout(stack.timeout_mins), self._context.settings
-        most, quotas = settings.max_snapshots, settings.quotas
+        timeout = self._context.timeout(stack.timeout_mins)
+        settings = self._context.settings
 
         def start(conn: Connection, scope: TraversalScope) -> tuple[Started, Snapshot]:
-            started, snapshot = start_snapshot(conn, SnapshotRequest(name, scope.now + timeout, most), scope)
-            if quotas is not None:
-                quotas.check(conn, stack.project_id, QuotaName.SNAPSHOTS, QuotaName.GOAL_BYTES)
+            started, snapshot = start_snapshot(
+                conn, SnapshotRequest(name, scope.now + timeout, settings.max_snapshots), scope
+            )
+            if settings.quotas is not None:
+                settings.quotas.check(conn, stack.project_id, QuotaName.SNAPSHOTS, QuotaName.GOAL_BYTES)
             return started, snapshot
 
         started, snapshot = self._context.start_traversal(stack.id, start)

@@ -101,7 +101,8 @@ class SoftwareOperations:
         :raises UnknownConfig: the project has no such config.
         :raises LimitExceeded: it is too large, or the project or the server has as much as it may have.
         """
-        limits, sealer = self._context.settings.software, self._context.sealer.of_software(project_id)
+        limits = self._context.settings.software
+        sealer = self._context.sealer.of_software(project_id)
         input_values = dict(given.input_values or {})
         made = StoredDeployment(
             id=str(uuid.uuid4()),

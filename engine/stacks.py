@@ -66,7 +66,8 @@ def create_stack(
     :raises LimitExceeded: the project has as much as it may have.
     """
     # As in Heat, an adoption stops at no breakpoint.
-    active, quotas = new.breakpoints_hold and new.adopted is None, context.settings.quotas
+    active = new.breakpoints_hold and new.adopted is None
+    quotas = context.settings.quotas
     breakpoints = PlannedBreakpoints(abort=new.abort_on_breakpoint, active=active)
 
     def start(conn: Connection, scope: TraversalScope) -> Started:

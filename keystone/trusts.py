@@ -82,23 +82,22 @@ class KeystoneTrusts:
             }
         except exceptions.ClientException as error:
             raise unanswered(error, account="the service's own account") from error
+        tries = 0
         may_exist = False
-        for tries, pause in enumerate((*PAUSES, None)):
+        while True:
             try:
                 return {"trust": self._create(own, trust, who.token)}
             except exceptions.ClientException as error:
-                is_refused = isinstance(error, _REFUSED)
-                may_exist = may_exist or not is_refused
-                is_final = is_refused and (tries >= REFUSALS or not isinstance(error, _DOUBTFUL))
-                if pause is None or is_final:
+                may_exist = may_exist or not isinstance(error, _REFUSED)
+                if tries >= _repetitions(error):
                     if may_exist:
                         raise unanswered(error, NoAnswer) from error
                     raise DelegationRefused(str(error)) from error
-            self._sleep(pause)
+            self._sleep(PAUSES[tries])
+            tries += 1
             with contextlib.suppress(KeystoneUnavailable):
                 if may_exist and (trusts := self.marked(mark)):
                     return trusts[0]
-        raise AssertionError("the last try returns or raises")
 
     @staticmethod
     def _create(own: Session, trust: Json, token: str) -> str:
@@ -165,3 +164,10 @@ class KeystoneTrusts:
         except exceptions.ClientException as error:
             raise unanswered(error, account="the service's own account") from error
         raise CredentialGone(refused)
+
+
+def _repetitions(error: exceptions.ClientException) -> int:
+    """Return how often a trust's creation is repeated that ends so."""
+    if isinstance(error, _DOUBTFUL):
+        return REFUSALS
+    return 0 if isinstance(error, _REFUSED) else len(PAUSES)

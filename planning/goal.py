@@ -29,9 +29,13 @@ from ..template.merging import Named, merge_environments
 from ..template.parameters import declarations_of, declared_names, hidden_names
 from ..template.residual import Lookup, holds_secret, is_deferred, is_node, mapping, members, quote, sealed
 from ..template.suggestions import closest
-from .requests import EXISTING, Goal, MayUse, NoCloud, TypeForbidden, TypeUnavailable
+from .requests import EXISTING, Goal, MayUse, TypeForbidden, TypeUnavailable
 
 Json = typing.Any
+NO_CLOUD = (
+    "this Stoker has no access to a cloud. With Keystone it has one: [api] auth_strategy = keystone; "
+    "see doc/operation.md#trusts, or try `make demo-cloud`."
+)
 
 SECRET_TEMPLATE = (
     "must not be made of the value of a hidden parameter, for a template is stored and shown; pass it "
@@ -224,12 +228,12 @@ def check_available(
 def check_needs_no_cloud(plan: CompiledTemplate, registry: ResourceRegistry) -> None:
     """Check that no resource calls a service of a cloud.
 
-    :raises NoCloud: one does.
+    :raises TypeUnavailable: one does.
     """
     for definition in plan.resources.values():
         plugin = registry.get(definition.type)
         if plugin.service is not None and plugin.uses_credentials and not plugin.works_without_cloud:
-            raise NoCloud(definition.type, plugin.service)
+            raise TypeUnavailable(definition.type, plugin.service, NO_CLOUD)
 
 
 def check_types(

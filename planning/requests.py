@@ -31,23 +31,15 @@ class TypeForbidden(Exception):
 
 
 class TypeUnavailable(Exception):
-    """The caller's cloud lacks the service of a resource type; in Heat's words, with Heat's number."""
+    """The caller's cloud lacks the service of a resource type; in Heat's words, with Heat's number.
 
-    def __init__(self, type_name: str, service: str) -> None:
+    :param reason: why; "": the service catalog does not have it.
+    """
+
+    def __init__(self, type_name: str, service: str, reason: str = "") -> None:
+        reason = reason or f"{service} endpoint is not in service catalog."
         super().__init__(
-            f"HEAT-E99001 Service {service} is not available for resource type {type_name}, "
-            f"reason: {service} endpoint is not in service catalog."
-        )
-
-
-class NoCloud(Exception):
-    """The request needs a cloud, and this installation has access to none."""
-
-    def __init__(self, type_name: str, service: str) -> None:
-        super().__init__(
-            f"HEAT-E99001 Service {service} is not available for resource type {type_name}, reason: "
-            "this Stoker has no access to a cloud. With Keystone it has one: [api] auth_strategy = keystone; "
-            "see doc/operation.md#trusts, or try `make demo-cloud`."
+            f"HEAT-E99001 Service {service} is not available for resource type {type_name}, reason: {reason}"
         )
 
 

@@ -45,6 +45,7 @@ class SupportStatus:
 
 
 SUPPORTED = SupportStatus()
+WITHOUT_EFFECT = SupportStatus("HIDDEN", message="It is accepted for older templates, and has no effect.")
 
 
 @dataclass(frozen=True)

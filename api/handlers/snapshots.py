@@ -29,10 +29,10 @@ def take(call: Request) -> Reply:
 
 def index(call: Request) -> Reply:
     """Answer GET …/snapshots, without what they hold."""
-    limit, marker = call.limit(), SnapshotId(call.one("marker") or "") or None
+    marker = SnapshotId(call.one("marker") or "") or None
 
     def read(conn: Connection) -> list[Snapshot]:
-        return snapshots.list_page(conn, call.find_stack(conn).id, limit=limit, marker=marker)
+        return snapshots.list_page(conn, call.find_stack(conn).id, limit=call.limit(), marker=marker)
 
     return Reply({"snapshots": [_summary(item) for item in call.read(read)]})
 

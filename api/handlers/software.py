@@ -27,8 +27,9 @@ def index_configs(call: Request) -> Reply:
     project_id = None if of_all else call.caller.project_id
 
     def read(conn: Connection) -> list[dict[str, Json]]:
-        found = software.list_configs(conn, project_id, limit=call.limit(), marker=call.one("marker") or None)
-        return [config_summary(config, with_project=of_all) for config in found]
+        marker = call.one("marker") or None
+        configs = software.list_configs(conn, project_id, limit=call.limit(), marker=marker)
+        return [config_summary(config, with_project=of_all) for config in configs]
 
     return Reply({"software_configs": call.read(read)})
 
@@ -64,8 +65,9 @@ def index_deployments(call: Request) -> Reply:
     server_id = call.one("server_id") or None
 
     def read(conn: Connection) -> list[ListedDeployment]:
-        limit, marker = call.limit(), call.one("marker") or None
-        return software.list_deployments(conn, call.caller.project_id, server_id, limit=limit, marker=marker)
+        marker = call.one("marker") or None
+        project_id = call.caller.project_id
+        return software.list_deployments(conn, project_id, server_id, limit=call.limit(), marker=marker)
 
     return Reply({"software_deployments": [deployment_summary(row) for row in call.read(read)]})
 

@@ -2,6 +2,7 @@
 
 import functools
 import logging
+from collections.abc import Collection
 
 from ...db import conductors
 from ...db.ids import MemberId, TaskId, host_of
@@ -32,26 +33,25 @@ class Orphans:
         self._absentees = Absentees(patience=context.settings().patience, clock=context.monotonic)
         self._scan = SliceScan(context, "The claim of a conductor that is gone, task")
         self._counted: dict[MemberId, list[TaskId]] = {}
-        self._living: set[str] = set()
 
     def run(self) -> None:
         """Release what the gone ones of all claiming members hold."""
         claiming = frozenset(self._context.database.read(tasks.claiming_members))
         present = self._context.ring.present()
-        self._living = {process_of(member) for member in present}
-        self._forgive_returned()
+        living = {process_of(member) for member in present}
+        self._forgive_returned(living)
         for member in sorted(self._absentees.gone(claiming, present)):
             self._release_orphaned_creates(member)
-            self._release_claims(member)
+            self._release_claims(member, was_silent=process_of(member) in living)
 
-    def _release_claims(self, member: MemberId) -> None:
+    def _release_claims(self, member: MemberId, *, was_silent: bool) -> None:
         context = self._context
         claimed = context.database.read(lambda conn: tasks.claimed_by(conn, member))
         mine = [(task_id, attempt) for task_id, attempt, shard in claimed if context.ring.owns(shard)]
         if not mine:
             return
         LOG.warning("Conductor %s died, releasing %d of its tasks to other conductors", member, len(mine))
-        loss = self._loss_of(member)
+        loss = None if was_silent else self._loss_of(member)
         if loss is not None:
             self._counted[member] = [task_id for task_id, _ in mine]
             if len(self._counted) > MOST_COUNTED:
@@ -62,16 +62,17 @@ class Orphans:
             announce(context.hints, freed)
 
     def _loss_of(self, member: MemberId) -> Loss | None:
-        """Return the loss to count; None: the conductor has stopped in good order, or was only silent."""
-        if process_of(member) in self._living:
-            return None
+        """Return the loss to count; None: the conductor has stopped in good order."""
         if self._context.database.read(lambda conn: conductors.stopped_cleanly(conn, member)):
             return None
         return Loss(host_of(member), self._context.settings().task_losses)
 
-    def _forgive_returned(self) -> None:
-        """Take back the losses of conductors whose process is in the group again."""
-        for member in [name for name in self._counted if process_of(name) in self._living]:
+    def _forgive_returned(self, living: Collection[str]) -> None:
+        """Take back the losses of conductors whose process is in the group again.
+
+        :param living: what `process_of` gives for the members.
+        """
+        for member in [name for name in self._counted if process_of(name) in living]:
             forgive = functools.partial(losses.forgive, task_ids=self._counted[member], host=host_of(member))
             self._context.database.write(forgive)
             del self._counted[member]

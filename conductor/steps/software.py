@@ -68,12 +68,12 @@ class StepSoftware:
         if self._secrets.found_in(made_of) - secrets:
             self._secrets.add(spec.config)
             secrets = self._secrets.found_in(_body(spec))
-        made = self._row(config_id, spec, secrets, size)
+        config = self._row(config_id, spec, secrets, size)
 
         def store(conn: Connection) -> None:
             if _config(conn, config_id) is None:
-                software.insert_config(conn, made)
-                self._access.limits.check_config(conn, made.project_id)
+                software.insert_config(conn, config)
+                self._access.limits.check_config(conn, config.project_id)
 
         self._write(store)
 
@@ -84,7 +84,8 @@ class StepSoftware:
     def deploy(self, deployment_id: str, spec: DeploymentSpec) -> None:
         """Implement Software."""
         config_id = str(uuid.uuid5(uuid.UUID(deployment_id), spec.key))
-        limits, values = self._access.limits, dict(spec.input_values)
+        limits = self._access.limits
+        values = dict(spec.input_values)
         with _refusals():
             size = limits.size_of_derived(_body(spec.derived))
             input_size = limits.size_of_values(values, "input_values")

@@ -33,6 +33,8 @@ THING, MARK = "thing", "mark"
 """Keys of a resource's data: what the service last answered; the mark, where a search by it is due again."""
 MORE = "more"
 """Key of the data of a thing for which further calls of its creation are left to do."""
+WAS_FREE = "was_free"
+"""Key of the data of a thing without a mark: before the creation the service had none like it."""
 DELETING = "DELETING"
 """The status of a thing whose deletion has begun, of services that say so."""
 

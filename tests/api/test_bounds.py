@@ -1,11 +1,10 @@
 """Every list and every document of the API has a bound, whatever a project has stored."""
 
-import pathlib
 import urllib.parse
 from collections.abc import Iterator
 
 import pytest
-from client.serving import Answer, Json, Service, fault
+from client.serving import Answer, Json, Service, fault, serving
 from harness.templates import template
 from harness.waiting import wait_for
 from stoker.api.routes import ROUTES
@@ -113,14 +112,8 @@ class FatProject:
 
 @pytest.fixture(scope="module")
 def fat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FatProject]:
-    directory: pathlib.Path = tmp_path_factory.mktemp("bounds")
-    config = directory / "limits.conf"
-    config.write_text(OPTIONS)
-    running = Service(directory, conductors=1, config=config)
-    try:
-        yield FatProject(running)
-    finally:
-        running.stop()
+    with serving(tmp_path_factory.mktemp("bounds"), OPTIONS) as service:
+        yield FatProject(service)
 
 
 def _listed(body: Json) -> list[Json] | None:

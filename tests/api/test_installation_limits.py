@@ -3,13 +3,12 @@
 import collections
 import concurrent.futures
 import json
-import pathlib
 import threading
 from collections.abc import Iterator
 
 import pytest
 import requests
-from client.serving import Json, Service, fault
+from client.serving import Json, Service, fault, serving
 from harness.templates import flat, template
 
 OPTIONS = """\
@@ -24,14 +23,8 @@ RACERS = 8
 
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    directory: pathlib.Path = tmp_path_factory.mktemp("limited")
-    config = directory / "limits.conf"
-    config.write_text(OPTIONS)
-    running = Service(directory, conductors=1, config=config)
-    try:
-        yield running
-    finally:
-        running.stop()
+    with serving(tmp_path_factory.mktemp("limited"), OPTIONS) as service:
+        yield service
 
 
 def names(service: Service, project: str, query: str = "") -> list[str]:

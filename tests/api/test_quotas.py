@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from client.serving import Answer, Json, Service
+from client.serving import LIMITS, Answer, Json, Service, serving
 from harness.templates import flat, template
 
 OPTIONS = """\
@@ -19,19 +19,13 @@ max_snapshots_per_project = 2
 
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    directory: pathlib.Path = tmp_path_factory.mktemp("quotas")
-    config = directory / "limits.conf"
-    config.write_text(OPTIONS)
-    running = Service(directory, conductors=1, config=config)
-    try:
-        yield running
-    finally:
-        running.stop()
+    with serving(tmp_path_factory.mktemp("quotas"), OPTIONS) as service:
+        yield service
 
 
 def manage(service: Service, *arguments: str) -> subprocess.CompletedProcess[str]:
     program = pathlib.Path(sys.executable).parent / "stoker-manage"
-    files = (service.data / "stoker.conf", service.data.parent / "limits.conf")
+    files = (service.data / "stoker.conf", service.data.parent / LIMITS)
     command = [program, *(f"--config-file={file}" for file in files), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 

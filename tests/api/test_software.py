@@ -1,11 +1,10 @@
 """Software configs and deployments over the API: Heat's shapes and errors, quotas, projects, wrong input."""
 
-import pathlib
 import typing
 from collections.abc import Iterator
 
 import pytest
-from client.serving import Json, Service, fault
+from client.serving import Json, Service, fault, serving
 from harness.templates import template
 from harness.waiting import wait_for
 
@@ -225,14 +224,8 @@ max_software_of_project = 68000
 
 @pytest.fixture(scope="module")
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    directory: pathlib.Path = tmp_path_factory.mktemp("strict")
-    config = directory / "limits.conf"
-    config.write_text(OPTIONS)
-    running = Service(directory, conductors=1, config=config)
-    try:
-        yield running
-    finally:
-        running.stop()
+    with serving(tmp_path_factory.mktemp("strict"), OPTIONS) as service:
+        yield service
 
 
 def test_quotas_are_a_projects_own(strict: Service) -> None:
@@ -273,9 +266,9 @@ def test_what_is_too_large_is_refused(strict: Service) -> None:
         refused = software.refused("PUT", f"deployments/{deployed['id']}", {name: {"a": LONG}})
         assert (refused[:2], refused[2].startswith(name)) == ((400, kind), True)
     [listed] = software.get("deployments")["software_deployments"]
-    shown = software.get(f"deployments/{deployed['id']}")["software_deployment"]
-    assert (shown["input_values"], shown["output_values"]) == ({"a": "b"}, None)
-    assert shown == {**listed, "input_values": {"a": "b"}, "output_values": None}
+    deployment = software.get(f"deployments/{deployed['id']}")["software_deployment"]
+    assert (deployment["input_values"], deployment["output_values"]) == ({"a": "b"}, None)
+    assert deployment == {**listed, "input_values": {"a": "b"}, "output_values": None}
 
 
 def test_the_configs_of_a_server_are_no_larger_than_its_agent_may_read(strict: Service) -> None:

@@ -1,12 +1,13 @@
 """A running Stoker, all in one, as ``stoker serve`` starts it, and a plain HTTP client of it."""
 
+import contextlib
 import dataclasses
 import json
 import pathlib
 import re
 import sqlite3
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import requests
 from harness.ports import free_port
@@ -138,3 +139,19 @@ def fault(answer: Answer) -> tuple[int, str]:
     assert answer.error["traceback"] is None
     assert answer.headers["X-Openstack-Request-Id"].startswith("req-")
     return answer.status, answer.error["type"]
+
+
+LIMITS = "limits.conf"
+"""Name of the file beside a service's data that has the options of `serving`."""
+
+
+@contextlib.contextmanager
+def serving(directory: pathlib.Path, options: str) -> Iterator[Service]:
+    """Serve with one conductor and these options until the end of the block."""
+    config = directory / LIMITS
+    config.write_text(options)
+    service = Service(directory, conductors=1, config=config)
+    try:
+        yield service
+    finally:
+        service.stop()

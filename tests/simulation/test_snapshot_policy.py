@@ -4,7 +4,7 @@ import pathlib
 import typing
 
 import pytest
-from simulation.helpers import created, ended, template, updated
+from simulation.helpers import cancel, created, ended, template, updated
 from simulation.world import World
 from stoker.db.states import Status
 
@@ -49,9 +49,11 @@ def test_nothing_is_deleted_without_its_copy(world: World) -> None:
 
 
 def test_what_was_never_complete_is_deleted_without_a_copy(world: World) -> None:
-    stack = world.create("s", copied(looks=9, size=2, flaky=99, shy=True))
-    assert world.settle(lambda: ended(world, stack), within=600)
-    assert world.stack(stack.id).status == Status.FAILED
+    stack = world.create("s", copied(endless=True, after=2, shy=True))
+    assert world.settle(lambda: len(world.cloud.things) == 2, within=60)
+    cancel(world, stack)
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert [thing.resource for thing in world.cloud.things.values()] == ["a", "b"]
     world.orders.delete(world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).status == Status.COMPLETE

@@ -11,7 +11,7 @@ from harness.scripted_service import Answer, ScriptedService, serving
 from keystoneauth1.adapter import Adapter
 from stoker.resources.context import ReplacementView, ResourceView
 from stoker.resources.errors import PermanentError, RetryableError
-from stoker.resources.openstack.attached import AttachedType
+from stoker.resources.openstack.attached import CLAIMED, AttachedType
 from stoker.resources.openstack.cinder.attachments import attach, detach
 from stoker.resources.openstack.cinder.registry import RESOURCE_TYPES as CINDER
 from stoker.resources.openstack.declared import THING
@@ -407,10 +407,13 @@ def test_an_attachment_that_was_there_before_is_not_touched(
     for attempt in (1, 2):
         with pytest.raises(PermanentError, match="has it already"):
             case.plugin.handle_create(case.target(attempt=attempt), work)
+    other_link = case.target(attempt=2, data={CLAIMED: ["another", "link"]})
+    with pytest.raises(PermanentError, match="has it already"):
+        case.plugin.check_create_complete(other_link, {"phase": CLAIMED}, work)
     failed = case.target()
     assert case.plugin.find_created(KEY, failed, work) is None
     assert case.plugin.needs_replace_failed(failed, work)
-    assert changes_of(scripted) == [case.attaches] * 2
+    assert changes_of(scripted) == [case.attaches] * 3
 
 
 @each_attachment

@@ -12,7 +12,6 @@ NETWORK, SUBNET = "network|network_id", "subnet|subnet_id"
 """Properties by which types name a network or a subnet, for implied dependencies."""
 BUILT = StatusMeaning(pending=("BUILD",))
 HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")
-WITHOUT_EFFECT = SupportStatus("HIDDEN", message="It is accepted for older templates, and has no effect.")
 TAGS = Property("list", "Tags of the thing.", update_allowed=True, schema=Property("string", "A tag."))
 TENANT = Property(
     "string", "Project that owns the thing; only administrators may name another than their own."

@@ -7,13 +7,13 @@ from ....template.constraints import AllowedValues, Custom
 from ...context import Json, ResourceView, StepContext
 from ...errors import PropertyError
 from ...implied import ImpliedDependency
-from ...schema import Attribute, Property
+from ...schema import WITHOUT_EFFECT, Attribute, Property
 from ..bodies import NamedThing
 from ..declared import THING
 from ..marks import mark_of
 from ..names import resolve
 from ..service import Conflict, ThingNotFound, in_use
-from .base import BUILT, HIDDEN, NETWORK, SHOWN, TAGS, VALUE_SPECS, WITHOUT_EFFECT, NeutronType
+from .base import BUILT, HIDDEN, NETWORK, SHOWN, TAGS, VALUE_SPECS, NeutronType
 
 VNIC_TYPES = AllowedValues(
     values=(

@@ -8,7 +8,7 @@ from ...errors import PropertyError
 from ...schema import Property, SupportStatus
 from ...steps import Poll, Step
 from ..bodies import NamedThing
-from ..declared import THING
+from ..declared import THING, WAS_FREE
 from ..names import resolve
 from ..service import Conflict, ThingNotFound
 from .base import SHOWN, NeutronType
@@ -21,8 +21,6 @@ PROTOCOLS = AllowedValues(
         *("tcp", "udp", "udplite", "vrrp"),
     )
 )
-WAS_FREE = "was_free"
-"""Key of a rule's data: the service had no equal rule before the creation."""
 PORT_NUMBER = Range(minimum=0, maximum=65535)
 GROUP = Custom(check_name="neutron.security_group")
 DIRECTION = Property(

@@ -10,13 +10,13 @@ from ...context import Json, ResourceView, StepContext
 from ...plugin import ResourceType
 from ...schema import Attribute, Property, SupportStatus
 from ...steps import Done, Poll, Step
-from ..declared import THING
+from ..declared import THING, WAS_FREE
 from ..names import quoted, resolve
 from ..service import Conflict, Service, ThingNotFound, service_of
 
 MICROVERSION: typing.Final = "2.10"
 """The newest that is needed, for key pairs of other users; from 2.92 on the service generates no keys."""
-SECRET, WAS_FREE = "private_key", "was_free"
+SECRET = "private_key"
 """Keys of the data: the generated private key; no pair had the name before the creation."""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ....template.constraints import AllowedValues, Custom, Length, Range
 from ...guests import COLLECT_CONFIG, TRANSPORT
 from ...implied import ImpliedDependency
-from ...schema import Attribute, Property, SupportStatus
+from ...schema import WITHOUT_EFFECT, Attribute, Property, SupportStatus
 
 HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")
 
@@ -233,9 +233,7 @@ PROPERTIES: Mapping[str, Property] = {
     "admin_user": Property(
         "string",
         "Accepted for older templates, and ignored: the image says who may log in.",
-        support_status=SupportStatus(
-            "HIDDEN", message="It is accepted for older templates, and has no effect."
-        ),
+        support_status=WITHOUT_EFFECT,
     ),
     "reservation_id": Property("string", "Accepted for older templates, and ignored."),
     "config_drive": Property("boolean", "The server gets its metadata on a disk, too."),
