@@ -246,6 +246,8 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
         signed = signed_request(req.method, _sent_path(req), query, req.headers, raw)
     else:
         body = read_body(req, services.limits.body_bytes, any_type=bool(operation.presigned))
+    if not operation.signed:  # The signer of the others is known to their handler only.
+        services.count_request(caller.project_id)
     if operation.rule is not None:
         services.auth.authorize(caller, operation.rule)
     call = Request(

@@ -47,6 +47,7 @@ class Services:
     :ivar draining: returns whether the service is about to end.
     :ivar ec2: exchanges signed requests for users; None: nobody is authenticated.
     :ivar console: what the routes for consoles need.
+    :ivar count_request: counts a request of a project, and raises a Fault if it has sent too many.
     """
 
     database: Database
@@ -74,6 +75,7 @@ class Services:
     downloads: Downloads | None = None
     ec2: Exchange | None = None
     console: ConsoleServices = field(default_factory=ConsoleServices)
+    count_request: Callable[[str], None] = lambda project_id: None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,40 +3,54 @@
 import collections
 import contextlib
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 from .errors import HelperUnavailable
+from .fair_shares import FairShares
 
 
 class Places:
-    """Limits the evaluations that run at the same time; one owner gets half at most.  Thread-safe."""
+    """Limits the evaluations that run at the same time, by `FairShares`.  Thread-safe.
 
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._share = max(1, (count + 1) // 2)
-        self._taken: collections.Counter[str] = collections.Counter()
+    :param monotonic: seconds that never jump.
+    """
+
+    def __init__(self, count: int, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._shares = FairShares(count, monotonic=monotonic)
+        self._waiting: collections.Counter[str] = collections.Counter()
         self._changed = threading.Condition()
 
     @contextlib.contextmanager
     def one(self, owner: str | None, timeout: float) -> Iterator[None]:
         """Wait for a place, and keep it for the body.
 
-        :param owner: the project; None: evaluations without a share.
-        :raises HelperUnavailable: there was none for `timeout` seconds.
+        A project that computes much has as many threads waiting here as it may have places, no more: those
+        threads belong to all projects.
+
+        :param owner: the project; None: Stoker itself.
+        :raises HelperUnavailable: there was none for `timeout` seconds, or enough of the project wait.
         """
-        key = owner or ""
+        project = owner or ""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._is_free(key), timeout):
-                raise HelperUnavailable(f"no helper process was free for {timeout:.3g} s")
-            self._taken[key] += 1
+            if self._waiting[project] >= self._shares.share and self._shares.is_heavy(project):
+                raise HelperUnavailable("the project's expressions take all the time that is its share")
+            self._wait(project, timeout)
         try:
             yield
         finally:
             with self._changed:
-                self._taken[key] -= 1
-                if not self._taken[key]:
-                    del self._taken[key]
+                self._shares.release(project)
                 self._changed.notify_all()
 
-    def _is_free(self, key: str) -> bool:
-        return self._taken.total() < self._count and (not key or self._taken[key] < self._share)
+    def _wait(self, project: str, timeout: float) -> None:
+        self._waiting[project] += 1
+        try:
+            if not self._changed.wait_for(lambda: self._shares.first_of(self._waiting) == project, timeout):
+                raise HelperUnavailable(f"no helper process was free for {timeout:.3g} s")
+            self._shares.take(project)
+        finally:
+            self._waiting[project] -= 1
+            if not self._waiting[project]:
+                del self._waiting[project]
+            self._changed.notify_all()

@@ -128,6 +128,7 @@ class CloudFormation:
         cloud = None if caller.access is None else call.services.cloud(caller.access)
         user = replace(call, caller=caller, cloud=cloud, query={}, path={}, body=None)
         try:
+            call.services.count_request(caller.project_id)
             call.auth.authorize(caller, f"cloudformation:{action}")
             with charged_to(caller.project_id):
                 found = ACTIONS[action](user, asked)

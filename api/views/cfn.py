@@ -67,6 +67,7 @@ _CODES = {
     "StackExists": "AlreadyExists",
     "ActionInProgress": "InvalidAction",
     "RequestLimitExceeded": "RequestLimitExceeded",
+    "TooManyRequests": "Throttling",
 }
 """Amazon's names of errors, as Heat gives them, by Stoker's; most others are InvalidParameterValue."""
 _OWN = frozenset({"InvalidAction", "MissingParameter", "InvalidParameterCombination"})

@@ -34,6 +34,21 @@ API = [
         help="Requests that one process answers at the same time. Most of them wait for the database; more "
         "threads need a larger [database] pool_size.",
     ),
+    cfg.IntOpt(
+        "threads_per_project",
+        default=0,
+        min=0,
+        help="Requests of one project that one process answers at the same time; 0: half of the threads. Its "
+        "other requests wait without a thread, and are refused with 429 where more wait than a quarter of "
+        "max_connections. One thread is kept for projects that have asked little of late.",
+    ),
+    cfg.IntOpt(
+        "max_requests_per_minute",
+        default=0,
+        min=0,
+        help="Maximum number of requests of one project in a minute, for each process; 0: no limit. More are "
+        "refused with 429. Guests that poll their metadata count, too.",
+    ),
     cfg.URIOpt(
         "public_url",
         default="http://127.0.0.1:8004",

@@ -137,9 +137,14 @@ class Channel(HTTPChannel):
         elif self.total_outbufs_len or self._begun is None:
             self.will_close = self.will_close or now - self._progress > limits.idle
         elif now - self._begun > limits.request:
-            self._refuse(late(limits.request))
+            self._refuse_late(late(limits.request))
 
-    def _refuse(self, answer: Refusal) -> None:
+    def refuse(self, answer: Refusal) -> None:
+        """Refuse the request that is next; before a worker has it."""
+        self.requests[0].refuse(answer)
+        self._refused = True
+
+    def _refuse_late(self, answer: Refusal) -> None:
         with self.requests_lock:
             request = self.request or self.parser_class(self.adj)
             request.refuse(answer)

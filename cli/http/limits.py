@@ -1,5 +1,6 @@
 """Limits of the HTTP server."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -34,3 +35,20 @@ class ConnectionLimits:
     idle: float = 75.0
     total: int = 500
     per_address: int = 100
+
+
+@dataclass(frozen=True)
+class Fairness:
+    """The shares of projects in one server.
+
+    The project is that of the address, before the token is checked: a client without one can delay the
+    project that it names, but no other.
+
+    :ivar project_of: returns the project of a decoded path; "" of one that names none.
+    :ivar share: threads of one project; 0: half of them.
+    :ivar most_waiting: requests of one project that may wait for a thread; 0: any number.
+    """
+
+    project_of: Callable[[str], str]
+    share: int = 0
+    most_waiting: int = 125

@@ -18,11 +18,11 @@ from collections.abc import Callable
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer
-from waitress.task import ThreadedTaskDispatcher
 
 from .connection import Channel, client_of
-from .limits import ConnectionLimits, RequestLimits
+from .limits import ConnectionLimits, Fairness, RequestLimits
 from .request import Parser, Refusal
+from .workers import Workers
 
 LOG = logging.getLogger(__name__)
 HEALTH = "/healthcheck"
@@ -48,29 +48,13 @@ this.
 """
 
 
-class _Workers(ThreadedTaskDispatcher):
-    """Worker threads; waitress's own would log each request that waits for one."""
-
-    def __init__(self, name: str, count: int) -> None:
-        super().__init__()
-        self.queue_logger = logging.getLogger(f"{__name__}.queue")
-        self.queue_logger.setLevel(logging.ERROR)
-        self._name = name
-        self.set_thread_count(count)
-
-    def start_new_thread(self, target: Callable[[int], None], thread_no: int) -> None:
-        """Start a worker thread; waitress calls it."""
-        threading.Thread(
-            target=target, name=f"{self._name}-{thread_no}", args=(thread_no,), daemon=True
-        ).start()
-
-
 class WaitressServer(TcpWSGIServer):
     """Listens, and serves all connections in one thread (`run_once`); workers call the application.
 
-    Requests for ``/healthcheck`` have a worker of their own.
+    Requests for ``/healthcheck`` have a worker of their own, and so have answers to what nobody handles.
 
     :param sock: bound to its address.
+    :param fairness: of the projects; None: all requests count as those of one, which has all threads.
     :param monotonic: seconds that never jump.
     """
 
@@ -82,12 +66,14 @@ class WaitressServer(TcpWSGIServer):
         threads: int,
         requests: RequestLimits,
         connections: ConnectionLimits,
+        fairness: Fairness | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.monotonic = monotonic
+        self._fairness = fairness
         self.parser_class = type("LimitedParser", (Parser,), {"limits": requests})
         self._limits = connections
-        self._health = _Workers("health", 1)
+        self._health = Workers("health", 1)
         self._next_turn = 0.0
         self._accepts_at = 0.0
         self._told = -REPEAT
@@ -108,9 +94,8 @@ class WaitressServer(TcpWSGIServer):
             clear_untrusted_proxy_headers=False,
         )
         info = (sock.family, sock.type, sock.proto, sock.getsockname())
-        super().__init__(
-            app, {}, True, sock, _Workers("api", threads), adjustments, sockinfo=info, bind_socket=False
-        )
+        workers = Workers("api", threads, None if fairness is None else fairness.share)
+        super().__init__(app, {}, True, sock, workers, adjustments, sockinfo=info, bind_socket=False)
 
     def run_once(self) -> None:
         """Serve the connections that are ready, or wait for one, TURN seconds at most."""
@@ -119,9 +104,22 @@ class WaitressServer(TcpWSGIServer):
 
     def add_task(self, task: Channel) -> None:
         """Queue a request for a worker thread; waitress calls it."""
-        path = getattr(task.requests[0], "path", "")
-        workers = self._health if path.rstrip("/") == HEALTH else self.task_dispatcher
-        workers.add_task(task)
+        request = task.requests[0]
+        path = getattr(request, "path", "")
+        project = "" if self._fairness is None else self._fairness.project_of(path)
+        if request.error is None and self._is_crowded(project):
+            task.refuse(
+                Refusal(429, "Too many requests of this project wait; try again later", "TooManyRequests")
+            )
+        if request.error is not None or path.rstrip("/") == HEALTH:
+            self._health.add(task)
+        else:
+            self.task_dispatcher.add(task, project)
+
+    def _is_crowded(self, project: str) -> bool:
+        if self._fairness is None or not self._fairness.most_waiting:
+            return False
+        return bool(self.task_dispatcher.waiting_of(project) >= self._fairness.most_waiting)
 
     def readable(self) -> bool:
         """Check the deadlines, and return whether a connection can be accepted; called in each round."""
@@ -227,6 +225,7 @@ class HttpServer:
     Its start sets SWITCH_INTERVAL, for all threads of the process.
 
     :param threads: requests answered at the same time.
+    :param fairness: of the projects; None: all requests count as those of one, which has all threads.
     """
 
     def __init__(
@@ -238,12 +237,14 @@ class HttpServer:
         threads: int,
         requests: RequestLimits | None = None,
         connections: ConnectionLimits | None = None,
+        fairness: Fairness | None = None,
     ) -> None:
         self._app = app
         self._address = (host, port)
         self._threads = threads
         self._requests = requests or RequestLimits()
         self._connections = connections or ConnectionLimits()
+        self._fairness = fairness
         self._server: WaitressServer | None = None
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
@@ -256,7 +257,12 @@ class HttpServer:
         """
         sock = listener or listen(*self._address)
         self._server = WaitressServer(
-            self._app, sock, threads=self._threads, requests=self._requests, connections=self._connections
+            self._app,
+            sock,
+            threads=self._threads,
+            requests=self._requests,
+            connections=self._connections,
+            fairness=self._fairness,
         )
         sys.setswitchinterval(SWITCH_INTERVAL)
         self._thread.start()

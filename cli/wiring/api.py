@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ...api.app import RequestLog, make_app
+from ...api.rates import RequestRates
 from ...api.request import ApiLimits
 from ...api.routes import ROUTES
 from .console import make_console
@@ -40,7 +41,8 @@ def make_api(
         budget=context.settings.limits.budget,
         hidden_tags=parts.conf.stacks.hidden_stack_tags,
     )
-    services = replace(services, limits=limits, console=make_console(parts))
+    rates = RequestRates(parts.conf.api.max_requests_per_minute)
+    services = replace(services, limits=limits, console=make_console(parts), count_request=rates.check)
     pages = make_pages(parts.conf, version)
     app = make_app(
         services,

@@ -1,11 +1,15 @@
 """The HTTP server of the API, from the configuration."""
 
+import re
 import typing
 
 from oslo_config import cfg
 
 from ..config.api_options import connection_limits, request_limits
+from ..http.limits import Fairness
 from ..http.server import HttpServer
+
+_PROJECT = re.compile(r"/+v1/+([^/]+)/")
 
 
 def make_http(app: typing.Any, conf: cfg.ConfigOpts, host: str, port: int) -> HttpServer:
@@ -17,4 +21,14 @@ def make_http(app: typing.Any, conf: cfg.ConfigOpts, host: str, port: int) -> Ht
         threads=conf.api.threads,
         requests=request_limits(conf),
         connections=connection_limits(conf),
+        fairness=Fairness(
+            _project_of,
+            share=conf.api.threads_per_project,
+            most_waiting=max(conf.api.threads, conf.api.max_connections // 4),
+        ),
     )
+
+
+def _project_of(path: str) -> str:
+    match = _PROJECT.match(path)
+    return "" if match is None else match[1]

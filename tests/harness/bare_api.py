@@ -25,4 +25,5 @@ def bare_services() -> Services:
     """Return services without any collaborator, for everybody."""
     parts: dict[str, typing.Any] = {field.name: Tripwire() for field in dataclasses.fields(Services)}
     parts |= {"metrics": None, "limits": ApiLimits(), "auth": NoAuthentication(), "ec2": None}
+    parts["count_request"] = Services.count_request
     return Services(**parts)

@@ -14,7 +14,7 @@ import pytest
 from harness.waiting import wait_for
 from stoker.cli.http import connection, server
 from stoker.cli.http.connection import client_of
-from stoker.cli.http.limits import ConnectionLimits, RequestLimits
+from stoker.cli.http.limits import ConnectionLimits, Fairness, RequestLimits
 from stoker.cli.http.server import HttpServer
 
 HOST = b"Host: h\r\n"
@@ -26,11 +26,23 @@ Json = typing.Any
 class Site:
     """A server whose application notes what it is called with, and the clients of a test."""
 
-    def __init__(self, threads: int, requests: RequestLimits, connections: ConnectionLimits) -> None:
+    def __init__(
+        self,
+        threads: int,
+        requests: RequestLimits,
+        connections: ConnectionLimits,
+        fairness: Fairness | None = None,
+    ) -> None:
         self.seen: list[tuple[str, bytes]] = []
         self.gate = threading.Event()
         self.server = HttpServer(
-            self._app, host="127.0.0.1", port=0, threads=threads, requests=requests, connections=connections
+            self._app,
+            host="127.0.0.1",
+            port=0,
+            threads=threads,
+            requests=requests,
+            connections=connections,
+            fairness=fairness,
         )
         self.port = self.server.start()
         self._open = contextlib.ExitStack()
@@ -38,7 +50,7 @@ class Site:
     def _app(self, environ: Json, start_response: Json) -> list[bytes]:
         path, body = environ["PATH_INFO"], environ["wsgi.input"].read()
         self.seen.append((path, body[:1000]))
-        if path == "/gate":
+        if path.endswith("/gate"):
             self.gate.wait(60)
         answer = b"x" * 32 * MEGABYTE if path == "/big" else body[:1000] or b"ok"
         start_response("200 OK", [("Content-Length", str(len(answer)))])
@@ -74,9 +86,14 @@ class Site:
 def make_site() -> Iterator[Callable[..., Site]]:
     made: list[Site] = []
 
-    def make(threads: int = 2, requests: RequestLimits = SMALL, **limits: float) -> Site:
+    def make(
+        threads: int = 2,
+        requests: RequestLimits = SMALL,
+        fairness: Fairness | None = None,
+        **limits: float,
+    ) -> Site:
         connections = ConnectionLimits(**limits)  # type: ignore[arg-type]
-        made.append(Site(threads, requests, connections))
+        made.append(Site(threads, requests, connections, fairness))
         return made[-1]
 
     yield make
@@ -288,6 +305,23 @@ def test_health_is_answered_while_all_workers_are_busy(make_site: Callable[..., 
     assert [path for path, _ in site.seen] == ["/gate", "/gate", "/healthcheck"]
     site.gate.set()
     assert [status(client) for client in busy] == [200] * 4
+
+
+def test_a_projects_requests_hold_its_share_of_the_threads(make_site: Callable[..., Site]) -> None:
+    fairness = Fairness(lambda path: path.split("/")[1], most_waiting=3)
+    site = make_site(threads=4, fairness=fairness)
+    busy = [site.send(get("/a/gate")) for _ in range(5)]
+    wait_for(lambda: (len(site.seen), site.waiting()) == (2, 3))
+    refused = site.send(get("/a/more"))
+    got, body = answer(refused)
+    assert (got, json.loads(body)["error"]["type"]) == (429, "TooManyRequests")
+    assert closed(refused)
+    busy += [site.send(get("/b/gate")) for _ in range(2)]
+    wait_for(lambda: len(site.seen) == 4)
+    assert status(site.send(get("/healthcheck"))) == 200
+    site.gate.set()
+    assert [status(client) for client in busy] == [200] * 7
+    assert status(site.send(get("/a/more"))) == 200
 
 
 def test_one_address_has_so_many_connections(make_site: Callable[..., Site]) -> None:

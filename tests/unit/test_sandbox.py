@@ -1,6 +1,7 @@
 """Helper processes: what is evaluated in them, what ends them, and that nothing is left of them."""
 
 import contextlib
+import itertools
 import os
 import pathlib
 import signal
@@ -10,6 +11,7 @@ import threading
 import time
 
 import pytest
+from harness.waiting import wait_for
 from stoker.sandbox import evaluator
 from stoker.sandbox.errors import EvaluationError, HelperUnavailable, LimitReached, UnusableResult
 from stoker.sandbox.evaluator import Account, charged_to
@@ -342,6 +344,24 @@ def test_one_project_takes_half_of_the_helpers():
             pass
     with places.one("a", 0):
         pass
+
+
+def test_a_project_that_computes_much_holds_few_threads_of_others():
+    moments = itertools.count(0.0, 10.0)
+    places = Places(4, monotonic=lambda: next(moments))
+    with contextlib.ExitStack() as held:
+        for _ in range(2):
+            held.enter_context(places.one("a", 0))
+        waiting = [threading.Thread(target=lambda: places.one("a", 60).__enter__()) for _ in range(2)]
+        for thread in waiting:
+            thread.start()
+        wait_for(lambda: places._waiting["a"] == 2)  # noqa: SLF001
+        with pytest.raises(HelperUnavailable, match="all the time that is its share"):
+            places.one("a", 60).__enter__()
+        with places.one("b", 0):
+            pass
+    for thread in waiting:
+        thread.join()
 
 
 def test_a_call_waits_for_a_helper_that_is_busy():

@@ -1,0 +1,111 @@
+"""The threads that answer requests, and the order in which they take them."""
+
+import collections
+import logging
+import threading
+import typing
+from collections.abc import Callable
+
+from waitress.task import ThreadedTaskDispatcher
+
+from ...sandbox.fair_shares import FairShares
+
+
+class Serviced(typing.Protocol):
+    """A connection with a request."""
+
+    def service(self) -> None:
+        """Answer the request."""
+
+    def cancel(self) -> None:
+        """Drop the request."""
+
+
+class _Turn:
+    """A task that has a thread; the thread is free for others at its end."""
+
+    def __init__(self, task: Serviced, end: Callable[[], None]) -> None:
+        self._task = task
+        self._end = end
+
+    def service(self) -> None:
+        """Answer the request; waitress calls it."""
+        try:
+            self._task.service()
+        finally:
+            self._end()
+
+    def cancel(self) -> None:
+        """Drop the request; waitress calls it."""
+        self._task.cancel()
+
+
+class _FairQueue:
+    """The tasks that wait, by project, in place of waitress's deque.  Its user holds the lock of the workers.
+
+    It is true while a task may be taken, and as long as there are tasks.
+    """
+
+    def __init__(self, shares: FairShares, on_end: Callable[[str], None]) -> None:
+        self.shares = shares
+        self._on_end = on_end
+        self._tasks: dict[str, collections.deque[Serviced]] = {}
+
+    def __bool__(self) -> bool:
+        return self.shares.first_of(self._tasks) is not None
+
+    def __len__(self) -> int:
+        return sum(map(len, self._tasks.values()))
+
+    def waiting_of(self, project: str) -> int:
+        return len(self._tasks.get(project, ()))
+
+    def append(self, item: tuple[str, Serviced]) -> None:
+        project, task = item
+        self._tasks.setdefault(project, collections.deque()).append(task)
+
+    def popleft(self) -> _Turn:
+        project = self.shares.first_of(self._tasks)
+        assert project is not None
+        tasks = self._tasks[project]
+        task = tasks.popleft()
+        if not tasks:
+            del self._tasks[project]
+        self.shares.take(project)
+        return _Turn(task, lambda: self._on_end(project))
+
+
+class Workers(ThreadedTaskDispatcher):
+    """Threads that take requests in fair order by project.
+
+    :param name: of the threads.
+    :param share: threads of one project, see `FairShares`; None: all.
+    """
+
+    def __init__(self, name: str, count: int, share: int | None = None) -> None:
+        super().__init__()
+        self.queue = _FairQueue(FairShares(count, share=count if share is None else share), self._release)
+        # Waitress would log each request that waits for a thread.
+        self.queue_logger = logging.getLogger(f"{__name__}.queue")
+        self.queue_logger.setLevel(logging.ERROR)
+        self._name = name
+        self.set_thread_count(count)
+
+    def start_new_thread(self, target: Callable[[int], None], thread_no: int) -> None:
+        """Start a worker thread; waitress calls it."""
+        name = f"{self._name}-{thread_no}"
+        threading.Thread(target=target, name=name, args=(thread_no,), daemon=True).start()
+
+    def waiting_of(self, project: str) -> int:
+        """Return how many requests of a project wait for a thread."""
+        with self.lock:
+            return self.queue.waiting_of(project)
+
+    def add(self, task: Serviced, project: str = "") -> None:
+        """Queue a request that counts for this project."""
+        self.add_task((project, task))
+
+    def _release(self, project: str) -> None:
+        with self.lock:
+            self.queue.shares.release(project)
+            self.queue_cv.notify()

@@ -1,0 +1,101 @@
+"""The order in which projects take places that all of them share: helper processes, threads of the API."""
+
+import time
+from collections.abc import Callable, Iterable
+
+HALF_LIFE = 10.0
+"""Seconds after which what a project has used counts half."""
+LIGHT = 1.0
+"""Seconds of places' time below which a project is a light user."""
+MOST_REMEMBERED = 1000
+"""Projects that hold nothing and are still remembered."""
+
+
+class _Use:
+    """The use that one project makes of the places.
+
+    :ivar held: places that it holds.
+    :ivar spent: seconds of its places, with HALF_LIFE, at the moment `at`.
+    """
+
+    def __init__(self, now: float) -> None:
+        self.held = 0
+        self.spent = 0.0
+        self.at = now
+
+    def spent_until(self, now: float) -> float:
+        elapsed = max(0.0, now - self.at)
+        decayed: float = self.spent * 0.5 ** (elapsed / HALF_LIFE)
+        return decayed + self.held * elapsed
+
+    def change(self, places: int, now: float) -> None:
+        self.spent = self.spent_until(now)
+        self.at = now
+        self.held += places
+
+
+class FairShares:
+    """Decides who takes the next place.  Not thread-safe: the user holds a lock.
+
+    A project holds its share of the places at most.  The last one that is free is kept for light users, so
+    that a newcomer need not wait for the end of what others compute.  Of those who wait, the project that
+    holds the fewest goes first; of several, the one that has used least of late.
+
+    :param places: how many there are; of a single one nothing is kept.
+    :param share: places of one project; 0: half of them, rounded up.
+    :param monotonic: seconds that never jump.
+    :ivar share: places of one project.
+    """
+
+    def __init__(
+        self, places: int, *, share: int = 0, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.share = min(share or (places + 1) // 2, places)
+        self._free = places
+        self._kept = 1 if self.share < places else 0
+        self._monotonic = monotonic
+        self._uses: dict[str, _Use] = {}
+
+    def is_heavy(self, project: str) -> bool:
+        """Return whether the project is no light user."""
+        use = self._uses.get(project)
+        return use is not None and use.spent_until(self._monotonic()) > LIGHT
+
+    def first_of(self, waiting: Iterable[str]) -> str | None:
+        """Return the project that takes the next place; None: none may take one now.
+
+        :param waiting: projects, in the order in which they came.
+        """
+        now = self._monotonic()
+        order = [(self._rank(project, now), project) for project in waiting if self._may_take(project)]
+        return min(order, key=lambda item: item[0])[1] if order else None
+
+    def take(self, project: str) -> None:
+        """Give the project a place; `first_of` has named it."""
+        self._free -= 1
+        now = self._monotonic()
+        self._uses.setdefault(project, _Use(now)).change(1, now)
+
+    def release(self, project: str) -> None:
+        """Take a place back."""
+        self._free += 1
+        self._uses[project].change(-1, self._monotonic())
+        if len(self._uses) > MOST_REMEMBERED:
+            self._forget()
+
+    def _rank(self, project: str, now: float) -> tuple[int, float]:
+        use = self._uses.get(project)
+        return (0, 0.0) if use is None else (use.held, use.spent_until(now))
+
+    def _may_take(self, project: str) -> bool:
+        use = self._uses.get(project)
+        held = 0 if use is None else use.held
+        kept = self._kept if self.is_heavy(project) else 0
+        return held < self.share and self._free > kept
+
+    def _forget(self) -> None:
+        """Forget the half that has used least."""
+        now = self._monotonic()
+        idle = [project for project, use in self._uses.items() if not use.held]
+        for project in sorted(idle, key=lambda name: self._uses[name].spent_until(now))[: len(idle) // 2]:
+            del self._uses[project]

@@ -1,0 +1,81 @@
+"""The order in which projects take places that all share."""
+
+import pytest
+from stoker.sandbox.fair_shares import HALF_LIFE, LIGHT, MOST_REMEMBERED, FairShares
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def taken(shares: FairShares, *waiting: str) -> list[str]:
+    """Who takes places, in order, until none may."""
+    queue = list(waiting)
+    order = []
+    while (project := shares.first_of(queue)) is not None:
+        shares.take(project)
+        queue.remove(project)
+        order.append(project)
+    return order
+
+
+def make_heavy(shares: FairShares, clock: Clock, *projects: str) -> None:
+    for project in projects:
+        shares.take(project)
+        clock.now += LIGHT + 1
+        shares.release(project)
+
+
+def test_a_project_has_its_share_and_the_fewest_places_go_first(clock: Clock) -> None:
+    assert taken(FairShares(4, monotonic=clock), "a", "a", "a", "b", "c") == ["a", "b", "c", "a"]
+    assert taken(FairShares(4, monotonic=clock), "a", "a", "a") == ["a", "a"]
+    assert taken(FairShares(4, share=3, monotonic=clock), *"aaaa") == ["a"] * 3
+    assert taken(FairShares(4, share=9, monotonic=clock), *"aaaaa") == ["a"] * 4
+    assert taken(FairShares(1, monotonic=clock), "a", "b") == ["a"]
+
+
+def test_the_last_place_is_kept_for_a_newcomer(clock: Clock) -> None:
+    shares = FairShares(4, monotonic=clock)
+    make_heavy(shares, clock, "a", "b", "c")
+    assert sorted(taken(shares, *"aabbcc")) == ["a", "b", "c"]
+    assert taken(shares, "a", "newcomer", "newcomer") == ["newcomer"]
+
+
+def test_who_has_used_least_of_late_goes_first(clock: Clock) -> None:
+    shares = FairShares(4, monotonic=clock)
+    make_heavy(shares, clock, "a", "b", "b")
+    assert taken(shares, "b", "a", "newcomer") == ["newcomer", "a", "b"]
+
+
+def test_what_runs_counts_and_what_was_used_is_forgiven(clock: Clock) -> None:
+    shares = FairShares(4, monotonic=clock)
+    shares.take("a")
+    assert not shares.is_heavy("a")
+    clock.now += 2 * LIGHT
+    assert shares.is_heavy("a")
+    shares.release("a")
+    clock.now += HALF_LIFE / 2
+    assert shares.is_heavy("a")
+    clock.now += HALF_LIFE
+    assert not shares.is_heavy("a")
+
+
+def test_not_all_projects_are_remembered(clock: Clock) -> None:
+    shares = FairShares(4, monotonic=clock)
+    make_heavy(shares, clock, "heavy")
+    shares.take("holds")
+    for number in range(2 * MOST_REMEMBERED):
+        shares.take(f"p{number}")
+        shares.release(f"p{number}")
+    assert len(shares._uses) <= MOST_REMEMBERED + 1  # noqa: SLF001
+    shares.release("holds")
+    assert shares.is_heavy("heavy")
