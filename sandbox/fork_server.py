@@ -11,6 +11,7 @@ socket is answered by ``{"pid": N}``, ``{"end": N}`` by ``{"status": S}`` as of 
 """
 
 import contextlib
+import ctypes
 import gc
 import json
 import os
@@ -27,6 +28,18 @@ from . import channel
 from .channel import CONTROL, SECONDS
 from .evaluation import Evaluation
 from .limits import HelperLimits
+
+_MOST = {
+    resource.RLIMIT_CORE: 0,
+    resource.RLIMIT_FSIZE: 0,
+    resource.RLIMIT_NPROC: 0,
+    resource.RLIMIT_MEMLOCK: 0,
+    resource.RLIMIT_MSGQUEUE: 0,
+    resource.RLIMIT_NOFILE: 8,
+}
+"""Limits of a helper besides its memory: it starts nothing and writes nothing; it reads its own size."""
+_NO_NEW_PRIVILEGES = 38
+"""PR_SET_NO_NEW_PRIVS of prctl(2)."""
 
 
 class ForkServer:
@@ -103,9 +116,14 @@ def serve(sock: socket.socket, evaluation: Evaluation, limits: HelperLimits) -> 
 
 def _restrict(address_space: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
-    for kind in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):
-        resource.setrlimit(kind, (0, 0))
+    for kind, most in _MOST.items():
+        resource.setrlimit(kind, (most, most))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
+
+
+def _gain_nothing() -> None:
+    """Give up for good what programs with the set-user-ID bit or file capabilities would gain."""
+    ctypes.CDLL(None, use_errno=True).prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
 
 
 def _address_space() -> int:
@@ -119,6 +137,7 @@ def main() -> None:
     control = socket.socket(fileno=int(sys.argv[1]))
     limits = HelperLimits(**json.loads(control.recv(CONTROL)))
     fork_server = ForkServer(Evaluation(limits), limits)
+    _gain_nothing()
     gc.freeze()  # A collection in a helper would copy the pages that all of them share.
     awake, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)

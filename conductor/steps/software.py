@@ -170,6 +170,8 @@ class StepSoftware:
             software.delete_config(conn, deployment.config_id)
 
     def _row(self, config_id: str, spec: ConfigSpec, secrets: Collection[str], size: int) -> StoredConfig:
+        if self._secrets.found_in(spec.group):
+            raise PermanentError("the group of a config must not hold a hidden value, for it is no secret")
         return StoredConfig(
             id=config_id,
             project_id=self._claim.project_id,

@@ -396,6 +396,16 @@ def test_a_secret_in_a_message_of_mime_stays_one(service: Service, tenant: str) 
     assert shown["config"] == "******"
 
 
+def test_a_hidden_value_is_no_group_of_a_config(service: Service, tenant: str) -> None:
+    group = {"type": "OS::Heat::SoftwareConfig", "properties": {"group": {"get_param": "p"}, "config": "x"}}
+    hidden = {"p": {"type": "string", "hidden": True}}
+    document = template({"r": group}, parameters=hidden)
+    stack = service.settled(service.create(tenant, "s", document, parameters={"p": "s3cret-word"}))
+    assert stack["stack_status"] == "CREATE_FAILED"
+    assert "the group of a config must not hold a hidden value" in stack["stack_status_reason"]
+    assert service.get(f"/v1/{tenant}/software_configs")["software_configs"] == []
+
+
 def test_a_group_deploys_to_each_server(service: Service, tenant: str) -> None:
     servers = {"one": "server1", "two": "server2"}
     resources = {

@@ -287,6 +287,9 @@ def test_a_helper_knows_nothing_of_its_parent(monkeypatch):
         limits = pathlib.Path(f"/proc/{helper}/limits").read_text()
         assert "Max core file size        0 " in limits
         assert "Max file size             0 " in limits
+        assert "Max processes             0 " in limits
+        assert "Max open files            8 " in limits
+        assert "NoNewPrivs:\t1\n" in pathlib.Path(f"/proc/{helper}/status").read_text()
         space = int(limits.split("Max address space")[1].split()[0])
         assert space < QUICK.memory + 100 * MIB
 
