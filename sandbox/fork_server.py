@@ -122,7 +122,7 @@ def _restrict(address_space: int) -> None:
 
 
 def _gain_nothing() -> None:
-    """Give up for good what programs with the set-user-ID bit or file capabilities would gain."""
+    """Refuse for good what programs with the set-user-ID bit or file capabilities would gain."""
     ctypes.CDLL(None, use_errno=True).prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
 
 
