@@ -30,6 +30,9 @@ from ..wiring.http import make_http
 from ..wiring.metrics import recorder_of_api, start_reports, text_of
 from ..wiring.parts import Parts, open_parts
 
+_WITHIN = ("stoker.ring=WARN", "stoker.conductor.ownership=WARN")
+"""Loggers of a ring of one process, whose news would bury the address that users wait for."""
+
 PROGRAM = "stoker"
 TENANT = "demo"
 
@@ -70,6 +73,8 @@ class Embedded:
         settings = self._settings
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         conf = options.load([], program=PROGRAM, files=[config_file(settings.data_dir), *settings.config])
+        if not conf.debug:
+            conf.set_default("default_log_levels", [*options.QUIET, *_WITHIN])
         log.setup(conf, "stoker", VERSION)
         conf.set_default("public_url", f"http://{settings.host}:{settings.port}", "api")
         conf.set_default("auth_strategy", "none", "api")
