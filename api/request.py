@@ -117,6 +117,9 @@ class GuestPolls(typing.Protocol):
     def document(self, server: GuestServer) -> tuple[GuestServer, str] | None:
         """Return the metadata as JSON text, and the server at that moment; None: its row is gone."""
 
+    def deployments(self, conn: Connection, stack: Stack, server: Resource) -> Sequence[Json] | None:
+        """Return the configs that a server's guest applies; None: the resource has no guest."""
+
     def record(self, server: GuestServer) -> None:
         """Note that the server's guest has asked now."""
 
@@ -279,9 +282,13 @@ class HttpRequest:
         return int(value)
 
     def limit(self) -> int | None:
-        """Return how many entries to list: as many as requested, but no more than the service allows."""
-        most, requested = self.limits.page, self.number("limit")
-        if requested is None or requested == 0:
+        """Return how many entries to list: as many as requested, but no more than the service allows.
+
+        As in Heat, 0 are none.
+        """
+        most = self.limits.page
+        requested = self.number("limit")
+        if requested is None:
             return most or None
         return min(requested, most) if most else requested
 

@@ -25,6 +25,8 @@ TRIES = 10
 NO_REASON = "state changed by resource_mark_unhealthy api"
 SIGNALLED = ("SIGNAL", Status.COMPLETE)
 """Action and status of the event of a signal."""
+DEAF = ("DELETE", "SUSPEND")
+"""Last actions of resources that take no signals, unless they wait for outputs."""
 
 
 class Signals:
@@ -44,7 +46,7 @@ class Signals:
         :raises NotFound: no such resource.
         :raises ResourceReplaced: another one has the name now.
         :raises NotAvailable: it is not created yet; its first step would overwrite the signal's metadata.
-        :raises NotSupported: its type takes no signals, or it is being deleted.
+        :raises NotSupported: its type takes no signals, or it is deleted or suspended; an event says that.
         :raises SignalError: the type cannot use the details.
         :raises LimitExceeded: they are too large, or the resource keeps too many signals.
         """
@@ -59,7 +61,8 @@ class Signals:
                 raise NotAvailable(resource_name)
             plugin = self._context.registry.get(resource.plugin)
             limits.check_details(details, is_output=plugin.takes_outputs)
-            if resource.action == "DELETE" and not plugin.takes_outputs:
+            if resource.action in DEAF and not plugin.takes_outputs:
+                self._note_refusal(stack, resource)
                 raise NotSupported(f"Signal resource during {resource.action} is not supported")
             target = view_of(self._context, stack, resource)
             taken = plugin.handle_signal(target, details)
@@ -106,6 +109,13 @@ class Signals:
             events.add_many(conn, [_event(stack, resource, ("CHECK", status), text, now)])
 
         self._context.database.write(change)
+
+    def _note_refusal(self, stack: Stack, resource: Resource) -> None:
+        text = f"Cannot signal resource during {resource.action}"
+        event = _event(
+            stack, resource, (resource.action, Status(resource.status)), text, self._context.clock()
+        )
+        self._context.database.write(lambda conn: events.add_many(conn, [event]))
 
     def _scale(self, stack: Stack, policy: Resource, taken: Signal, adjustment: Adjustment) -> None:
         event = _event(stack, policy, SIGNALLED, taken.reason, self._context.clock())

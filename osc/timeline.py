@@ -85,7 +85,8 @@ def read_events(client: typing.Any, stack: typing.Any, depth: int) -> Iterator[J
     """Return the events of a stack and of those nested in it, page by page."""
     marker, count = "", 0
     while count < MOST_EVENTS:
-        query = f"events?nested_depth={depth}&limit={PAGE}" + (f"&marker={marker}" if marker else "")
+        after = f"&marker={marker}" if marker else ""
+        query = f"events?nested_depth={depth}&sort_dir=asc&limit={PAGE}{after}"
         page = client.http_client.get(path_of(stack, query)).json()["events"]
         yield from page
         if not page:

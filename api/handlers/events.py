@@ -28,19 +28,8 @@ _FILTERS = {
 }
 
 QUERY = frozenset({*_FILTERS, "nested_depth", "limit", "marker", "sort_keys", "sort_dir"})
-SORT_KEYS = (
-    "resource_type",
-    "event_time",
-    "created_at",
-    "id",
-    "resource_name",
-    "logical_resource_id",
-    "physical_resource_id",
-    "resource_status",
-    "resource_status_reason",
-    "links",
-)
-"""Keys that the client sends along when it sorts; the order is that of time unless the first is the type."""
+SORT_KEYS = ("event_time", "resource_type")
+"""Keys by which events are sorted; as in Heat others have no effect, of which its client sends many."""
 
 
 def index(call: Request) -> Reply:
@@ -81,9 +70,8 @@ def _below(call: Request, root: Stack, stack_name: str, view: Json) -> Json:
 
 
 def _query(call: Request, resource_name: str | None) -> EventQuery:
-    for key in call.values("sort_keys", split=True):
-        if key not in SORT_KEYS:
-            raise bad_request(f'Invalid sort key "{shortened(key)}", the keys are: {", ".join(SORT_KEYS)}')
+    sort_keys = [key for key in call.values("sort_keys", split=True) if key in SORT_KEYS]
+    direction = call.direction() or ("asc" if sort_keys else "desc")
     filters = {column: call.values(name) for name, column in _FILTERS.items() if call.values(name)}
     return EventQuery(
         stack_id=StackId(call.path["stack_id"]),
@@ -92,8 +80,8 @@ def _query(call: Request, resource_name: str | None) -> EventQuery:
         filters=filters,
         limit=call.limit(),
         marker=call.one("marker") or None,
-        descending=call.direction() == "desc",
-        by_type=call.values("sort_keys", split=True)[:1] == ["resource_type"],
+        descending=direction == "desc",
+        by_type=sort_keys[:1] == ["resource_type"],
     )
 
 

@@ -127,10 +127,9 @@ def _filters(call: Request) -> dict[str, list[str]]:
 
 
 def _sort(call: Request) -> list[tuple[str, bool]]:
-    keys, direction = call.values("sort_keys", split=True), call.direction()
-    for key in keys:
-        if key not in SORT_KEYS:
-            raise bad_request(f'Invalid sort key "{shortened(key)}", the keys are: {", ".join(SORT_KEYS)}')
+    """Return columns, and whether each descends.  As in Heat unknown keys have no effect."""
+    keys = [key for key in call.values("sort_keys", split=True) if key in SORT_KEYS]
+    direction = call.direction()
     if not keys:
         return [("created_at", direction != "asc")]
     return [(SORT_KEYS[key], direction == "desc") for key in keys]

@@ -95,8 +95,6 @@ QUERIES = {
     "limit=2147483648": ["limit", "2147483648"],
     "limit=1.5": ["limit", "1.5"],
     "marker=nothing": ["marker", "nothing"],
-    "sort_keys=colour": ["colour", "stack_name"],
-    "sort_keys=name,colour": ["colour"],
     "sort_dir=up": ["sort_dir", "up", "asc or desc"],
     "show_deleted=maybe": ["show_deleted", "maybe", "true, false"],
     "show_nested=maybe": ["show_nested", "maybe"],
@@ -115,7 +113,6 @@ BELOW = {
     "/events?limit=x": ["limit", "x"],
     "/events?nested_depth=x": ["nested_depth", "x"],
     "/events?sort_dir=sideways": ["sort_dir", "sideways"],
-    "/events?sort_keys=colour": ["colour", "event_time"],
     "/events?marker=nothing": ["marker", "nothing"],
     "?resolve_outputs=maybe": ["resolve_outputs", "maybe"],
 }

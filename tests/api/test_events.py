@@ -27,6 +27,9 @@ def path(service: Service) -> str:
 
 
 def listed(service: Service, path: str, **query: Json) -> list[Json]:
+    """The events, the oldest first unless the query says otherwise."""
+    if "sort_keys" not in query:
+        query = {"sort_dir": "asc", **query}
     found: list[Json] = service.get(f"{path}/events?{urllib.parse.urlencode(query, doseq=True)}")["events"]
     return found
 
@@ -38,6 +41,11 @@ def story(events: list[Json]) -> list[tuple[str, str]]:
 def test_events_tell_what_happened_in_its_order(service: Service, path: str) -> None:
     assert story(listed(service, path)) == STORY
     assert story(listed(service, path, sort_dir="desc")) == STORY[::-1]
+
+
+@pytest.mark.parametrize("query", ["", "?sort_keys=links,colour", "?sort_dir=desc"])
+def test_the_newest_events_come_first(service: Service, path: str, query: str) -> None:
+    assert story(service.get(f"{path}/events{query}")["events"]) == STORY[::-1]
 
 
 def test_a_listed_event_has_heats_fields(service: Service, path: str) -> None:
@@ -92,6 +100,7 @@ def test_a_shown_event_also_has_its_type_and_properties(service: Service, path: 
         ({"resource_type": "OS::Heat::TestResource"}, STORY[1:5]),
         ({"resource_name": "r1", "resource_status": "COMPLETE"}, [STORY[4]]),
         ({"limit": 2}, STORY[:2]),
+        ({"limit": 0}, []),
         ({"limit": 2, "sort_dir": "desc"}, STORY[:3:-1]),
         ({"sort_keys": "event_time"}, STORY),
         ({"sort_keys": "resource_type"}, BY_TYPE),
@@ -127,8 +136,8 @@ def test_events_of_a_tree_lead_to_its_root(service: Service, path: str) -> None:
 def test_events_of_one_resource(service: Service, path: str) -> None:
     url = f"{path}/resources/r1/events"
     events = service.get(url)["events"]
-    assert story(events) == STORY[3:5]
-    assert story(service.get(f"{url}?marker={events[0]['id']}")["events"]) == STORY[4:5]
+    assert story(events) == STORY[4:2:-1]
+    assert story(service.get(f"{url}?marker={events[0]['id']}")["events"]) == STORY[3:4]
     assert service.get(f"{url}?marker={events[1]['id']}")["events"] == []
 
 

@@ -119,6 +119,10 @@ def test_a_guest_reads_the_metadata_and_the_deployments_of_its_server(guest: Gue
     [deployed] = found["deployments"]
     assert deployed == {**config, "inputs": [{"name": "deploy_x", "type": "String", "value": "y"}]}
     assert guest.config["collectors"] == ["cfn", "local"]
+    metadata = guest.service.get(f"{guest.path}/resources/server/metadata")["metadata"]
+    assert metadata == {name: found[name] for name in ("colour", "deployments")} | {
+        "os-collect-config": {"polling_interval": 5}
+    }
 
 
 def test_a_form_and_json_are_other_ways_of_the_same(guest: Guest) -> None:

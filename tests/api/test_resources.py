@@ -145,11 +145,25 @@ def test_signals_end_a_wait_and_are_kept_as_metadata_and_events(service: Service
     assert metadata["1"] == {"data": "one", "reason": "first", "status": "SUCCESS"}
     reasons = [
         item["resource_status_reason"]
-        for item in service.get(f"{path}/resources/handle/events")["events"]
+        for item in service.get(f"{path}/resources/handle/events?sort_dir=asc")["events"]
         if item["resource_status"] == "SIGNAL_COMPLETE"
     ]
     assert reasons[0] == "status:SUCCESS reason:first"
     assert len(reasons) == 2
+
+
+def test_a_suspended_resource_takes_no_signal(service: Service, tenant: str) -> None:
+    path = service.made(tenant, "s", template({"handle": {"type": "OS::Heat::WaitConditionHandle"}}))
+    assert service.call("POST", f"{path}/actions", {"suspend": None}).status == 200
+    service.settled(path)
+    answer = service.call("POST", f"{path}/resources/handle/signal", {"id": "1"})
+    assert fault(answer) == (400, "NotSupported")
+    assert "Signal resource during SUSPEND is not supported" in answer.error["message"]
+    newest = service.get(f"{path}/resources/handle/events?limit=1")["events"][0]
+    assert newest["resource_status_reason"] == "Cannot signal resource during SUSPEND"
+    assert service.call("POST", f"{path}/actions", {"resume": None}).status == 200
+    service.settled(path)
+    assert service.call("POST", f"{path}/resources/handle/signal", {"id": "1"}).status == 200
 
 
 def test_a_resource_that_is_not_made_yet_takes_no_signal(service: Service, tenant: str) -> None:
@@ -190,7 +204,7 @@ def test_a_resource_is_marked_unhealthy_and_healthy_again(service: Service, tena
     item = service.get(url)["resource"]
     assert item["resource_status"] == "CHECK_COMPLETE"
     assert item["resource_status_reason"] == "state changed by resource_mark_unhealthy api"
-    statuses = [event["resource_status"] for event in service.get(f"{url}/events")["events"]]
+    statuses = [event["resource_status"] for event in service.get(f"{url}/events?sort_dir=asc")["events"]]
     assert statuses[-2:] == ["CHECK_FAILED", "CHECK_COMPLETE"]
 
 

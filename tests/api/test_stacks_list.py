@@ -101,6 +101,9 @@ def test_the_newest_comes_first_and_a_listed_stack_has_heats_fields(zoo: Zoo) ->
         ({"sort_keys": "creation_time"}, ["ant", "bee", "cat", "dog"]),
         ({"sort_dir": "asc"}, ["ant", "bee", "cat", "dog"]),
         ({"nonsense": "is ignored"}, ["dog", "cat", "bee", "ant"]),
+        ({"sort_keys": "colour"}, ["dog", "cat", "bee", "ant"]),
+        ({"sort_keys": "colour,name"}, ["ant", "bee", "cat", "dog"]),
+        ({"limit": 0}, []),
     ],
 )
 def test_filters_and_sorting(zoo: Zoo, query: Json, names: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 import base64
 import typing
+from dataclasses import replace
 
 import pytest
 from stoker.resources.errors import PermanentError, PropertyError
@@ -12,6 +13,7 @@ from stoker.resources.openstack.nova.networks import Nic
 from stoker.resources.openstack.nova.server import Server
 from stoker.resources.openstack.nova.states import SERVER_STATUS, fault_of
 from stoker.resources.properties import resolve_properties
+from stoker.template.language import ResourceDefinition
 
 Json = typing.Any
 SERVER = Server()
@@ -21,6 +23,17 @@ def _resolved(**given: Json) -> dict[str, Json]:
     properties = resolve_properties(SERVER.properties_schema, {"flavor": "f", **given})
     SERVER.validate(properties)
     return properties
+
+
+def test_metadata_with_deployments_are_of_no_server_with_an_agent():
+    properties = {"user_data_format": "SOFTWARE_CONFIG"}
+    definition = ResourceDefinition(
+        "s", "OS::Nova::Server", "OS::Nova::Server", properties=properties, metadata={"deployments": []}
+    )
+    with pytest.raises(PropertyError, match="deployments key not allowed in resource metadata"):
+        SERVER.validate_in_stack(definition, {})
+    SERVER.validate_in_stack(replace(definition, properties={}), {})
+    SERVER.validate_in_stack(replace(definition, metadata={"a": "b"}), {})
 
 
 @pytest.mark.parametrize(

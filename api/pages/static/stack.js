@@ -60,7 +60,7 @@ class StackData {
   async _loadEvents(fresh) {
     for (let isMore = true; isMore && this.events.length < MOST_EVENTS;) {
       const after = this.events.length ? `&marker=${encodeURIComponent(this.events.at(-1).id)}` : "";
-      const body = await this.api.get(`${this.path("events")}?nested_depth=${DEEP}&limit=${PAGE}${after}`, { fresh });
+      const body = await this.api.get(`${this.path("events")}?nested_depth=${DEEP}&sort_dir=asc&limit=${PAGE}${after}`, { fresh });
       this.events = this.events.concat(eventsOf(body, this.id));
       isMore = body.events.length === PAGE;
     }

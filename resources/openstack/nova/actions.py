@@ -3,6 +3,7 @@
 import typing
 from collections.abc import Mapping
 
+from ....template.language import ResourceDefinition
 from ...context import Json, ResourceView, StepContext
 from ...errors import PermanentError
 from ...steps import Done, Poll, Step
@@ -14,6 +15,7 @@ from .attributes import attributes
 from .ports import ServerPorts
 from .snapshots import IMAGE, ServerSnapshot
 from .states import RUNS, SERVER_STATUS, TASK_STATE, fault_of, unknown_status
+from .validation import check_metadata
 
 PORTS = "ports"
 """Key of a resource's data: ports may have been made for the server."""
@@ -29,6 +31,13 @@ class ServerActions(DeclaredType):
     mark: typing.ClassVar[Mark | None] = TagMark()
     status = SERVER_STATUS
     slow_delete = True
+    has_rules_in_stack = True
+
+    def validate_in_stack(
+        self, definition: ResourceDefinition, others: Mapping[str, ResourceDefinition]
+    ) -> None:
+        """Check that the metadata leave room for the deployments."""
+        check_metadata(definition)
 
     def problem(self, thing: Mapping[str, Json]) -> str:
         """Return the service's message of what has gone wrong."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from ....template.language import ResourceDefinition
+from ....template.residual import is_node
 from ...context import Json
 from ...errors import PropertyError
 from ...guests import check_transport
@@ -27,6 +29,18 @@ def check_server(properties: Mapping[str, Json]) -> None:
     if properties.get("security_groups") and any(network["port"] for network in networks):
         text = "security_groups cannot be given with a port in networks; give them to the port"
         raise PropertyError(text, ("security_groups",))
+
+
+def check_metadata(definition: ResourceDefinition) -> None:
+    """Check that the metadata of a server with an agent for deployments leave room for them.
+
+    :raises PropertyError: with Heat's words.
+    """
+    has_deployments = isinstance(definition.metadata, Mapping) and "deployments" in definition.metadata
+    properties = {} if is_node(definition.properties) else definition.properties
+    if has_deployments and properties.get("user_data_format") == "SOFTWARE_CONFIG":
+        text = "deployments key not allowed in resource metadata with user_data_format of SOFTWARE_CONFIG"
+        raise PropertyError(text, ("user_data_format",))
 
 
 def _check_network(network: Mapping[str, Json], path: Sequence[str | int]) -> None:
