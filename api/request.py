@@ -117,8 +117,8 @@ class GuestPolls(typing.Protocol):
     def document(self, server: GuestServer) -> tuple[GuestServer, str] | None:
         """Return the metadata as JSON text, and the server at that moment; None: its row is gone."""
 
-    def deployments(self, conn: Connection, stack: Stack, server: Resource) -> Sequence[Json] | None:
-        """Return the configs that a server's guest applies; None: the resource has no guest."""
+    def deployments(self, conn: Connection, stack: Stack, server: Resource) -> Sequence[Json]:
+        """Return the configs that a server's guest applies; none of other resources."""
 
     def record(self, server: GuestServer) -> None:
         """Note that the server's guest has asked now."""

@@ -92,14 +92,10 @@ class Guests:
         self._cache.put(read.server, text)
         return read.server, text
 
-    def deployments(self, conn: Connection, stack: Stack, server: Resource) -> Sequence[Json] | None:
-        """Return the configs that a server's guest applies; None: the resource has no guest."""
-        plugin = self._context.registry.get(server.plugin)
-        if (
-            server.physical_id is None
-            or plugin.guest_transport(view_of(self._context, stack, server)) is None
-        ):
-            return None
+    def deployments(self, conn: Connection, stack: Stack, server: Resource) -> Sequence[Json]:
+        """Return the configs that a server's guest applies; none of other resources."""
+        if server.physical_id is None:
+            return ()
         configs = software.deployed_configs(conn, stack.project_id, server.physical_id)
         return [self._view(config) for config in configs]
 

@@ -168,13 +168,13 @@ def show(call: Request) -> Reply:
 def metadata(call: Request) -> Reply:
     """Answer GET …/resources/NAME/metadata; a server's have what its guest applies."""
 
-    def read(conn: Connection) -> tuple[Stack, Resource, Sequence[Json] | None]:
+    def read(conn: Connection) -> tuple[Stack, Resource, Sequence[Json]]:
         stack, item = _find(conn, call)
         return stack, item, call.services.guests.deployments(conn, stack, item)
 
     stack, item, deployments = call.read(read)
     own = metadata_in_clear(item, views.unsealer(call.sealer_of(stack)))
-    return Reply({"metadata": own if deployments is None else {**own, "deployments": deployments}})
+    return Reply({"metadata": {**own, "deployments": deployments} if deployments else own})
 
 
 def signal(call: Request) -> Reply:
