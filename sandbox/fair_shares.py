@@ -16,22 +16,31 @@ class _Use:
 
     :ivar held: places that it holds.
     :ivar spent: seconds of its places, with HALF_LIFE, at the moment `at`.
+    :ivar turns: how often it took one, likewise.
     """
 
     def __init__(self, now: float) -> None:
         self.held = 0
         self.spent = 0.0
+        self.turns = 0.0
         self.at = now
 
     def spent_until(self, now: float) -> float:
-        elapsed = max(0.0, now - self.at)
-        decayed: float = self.spent * 0.5 ** (elapsed / HALF_LIFE)
-        return decayed + self.held * elapsed
+        return self.spent * self._rest(now) + self.held * max(0.0, now - self.at)
 
     def change(self, places: int, now: float) -> None:
         self.spent = self.spent_until(now)
+        self.turns = self.turns * self._rest(now) + max(0, places)
         self.at = now
         self.held += places
+
+    def mean(self, now: float) -> float:
+        """Return the seconds of one turn."""
+        return self.spent_until(now) / max(1.0, self.turns * self._rest(now))
+
+    def _rest(self, now: float) -> float:
+        rest: float = 0.5 ** (max(0.0, now - self.at) / HALF_LIFE)
+        return rest
 
 
 class FairShares:
@@ -60,6 +69,11 @@ class FairShares:
         """Return whether the project is no light user."""
         use = self._uses.get(project)
         return use is not None and use.spent_until(self._monotonic()) > LIGHT
+
+    def expected_wait(self, project: str, waiting: int) -> float:
+        """Return the seconds that the last of so many waits for its project's share, by the project's use."""
+        use = self._uses.get(project)
+        return 0.0 if use is None else waiting * use.mean(self._monotonic()) / self.share
 
     def first_of(self, waiting: Iterable[str]) -> str | None:
         """Return the project that takes the next place; None: none may take one now.

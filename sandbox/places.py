@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator
 from .errors import HelperUnavailable
 from .fair_shares import FairShares
 
+LONGEST_WAIT = 1.0
+"""Seconds for which a project's evaluations may be expected to wait for those before them."""
+
 
 class Places:
     """Limits the evaluations that run at the same time, by `FairShares`.  Thread-safe.
@@ -25,15 +28,15 @@ class Places:
     def one(self, owner: str | None, timeout: float) -> Iterator[None]:
         """Wait for a place, and keep it for the body.
 
-        A project that computes much has as many threads waiting here as it may have places, no more: those
-        threads belong to all projects.
+        The threads that wait here belong to all projects, so of a project whose evaluations take long only
+        a few may.
 
         :param owner: the project; None: Stoker itself.
         :raises HelperUnavailable: there was none for `timeout` seconds, or enough of the project wait.
         """
         project = owner or ""
         with self._changed:
-            if self._waiting[project] >= self._shares.share and self._shares.is_heavy(project):
+            if project and self._shares.expected_wait(project, self._waiting[project] + 1) > LONGEST_WAIT:
                 raise HelperUnavailable("the project's expressions take all the time that is its share")
             self._wait(project, timeout)
         try:

@@ -1,7 +1,6 @@
 """Helper processes: what is evaluated in them, what ends them, and that nothing is left of them."""
 
 import contextlib
-import itertools
 import os
 import pathlib
 import signal
@@ -350,11 +349,12 @@ def test_one_project_takes_half_of_the_helpers():
 
 
 def test_a_project_that_computes_much_holds_few_threads_of_others():
-    moments = itertools.count(0.0, 10.0)
-    places = Places(4, monotonic=lambda: next(moments))
+    clock = [0.0]
+    places = Places(4, monotonic=lambda: clock[0])
     with contextlib.ExitStack() as held:
         for _ in range(2):
             held.enter_context(places.one("a", 0))
+        clock[0] = 0.9
         waiting = [threading.Thread(target=lambda: places.one("a", 60).__enter__()) for _ in range(2)]
         for thread in waiting:
             thread.start()

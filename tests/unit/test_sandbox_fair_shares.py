@@ -69,6 +69,20 @@ def test_what_runs_counts_and_what_was_used_is_forgiven(clock: Clock) -> None:
     assert not shares.is_heavy("a")
 
 
+def test_the_wait_is_expected_by_the_length_of_turns(clock: Clock) -> None:
+    shares = FairShares(4, monotonic=clock)
+    for _ in range(1000):
+        shares.take("quick")
+        clock.now += 0.005
+        shares.release("quick")
+    assert shares.is_heavy("quick")
+    assert shares.expected_wait("quick", 30) == pytest.approx(30 * 0.005 / 2, rel=0.01)
+    shares.take("slow")
+    clock.now += 2
+    assert shares.expected_wait("slow", 3) == pytest.approx(3, rel=0.2)
+    assert shares.expected_wait("unknown", 30) == 0
+
+
 def test_not_all_projects_are_remembered(clock: Clock) -> None:
     shares = FairShares(4, monotonic=clock)
     make_heavy(shares, clock, "heavy")
