@@ -1,5 +1,6 @@
 """Checking a goal without creating a stack: validation of a template, and the preview of a creation."""
 
+import contextlib
 import typing
 from dataclasses import replace
 
@@ -12,15 +13,18 @@ from ..planning.described import described_environment, described_stack, nested_
 from ..planning.goal import read_environment
 from ..planning.nested_check import missing
 from ..planning.requests import CreateRequest, Goal, Preview
-from ..planning.template_findings import find_warnings
+from ..planning.template_findings import find_repeated, find_warnings
 from ..template.budget import Budget
 from ..template.compile import describe
-from ..template.load import load_template
+from ..template.errors import TemplateError
+from ..template.load import load_document, load_template
 from .context import Compiled, EngineContext
 from .quotas import QuotaName
 from .requested import compile_requested
 
 Json = typing.Any
+_DOCUMENTS = (".yaml", ".yml", ".template")
+"""Ends of the names of files that are templates or environments."""
 NO_ID = "None"
 """The id of a stack that is only checked; Heat's."""
 
@@ -83,7 +87,11 @@ class Validation:
         shown = described_stack(described, environment, given)
         if below := nested_parameters(compiled.nested, budget):
             shown["NestedParameters"] = below
-        if warnings := find_warnings(template, compiled.plan, lacking):
+        warnings = [
+            *find_repeated(_documents(goal, budget)),
+            *find_warnings(template, compiled.plan, lacking),
+        ]
+        if warnings:
             shown["Warnings"] = warnings
         types = [item.declared_type for item in compiled.plan.resources.values()]
         return {**shown, "Environment": described_environment(environment, given, types)}
@@ -97,3 +105,14 @@ class Validation:
             project_id=request.project_id,
             root_id="",
         )
+
+
+def _documents(goal: Goal, budget: Budget) -> dict[str, str]:
+    """Return the texts of a goal that are YAML, by their names; a file without an error in it only."""
+    texts = {"template": goal.template} if isinstance(goal.template, str) else {}
+    for name, text in goal.files.items():
+        if name.endswith(_DOCUMENTS):
+            with contextlib.suppress(TemplateError):
+                load_document(text, name, budget)
+                texts[name] = text
+    return texts

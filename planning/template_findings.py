@@ -2,13 +2,14 @@
 
 import itertools
 import typing
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from ..template.errors import LimitExceeded, TemplateError, dotted, not_provided
 from ..template.formats import find_version, section_of
 from ..template.language import CompiledTemplate, Path, Version
+from ..template.load import repeated_keys
 from ..template.residual import ARGS, FN, nodes
-from ..template.suggestions import nearest
+from ..template.suggestions import closest, nearest
 from .requests import TypeForbidden
 
 Json = typing.Any
@@ -21,6 +22,7 @@ _MOST_COMPARED = 1000
 """Words that are compared with the functions: a large template may have many."""
 _ALIKE = 0.85
 """Likeness from which a word is taken for a misspelt function; difflib's, 1.0: the same."""
+_OUTPUT_KEYS = ("value", "description", "condition")
 _STAND_INS: Mapping[str, Json] = {
     "resources": {"type": "OS::Heat::None"},
     "Resources": {"Type": "OS::Heat::None"},
@@ -81,8 +83,35 @@ def find_warnings(
     :param plan: what it was compiled to.
     :param unknown: names of parameters that were given no values.
     """
-    found = [*_misspelt(template, find_version(template)), *_failing(plan, unknown), *_unused(template, plan)]
-    return [text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…" for text in found[:MOST_WARNINGS]]
+    version = find_version(template)
+    found = [*_misspelt(template, version), *_ignored(template)]
+    return _bounded([*found, *_failing(plan, unknown), *_unused(template, plan)])
+
+
+def find_repeated(texts: Mapping[str, str]) -> list[str]:
+    """Return the keys that a map of a YAML document has more than once; 50 at most.
+
+    :param texts: of documents that were loaded, by their names.
+    """
+    found = (
+        f'{name}: the key "{key}" is in its map twice, again in line {line}; the last one counts'
+        for name, text in texts.items()
+        for key, line in repeated_keys(text)
+    )
+    return _bounded(list(itertools.islice(found, MOST_WARNINGS)))
+
+
+def _bounded(warnings: Sequence[str]) -> list[str]:
+    return [text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…" for text in warnings[:MOST_WARNINGS]]
+
+
+def _ignored(template: Mapping[str, Json]) -> Iterator[str]:
+    outputs = section_of(template, "outputs")
+    for name, body in outputs.items() if isinstance(outputs, Mapping) else ():
+        for key in body:
+            if str(key).lower() not in _OUTPUT_KEYS:
+                near = closest(str(key), _OUTPUT_KEYS)
+                yield f"{dotted(('outputs', name, str(key)))}: no key of an output, so it has no effect{near}"
 
 
 def _misspelt(template: Mapping[str, Json], version: Version) -> Iterator[str]:

@@ -409,12 +409,18 @@ def _deletion_policy(value: Json, scope: FoldScope, path: Path) -> str:
 def _outputs(
     bodies: Mapping[str, Json], scope: FoldScope, conditions: Conditions
 ) -> dict[str, OutputDefinition]:
-    """Return the outputs; an output whose condition is false has the value null."""
+    """Return the outputs; an output whose condition is false has the value null.
+
+    As in Heat an unknown key has no effect.
+    """
     allowed = [*_OUTPUT_KEYS, "condition"] if scope.version.has_conditions else list(_OUTPUT_KEYS)
     found: dict[str, OutputDefinition] = {}
     for name, raw in bodies.items():
         path: Path = ("outputs", name)
-        body = checked_keys(path, raw, allowed, "an output", scope.version)
+        is_usable = isinstance(raw, Mapping) and "value" in raw
+        # A condition that an older version does not have would be worse than one that has no effect.
+        is_usable = is_usable and (scope.version.has_conditions or "condition" not in raw)
+        body = raw if is_usable else checked_keys(path, raw, allowed, "an output", scope.version)
         if "value" not in body:
             raise TemplateError("an output needs a value", path)
         disabled = _holds(body.get("condition"), conditions, (*path, "condition")) is False

@@ -4,7 +4,7 @@ import io
 import json
 import math
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import yaml
 
@@ -40,25 +40,16 @@ _READ = 50
 
 
 class _Loader(yaml.CSafeLoader):
-    """Loads YAML as HOT needs it: dates stay strings and keys are unique strings, as in JSON."""
+    """Loads YAML as HOT needs it: dates stay strings and keys are strings, of equal ones the last counts."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[typing.Hashable, Json]:
-        # Before merge keys (<<) are resolved, for keys of this map may replace merged ones.
-        seen: set[Json] = set()
         for key_node, _ in node.value:
-            if key_node.tag == _MERGE:
-                continue
-            key = self.construct_object(key_node, deep=True)
+            is_merge = key_node.tag == _MERGE
+            key = None if is_merge else self.construct_object(key_node, deep=True)
             if not isinstance(key, str | int | float | bool | None):
                 raise yaml.constructor.ConstructorError(
                     None, None, "a key must be a string", key_node.start_mark
                 )
-            key = _key_text(key)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f'the map has the key "{key}" twice', key_node.start_mark
-                )
-            seen.add(key)
         self.flatten_mapping(node)
         return {
             _key_text(self.construct_object(key, deep=True)): self.construct_object(value, deep=deep)
@@ -119,7 +110,7 @@ def load_document(text: str, what: str = "document", budget: Budget | None = Non
     """
     if budget is not None:
         budget.step(len(text) // _READ)
-    value = _json(text, what) if text.lstrip().startswith("{") else None
+    value = _json(text) if text.lstrip().startswith("{") else None
     if value is None:
         value = _yaml(text, what, budget)
     if value is None:
@@ -130,24 +121,45 @@ def load_document(text: str, what: str = "document", budget: Budget | None = Non
     return value
 
 
-def _json(text: str, what: str) -> Json:
+def repeated_keys(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the keys that a map has more than once, each with its line, counted from 1.
+
+    :param text: of a document that `load_document` has taken.
+    """
+    loader = _Loader(text)
+    try:
+        unseen = [loader.get_single_node()]
+        seen: set[int] = set()
+        while unseen:
+            node = unseen.pop()
+            if not isinstance(node, yaml.CollectionNode) or id(node) in seen:
+                continue
+            seen.add(id(node))
+            if isinstance(node, yaml.MappingNode):
+                yield from _repeated_in(node)
+                unseen += [value for _, value in reversed(node.value)]
+            else:
+                unseen += reversed(node.value)
+    finally:
+        loader.dispose()
+
+
+def _repeated_in(node: yaml.MappingNode) -> Iterator[tuple[str, int]]:
+    names: set[str] = set()
+    for key, _ in node.value:
+        if key.tag != _MERGE and isinstance(key, yaml.ScalarNode):
+            if key.value in names:
+                yield key.value, key.start_mark.line + 1
+            names.add(key.value)
+
+
+def _json(text: str) -> Json:
     """Parse JSON; return None where it is not JSON.
 
     JSON is not a subset of YAML: pairs of surrogates, tabs and long keys differ.
     """
-
-    def unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-        made = dict(pairs)
-        if len(made) < len(pairs):
-            seen: set[str] = set()
-            twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-            raise TemplateError(f'the {what} has the key "{twice}" twice in one map')
-        return made
-
     try:
-        return json.loads(text, object_pairs_hook=unique)
-    except TemplateError:
-        raise
+        return json.loads(text)
     except (ValueError, RecursionError):
         return None
 

@@ -33,7 +33,6 @@ DOCUMENTS = {
     "a list": ("- a\n- b", INVALID, ["must be a mapping", "list"]),
     "a word": ("word", INVALID, ["must be a mapping", "str"]),
     "only a comment": ("# nothing", INVALID, ["empty"]),
-    "a key twice": (text("resources: {}\nresources: {}"), INVALID, ["resources", "twice"]),
     "a list as key": (text("? [a]\n: b"), INVALID, ["key"]),
     "a Python object": (text("description: !!python/object:os.system {}"), INVALID, ["python/object"]),
     "a loop of aliases": (text("resources: &r {a: *r}"), INVALID, ["alias"]),

@@ -424,6 +424,17 @@ def test_a_parameter_of_the_other_format_that_is_used_is_not_warned_of(
     assert answer(service, tenant, body).body["Warnings"] == ["parameters.idle: nothing uses this parameter"]
 
 
+def test_a_key_that_a_map_has_twice_is_a_warning(service: Service, tenant: str) -> None:
+    text = "heat_template_version: 2018-08-31\nresources: {}\nresources:\n  r: {type: inner.yaml}\n"
+    inner = "heat_template_version: 2018-08-31\nresources: {}\nresources: {}\n"
+    files = {"inner.yaml": inner, "broken.yaml": "a: ["}
+    found = service.call("POST", f"/v1/{tenant}/validate", {"template": text, "files": files})
+    assert found.body["Warnings"] == [
+        f'{name}: the key "resources" is in its map twice, again in line 3; the last one counts'
+        for name in ("template", "inner.yaml")
+    ]
+
+
 def test_all_errors_of_a_template_are_named_at_once(service: Service, tenant: str) -> None:
     body = template(
         {

@@ -333,11 +333,6 @@ def a_number_to_the_base_of_sixty() -> None:
     load("a: 1" + ":1" * 250_000)
 
 
-@attack('the template has the key "49999" twice')
-def json_with_one_key_of_50000_twice() -> None:
-    load("{" + ",".join(f'"{index}":1' for index in range(50_000)) + ',"49999":2}')
-
-
 @attack("the template expands to more than")
 def an_alias_of_a_long_text() -> None:
     load("a: &a " + "x" * 400_000 + "\nb: [" + "*a," * 60_000 + "]")

@@ -4,7 +4,7 @@ import typing
 
 import pytest
 from stoker.planning import template_findings
-from stoker.planning.template_findings import find_warnings, without_part
+from stoker.planning.template_findings import find_repeated, find_warnings, without_part
 from stoker.template.compile import Identity, Limits, Source, compile_template
 
 Json = typing.Any
@@ -48,6 +48,14 @@ def test_an_output_whose_parameter_has_no_value_yet_is_no_reason_to_warn() -> No
     first, second = warnings("x", frozenset({"a"}), **sections)
     assert first.startswith("outputs.o: its value cannot be computed")
     assert second == "parameters.a: nothing uses this parameter"
+
+
+def test_what_has_no_effect_is_named() -> None:
+    outputs = {"o": {"value": 1, "vlaue": 2, "description": "d"}}
+    [text] = warnings("x", outputs=outputs)
+    assert text == 'outputs.o.vlaue: no key of an output, so it has no effect; did you mean "value"?'
+    [text] = find_repeated({"template": "a: 1", "inner.yaml": "b: 1\nb: 2"})
+    assert text == 'inner.yaml: the key "b" is in its map twice, again in line 2; the last one counts'
 
 
 def test_a_part_with_an_error_is_replaced_once() -> None:

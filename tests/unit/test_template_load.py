@@ -5,7 +5,7 @@ import time
 
 import pytest
 from stoker.template.errors import LimitExceeded, TemplateError
-from stoker.template.load import MAX_DEPTH, MAX_NODES, load_document, load_template
+from stoker.template.load import MAX_DEPTH, MAX_NODES, load_document, load_template, repeated_keys
 
 
 def test_a_template_is_read_from_yaml_json_and_what_a_client_has_parsed():
@@ -44,12 +44,6 @@ def test_yaml_is_read_as_though_it_had_come_as_json(text, value):
         ("text", "the document must be a mapping, not str"),
         ("a: b: c", "the document is not valid YAML in line 1, column 5: "),
         ("a: 1\nb: [", "the document is not valid YAML in line 3, column 1: while parsing a flow node, "),
-        (
-            "a: 1\nb: 2\na: 3",
-            'the document is not valid YAML in line 3, column 1: the map has the key "a" twice',
-        ),
-        ('1: a\n"1": b', 'in line 2, column 1: the map has the key "1" twice'),
-        ('{"x": {"a": 1, "a": 2}}', 'the document has the key "a" twice in one map'),
         ("[a]: b", "in line 1, column 1: a key must be a string"),
         ("{a: 1}: b", "in line 1, column 1: a key must be a string"),
         ("a: 1\n---\nb: 2", "expected a single document"),
@@ -106,6 +100,21 @@ def test_depth_through_indentation_and_through_aliases_is_limited():
     for text in (indented, aliased, "- " * 3000, "? " * 3000):
         with pytest.raises(LimitExceeded, match=f"deeper than {MAX_DEPTH} levels"):
             load_document(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "repeated"),
+    [
+        ("a: 1\nb: 2\na: 3", {"a": 3, "b": 2}, [("a", 3)]),
+        ('1: a\n"1": b', {"1": "b"}, [("1", 2)]),
+        ('{"x": {"a": 1,\n"a": 2}}', {"x": {"a": 2}}, [("a", 2)]),
+        ("a: [{b: 1, b: 2}]\n", {"a": [{"b": 2}]}, [("b", 1)]),
+        ("a: &a {x: 1}\nb: {<<: *a, x: 2}\nc: *a", {"a": {"x": 1}, "b": {"x": 2}, "c": {"x": 1}}, []),
+    ],
+)
+def test_of_equal_keys_the_last_counts(text, value, repeated):
+    assert load_document(text) == value
+    assert list(repeated_keys(text)) == repeated
 
 
 def test_depth_of_a_parsed_template_is_limited():
