@@ -250,7 +250,7 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
         services.count_request(caller.project_id)
     if operation.rule is not None:
         services.auth.authorize(caller, operation.rule)
-    call = Request(
+    request = Request(
         services=services,
         caller=caller,
         auth=services.auth,
@@ -269,8 +269,8 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
     )
     with charged_to(caller.project_id):
         if operation.shared is not None and "CACHE-CONTROL" in req.headers:
-            return api.answers.answer(call, operation)
-        return operation.handler(call)
+            return api.answers.answer(request, operation)
+        return operation.handler(request)
 
 
 def _sent_path(req: falcon.Request) -> str:

@@ -184,57 +184,57 @@ def changes_nothing(body: Json) -> bool:
     }
 
 
-def authorize_patch(call: HttpRequest) -> None:
+def authorize_patch(request: HttpRequest) -> None:
     """Check that the caller may do what the PATCH asks for; Heat has two rules for that.
 
     :raises Fault: 403.
     """
-    if changes_nothing(call.body):
-        call.auth.authorize(call.caller, "stacks:update_no_change")
+    if changes_nothing(request.body):
+        request.auth.authorize(request.caller, "stacks:update_no_change")
     else:
-        call.auth.authorize(call.caller, "stacks:update_patch")
+        request.auth.authorize(request.caller, "stacks:update_patch")
 
 
-def goal(call: HttpRequest, body: Mapping[str, Json], *, template_needed: bool = True) -> Goal:
+def goal(request: HttpRequest, body: Mapping[str, Json], *, template_needed: bool = True) -> Goal:
     """Return the goal of a body that fits its schema.
 
     :raises Fault: 400, there is no template.
     """
     template, files = body.get("template"), body.get("files") or {}
     if not template and body.get("template_url"):
-        template = _downloads(call, "template_url").template(body["template_url"])
+        template = _downloads(request, "template_url").template(body["template_url"])
     if template_needed and not template:
         raise bad_request("No template specified")
     if container := body.get("files_container"):
-        fetched = _downloads(call, "files_container").files(call.caller.access, container, files)
+        fetched = _downloads(request, "files_container").files(request.caller.access, container, files)
         files = {**fetched, **files}
     environment = body.get("environment") or {}
     if isinstance(environment, str):
         with charged_at("environment"):
-            environment = load_document(environment, "environment", Budget(call.limits.budget))
+            environment = load_document(environment, "environment", Budget(request.limits.budget))
     return Goal(
         template=template or {},
         environment=environment,
         environment_files=body.get("environment_files") or (),
         files=files,
         parameters=body.get("parameters") or {},
-        may_use=call.may_use,
-        cloud=call.cloud,
+        may_use=request.may_use,
+        cloud=request.cloud,
     )
 
 
-def _downloads(call: HttpRequest, key: str) -> Downloads:
-    if call.downloads is None:
+def _downloads(request: HttpRequest, key: str) -> Downloads:
+    if request.downloads is None:
         raise bad_request(f"{key} is not supported: send the template and the files in the request")
-    return call.downloads
+    return request.downloads
 
 
-def create_request(call: HttpRequest) -> CreateRequest:
+def create_request(request: HttpRequest) -> CreateRequest:
     """Return what POST /stacks and POST /stacks/preview ask for.
 
     :raises Fault: 400, with what would be right.
     """
-    body = call.valid(CREATE)
+    body = request.valid(CREATE)
     adopted = None
     if body.get("adopt_stack_data"):
         body, adopted = adoption(body)
@@ -246,17 +246,17 @@ def create_request(call: HttpRequest) -> CreateRequest:
             "StackValidationFailed",
         )
     return CreateRequest(
-        project_id=call.caller.project_id,
-        owner=call.caller.user,
+        project_id=request.caller.project_id,
+        owner=request.caller.user,
         name=name,
-        goal=goal(call, body),
+        goal=goal(request, body),
         timeout_mins=timeout(body.get("timeout_mins") or body.get("timeout")),
         disable_rollback=boolean(body.get("disable_rollback"), "disable_rollback", default=True),
         abort_on_breakpoint=boolean(body.get(ABORT), ABORT, default=False),
         tags=tags(body.get("tags")),
         adopted=adopted,
-        trustor=call.caller.trustor,
-        is_limited=not call.caller.everywhere,
+        trustor=request.caller.trustor,
+        is_limited=not request.caller.everywhere,
     )
 
 
@@ -292,16 +292,16 @@ def _document(given: Json) -> Mapping[str, Json]:
     return checked
 
 
-def update_request(call: HttpRequest, *, existing: bool) -> UpdateRequest:
+def update_request(request: HttpRequest, *, existing: bool) -> UpdateRequest:
     """Return what PUT and PATCH on a stack ask for.
 
     :param existing: it is a PATCH: what the request leaves out stays.
     :raises Fault: 400, with what would be right.
     """
-    body = call.valid(UPDATE)
+    body = request.valid(UPDATE)
     rollback, abort = body.get("disable_rollback"), body.get(ABORT)
     return UpdateRequest(
-        goal=goal(call, body, template_needed=not existing),
+        goal=goal(request, body, template_needed=not existing),
         existing=existing,
         converge=boolean(body.get("converge"), "converge", default=False),
         clear_parameters=body.get("clear_parameters") or (),
@@ -309,8 +309,8 @@ def update_request(call: HttpRequest, *, existing: bool) -> UpdateRequest:
         disable_rollback=None if rollback is None else boolean(rollback, "disable_rollback", default=True),
         abort_on_breakpoint=None if abort is None else boolean(abort, ABORT, default=False),
         tags=tags(body["tags"]) if body.get("tags") is not None else None,
-        trustor=call.caller.trustor,
-        is_limited=not call.caller.everywhere,
+        trustor=request.caller.trustor,
+        is_limited=not request.caller.everywhere,
     )
 
 

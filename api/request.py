@@ -380,10 +380,10 @@ def quoted(part: str) -> str:
     return urllib.parse.quote(part, safe="")
 
 
-def stack_url(call: HttpRequest, stack: ListedStack, *more: str) -> str:
+def stack_url(request: HttpRequest, stack: ListedStack, *more: str) -> str:
     """Return the URL of a stack, or of something below it."""
     parts = ("v1", stack.project_id, "stacks", stack.name, stack.id, *more)
-    return "/".join([call.base_url, *(quoted(part) for part in parts)])
+    return "/".join([request.base_url, *(quoted(part) for part in parts)])
 
 
 def link(url: str, rel: str = "self") -> dict[str, str]:

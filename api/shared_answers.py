@@ -85,37 +85,37 @@ class SharedAnswers:
             most=MOST_BYTES, weigh=lambda answer: answer.weight, idle=IDLE, monotonic=monotonic
         )
 
-    def answer(self, call: Request, operation: Operation) -> Reply:
+    def answer(self, request: Request, operation: Operation) -> Reply:
         """Return the answer to a request that has passed its policy rule.
 
         It may be one from memory, or 304, where the request accepts that.
         """
-        age = _MAX_AGE.search(call.headers.get("CACHE-CONTROL", ""))
+        age = _MAX_AGE.search(request.headers.get("CACHE-CONTROL", ""))
         if age is None:
-            return operation.handler(call)
+            return operation.handler(request)
         answer = None
-        if int(age[1]) > 0 and (key := _key(call, operation)) is not None:
-            answer = self._answers.get(key, lambda before: _make(call, operation))
-        if answer is None or not answer.questions.same_for(call.caller):
-            answer = _make(call, operation)
-        if has_latest(call.headers.get("IF-NONE-MATCH", ""), answer.reply.headers["ETag"]):
+        if int(age[1]) > 0 and (key := _key(request, operation)) is not None:
+            answer = self._answers.get(key, lambda before: _make(request, operation))
+        if answer is None or not answer.questions.same_for(request.caller):
+            answer = _make(request, operation)
+        if has_latest(request.headers.get("IF-NONE-MATCH", ""), answer.reply.headers["ETag"]):
             return Reply(None, 304, answer.reply.headers)
         return answer.reply
 
 
-def _make(call: Request, operation: Operation) -> _Answer:
-    questions = _Questions(call.auth)
-    return _Answer(_with_tag(operation.handler(replace(call, auth=questions))), questions)
+def _make(request: Request, operation: Operation) -> _Answer:
+    questions = _Questions(request.auth)
+    return _Answer(_with_tag(operation.handler(replace(request, auth=questions))), questions)
 
 
-def _key(call: Request, operation: Operation) -> tuple[Json, str] | None:
+def _key(request: Request, operation: Operation) -> tuple[Json, str] | None:
     """Return what the answer depends on; None: the answer is not worth keeping."""
-    if operation.shared is None or not call.query.keys() <= operation.shared:
+    if operation.shared is None or not request.query.keys() <= operation.shared:
         return None
-    query = {name: list(values) for name, values in call.query.items()}
-    caller = [call.caller.project_id, call.caller.everywhere]
-    request = json.dumps([call.base_url, dict(call.path), query, caller], sort_keys=True)
-    return (operation.handler, request) if len(request) <= KEY_LENGTH else None
+    query = {name: list(values) for name, values in request.query.items()}
+    caller = [request.caller.project_id, request.caller.everywhere]
+    key = json.dumps([request.base_url, dict(request.path), query, caller], sort_keys=True)
+    return (operation.handler, key) if len(key) <= KEY_LENGTH else None
 
 
 def _with_tag(reply: Reply) -> Reply:

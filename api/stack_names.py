@@ -15,22 +15,22 @@ ARN = re.compile(r"arn:openstack:heat::([^:/]+):stacks/([^/]+)/([^/]+)(/.+)?", r
 """The name of a stack in the form of Amazon's: project, name, id, and what lies below it."""
 
 
-def named(conn: Connection, call: HttpRequest, name: str) -> ListedStack:
+def named(conn: Connection, request: HttpRequest, name: str) -> ListedStack:
     """Return the stack of the caller's project that has a name, or else an id that the caller may see.
 
     :raises Fault: 404.
     """
     try:
-        return stack_list.find_by_name(conn, call.caller.project_id, name)
+        return stack_list.find_by_name(conn, request.caller.project_id, name)
     except NotFound:
-        return _by_id(conn, call, name)
+        return _by_id(conn, request, name)
 
 
-def _by_id(conn: Connection, call: HttpRequest, stack_id: str) -> ListedStack:
+def _by_id(conn: Connection, request: HttpRequest, stack_id: str) -> ListedStack:
     try:
         found = stack_list.get_listed(conn, StackId(stack_id))
     except NotFound as error:
         raise not_found("Stack", stack_id) from error
-    if not call.caller.may_see(found.project_id):
+    if not request.caller.may_see(found.project_id):
         raise not_found("Stack", stack_id)
     return found

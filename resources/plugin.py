@@ -76,60 +76,62 @@ class ResourceType:
     #: resource_timeout`` says so; None: only the stack's timeout limits it.
     default_timeout: typing.ClassVar[float | None] = None
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Start to create it; if `target.physical_id` is set, a lost attempt created it: continue there."""
         return Done()
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether it is created."""
         return Done()
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Start to update it from `target.previous` to `target.properties`; `changed` are the names."""
         return Done()
 
-    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether the update is complete."""
         return Done()
 
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         """Start to delete it; a thing that does not exist is no error."""
         return Done()
 
-    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether it is deleted."""
         return Done()
 
-    def handle_cancel(self, target: ResourceView, progress: Json, work: StepContext) -> None:
+    def handle_cancel(self, target: ResourceView, progress: Json, context: StepContext) -> None:
         """Stop the outside work of the action with this progress token: the action is cancelled.
 
         It is called only on types that override it.  A StepError from it is only logged.
         """
 
-    def handle_snapshot_delete(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_snapshot_delete(self, target: ResourceView, context: StepContext) -> Step:
         """Start to make the copy that stays when the thing is deleted; the deletion follows.
 
         It is called for types with `snapshot_on_delete`.  Only the progress of its steps is stored.
         """
-        return self.handle_snapshot(target, work)
+        return self.handle_snapshot(target, context)
 
-    def check_snapshot_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_snapshot_delete_complete(
+        self, target: ResourceView, progress: Json, context: StepContext
+    ) -> Step:
         """Poll whether the copy is made."""
-        return self.check_snapshot_complete(target, progress, work)
+        return self.check_snapshot_complete(target, progress, context)
 
-    def handle_suspend(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
         """Start to suspend it."""
         return Done()
 
-    def check_suspend_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether it is suspended."""
         return Done()
 
-    def handle_resume(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
         """Start to resume it."""
         return Done()
 
-    def check_resume_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_resume_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether it is resumed."""
         return Done()
 
@@ -140,15 +142,15 @@ class ResourceType:
         """
         return None
 
-    def handle_check(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         """Start to compare the thing outside with the resource."""
         return Done()
 
-    def check_check_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_check_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether the comparison is complete."""
         return Done()
 
-    def handle_snapshot(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Start to take a snapshot.
 
         The snapshot stores the `data` of this action's steps over the data that the resource has now; the
@@ -156,11 +158,11 @@ class ResourceType:
         """
         return Done()
 
-    def check_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_snapshot_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether the snapshot is taken."""
         return Done()
 
-    def handle_delete_snapshot(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_delete_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Start to delete what a snapshot created outside; a missing thing is no error.
 
         :param target: the resource as it was then, with the snapshot's `data` and the `key` of its
@@ -168,7 +170,9 @@ class ResourceType:
         """
         return Done()
 
-    def check_delete_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_delete_snapshot_complete(
+        self, target: ResourceView, progress: Json, context: StepContext
+    ) -> Step:
         """Poll whether it is deleted."""
         return Done()
 
@@ -183,7 +187,7 @@ class ResourceType:
         """
         return {}
 
-    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
         """Start to adopt an existing thing: `target` has its physical id, and another stack's data of it.
 
         A failure leaves the thing unchanged.
@@ -191,13 +195,13 @@ class ResourceType:
         :raises PermanentError: it does not exist.
         """
         check_named(target)
-        return self.handle_check(target, work)
+        return self.handle_check(target, context)
 
-    def check_adopt_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_adopt_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether it is adopted."""
-        return self.check_check_complete(target, progress, work)
+        return self.check_check_complete(target, progress, context)
 
-    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+    def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         """Find what a lost attempt with this idempotency key has created: its physical id, or None.
 
         It is called before a create is repeated, and before the delete of a resource without a physical id.
@@ -209,7 +213,7 @@ class ResourceType:
         """Return whether this change needs a new resource although the schema allows an update."""
         return False
 
-    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
+    def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether an update must replace a resource whose last action failed.
 
         It may check the thing outside.  A resource that is kept is updated like any other.  Where nothing has
@@ -217,7 +221,7 @@ class ResourceType:
         """
         return True
 
-    def prepare_for_replace(self, target: ResourceView, work: StepContext) -> Poll | None:
+    def prepare_for_replace(self, target: ResourceView, context: StepContext) -> Poll | None:
         """Make room for the replacement: release a name or an address.
 
         It is called again after a crash, and after a `Poll`, of which only `after` counts.  The call is
@@ -225,7 +229,7 @@ class ResourceType:
         """
         return None
 
-    def restore_after_replace(self, target: ResourceView, work: StepContext) -> Poll | None:
+    def restore_after_replace(self, target: ResourceView, context: StepContext) -> Poll | None:
         """Undo `prepare_for_replace`: the resource is kept, and its replacement will be deleted.
 
         The replacement may exist still, and have what was released: see `StepContext.replacement`.  Nothing
@@ -234,7 +238,7 @@ class ResourceType:
         """
         return None
 
-    def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+    def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the properties that the service reports now, for an update with ``converge``.
 
         :raises PermanentError: the thing is gone.
@@ -283,7 +287,7 @@ class ResourceType:
         """
         return {}
 
-    def refresh(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+    def refresh(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the resource's `data` with what the service reports now.
 
         It is called behind all other steps of a stack's action, where outputs refer to a volatile attribute.

@@ -14,9 +14,9 @@ from ..views.stacks import breakpoint_view
 Json = typing.Any
 
 
-def act(call: Request) -> Reply:
+def act(request: Request) -> Reply:
     """Answer POST …/actions: a body of one key, which names the action."""
-    body = call.valid({"type": "object"})
+    body = request.valid({"type": "object"})
     if len(body) != 1:
         raise bad_request("No action specified" if not body else "Multiple actions specified")
     (name,) = body
@@ -24,24 +24,24 @@ def act(call: Request) -> Reply:
         known = ", ".join(sorted(ACTIONS))
         raise bad_request(f"Invalid action {shortened(name)} specified; known are: {known}")
     # As in Heat, each action has a rule of its own.
-    call.auth.authorize(call.caller, f"actions:{name}")
-    return Reply(ACTIONS[name](call, call.stack()))
+    request.auth.authorize(request.caller, f"actions:{name}")
+    return Reply(ACTIONS[name](request, request.stack()))
 
 
-def _cancel_update(call: Request, stack: Stack) -> None:
-    call.services.updates.cancel(stack, rollback=True, by=call.caller.user)
+def _cancel_update(request: Request, stack: Stack) -> None:
+    request.services.updates.cancel(stack, rollback=True, by=request.caller.user)
 
 
-def _cancel_without_rollback(call: Request, stack: Stack) -> None:
-    call.services.updates.cancel(stack, rollback=False, by=call.caller.user)
+def _cancel_without_rollback(request: Request, stack: Stack) -> None:
+    request.services.updates.cancel(stack, rollback=False, by=request.caller.user)
 
 
 def _go_on(*, step: bool) -> Callable[[Request, Stack], Json]:
     """Ours: Heat's client clears breakpoints one by one, by signals."""
 
-    def act(call: Request, stack: Stack) -> Json:
-        wanted = call.valid(GO_ON)["step" if step else "continue"] or {}
-        cleared = call.services.breakpoints.continue_held(
+    def act(request: Request, stack: Stack) -> Json:
+        wanted = request.valid(GO_ON)["step" if step else "continue"] or {}
+        cleared = request.services.breakpoints.continue_held(
             stack, names=wanted.get("resources"), hook=wanted.get("hook"), step=step
         )
         return {"cleared": [breakpoint_view(item) for item in cleared]}
@@ -50,10 +50,10 @@ def _go_on(*, step: bool) -> Callable[[Request, Stack], Json]:
 
 
 def _act(kind: TaskKind) -> Callable[[Request, Stack], None]:
-    def act(call: Request, stack: Stack) -> None:
+    def act(request: Request, stack: Stack) -> None:
         if kind != TaskKind.CHECK:
-            call.read(lambda conn: call.check_types(conn, stack))
-        call.services.stacks.act(stack, kind)
+            request.read(lambda conn: request.check_types(conn, stack))
+        request.services.stacks.act(stack, kind)
 
     return act
 

@@ -99,37 +99,37 @@ class CloudFormation:
     def __init__(self, operations: Operations) -> None:
         self._operations = operations
 
-    def root(self, call: Request) -> Reply:
+    def root(self, request: Request) -> Reply:
         """Answer GET /v1: an action, or the versions of the Orchestration API."""
-        return self.query(call) if "Action" in call.query else self._operations.versions(call)
+        return self.query(request) if "Action" in request.query else self._operations.versions(request)
 
-    def query(self, call: Request) -> Reply:
+    def query(self, request: Request) -> Reply:
         """Answer GET and POST /v1?Action=…."""
-        return cfn.answered(call, lambda: self._answer(call))
+        return cfn.answered(request, lambda: self._answer(request))
 
-    def _answer(self, call: Request) -> Reply:
-        return self._operations.guest(call) if is_guests(call.signed) else self._perform(call)
+    def _answer(self, request: Request) -> Reply:
+        return self._operations.guest(request) if is_guests(request.signed) else self._perform(request)
 
-    def _perform(self, call: Request) -> Reply:
+    def _perform(self, request: Request) -> Reply:
         """Answer an action of the user who has signed the request.
 
         :raises Fault: with Amazon's name of the error.
         """
-        asked = Asked(parameters(call.signed), self._operations)
+        asked = Asked(parameters(request.signed), self._operations)
         action = asked.get("Action") or ""
         if action not in ACTIONS:
             raise Fault(400, "InvalidAction", f"The action {action[:100]} is not valid for this endpoint")
-        if call.services.ec2 is None and call.method != "POST" and not action.startswith(_READS):
+        if request.services.ec2 is None and request.method != "POST" and not action.startswith(_READS):
             # Nothing proves who signed it, and any web page can have a browser send a GET.
             raise Fault(405, "HTTPMethodNotAllowed", f"{action} must be sent by POST")
         if any("\0" in part for pair in asked.given.items() for part in pair):
             raise Fault(400, "InvalidParameterValue", "A parameter must not hold a NUL character")
-        caller = signer(call.signed, call.auth, call.services.ec2)
-        cloud = None if caller.access is None else call.services.cloud(caller.access)
-        user = replace(call, caller=caller, cloud=cloud, query={}, path={}, body=None)
+        caller = signer(request.signed, request.auth, request.services.ec2)
+        cloud = None if caller.access is None else request.services.cloud(caller.access)
+        user = replace(request, caller=caller, cloud=cloud, query={}, path={}, body=None)
         try:
-            call.services.count_request(caller.project_id)
-            call.auth.authorize(caller, f"cloudformation:{action}")
+            request.services.count_request(caller.project_id)
+            request.auth.authorize(caller, f"cloudformation:{action}")
             with charged_to(caller.project_id):
                 found = ACTIONS[action](user, asked)
         except DelegationRefused as error:
@@ -138,7 +138,7 @@ class CloudFormation:
             fault = fault_of(error)
             assert fault is not None
             raise cfn.amazons(fault) from error
-        return cfn.result(action, found, call.request_id, as_json=cfn.wants_json(call))
+        return cfn.result(action, found, request.request_id, as_json=cfn.wants_json(request))
 
 
 # -- parameters of actions -------------------------------------------------------------------------
@@ -180,11 +180,11 @@ def _goal(asked: Asked) -> dict[str, Json]:
 # -- stacks ----------------------------------------------------------------------------------------
 
 
-def _arn(call: Request, name: str, stack_id: str) -> str:
-    return Identity(name, stack_id, call.caller.project_id).arn
+def _arn(request: Request, name: str, stack_id: str) -> str:
+    return Identity(name, stack_id, request.caller.project_id).arn
 
 
-def _at(call: Request, asked: Asked) -> Request:
+def _at(request: Request, asked: Asked) -> Request:
     """Return a request for the stack that StackName names, by its name, id or ARN.
 
     :raises Fault: 404, also for another project's.
@@ -192,46 +192,46 @@ def _at(call: Request, asked: Asked) -> Request:
     name = asked.required("StackName")
     if (found := ARN.fullmatch(name)) is not None:
         project_id, stack_name, stack_id, _ = found.groups()
-        if project_id != call.caller.project_id:
+        if project_id != request.caller.project_id:
             raise not_found("Stack", name)
-        return replace(call, path={"stack_name": stack_name, "stack_id": stack_id})
-    listed = call.read(lambda conn: named(conn, call, name))
-    return replace(call, path={"stack_name": listed.name, "stack_id": listed.id})
+        return replace(request, path={"stack_name": stack_name, "stack_id": stack_id})
+    listed = request.read(lambda conn: named(conn, request, name))
+    return replace(request, path={"stack_name": listed.name, "stack_id": listed.id})
 
 
-def _own_arn(call: Request) -> str:
-    return _arn(call, call.path["stack_name"], call.path["stack_id"])
+def _own_arn(request: Request) -> str:
+    return _arn(request, request.path["stack_name"], request.path["stack_id"])
 
 
-def _create(call: Request, asked: Asked) -> dict[str, Json]:
+def _create(request: Request, asked: Asked) -> dict[str, Json]:
     name = asked.required("StackName")
     body = {"stack_name": name, **_template(asked), **_goal(asked)}
-    made = asked.operations.create(replace(call, body=body)).body["stack"]["id"]
-    return {"StackId": _arn(call, name, made)}
+    made = asked.operations.create(replace(request, body=body)).body["stack"]["id"]
+    return {"StackId": _arn(request, name, made)}
 
 
-def _update(call: Request, asked: Asked) -> dict[str, Json]:
+def _update(request: Request, asked: Asked) -> dict[str, Json]:
     """Update a stack; what the request calls previous stays, as with ``--existing``."""
     kept = [pair for pair in asked.members("Parameters") if pair.get("UsePreviousValue") == "true"]
     previous = asked.get("UsePreviousTemplate") == "true"
     body = _goal(asked) if previous else {**_goal(asked), **_template(asked)}
-    there = replace(_at(call, asked), body=body)
-    request = parse.update_request(there, existing=previous or bool(kept))
-    call.services.updates.update(there.stack(), request)
+    there = replace(_at(request, asked), body=body)
+    update = parse.update_request(there, existing=previous or bool(kept))
+    request.services.updates.update(there.stack(), update)
     return {"StackId": _own_arn(there)}
 
 
-def _delete(call: Request, asked: Asked) -> dict[str, Json]:
-    asked.operations.delete(_at(call, asked))
+def _delete(request: Request, asked: Asked) -> dict[str, Json]:
+    asked.operations.delete(_at(request, asked))
     return {}
 
 
-def _cancel_update(call: Request, asked: Asked) -> dict[str, Json]:
-    call.services.updates.cancel(_at(call, asked).stack(), rollback=True, by=call.caller.user)
+def _cancel_update(request: Request, asked: Asked) -> dict[str, Json]:
+    request.services.updates.cancel(_at(request, asked).stack(), rollback=True, by=request.caller.user)
     return {}
 
 
-def _listed(call: Request, asked: Asked, statuses: list[str]) -> tuple[list[Json], str | None]:
+def _listed(request: Request, asked: Asked, statuses: list[str]) -> tuple[list[Json], str | None]:
     """Return one page of the project's stacks, and the token of the next one."""
     query = {
         "limit": [str(PAGE)],
@@ -239,35 +239,35 @@ def _listed(call: Request, asked: Asked, statuses: list[str]) -> tuple[list[Json
         "status": statuses,
         "show_deleted": ["true" if "DELETE_COMPLETE" in statuses else "false"],
     }
-    body = asked.operations.index(replace(call, query=query)).body
+    body = asked.operations.index(replace(request, query=query)).body
     shown = body["stacks"]
     return shown, shown[-1]["id"] if "links" in body else None
 
 
-def _list_stacks(call: Request, asked: Asked) -> dict[str, Json]:
+def _list_stacks(request: Request, asked: Asked) -> dict[str, Json]:
     statuses = [entry.get("", "") for entry in asked.members("StackStatusFilter")]
-    shown, token = _listed(call, asked, statuses)
-    found = [views.summary(_arn(call, item["stack_name"], item["id"]), item) for item in shown]
+    shown, token = _listed(request, asked, statuses)
+    found = [views.summary(_arn(request, item["stack_name"], item["id"]), item) for item in shown]
     return {"StackSummaries": found, "NextToken": token}
 
 
-def _describe_stacks(call: Request, asked: Asked) -> dict[str, Json]:
+def _describe_stacks(request: Request, asked: Asked) -> dict[str, Json]:
     if asked.get("StackName"):
-        places, token = [_at(call, asked)], None
+        places, token = [_at(request, asked)], None
     else:
-        shown, token = _listed(call, asked, [])
+        shown, token = _listed(request, asked, [])
         paths = [{"stack_name": item["stack_name"], "stack_id": item["id"]} for item in shown]
-        places = [replace(call, path=path) for path in paths]
+        places = [replace(request, path=path) for path in paths]
     described = [views.stack(_own_arn(there), asked.operations.show(there).body["stack"]) for there in places]
     return {"Stacks": described, "NextToken": token}
 
 
-def _get_template(call: Request, asked: Asked) -> dict[str, Json]:
-    return {"TemplateBody": json.dumps(asked.operations.template(_at(call, asked)).body)}
+def _get_template(request: Request, asked: Asked) -> dict[str, Json]:
+    return {"TemplateBody": json.dumps(asked.operations.template(_at(request, asked)).body)}
 
 
-def _validate(call: Request, asked: Asked) -> dict[str, Json]:
-    found = asked.operations.validate(replace(call, body=_template(asked))).body
+def _validate(request: Request, asked: Asked) -> dict[str, Json]:
+    found = asked.operations.validate(replace(request, body=_template(asked))).body
     return {
         "Description": found["Description"],
         "Parameters": [views.parameter(name, item) for name, item in found["Parameters"].items()],
@@ -275,15 +275,15 @@ def _validate(call: Request, asked: Asked) -> dict[str, Json]:
     }
 
 
-def _estimate(call: Request, asked: Asked) -> dict[str, Json]:
+def _estimate(request: Request, asked: Asked) -> dict[str, Json]:
     return {"Url": COST}
 
 
 # -- resources and events --------------------------------------------------------------------------
 
 
-def _describe_resource(call: Request, asked: Asked) -> dict[str, Json]:
-    there = _at(call, asked)
+def _describe_resource(request: Request, asked: Asked) -> dict[str, Json]:
+    there = _at(request, asked)
     there = replace(there, path={**there.path, "resource_name": asked.required("LogicalResourceId")})
     shown = asked.operations.resource(there).body["resource"]
     detail = {
@@ -296,11 +296,11 @@ def _describe_resource(call: Request, asked: Asked) -> dict[str, Json]:
     return {"StackResourceDetail": detail}
 
 
-def _describe_resources(call: Request, asked: Asked) -> dict[str, Json]:
+def _describe_resources(request: Request, asked: Asked) -> dict[str, Json]:
     if asked.get("StackName") and asked.get("PhysicalResourceId"):
         text = "Use `StackName` or `PhysicalResourceId` but not both"
         raise Fault(400, "InvalidParameterCombination", text)
-    there = _with_object(call, asked) if asked.get("PhysicalResourceId") else _at(call, asked)
+    there = _with_object(request, asked) if asked.get("PhysicalResourceId") else _at(request, asked)
     wanted = asked.get("LogicalResourceId")
     about = {"StackId": _own_arn(there), "StackName": there.path["stack_name"]}
     found = [
@@ -311,33 +311,33 @@ def _describe_resources(call: Request, asked: Asked) -> dict[str, Json]:
     return {"StackResources": found}
 
 
-def _with_object(call: Request, asked: Asked) -> Request:
+def _with_object(request: Request, asked: Asked) -> Request:
     """Return a request for the stack of the resource with a physical id.
 
     :raises Fault: 404, there is none, or there are several.
     """
-    physical_id, project_id = asked.required("PhysicalResourceId"), call.caller.project_id
+    physical_id, project_id = asked.required("PhysicalResourceId"), request.caller.project_id
 
     def find(conn: Connection) -> list[StackId]:
         return resource_rows.stacks_with_object(conn, project_id, physical_id)
 
-    found = call.read(find)
+    found = request.read(find)
     if len(found) > 1:
         raise bad_request(f"Several stacks have a resource with the physical id {physical_id:.300}")
     if not found:
         raise not_found("Resource", physical_id)
-    listed = call.read(lambda conn: named(conn, call, found[0]))
-    return replace(call, path={"stack_name": listed.name, "stack_id": listed.id})
+    listed = request.read(lambda conn: named(conn, request, found[0]))
+    return replace(request, path={"stack_name": listed.name, "stack_id": listed.id})
 
 
-def _list_resources(call: Request, asked: Asked) -> dict[str, Json]:
-    shown = asked.operations.resources(_at(call, asked)).body["resources"]
+def _list_resources(request: Request, asked: Asked) -> dict[str, Json]:
+    shown = asked.operations.resources(_at(request, asked)).body["resources"]
     return {"StackResourceSummaries": [views.resource(item, "LastUpdatedTimestamp") for item in shown]}
 
 
-def _events(call: Request, asked: Asked) -> dict[str, Json]:
+def _events(request: Request, asked: Asked) -> dict[str, Json]:
     """Return events, the newest first, as Amazon does."""
-    there = _at(call, asked)
+    there = _at(request, asked)
 
     def read(conn: Connection) -> dict[str, Json]:
         stack = there.find_stack(conn)
@@ -349,7 +349,7 @@ def _events(call: Request, asked: Asked) -> dict[str, Json]:
         shown = [views.event(_own_arn(there), stack, item) for item, _ in found]
         return {"StackEvents": shown, "NextToken": found[-1][0].uuid if len(found) == PAGE else None}
 
-    return call.read(read)
+    return request.read(read)
 
 
 ACTIONS: Mapping[str, Callable[[Request, Asked], dict[str, Json]]] = {

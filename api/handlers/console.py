@@ -24,33 +24,33 @@ TASKS, MOST_TASKS = 20, 200
 """Tasks of an inspection where the query says nothing, and at most."""
 
 
-def graph(call: Request) -> Reply:
+def graph(request: Request) -> Reply:
     """Answer GET …/graph: 304 where the caller has the present change number already."""
-    stack_id, depth = call.path["stack_id"], min(call.number("nested_depth") or 0, LEVELS)
-    read = functools.partial(_read_graph, call, depth)
-    found = call.services.console.graphs.get((stack_id, depth), read)
-    if not call.caller.may_see(found.stack.project_id) or found.stack.name != call.path["stack_name"]:
-        raise not_found("Stack", f"{call.path['stack_name']}/{stack_id}")
+    stack_id, depth = request.path["stack_id"], min(request.number("nested_depth") or 0, LEVELS)
+    read = functools.partial(_read_graph, request, depth)
+    found = request.services.console.graphs.get((stack_id, depth), read)
+    if not request.caller.may_see(found.stack.project_id) or found.stack.name != request.path["stack_name"]:
+        raise not_found("Stack", f"{request.path['stack_name']}/{stack_id}")
     tag = f'"{found.change}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "X-Auth-Token"}
-    if has_latest(call.headers.get("IF-NONE-MATCH", ""), tag) or call.one("since") == found.change:
+    if has_latest(request.headers.get("IF-NONE-MATCH", ""), tag) or request.one("since") == found.change:
         return Reply(None, 304, headers)
-    text = found.with_hosts if call.may(SHOWS_HOSTS) else found.without_hosts
+    text = found.with_hosts if request.may(SHOWS_HOSTS) else found.without_hosts
     return Reply(headers=headers, text=text)
 
 
-def _read_graph(call: Request, depth: int, before: SharedGraph | None) -> SharedGraph:
+def _read_graph(request: Request, depth: int, before: SharedGraph | None) -> SharedGraph:
     """Read the graph, unless one statement shows that nothing has changed."""
 
     def read(conn: Connection) -> SharedGraph:
-        stack = call.find_stack(conn)
+        stack = request.find_stack(conn)
         seen = _seen(conn, stack)
         if before is not None and before.seen == seen and not before.graph.in_progress:
             return before
         found = graphs.read(conn, stack.id, deepest=stack.depth + depth, most=MOST_RESOURCES)
         return SharedGraph(stack, found, seen)
 
-    return call.read(read)
+    return request.read(read)
 
 
 def _seen(conn: Connection, stack: Stack) -> tuple[object, ...]:
@@ -58,15 +58,15 @@ def _seen(conn: Connection, stack: Stack) -> tuple[object, ...]:
     return (*own, graphs.last_event(conn, StackId(stack.id)))
 
 
-def inspect(call: Request) -> Reply:
+def inspect(request: Request) -> Reply:
     """Answer GET …/inspect."""
-    limit = min(call.number("limit") or TASKS, MOST_TASKS)
-    hosts, console = call.may(SHOWS_HOSTS), call.services.console
+    limit = min(request.number("limit") or TASKS, MOST_TASKS)
+    hosts, console = request.may(SHOWS_HOSTS), request.services.console
     group = console.group()
 
     def read(conn: Connection) -> StackReport:
-        stack = call.find_stack(conn)
-        fleet = fleet_by_reports(console.presence(conn, group, call.services.clock()), console.fleet)
+        stack = request.find_stack(conn)
+        fleet = fleet_by_reports(console.presence(conn, group, request.services.clock()), console.fleet)
         return read_report(conn, stack, fleet, limit=limit, hosts=hosts)
 
-    return Reply(as_json(call.read(read)))
+    return Reply(as_json(request.read(read)))

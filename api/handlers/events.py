@@ -32,60 +32,60 @@ SORT_KEYS = ("event_time", "resource_type")
 """Keys by which events are sorted; as in Heat others have no effect, of which its client sends many."""
 
 
-def index(call: Request) -> Reply:
+def index(request: Request) -> Reply:
     """Answer GET …/events."""
-    return _listed(call, None)
+    return _listed(request, None)
 
 
-def of_resource(call: Request) -> Reply:
+def of_resource(request: Request) -> Reply:
     """Answer GET …/resources/NAME/events."""
-    return _listed(call, call.path["resource_name"])
+    return _listed(request, request.path["resource_name"])
 
 
-def _listed(call: Request, resource_name: str | None) -> Reply:
-    query = _query(call, resource_name)
+def _listed(request: Request, resource_name: str | None) -> Reply:
+    query = _query(request, resource_name)
 
     def read(conn: Connection) -> tuple[Stack, Sequence[tuple[Event, str]], Mapping[StackId, ListedStack]]:
-        stack = call.find_stack(conn)
-        _check_marker(conn, call, query)
+        stack = request.find_stack(conn)
+        _check_marker(conn, request, query)
         found = events.list_events(conn, query)
         return stack, found, stack_list.get_many(conn, {item.stack_id for item, _ in found})
 
-    stack, found, homes = call.read(read)
+    stack, found, homes = request.read(read)
     if resource_name is not None and not found and not query.marker and not query.filters:
         raise Fault(404, "HTTPNotFound", f"No events found for resource {resource_name}")
-    shown, hosts = [], call.may(SHOWS_HOSTS)
+    shown, hosts = [], request.may(SHOWS_HOSTS)
     for item, stack_name in found:
         if item.stack_id not in homes:  # Purged meanwhile.
             continue
-        view = event_summary(call, homes[item.stack_id], item, hosts=hosts)
-        shown.append(_below(call, stack, stack_name, view) if query.nested_depth else view)
+        view = event_summary(request, homes[item.stack_id], item, hosts=hosts)
+        shown.append(_below(request, stack, stack_name, view) if query.nested_depth else view)
     return Reply({"events": shown})
 
 
-def _below(call: Request, root: Stack, stack_name: str, view: Json) -> Json:
+def _below(request: Request, root: Stack, stack_name: str, view: Json) -> Json:
     """Add the link to the root to an event of a tree: without it, the client asks for each stack's events."""
-    root_link = link(stack_url(call, root), "root_stack")
+    root_link = link(stack_url(request, root), "root_stack")
     return {**view, "stack_name": stack_name, "links": [*view["links"], root_link]}
 
 
-def _query(call: Request, resource_name: str | None) -> EventQuery:
-    sort_keys = [key for key in call.values("sort_keys", split=True) if key in SORT_KEYS]
-    direction = call.direction() or ("asc" if sort_keys else "desc")
-    filters = {column: call.values(name) for name, column in _FILTERS.items() if call.values(name)}
+def _query(request: Request, resource_name: str | None) -> EventQuery:
+    sort_keys = [key for key in request.values("sort_keys", split=True) if key in SORT_KEYS]
+    direction = request.direction() or ("asc" if sort_keys else "desc")
+    filters = {column: request.values(name) for name, column in _FILTERS.items() if request.values(name)}
     return EventQuery(
-        stack_id=StackId(call.path["stack_id"]),
-        nested_depth=call.number("nested_depth") or 0,
+        stack_id=StackId(request.path["stack_id"]),
+        nested_depth=request.number("nested_depth") or 0,
         resource_name=resource_name,
         filters=filters,
-        limit=call.limit(),
-        marker=call.one("marker") or None,
+        limit=request.limit(),
+        marker=request.one("marker") or None,
         descending=direction == "desc",
         by_type=sort_keys[:1] == ["resource_type"],
     )
 
 
-def _check_marker(conn: Connection, call: Request, query: EventQuery) -> None:
+def _check_marker(conn: Connection, request: Request, query: EventQuery) -> None:
     """Check that the marker of a list is an event that the caller may see.
 
     :raises Fault: 400.
@@ -96,24 +96,24 @@ def _check_marker(conn: Connection, call: Request, query: EventQuery) -> None:
         home = stack_list.get_listed(conn, events.get(conn, query.marker).stack_id)
     except NotFound:
         home = None
-    if home is None or not call.caller.may_see(home.project_id):
+    if home is None or not request.caller.may_see(home.project_id):
         raise bad_request(f'The marker "{shortened(query.marker)}" is not the id of an event')
 
 
-def show(call: Request) -> Reply:
+def show(request: Request) -> Reply:
     """Answer GET …/resources/NAME/events/ID."""
-    key = call.path["event_id"]
+    key = request.path["event_id"]
 
     def read(conn: Connection) -> tuple[Stack, Event]:
-        stack = call.find_stack(conn)
+        stack = request.find_stack(conn)
         try:
             return stack, events.get(conn, key)
         except NotFound as error:
             raise not_found("Event", key) from error
 
-    stack, item = call.read(read)
-    if item.stack_id != stack.id or item.resource_name != call.path["resource_name"]:
+    stack, item = request.read(read)
+    if item.stack_id != stack.id or item.resource_name != request.path["resource_name"]:
         raise not_found("Event", key)
-    shown = event_summary(call, stack, item, hosts=call.may(SHOWS_HOSTS))
+    shown = event_summary(request, stack, item, hosts=request.may(SHOWS_HOSTS))
     detail = {"resource_type": item.resource_type, "resource_properties": item.properties or {}}
     return Reply({"event": {**shown, **detail}})

@@ -24,26 +24,26 @@ PURPOSE = METADATA
 JSON = "application/json"
 
 
-def metadata(call: Request) -> Reply:
+def metadata(request: Request) -> Reply:
     """Answer GET and HEAD …/resources/NAME/guest/ROW?Signature=…: as JSON; 304 if it is known."""
-    guests = call.services.guests
-    server = guests.find(*row_of(call.path))
-    if server is None or server.name != call.path["resource_name"]:
+    guests = request.services.guests
+    server = guests.find(*row_of(request.path))
+    if server is None or server.name != request.path["resource_name"]:
         raise refused(GONE)
     guests.record(server)
-    if _is_known(call, server):
-        return Reply(None, 304, _validators(call, server))
-    if call.method == "HEAD":
-        return Reply(None, 200, _validators(call, server), text=b"", content_type=JSON)
+    if _is_known(request, server):
+        return Reply(None, 304, _validators(request, server))
+    if request.method == "HEAD":
+        return Reply(None, 200, _validators(request, server), text=b"", content_type=JSON)
     found = guests.document(server)
     if found is None:
         raise refused(GONE)
     server, text = found
-    return Reply(None, 200, _validators(call, server), text=text.encode(), content_type=JSON)
+    return Reply(None, 200, _validators(request, server), text=text.encode(), content_type=JSON)
 
 
-def _validators(call: Request, server: GuestServer) -> Mapping[str, str]:
-    changed = email.utils.formatdate(call.services.guests.last_modified(server), usegmt=True)
+def _validators(request: Request, server: GuestServer) -> Mapping[str, str]:
+    changed = email.utils.formatdate(request.services.guests.last_modified(server), usegmt=True)
     return {"ETag": _etag(server), "Last-Modified": changed, "Cache-Control": "private, no-cache"}
 
 
@@ -51,15 +51,15 @@ def _etag(server: GuestServer) -> str:
     return f'"{server.version}"'
 
 
-def _is_known(call: Request, server: GuestServer) -> bool:
+def _is_known(request: Request, server: GuestServer) -> bool:
     """Return whether the client has this version; a tag decides before a time, as RFC 9110 says."""
-    if (tags := call.headers.get("IF-NONE-MATCH")) is not None:
+    if (tags := request.headers.get("IF-NONE-MATCH")) is not None:
         return has_latest(tags, _etag(server))
-    since = email.utils.parsedate_tz(call.headers.get("IF-MODIFIED-SINCE", ""))
+    since = email.utils.parsedate_tz(request.headers.get("IF-MODIFIED-SINCE", ""))
     if since is None:
         return False
     try:
-        return call.services.guests.last_modified(server) <= email.utils.mktime_tz(since)
+        return request.services.guests.last_modified(server) <= email.utils.mktime_tz(since)
     except (ValueError, OverflowError):
         return False
 
@@ -67,13 +67,13 @@ def _is_known(call: Request, server: GuestServer) -> bool:
 # -- requests that are signed ----------------------------------------------------------------------
 
 
-def describe(call: Request) -> Reply:
+def describe(request: Request) -> Reply:
     """Answer GET and POST /v1?Action=DescribeStackResource, signed by a guest.
 
     :raises Fault: with Amazon's name of the error.
     """
-    asked = parameters(call.signed)
-    server = guest_of(call.signed, call.services.guests, call.services.clock())
+    asked = parameters(request.signed)
+    server = guest_of(request.signed, request.services.guests, request.services.clock())
     action = asked.get("Action", "")
     if action != "DescribeStackResource":
         raise Fault(400, "InvalidAction", f"The action {action[:100]} is not valid for this endpoint")
@@ -81,9 +81,11 @@ def describe(call: Request) -> Reply:
         if not asked.get(name):
             raise Fault(400, "MissingParameter", f"{name} parameter is required")
     check_named(server, asked["StackName"], asked["LogicalResourceId"])
-    found = call.services.guests.document(server)
+    found = request.services.guests.document(server)
     if found is None:
         raise Fault(403, "AccessDenied", GONE)
     server, text = found
-    call.services.guests.record(server)
-    return cfn.described(cfn.resource_detail(server, stack_arn(server)), text, as_json=cfn.wants_json(call))
+    request.services.guests.record(server)
+    return cfn.described(
+        cfn.resource_detail(server, stack_arn(server)), text, as_json=cfn.wants_json(request)
+    )

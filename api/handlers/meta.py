@@ -18,45 +18,45 @@ from ..views.versions import api_versions
 Json = typing.Any
 
 
-def versions(call: Request) -> Reply:
+def versions(request: Request) -> Reply:
     """Answer GET /."""
-    return api_versions(call)
+    return api_versions(request)
 
 
-def list_types(call: Request) -> Reply:
+def list_types(request: Request) -> Reply:
     """Answer GET /resource_types."""
-    registry = call.services.registry.offered
+    registry = request.services.registry.offered
     try:
-        names = registry.matching(call.one("name"), call.one("version"), call.one("support_status"))
+        names = registry.matching(request.one("name"), request.one("version"), request.one("support_status"))
     except ValueError as error:
         raise bad_request(str(error)) from error
-    names = [name for name in names if call.may_use(name) and _missing_service(call, name) is None]
-    if not call.flag("with_description"):
+    names = [name for name in names if request.may_use(name) and _missing_service(request, name) is None]
+    if not request.flag("with_description"):
         return Reply({"resource_types": names})
     described = [{"resource_type": name, "description": registry.get(name).description} for name in names]
     return Reply({"resource_types": described})
 
 
-def _missing_service(call: Request, name: str) -> str | None:
+def _missing_service(request: Request, name: str) -> str | None:
     """Return the service that a type needs and the caller's cloud does not have."""
-    service = call.services.registry.offered.service_of(name)
-    return None if service is None or call.cloud is None or call.cloud.has_service(service) else service
+    service = request.services.registry.offered.service_of(name)
+    return None if service is None or request.cloud is None or request.cloud.has_service(service) else service
 
 
-def show_type(call: Request) -> Reply:
+def show_type(request: Request) -> Reply:
     """Answer GET /resource_types/NAME; as in Heat it refuses a type whose service is not available."""
-    name = call.path["type_name"]
-    plugin = _usable(call, name)
-    if (service := _missing_service(call, name)) is not None:
+    name = request.path["type_name"]
+    plugin = _usable(request, name)
+    if (service := _missing_service(request, name)) is not None:
         raise TypeUnavailable(name, service)
-    described = call.flag("with_description")
+    described = request.flag("with_description")
     return Reply(rendering.resource_type_schema(name, plugin, with_description=described))
 
 
-def type_template(call: Request) -> Reply:
+def type_template(request: Request) -> Reply:
     """Answer GET /resource_types/NAME/template."""
-    name, wanted = call.path["type_name"], call.one("template_type") or "cfn"
-    plugin = _usable(call, name)
+    name, wanted = request.path["type_name"], request.one("template_type") or "cfn"
+    plugin = _usable(request, name)
     if wanted == "hot":
         return Reply(rendering.resource_type_template(name, plugin, "hot"))
     if wanted == "cfn":
@@ -64,41 +64,41 @@ def type_template(call: Request) -> Reply:
     raise bad_request(f'Invalid template type "{wanted}", valid types are: cfn, hot')
 
 
-def _usable(call: Request, name: str) -> ResourceType:
+def _usable(request: Request, name: str) -> ResourceType:
     """Return a type.
 
     :raises TypeForbidden: the caller may not use it.
     """
-    found = call.services.registry.offered.get(name)
-    if not call.may_use(name):
+    found = request.services.registry.offered.get(name)
+    if not request.may_use(name):
         raise TypeForbidden(name)
     return found
 
 
-def list_versions(call: Request) -> Reply:
+def list_versions(request: Request) -> Reply:
     """Answer GET /template_versions."""
     return Reply({"template_versions": language.list_versions()})
 
 
-def list_functions(call: Request) -> Reply:
+def list_functions(request: Request) -> Reply:
     """Answer GET /template_versions/VERSION/functions."""
-    name = call.path["template_version"]
+    name = request.path["template_version"]
     try:
-        found = language.list_functions(name, conditions=call.flag("with_condition_func"))
+        found = language.list_functions(name, conditions=request.flag("with_condition_func"))
     except TemplateError as error:
         raise not_found("Template Version", name) from error
     return Reply({"template_functions": found})
 
 
-def build_info(call: Request) -> Reply:
+def build_info(request: Request) -> Reply:
     """Answer GET /build_info."""
-    build = dict(call.services.build)
+    build = dict(request.services.build)
     return Reply({"api": build, "engine": build})
 
 
-def services(call: Request) -> Reply:
+def services(request: Request) -> Reply:
     """Answer GET /services."""
-    group = call.services.console.group()
+    group = request.services.console.group()
     shown = [
         {
             "id": item.incarnation or item.host,
@@ -115,15 +115,15 @@ def services(call: Request) -> Reply:
             "state": item.state,
             "shards_owned": item.shards_owned,
         }
-        for item in call.services.database.read(conductors.list_all)
+        for item in request.services.database.read(conductors.list_all)
     ]
     return Reply({"services": shown})
 
 
-def health(call: Request) -> Reply:
+def health(request: Request) -> Reply:
     """Answer GET /healthcheck: 503 also while the service still answers but is about to end."""
-    if call.services.draining():
+    if request.services.draining():
         raise Fault(503, "ServiceUnavailable", "draining: this service is about to end.")
-    if (problem := call.services.health_problem()) is not None:
+    if (problem := request.services.health_problem()) is not None:
         raise Fault(503, "ServiceUnavailable", f"database unavailable: {problem}.")
     return Reply("OK")

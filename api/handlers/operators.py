@@ -29,30 +29,30 @@ STUCK, MOST_STUCK = 100, 1000
 """Stuck stacks that are read for each cause where the query says nothing, and at most."""
 
 
-def _presence(call: Request, read: typing.Callable[[Connection, Presence], Json]) -> Json:
+def _presence(request: Request, read: typing.Callable[[Connection, Presence], Json]) -> Json:
     """Return what is read of the conductors, in one transaction.
 
     The group is asked before: it may take long to answer.
     """
-    console = call.services.console
+    console = request.services.console
     group = console.group()
-    return call.read(lambda conn: read(conn, console.presence(conn, group, call.services.clock())))
+    return request.read(lambda conn: read(conn, console.presence(conn, group, request.services.clock())))
 
 
-def ring(call: Request) -> Reply:
+def ring(request: Request) -> Reply:
     """Answer GET /admin/ring."""
-    shards = call.flag("shards")
+    shards = request.flag("shards")
 
     def read(conn: Connection, found: Presence) -> Json:
         done = overview.work_done(conn, found.now - views.RATED)
         return views.ring(found, stacks.in_progress_by_shard(conn), done, shards=shards)
 
-    return Reply({"ring": _presence(call, read)})
+    return Reply({"ring": _presence(request, read)})
 
 
-def plan(call: Request) -> Reply:
+def plan(request: Request) -> Reply:
     """Answer POST /admin/ring/plan."""
-    change, shards = call.valid(RING_PLAN), call.flag("shards")
+    change, shards = request.valid(RING_PLAN), request.flag("shards")
 
     def read(conn: Connection, found: Presence) -> Json:
         if found.group is None:
@@ -68,31 +68,31 @@ def plan(call: Request) -> Reply:
         by_shard = stacks.in_progress_by_shard(conn)
         return views.plan(ring_plan(old, new, by_shard), shards=shards)
 
-    return Reply({"plan": _presence(call, read)})
+    return Reply({"plan": _presence(request, read)})
 
 
-def drain(call: Request) -> Reply:
+def drain(request: Request) -> Reply:
     """Answer POST /admin/ring/HOST/drain."""
-    return _ask(call, DRAINING)
+    return _ask(request, DRAINING)
 
 
-def undrain(call: Request) -> Reply:
+def undrain(request: Request) -> Reply:
     """Answer POST /admin/ring/HOST/undrain."""
-    return _ask(call, ACTIVE)
+    return _ask(request, ACTIVE)
 
 
-def _ask(call: Request, wanted: str) -> Reply:
-    host = call.path["host"]
+def _ask(request: Request, wanted: str) -> Reply:
+    host = request.path["host"]
     try:
-        call.services.database.write(lambda conn: conductors.set_wanted(conn, host, wanted))
+        request.services.database.write(lambda conn: conductors.set_wanted(conn, host, wanted))
     except NotFound as error:
         raise not_found("Conductor", host) from error
     return Reply({"host": host, "wanted": wanted}, 202)
 
 
-def conductor(call: Request) -> Reply:
+def conductor(request: Request) -> Reply:
     """Answer GET /admin/conductors/HOST."""
-    host = call.path["host"]
+    host = request.path["host"]
 
     def read(conn: Connection, found: Presence) -> Json:
         if host not in found.hosts:
@@ -101,68 +101,68 @@ def conductor(call: Request) -> Reply:
         done = overview.work_done(conn, found.now - views.RATED).get(host)
         return views.conductor(found, host, claims, MOST_CLAIMS, done)
 
-    return Reply({"conductor": _presence(call, read)})
+    return Reply({"conductor": _presence(request, read)})
 
 
-def stuck_stacks(call: Request) -> Reply:
+def stuck_stacks(request: Request) -> Reply:
     """Answer GET /admin/stuck_stacks."""
-    limit = min(call.number("limit") or STUCK, MOST_STUCK)
+    limit = min(request.number("limit") or STUCK, MOST_STUCK)
 
     def read(conn: Connection, found: Presence) -> Json:
         alive = None if found.group is None else {row.incarnation for row in found.alive}
         return overview.stuck_stacks(conn, now=found.now, alive=alive, limit=limit)
 
-    return Reply({"stuck_stacks": [views.stuck(item) for item in _presence(call, read)]})
+    return Reply({"stuck_stacks": [views.stuck(item) for item in _presence(request, read)]})
 
 
-def counts(call: Request) -> Reply:
+def counts(request: Request) -> Reply:
     """Answer GET /PROJECT/stack_counts."""
-    return _counted(call, call.path["tenant_id"])
+    return _counted(request, request.path["tenant_id"])
 
 
-def counts_everywhere(call: Request) -> Reply:
+def counts_everywhere(request: Request) -> Reply:
     """Answer GET /admin/stack_counts."""
-    return _counted(call, None)
+    return _counted(request, None)
 
 
-def _counted(call: Request, project_id: str | None) -> Reply:
-    hidden = () if call.flag("show_hidden") else tuple(call.limits.hidden_tags)
-    query = StackQuery(project_id, show_nested=call.flag("show_nested"), hidden_tags=hidden)
+def _counted(request: Request, project_id: str | None) -> Reply:
+    hidden = () if request.flag("show_hidden") else tuple(request.limits.hidden_tags)
+    query = StackQuery(project_id, show_nested=request.flag("show_nested"), hidden_tags=hidden)
     read = functools.partial(stack_list.count_by_state, query=query)
     key = (project_id, query.show_nested, hidden)
-    found = call.services.console.counts.get(key, lambda before: call.read(read))
+    found = request.services.console.counts.get(key, lambda before: request.read(read))
     return Reply({"stack_counts": views.counts(found)})
 
 
-def own_quotas(call: Request) -> Reply:
+def own_quotas(request: Request) -> Reply:
     """Answer GET /PROJECT/quotas."""
-    return _quotas(call, call.caller.project_id)
+    return _quotas(request, request.caller.project_id)
 
 
-def quotas(call: Request) -> Reply:
+def quotas(request: Request) -> Reply:
     """Answer GET /admin/quotas/PROJECT."""
-    return _quotas(call, _project(call))
+    return _quotas(request, _project(request))
 
 
-def set_quotas(call: Request) -> Reply:
+def set_quotas(request: Request) -> Reply:
     """Answer PUT /admin/quotas/PROJECT: those that are not named stay."""
-    call.services.quotas.change(_project(call), call.valid(QUOTAS)["quotas"])
-    return quotas(call)
+    request.services.quotas.change(_project(request), request.valid(QUOTAS)["quotas"])
+    return quotas(request)
 
 
-def reset_quotas(call: Request) -> Reply:
+def reset_quotas(request: Request) -> Reply:
     """Answer DELETE /admin/quotas/PROJECT: it has the defaults again."""
-    call.services.quotas.reset(_project(call))
+    request.services.quotas.reset(_project(request))
     return Reply(None, 204)
 
 
-def _project(call: Request) -> str:
-    project_id = call.path["project_id"]
+def _project(request: Request) -> str:
+    project_id = request.path["project_id"]
     if len(project_id) > PROJECT_LENGTH:
         raise bad_request(f"A project's id has {PROJECT_LENGTH} characters or less")
     return project_id
 
 
-def _quotas(call: Request, project_id: str) -> Reply:
-    usage = call.services.quotas.usage(project_id)
+def _quotas(request: Request, project_id: str) -> Reply:
+    usage = request.services.quotas.usage(project_id)
     return Reply({"project": project_id, "quotas": {item.name: views.quota(item) for item in usage}})

@@ -24,13 +24,15 @@ IGNORABLE = ("99001",)
 """Errors that a validation may ignore: a service that a type needs is unavailable; no type here needs one."""
 
 
-def create(call: Request) -> Reply:
+def create(request: Request) -> Reply:
     """Answer POST /stacks/preview."""
-    return Reply({"stack": _creation(call, call.services.validation.preview(parse.create_request(call)))})
+    return Reply(
+        {"stack": _creation(request, request.services.validation.preview(parse.create_request(request)))}
+    )
 
 
-def _creation(call: Request, found: Preview) -> dict[str, Json]:
-    url = f"{call.base_url}/v1/{quoted(call.caller.project_id)}/stacks/{found.name}/None"
+def _creation(request: Request, found: Preview) -> dict[str, Json]:
+    url = f"{request.base_url}/v1/{quoted(request.caller.project_id)}/stacks/{found.name}/None"
     return {
         "id": "None",
         "stack_name": found.name,
@@ -41,23 +43,23 @@ def _creation(call: Request, found: Preview) -> dict[str, Json]:
         "disable_rollback": found.disable_rollback,
         "tags": list(found.tags) or None,
         "links": [link(url)],
-        "stack_owner": call.caller.user,
-        "stack_user_project_id": call.caller.project_id,
+        "stack_owner": request.caller.user,
+        "stack_user_project_id": request.caller.project_id,
         "parent": None,
         "capabilities": [],
         "notification_topics": [],
         "creation_time": None,
         "updated_time": None,
         "deletion_time": None,
-        "resources": _previewed(call, found.resources),
+        "resources": _previewed(request, found.resources),
     }
 
 
-def _previewed(call: Request, item: PreviewedResource | PreviewedResources) -> Json:
+def _previewed(request: Request, item: PreviewedResource | PreviewedResources) -> Json:
     """Return a resource, or the list of those of a nested stack, in Heat's shape."""
     if not isinstance(item, PreviewedResource):
-        return [_previewed(call, one) for one in item]
-    identity = _identity(call.caller.project_id, item.stack_name, "None")
+        return [_previewed(request, one) for one in item]
+    identity = _identity(request.caller.project_id, item.stack_name, "None")
     parent = {} if item.parent is None else {"parent_resource": item.parent}
     return {
         **parent,
@@ -80,40 +82,40 @@ def _previewed(call: Request, item: PreviewedResource | PreviewedResources) -> J
     }
 
 
-def validate(call: Request) -> Reply:
+def validate(request: Request) -> Reply:
     """Answer POST /validate."""
-    nested = call.flag("show_nested")
-    body = call.valid(VALIDATE)
-    if unknown := sorted(set(call.values("ignore_errors", split=True)) - set(IGNORABLE)):
+    nested = request.flag("show_nested")
+    body = request.valid(VALIDATE)
+    if unknown := sorted(set(request.values("ignore_errors", split=True)) - set(IGNORABLE)):
         wrong, known = shortened(", ".join(unknown)), ", ".join(IGNORABLE)
         raise bad_request(f"Invalid codes in ignore_errors: {wrong}; known are: {known}")
-    goal = parse.goal(call, body)
-    return Reply(call.services.validation.validate(call.caller.project_id, goal, nested=nested))
+    goal = parse.goal(request, body)
+    return Reply(request.services.validation.validate(request.caller.project_id, goal, nested=nested))
 
 
-def update(call: Request) -> Reply:
+def update(request: Request) -> Reply:
     """Answer PUT …/preview."""
-    return _preview(call, existing=False)
+    return _preview(request, existing=False)
 
 
-def update_existing(call: Request) -> Reply:
+def update_existing(request: Request) -> Reply:
     """Answer PATCH …/preview."""
-    return _preview(call, existing=True)
+    return _preview(request, existing=True)
 
 
-def _preview(call: Request, *, existing: bool) -> Reply:
-    inside = call.flag("show_nested")
-    stack = call.living_stack()
-    request = parse.update_request(call, existing=existing)
+def _preview(request: Request, *, existing: bool) -> Reply:
+    inside = request.flag("show_nested")
+    stack = request.living_stack()
+    update = parse.update_request(request, existing=existing)
     changes: dict[str, list[Json]] = {effect.value: [] for effect in ChangeKind}
     identity = _identity(stack.project_id, stack.name, stack.id)
-    found = call.services.previews.preview(stack, request, nested=inside)
-    _show(call, identity, found, changes)
+    found = request.services.previews.preview(stack, update, nested=inside)
+    _show(request, identity, found, changes)
     return Reply({"resource_changes": changes})
 
 
 def _show(
-    call: Request,
+    request: Request,
     identity: Mapping[str, str],
     found: Sequence[ResourceChange],
     changes: Mapping[str, list[Json]],
@@ -125,7 +127,7 @@ def _show(
     """
     required_by = _required_by([item.definition for item in found if item.definition is not None])
     for item in found:
-        shown = _resource(call, identity, item, required_by.get(item.name, []))
+        shown = _resource(request, identity, item, required_by.get(item.name, []))
         if item.effect in (ChangeKind.UPDATED, ChangeKind.REPLACED):
             shown["property_changes"] = {name: asdict(one) for name, one in item.property_changes.items()}
         if parent is not None:
@@ -136,7 +138,7 @@ def _show(
         changes[item.effect.value].append(shown)
         for child in item.inside:
             below = _identity(identity["tenant"], child.stack_name, child.stack_id)
-            _show(call, below, child.items or (), changes, item.name)
+            _show(request, below, child.items or (), changes, item.name)
 
 
 def _required_by(definitions: Sequence[ResourceDefinition]) -> Mapping[str, list[str]]:
@@ -148,7 +150,7 @@ def _required_by(definitions: Sequence[ResourceDefinition]) -> Mapping[str, list
 
 
 def _resource(
-    call: Request,
+    request: Request,
     identity: Mapping[str, str],
     item: ResourceChange,
     required_by: Sequence[str],
@@ -160,7 +162,7 @@ def _resource(
     metadata = definition.metadata if definition is not None else {}
     declared = definition.declared_type if definition is not None else ""
     attributes: Mapping[str, Json] = {}
-    now = iso(call.services.clock())
+    now = iso(request.services.clock())
     if row is not None:
         description = description or (row.definition or {}).get("description", "")
         metadata = row.metadata or {}

@@ -34,28 +34,30 @@ INDEX_QUERY = frozenset({*_COLUMNS, *_OPTIONS, "status"})
 SHOW_QUERY = frozenset({"with_attr"})
 
 
-def index(call: Request) -> Reply:
+def index(request: Request) -> Reply:
     """Answer GET …/resources."""
-    fits, depth = _filter(call), call.number("nested_depth") or 0
-    detailed = call.flag("with_detail")
+    fits, depth = _filter(request), request.number("nested_depth") or 0
+    detailed = request.flag("with_detail")
 
     def read(conn: Connection) -> _Tree:
-        stack = call.find_stack(conn)
+        stack = request.find_stack(conn)
         found = resources.of_tree(conn, stack, depth, values=detailed)
         others = {item.stack_id for item, _ in found} - {stack.id}
         homes = {stack.id: stack, **stack_list.get_many(conn, others)}
-        return _tree(conn, call, stack, found, homes)
+        return _tree(conn, request, stack, found, homes)
 
-    tree = call.read(read)
+    tree = request.read(read)
     required = _required_by([item for item, _ in tree.found])
     shown = []
     for item, stack_name in tree.found:
         if item.stack_id in tree.homes and fits(item):
             home, needed_by = tree.homes[item.stack_id], required.get(item.id, ())
-            view = views.resource_summary(call, home, item, needed_by, tree.held.get(item.id), tree.nesting)
+            view = views.resource_summary(
+                request, home, item, needed_by, tree.held.get(item.id), tree.nesting
+            )
             if depth:
                 view["stack_name"] = stack_name
-            shown.append({**view, **_values(call, tree.stack, item)} if detailed else view)
+            shown.append({**view, **_values(request, tree.stack, item)} if detailed else view)
     return Reply({"resources": shown})
 
 
@@ -78,19 +80,19 @@ class _Tree:
 
 def _tree(
     conn: Connection,
-    call: Request,
+    request: Request,
     stack: Stack,
     found: Sequence[tuple[Resource, str]],
     homes: Mapping[StackId, ListedStack],
 ) -> _Tree:
     """Return the tree with what views need of its stacks; where nothing is nested that costs no statement."""
     if any(item.status == Status.IN_PROGRESS for item, _ in found):
-        explained = call.services.guests.explained(conn, [item for item, _ in found])
+        explained = request.services.guests.explained(conn, [item for item, _ in found])
         found = [(item, name) for item, (_, name) in zip(explained, found, strict=True)]
     working = [home.traversal for home in homes.values() if home.status == Status.IN_PROGRESS]
     held = {item.resource_id: item for traversal in working for item in held_of(conn, traversal)}
     nested = [home.id for home in homes.values() if home.parent_id is not None]
-    is_nested = call.services.registry.is_nested
+    is_nested = request.services.registry.is_nested
     children = [StackId(item.physical_id) for item, _ in found if item.physical_id and is_nested(item.plugin)]
     around = views.Nesting(
         parents=nesting.parent_resources(conn, nested) if nested else {},
@@ -107,18 +109,18 @@ def _required_by(items: Sequence[Resource]) -> dict[int, list[str]]:
     return required
 
 
-def _filter(call: Request) -> Callable[[Resource], bool]:
+def _filter(request: Request) -> Callable[[Resource], bool]:
     """Return the filter that the query asks for.
 
     :raises Fault: 400, a parameter is not known.
     """
-    if unknown := sorted(set(call.query) - INDEX_QUERY):
+    if unknown := sorted(set(request.query) - INDEX_QUERY):
         raise bad_request(
             f"Invalid filter parameters {shortened(', '.join(unknown))}; "
             f"known are: {', '.join(sorted([*_COLUMNS, 'status']))}"
         )
-    wanted = {column: call.values(name) for name, column in _COLUMNS.items()}
-    actions, wanted["status"] = call.statuses("status")
+    wanted = {column: request.values(name) for name, column in _COLUMNS.items()}
+    actions, wanted["status"] = request.statuses("status")
     wanted["action"] = [*wanted["action"], *actions]
 
     def fits(item: Resource) -> bool:
@@ -129,73 +131,73 @@ def _filter(call: Request) -> Callable[[Resource], bool]:
     return fits
 
 
-def _values(call: Request, stack: Stack, item: Resource) -> dict[str, Json]:
+def _values(request: Request, stack: Stack, item: Resource) -> dict[str, Json]:
     return {
-        "attributes": views.attributes(item, views.unsealer(call.sealer_of(stack))),
+        "attributes": views.attributes(item, views.unsealer(request.sealer_of(stack))),
         "description": (item.definition or {}).get("description", ""),
         "properties": masked(item.properties or {}),
     }
 
 
-def _find(conn: Connection, call: Request) -> tuple[Stack, Resource]:
-    stack, name = call.find_stack(conn), call.path["resource_name"]
+def _find(conn: Connection, request: Request) -> tuple[Stack, Resource]:
+    stack, name = request.find_stack(conn), request.path["resource_name"]
     try:
         return stack, resources.by_name(conn, stack.id, name)
     except NotFound as error:
         raise resource_not_found(name, stack.name) from error
 
 
-def show(call: Request) -> Reply:
+def show(request: Request) -> Reply:
     """Answer GET …/resources/NAME."""
 
     def read(conn: Connection) -> tuple[_Tree, Resource]:
-        stack, item = _find(conn, call)
+        stack, item = _find(conn, request)
         siblings = resources.of_tree(conn, stack, 0)
         if item.status == Status.IN_PROGRESS:
-            [item] = call.services.guests.explained(conn, [item])
-        return _tree(conn, call, stack, siblings, {stack.id: stack}), item
+            [item] = request.services.guests.explained(conn, [item])
+        return _tree(conn, request, stack, siblings, {stack.id: stack}), item
 
-    tree, item = call.read(read)
+    tree, item = request.read(read)
     stack = tree.stack
     required = [found.name for found, _ in tree.found if item.id in found.requires]
-    view = views.resource_summary(call, stack, item, required, tree.held.get(item.id), tree.nesting)
-    shown = {**view, **_values(call, stack, item)}
-    for name in call.values("with_attr"):
+    view = views.resource_summary(request, stack, item, required, tree.held.get(item.id), tree.nesting)
+    shown = {**view, **_values(request, stack, item)}
+    for name in request.values("with_attr"):
         shown["attributes"].setdefault(name, None)
     return Reply({"resource": shown})
 
 
-def metadata(call: Request) -> Reply:
+def metadata(request: Request) -> Reply:
     """Answer GET …/resources/NAME/metadata; a server's have what its guest applies."""
 
     def read(conn: Connection) -> tuple[Stack, Resource, Sequence[Json]]:
-        stack, item = _find(conn, call)
-        return stack, item, call.services.guests.deployments(conn, stack, item)
+        stack, item = _find(conn, request)
+        return stack, item, request.services.guests.deployments(conn, stack, item)
 
-    stack, item, deployments = call.read(read)
-    own = metadata_in_clear(item, views.unsealer(call.sealer_of(stack)))
+    stack, item, deployments = request.read(read)
+    own = metadata_in_clear(item, views.unsealer(request.sealer_of(stack)))
     return Reply({"metadata": {**own, "deployments": deployments} if deployments else own})
 
 
-def signal(call: Request) -> Reply:
+def signal(request: Request) -> Reply:
     """Answer POST …/resources/NAME/signal."""
-    if call.body is not None and not isinstance(call.body, Mapping):
+    if request.body is not None and not isinstance(request.body, Mapping):
         raise bad_request("The body of a signal must be a JSON object, or empty")
-    stack, item = call.read(lambda conn: _find(conn, call))
-    if call.body is not None and "unset_hook" in call.body:
+    stack, item = request.read(lambda conn: _find(conn, request))
+    if request.body is not None and "unset_hook" in request.body:
         # As in Heat, these details clear a breakpoint and are not for the resource.
-        call.services.breakpoints.clear(stack, item.name, call.body["unset_hook"])
+        request.services.breakpoints.clear(stack, item.name, request.body["unset_hook"])
     else:
-        call.services.signals.signal(stack, item.name, call.body)
+        request.services.signals.signal(stack, item.name, request.body)
     return Reply(None, 200)
 
 
-def mark_unhealthy(call: Request) -> Reply:
+def mark_unhealthy(request: Request) -> Reply:
     """Answer PATCH …/resources/NAME_OR_PHYSICAL_ID."""
-    body = call.valid(MARK_UNHEALTHY)
-    stack, name = call.stack(), call.path["resource_name"]
+    body = request.valid(MARK_UNHEALTHY)
+    stack, name = request.stack(), request.path["resource_name"]
     try:
-        call.services.signals.mark_unhealthy(
+        request.services.signals.mark_unhealthy(
             stack,
             name,
             unhealthy=parse.boolean(body["mark_unhealthy"], "mark_unhealthy", default=False),

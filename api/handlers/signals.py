@@ -24,14 +24,14 @@ PURPOSE = SIGNAL
 """The purpose of the signatures in the addresses of `signal`."""
 
 
-def signal(call: Request) -> Reply:
+def signal(request: Request) -> Reply:
     """Answer POST and PUT …/resources/NAME/signal/ROW?Signature=…."""
-    stack_id, row = row_of(call.path)
-    deliver(call, stack_id, call.path["resource_name"], row, call.body)
+    stack_id, row = row_of(request.path)
+    deliver(request, stack_id, request.path["resource_name"], row, request.body)
     return Reply(None, 200)
 
 
-def deliver(call: Request, stack_id: StackId, name: str, row: ResourceId, body: Json) -> None:
+def deliver(request: Request, stack_id: StackId, name: str, row: ResourceId, body: Json) -> None:
     """Pass a signal to the resource of a row.
 
     :raises Fault: 400 or 403.
@@ -46,31 +46,31 @@ def deliver(call: Request, stack_id: StackId, name: str, row: ResourceId, body: 
         return stacks.find_undeleted(conn, stack_id)
 
     try:
-        stack = call.read(find)
+        stack = request.read(find)
     except NotFound as error:
         raise refused(GONE) from error
     if stack is None:
         raise refused(GONE)
     try:
-        call.services.signals.signal(stack, name, body, row=row)
+        request.services.signals.signal(stack, name, body, row=row)
     except ResourceReplaced as error:
         raise refused(GONE) from error
 
 
-def signed_signal(call: Request) -> Reply:
+def signed_signal(request: Request) -> Reply:
     """Answer POST /v1/signal/ARN, signed with the keys of the resource that gets the signal."""
-    return cfn.answered(call, lambda: _take_signed(call, lambda name: Reply(None, 200)))
+    return cfn.answered(request, lambda: _take_signed(request, lambda name: Reply(None, 200)))
 
 
-def wait_condition(call: Request) -> Reply:
+def wait_condition(request: Request) -> Reply:
     """Answer PUT /v1/waitcondition/ARN, as `signed_signal`."""
-    return cfn.answered(call, lambda: _take_signed(call, cfn.signalled))
+    return cfn.answered(request, lambda: _take_signed(request, cfn.signalled))
 
 
-def _take_signed(call: Request, reply: Callable[[str], Reply]) -> Reply:
-    assert call.signed is not None
-    server = guest_of(call.signed, call.services.guests, call.services.clock())
-    check_arn(server, call.path["arn"])
-    body = parse(call.signed.body) if call.signed.body.strip() else None
-    deliver(call, server.stack_id, server.name, server.id, body)
+def _take_signed(request: Request, reply: Callable[[str], Reply]) -> Reply:
+    assert request.signed is not None
+    server = guest_of(request.signed, request.services.guests, request.services.clock())
+    check_arn(server, request.path["arn"])
+    body = parse(request.signed.body) if request.signed.body.strip() else None
+    deliver(request, server.stack_id, server.name, server.id, body)
     return reply(server.name)

@@ -19,50 +19,50 @@ from ..schemas import SNAPSHOT
 Json = typing.Any
 
 
-def take(call: Request) -> Reply:
+def take(request: Request) -> Reply:
     """Answer POST …/snapshots."""
-    stack = call.living_stack()
-    body = validated(call.body or {}, SNAPSHOT)
-    taken = call.services.snapshots.take(stack, body.get("name"))
-    return Reply(call.read(lambda conn: _view(conn, stack, taken)))
+    stack = request.living_stack()
+    body = validated(request.body or {}, SNAPSHOT)
+    taken = request.services.snapshots.take(stack, body.get("name"))
+    return Reply(request.read(lambda conn: _view(conn, stack, taken)))
 
 
-def index(call: Request) -> Reply:
+def index(request: Request) -> Reply:
     """Answer GET …/snapshots, without what they hold."""
-    marker = SnapshotId(call.one("marker") or "") or None
+    marker = SnapshotId(request.one("marker") or "") or None
 
     def read(conn: Connection) -> list[Snapshot]:
-        return snapshots.list_page(conn, call.find_stack(conn).id, limit=call.limit(), marker=marker)
+        return snapshots.list_page(conn, request.find_stack(conn).id, limit=request.limit(), marker=marker)
 
-    return Reply({"snapshots": [_summary(item) for item in call.read(read)]})
+    return Reply({"snapshots": [_summary(item) for item in request.read(read)]})
 
 
-def show(call: Request) -> Reply:
+def show(request: Request) -> Reply:
     """Answer GET …/snapshots/ID."""
 
     def read(conn: Connection) -> dict[str, Json]:
-        stack = call.find_stack(conn)
-        return _view(conn, stack, _find(conn, call, stack))
+        stack = request.find_stack(conn)
+        return _view(conn, stack, _find(conn, request, stack))
 
-    return Reply({"snapshot": call.read(read)})
+    return Reply({"snapshot": request.read(read)})
 
 
-def delete(call: Request) -> Reply:
+def delete(request: Request) -> Reply:
     """Answer DELETE …/snapshots/ID."""
-    stack = call.living_stack()
-    call.services.snapshots.delete(stack, call.read(lambda conn: _find(conn, call, stack)).id)
+    stack = request.living_stack()
+    request.services.snapshots.delete(stack, request.read(lambda conn: _find(conn, request, stack)).id)
     return Reply(None, 204)
 
 
-def restore(call: Request) -> Reply:
+def restore(request: Request) -> Reply:
     """Answer POST …/snapshots/ID/restore."""
-    stack = call.permitted_stack()
-    call.services.updates.restore(stack, call.read(lambda conn: _find(conn, call, stack)).id)
+    stack = request.permitted_stack()
+    request.services.updates.restore(stack, request.read(lambda conn: _find(conn, request, stack)).id)
     return ACCEPTED
 
 
-def _find(conn: Connection, call: Request, stack: Stack) -> Snapshot:
-    key = SnapshotId(call.path["snapshot_id"])
+def _find(conn: Connection, request: Request, stack: Stack) -> Snapshot:
+    key = SnapshotId(request.path["snapshot_id"])
     try:
         return snapshots.get(conn, stack.id, key)
     except NotFound as error:

@@ -19,29 +19,29 @@ Json = typing.Any
 Row = typing.TypeVar("Row", StoredConfig, StoredDeployment)
 
 
-def index_configs(call: Request) -> Reply:
+def index_configs(request: Request) -> Reply:
     """Answer GET /software_configs."""
-    of_all = call.flag("global_tenant")
+    of_all = request.flag("global_tenant")
     if of_all:
-        call.auth.authorize(call.caller, "software_configs:global_index")
-    project_id = None if of_all else call.caller.project_id
+        request.auth.authorize(request.caller, "software_configs:global_index")
+    project_id = None if of_all else request.caller.project_id
 
     def read(conn: Connection) -> list[dict[str, Json]]:
-        marker = call.one("marker") or None
-        configs = software.list_configs(conn, project_id, limit=call.limit(), marker=marker)
+        marker = request.one("marker") or None
+        configs = software.list_configs(conn, project_id, limit=request.limit(), marker=marker)
         return [config_summary(config, with_project=of_all) for config in configs]
 
-    return Reply({"software_configs": call.read(read)})
+    return Reply({"software_configs": request.read(read)})
 
 
-def show_config(call: Request) -> Reply:
+def show_config(request: Request) -> Reply:
     """Answer GET /software_configs/ID."""
-    return Reply({"software_config": config_view(_config(call), call.services.sealer)})
+    return Reply({"software_config": config_view(_config(request), request.services.sealer)})
 
 
-def create_config(call: Request) -> Reply:
+def create_config(request: Request) -> Reply:
     """Answer POST /software_configs."""
-    body = call.valid(NEW_CONFIG)
+    body = request.valid(NEW_CONFIG)
     new = NewConfig(
         name=body.get("name"),
         tool=body.get("group"),
@@ -50,59 +50,63 @@ def create_config(call: Request) -> Reply:
         outputs=body.get("outputs") or [],
         options=body.get("options") or {},
     )
-    made = call.services.software.create_config(call.caller.project_id, new)
-    return Reply({"software_config": config_view(made, call.services.sealer)})
+    made = request.services.software.create_config(request.caller.project_id, new)
+    return Reply({"software_config": config_view(made, request.services.sealer)})
 
 
-def delete_config(call: Request) -> Reply:
+def delete_config(request: Request) -> Reply:
     """Answer DELETE /software_configs/ID."""
-    call.services.software.delete_config(_config(call))
+    request.services.software.delete_config(_config(request))
     return Reply(None, 204)
 
 
-def index_deployments(call: Request) -> Reply:
+def index_deployments(request: Request) -> Reply:
     """Answer GET /software_deployments."""
-    server_id = call.one("server_id") or None
+    server_id = request.one("server_id") or None
 
     def read(conn: Connection) -> list[ListedDeployment]:
-        marker = call.one("marker") or None
-        project_id = call.caller.project_id
-        return software.list_deployments(conn, project_id, server_id, limit=call.limit(), marker=marker)
+        marker = request.one("marker") or None
+        project_id = request.caller.project_id
+        return software.list_deployments(conn, project_id, server_id, limit=request.limit(), marker=marker)
 
-    return Reply({"software_deployments": [deployment_summary(row) for row in call.read(read)]})
+    return Reply({"software_deployments": [deployment_summary(row) for row in request.read(read)]})
 
 
-def metadata(call: Request) -> Reply:
+def metadata(request: Request) -> Reply:
     """Answer GET /software_deployments/metadata/SERVER: the configs that are deployed to the server."""
-    server_id = call.path["server_id"]
+    server_id = request.path["server_id"]
 
     def read(conn: Connection) -> list[StoredConfig]:
-        return software.deployed_configs(conn, call.caller.project_id, server_id)
+        return software.deployed_configs(conn, request.caller.project_id, server_id)
 
-    return Reply({"metadata": [config_view(config, call.services.sealer) for config in call.read(read)]})
+    return Reply(
+        {"metadata": [config_view(config, request.services.sealer) for config in request.read(read)]}
+    )
 
 
-def show_deployment(call: Request) -> Reply:
+def show_deployment(request: Request) -> Reply:
     """Answer GET /software_deployments/ID."""
-    return _shown(call, _deployment(call))
+    return _shown(request, _deployment(request))
 
 
-def create_deployment(call: Request) -> Reply:
+def create_deployment(request: Request) -> Reply:
     """Answer POST /software_deployments."""
-    body = call.valid(NEW_DEPLOYMENT)
-    made = call.services.software.create_deployment(call.caller.project_id, body["server_id"], _values(body))
-    return _shown(call, made)
+    body = request.valid(NEW_DEPLOYMENT)
+    made = request.services.software.create_deployment(
+        request.caller.project_id, body["server_id"], _values(body)
+    )
+    return _shown(request, made)
 
 
-def update_deployment(call: Request) -> Reply:
+def update_deployment(request: Request) -> Reply:
     """Answer PUT /software_deployments/ID."""
-    body = call.valid(UPDATED_DEPLOYMENT)
-    return _shown(call, call.services.software.update_deployment(_deployment(call), _values(body)))
+    body = request.valid(UPDATED_DEPLOYMENT)
+    return _shown(request, request.services.software.update_deployment(_deployment(request), _values(body)))
 
 
-def delete_deployment(call: Request) -> Reply:
+def delete_deployment(request: Request) -> Reply:
     """Answer DELETE /software_deployments/ID."""
-    call.services.software.delete_deployment(_deployment(call))
+    request.services.software.delete_deployment(_deployment(request))
     return Reply(None, 204)
 
 
@@ -114,29 +118,29 @@ def _values(body: Json) -> DeploymentValues:
     )
 
 
-def _shown(call: Request, deployment: StoredDeployment) -> Reply:
-    return Reply({"software_deployment": deployment_view(deployment, call.services.sealer)})
+def _shown(request: Request, deployment: StoredDeployment) -> Reply:
+    return Reply({"software_deployment": deployment_view(deployment, request.services.sealer)})
 
 
-def _config(call: Request) -> StoredConfig:
-    key = call.path["config_id"]
-    return _visible(call, lambda conn: software.get_config(conn, key), f"Software config with id {key}")
+def _config(request: Request) -> StoredConfig:
+    key = request.path["config_id"]
+    return _visible(request, lambda conn: software.get_config(conn, key), f"Software config with id {key}")
 
 
-def _deployment(call: Request) -> StoredDeployment:
-    key = call.path["deployment_id"]
-    return _visible(call, lambda conn: software.get_deployment(conn, key), f"Deployment with id {key}")
+def _deployment(request: Request) -> StoredDeployment:
+    key = request.path["deployment_id"]
+    return _visible(request, lambda conn: software.get_deployment(conn, key), f"Deployment with id {key}")
 
 
-def _visible(call: Request, get: Callable[[Connection], Row], what: str) -> Row:
+def _visible(request: Request, get: Callable[[Connection], Row], what: str) -> Row:
     """Return a row that exists for the caller.
 
     :raises Fault: 404.
     """
     try:
-        found = call.read(get)
+        found = request.read(get)
     except NotFound:
         found = None
-    if found is None or not call.caller.may_see(found.project_id):
+    if found is None or not request.caller.may_see(found.project_id):
         raise Fault(404, "NotFound", f"{what} not found")
     return found

@@ -40,61 +40,63 @@ DETAIL_QUERY = frozenset({*_FILTERS, *_STATES, *_TAGS, *_OPTIONS})
 INDEX_QUERY = DETAIL_QUERY | {"global_tenant", "with_count"}
 
 
-def index(call: Request) -> Reply:
+def index(request: Request) -> Reply:
     """Answer GET /stacks."""
-    everybody = call.flag("global_tenant")
+    everybody = request.flag("global_tenant")
     if everybody:
-        call.auth.authorize(call.caller, "stacks:global_index")
-    query, counted = _query(call, everybody=everybody), call.flag("with_count")
+        request.auth.authorize(request.caller, "stacks:global_index")
+    query, counted = _query(request, everybody=everybody), request.flag("with_count")
 
     def read(conn: Connection) -> tuple[Sequence[ListedStack], int | None]:
         _check_marker(conn, query)
         found = stack_list.list_stacks(conn, query, ListedStack)
         return found, stack_list.count_stacks(conn, query) if counted else None
 
-    found, count = call.read(read)
-    shown = [stacks.stack_summary(call, stack, project=everybody) for stack in found]
+    found, count = request.read(read)
+    shown = [stacks.stack_summary(request, stack, project=everybody) for stack in found]
     body: dict[str, Json] = {"stacks": shown}
     if query.limit and len(found) == query.limit:
-        body["links"] = [link(_next_page(call, "stacks", found[-1].id), "next")]
+        body["links"] = [link(_next_page(request, "stacks", found[-1].id), "next")]
     if count is not None:
         body["count"] = count
     return Reply(body)
 
 
-def detail(call: Request) -> Reply:
+def detail(request: Request) -> Reply:
     """Answer GET /stacks/detail."""
-    query = _query(call, everybody=False)
+    query = _query(request, everybody=False)
 
     def read(conn: Connection) -> Sequence[DetailedStack]:
         _check_marker(conn, query)
         return stack_list.list_stacks(conn, query, DetailedStack)
 
-    return Reply({"stacks": [stacks.stack_detail(call, stack) for stack in call.read(read)]})
+    return Reply({"stacks": [stacks.stack_detail(request, stack) for stack in request.read(read)]})
 
 
-def _next_page(call: Request, path: str, marker: str) -> str:
-    pairs = [(name, value) for name, value in urllib.parse.parse_qsl(call.query_string) if name != "marker"]
+def _next_page(request: Request, path: str, marker: str) -> str:
+    pairs = [
+        (name, value) for name, value in urllib.parse.parse_qsl(request.query_string) if name != "marker"
+    ]
     query = urllib.parse.urlencode([*pairs, ("marker", marker)])
-    return f"{call.base_url}/v1/{quoted(call.caller.project_id)}/{path}?{query}"
+    return f"{request.base_url}/v1/{quoted(request.caller.project_id)}/{path}?{query}"
 
 
-def _query(call: Request, *, everybody: bool) -> StackQuery:
-    hidden = () if call.flag("show_hidden") else call.limits.hidden_tags
-    project_id = None if everybody else call.caller.project_id
+def _query(request: Request, *, everybody: bool) -> StackQuery:
+    hidden = () if request.flag("show_hidden") else request.limits.hidden_tags
+    project_id = None if everybody else request.caller.project_id
     return StackQuery(
         project_id=project_id,
-        filters=_filters(call),
-        tags=call.values("tags", split=True),
-        tags_any=call.values("tags_any", split=True) or call.values("tags-any", split=True),
-        not_tags=call.values("not_tags", split=True) or call.values("not-tags", split=True),
-        not_tags_any=call.values("not_tags_any", split=True) or call.values("not-tags-any", split=True),
+        filters=_filters(request),
+        tags=request.values("tags", split=True),
+        tags_any=request.values("tags_any", split=True) or request.values("tags-any", split=True),
+        not_tags=request.values("not_tags", split=True) or request.values("not-tags", split=True),
+        not_tags_any=request.values("not_tags_any", split=True) or request.values("not-tags-any", split=True),
         hidden_tags=hidden,
-        show_deleted=call.flag("show_deleted"),
-        show_nested=call.flag("show_nested"),
-        limit=call.limit(),
-        marker=StackId(call.one("marker") or "") or None,
-        sort=_sort(call),
+        show_deleted=request.flag("show_deleted"),
+        show_nested=request.flag("show_nested"),
+        limit=request.limit(),
+        marker=StackId(request.one("marker") or "") or None,
+        sort=_sort(request),
     )
 
 
@@ -113,12 +115,12 @@ def _check_marker(conn: Connection, query: StackQuery) -> None:
         raise bad_request(f'The marker "{shortened(query.marker)}" is not the id of a stack')
 
 
-def _filters(call: Request) -> dict[str, list[str]]:
+def _filters(request: Request) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, column in _FILTERS.items():
-        if values := call.values(name):
+        if values := request.values(name):
             found.setdefault(column, []).extend(values)
-    actions, statuses = call.statuses(*_STATES)
+    actions, statuses = request.statuses(*_STATES)
     if statuses:
         found["status"] = statuses
     if actions:
@@ -126,34 +128,34 @@ def _filters(call: Request) -> dict[str, list[str]]:
     return found
 
 
-def _sort(call: Request) -> list[tuple[str, bool]]:
+def _sort(request: Request) -> list[tuple[str, bool]]:
     """Return columns, and whether each descends.  As in Heat unknown keys have no effect."""
-    keys = [key for key in call.values("sort_keys", split=True) if key in SORT_KEYS]
-    direction = call.direction()
+    keys = [key for key in request.values("sort_keys", split=True) if key in SORT_KEYS]
+    direction = request.direction()
     if not keys:
         return [("created_at", direction != "asc")]
     return [(SORT_KEYS[key], direction == "desc") for key in keys]
 
 
-def lookup(call: Request) -> Reply:
+def lookup(request: Request) -> Reply:
     """Answer any method on /stacks/NAME_OR_ID_ORARN and what lies below it: redirect to the full path."""
-    name = call.path["stack_name"]
+    name = request.path["stack_name"]
     if (found := ARN.fullmatch(name)) is not None:
-        return _redirect(call, _url_of_arn(call, *found.groups()))
-    below = [part for part in (call.path.get("below"),) if part]
-    found_stack = call.read(lambda conn: named(conn, call, name))
-    return _redirect(call, stack_url(call, found_stack, *below))
+        return _redirect(request, _url_of_arn(request, *found.groups()))
+    below = [part for part in (request.path.get("below"),) if part]
+    found_stack = request.read(lambda conn: named(conn, request, name))
+    return _redirect(request, stack_url(request, found_stack, *below))
 
 
-def _url_of_arn(call: Request, project_id: str, name: str, stack_id: str, below: str | None) -> str:
+def _url_of_arn(request: Request, project_id: str, name: str, stack_id: str, below: str | None) -> str:
     """Return the URL of what an ARN names; as in Heat it need not exist, and may be another project's."""
     parts = ["stacks", name, stack_id, *(below or "").strip("/").split("/")]
     given = ["v1", project_id, *(part for part in parts if part)]
-    return "/".join([call.base_url, *(quoted(urllib.parse.unquote(part)) for part in given)])
+    return "/".join([request.base_url, *(quoted(urllib.parse.unquote(part)) for part in given)])
 
 
-def _redirect(call: Request, url: str) -> Reply:
+def _redirect(request: Request, url: str) -> Reply:
     """Return a redirect with an object, as Heat does: python-heatclient logs an error for an empty one."""
-    target = f"{url}?{call.query_string}" if call.query_string else url
+    target = f"{url}?{request.query_string}" if request.query_string else url
     body = {"code": "302 Found", "title": "Found", "message": f"It is at {target}"}
     return Reply(body, 302, {"Location": target})

@@ -102,19 +102,19 @@ KNOWN: tuple[type[Exception], ...] = (Fault, *FAULTS)
 """Errors that have an answer of their own."""
 
 
-def answered(call: HttpRequest, answer: Callable[[], Reply]) -> Reply:
+def answered(request: HttpRequest, answer: Callable[[], Reply]) -> Reply:
     """Return the answer, or an error that clients of Amazon's API understand."""
     try:
         return answer()
     except KNOWN as error:
         fault = fault_of(error)
         assert fault is not None
-        return error_reply(fault, call.request_id, as_json=wants_json(call))
+        return error_reply(fault, request.request_id, as_json=wants_json(request))
 
 
-def wants_json(call: HttpRequest) -> bool:
+def wants_json(request: HttpRequest) -> bool:
     """Return whether a client of Amazon's API asks for JSON in the place of XML."""
-    return parameters(call.signed).get("ContentType") == "JSON"
+    return parameters(request.signed).get("ContentType") == "JSON"
 
 
 def _xml(root: str, value: Json, status: int = 200) -> Reply:

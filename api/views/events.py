@@ -9,12 +9,12 @@ from ..request import HttpRequest, link, stack_url
 Json = typing.Any
 
 
-def event_summary(call: HttpRequest, stack: ListedStack, item: Event, *, hosts: bool) -> dict[str, Json]:
+def event_summary(request: HttpRequest, stack: ListedStack, item: Event, *, hosts: bool) -> dict[str, Json]:
     """Return the view of an event in a list: Heat's fields, and those that Stoker adds.
 
     :param hosts: show which conductor recorded it.
     """
-    resource = stack_url(call, stack, "resources", item.resource_name)
+    resource = stack_url(request, stack, "resources", item.resource_name)
     own = f"{resource}/events/{item.uuid}"
     shown: dict[str, Json] = {
         "id": item.uuid,
@@ -24,7 +24,7 @@ def event_summary(call: HttpRequest, stack: ListedStack, item: Event, *, hosts: 
         "resource_status": f"{item.action}_{item.status}",
         "resource_status_reason": item.reason,
         "event_time": iso(item.at),
-        "links": [link(own), link(resource, "resource"), link(stack_url(call, stack), "stack")],
+        "links": [link(own), link(resource, "resource"), link(stack_url(request, stack), "stack")],
         "time": exact_or_none(item.at),
         "attempt": item.attempt,
         "ready_time": exact_or_none(item.ready_at),

@@ -95,13 +95,13 @@ class Nesting:
     children: Mapping[StackId, str] = field(default_factory=dict)
 
 
-def _nested_link(call: HttpRequest, stack: ListedStack, child: str, item: Resource) -> dict[str, str]:
+def _nested_link(request: HttpRequest, stack: ListedStack, child: str, item: Resource) -> dict[str, str]:
     parts = ("v1", stack.project_id, "stacks", child, item.physical_id or "")
-    return link("/".join([call.base_url, *(quoted(part) for part in parts)]), "nested")
+    return link("/".join([request.base_url, *(quoted(part) for part in parts)]), "nested")
 
 
 def resource_summary(
-    call: HttpRequest,
+    request: HttpRequest,
     stack: ListedStack,
     item: Resource,
     required_by: Iterable[str],
@@ -112,7 +112,7 @@ def resource_summary(
 
     :param held: the breakpoint at which it is held.
     """
-    own = stack_url(call, stack, "resources", item.name)
+    own = stack_url(request, stack, "resources", item.name)
     child = nesting.children.get(StackId(item.physical_id or ""))
     shown: dict[str, Json] = {
         "resource_name": item.name,
@@ -124,10 +124,10 @@ def resource_summary(
         "creation_time": iso(item.created_at),
         "updated_time": iso(item.updated_at),
         "required_by": sorted(required_by),
-        "links": [link(own), link(stack_url(call, stack), "stack")],
+        "links": [link(own), link(stack_url(request, stack), "stack")],
     }
     if child is not None:
-        shown["links"].append(_nested_link(call, stack, child, item))
+        shown["links"].append(_nested_link(request, stack, child, item))
     if (parent := nesting.parents.get(stack.id)) is not None:
         shown["parent_resource"] = parent
     if held is not None:

@@ -20,11 +20,11 @@ NO_DESCRIPTION = "No description"
 """The text that Heat shows for a template that has none."""
 
 
-def stack_summary(call: HttpRequest, stack: ListedStack, *, project: bool = False) -> dict[str, Json]:
+def stack_summary(request: HttpRequest, stack: ListedStack, *, project: bool = False) -> dict[str, Json]:
     """Return the view of a stack in a list."""
     shown: dict[str, Json] = {
         "id": stack.id,
-        "links": [link(stack_url(call, stack))],
+        "links": [link(stack_url(request, stack))],
         "stack_name": stack.name,
         "description": stack.description,
         "stack_status": f"{stack.action}_{stack.status}",
@@ -69,10 +69,10 @@ def with_breakpoints(body: Mapping[str, Json], stack: Stack, held: Iterable[Held
     return shown
 
 
-def stack_detail(call: HttpRequest, stack: DetailedStack) -> dict[str, Json]:
+def stack_detail(request: HttpRequest, stack: DetailedStack) -> dict[str, Json]:
     """Return the view of a stack without its outputs."""
     return {
-        **stack_summary(call, stack),
+        **stack_summary(request, stack),
         "description": stack.description or NO_DESCRIPTION,
         "template_description": stack.description or NO_DESCRIPTION,
         "parameters": dict(stack.parameter_view),
@@ -113,7 +113,7 @@ def output(
     return shown
 
 
-def outputs(call: HttpRequest, stack: Stack, lookup: Lookup) -> list[dict[str, Json]]:
+def outputs(request: HttpRequest, stack: Stack, lookup: Lookup) -> list[dict[str, Json]]:
     """Return the views of all outputs with their values, on one budget."""
-    budget = Budget(call.limits.budget)
+    budget = Budget(request.limits.budget)
     return [output(name, definition, lookup, budget) for name, definition in stack.outputs.items()]

@@ -3,7 +3,7 @@
 from ..request import HttpRequest, Reply, link
 
 
-def api_versions(call: HttpRequest) -> Reply:
+def api_versions(request: HttpRequest) -> Reply:
     """Answer GET /."""
-    version = {"id": "v1.0", "status": "CURRENT", "links": [link(f"{call.base_url}/v1/")]}
+    version = {"id": "v1.0", "status": "CURRENT", "links": [link(f"{request.base_url}/v1/")]}
     return Reply({"versions": [version]}, 300)

@@ -101,13 +101,13 @@ def _gives_properties(claim: Claim) -> bool:
 
 
 def live_changes(
-    claim: Claim, plugin: ResourceType, target: ResourceView, work: StepContext, secrets: Secrets
+    claim: Claim, plugin: ResourceType, target: ResourceView, context: StepContext, secrets: Secrets
 ) -> dict[str, Json]:
     """Return columns for properties that are not any more as they were given: an update sees the difference.
 
     :raises PermanentError: the thing is gone.
     """
-    live, schema = plugin.live_properties(target, work), plugin.properties_schema
+    live, schema = plugin.live_properties(target, context), plugin.properties_schema
     check_storable("properties", dict(live))
     known = {name: value for name, value in live.items() if name in schema}
     found = resolve_stored({name: schema[name] for name in known}, known)
@@ -242,12 +242,12 @@ def kept_data(plugin: ResourceType, step: Step, target: ResourceView, secrets: S
 
 
 def kept_values(
-    plugin: ResourceType, target: ResourceView, work: StepContext, secrets: Secrets
+    plugin: ResourceType, target: ResourceView, context: StepContext, secrets: Secrets
 ) -> dict[str, Json]:
     """Return the columns for what others may refer to; what is secret, or holds a secret, is sealed."""
     values = dict(plugin.attribute_values(target))
     if COLLECT_CONFIG in plugin.attributes_schema:
-        values.update(guest_attributes(plugin, target, work))
+        values.update(guest_attributes(plugin, target, context))
     check_storable("attributes", values)
     for name, attribute in plugin.attributes_schema.items():
         if attribute.sensitive or attribute.from_property in secrets.properties:
@@ -260,9 +260,9 @@ def kept_values(
     }
 
 
-def guest_attributes(plugin: ResourceType, target: ResourceView, work: StepContext) -> dict[str, Json]:
+def guest_attributes(plugin: ResourceType, target: ResourceView, context: StepContext) -> dict[str, Json]:
     """Return the attribute of a server that says how its guest reads the metadata, with the keys."""
     transport = plugin.guest_transport(target)
     if transport is None:
         return {}
-    return {COLLECT_CONFIG: collect_config(transport, work.guest_access(), plugin.guest_collectors)}
+    return {COLLECT_CONFIG: collect_config(transport, context.guest_access(), plugin.guest_collectors)}

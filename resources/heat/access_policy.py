@@ -36,6 +36,6 @@ class AccessPolicy(ResourceType):
                 text = f"AccessPolicy resource {name} not in stack"
                 raise PropertyError(text, ("AllowedResources", index))
 
-    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
         """Return Done: nothing is there that could be adopted."""
         return Done()

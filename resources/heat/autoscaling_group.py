@@ -91,7 +91,11 @@ class SizedGroup(GroupResource):
         raise NotImplementedError
 
     def update_rollout(
-        self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember], work: StepContext
+        self,
+        target: ResourceView,
+        changed: frozenset[str],
+        members: Sequence[GroupMember],
+        context: StepContext,
     ) -> Rollout:
         """Return batches if the definition of the members changes, then a step to the requested size."""
         rules, policy = self.size_rules(target), self.rolling_policy(target, changed)
@@ -146,25 +150,25 @@ class ScalingGroup(SizedGroup):
         cooldown = adjustment.cooldown if adjustment.cooldown is not None else rules.cooldown
         return Scaling(size, cooldown, current)
 
-    def handle_scale(self, target: ResourceView, scaling: Scaling, work: StepContext) -> Step:
+    def handle_scale(self, target: ResourceView, scaling: Scaling, context: StepContext) -> Step:
         """Start to scale the group, as an update does."""
-        _, state = child_of(target, work)
+        _, state = child_of(target, context)
         data = {"cooldown": scaling.cooldown}
-        return self.start_rollout(target, state, Rollout([Batch(scaling.size, 0)], data=data), work)
+        return self.start_rollout(target, state, Rollout([Batch(scaling.size, 0)], data=data), context)
 
-    def check_scale_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_scale_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Continue with the next step, if the last one is complete."""
-        return self.check_update_complete(target, progress, work)
+        return self.check_update_complete(target, progress, context)
 
     def child_data(
-        self, target: ResourceView, child: str, state: ChildState, work: StepContext
+        self, target: ResourceView, child: str, state: ChildState, context: StepContext
     ) -> Mapping[str, Json]:
         """Add the end of the cooldown."""
-        found = dict(super().child_data(target, child, state, work))
+        found = dict(super().child_data(target, child, state, context))
         cooldown = found.pop("cooldown", None)
         if cooldown is None:
             cooldown = self.size_rules(target).cooldown
-        ends = work.now() + max(0.0, cooldown)
+        ends = context.now() + max(0.0, cooldown)
         return {**found, "cooldown_end": max(ends, found.get("cooldown_end") or 0.0)}
 
 

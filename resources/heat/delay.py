@@ -52,51 +52,51 @@ class Delay(ResourceType):
         ),
     }
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Start the pause."""
-        return _start("CREATE", target, work)
+        return _start("CREATE", target, context)
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether the pause is over."""
-        return _poll(progress, work)
+        return _poll(progress, context)
 
-    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
         """Return Done: there is no thing that could be missing."""
         return Done()
 
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         """Start the pause."""
-        return _start("DELETE", target, work)
+        return _start("DELETE", target, context)
 
-    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether the pause is over."""
-        return _poll(progress, work)
+        return _poll(progress, context)
 
-    def handle_suspend(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
         """Start the pause."""
-        return _start("SUSPEND", target, work)
+        return _start("SUSPEND", target, context)
 
-    def check_suspend_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether the pause is over."""
-        return _poll(progress, work)
+        return _poll(progress, context)
 
-    def handle_resume(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
         """Start the pause."""
-        return _start("RESUME", target, work)
+        return _start("RESUME", target, context)
 
-    def check_resume_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_resume_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether the pause is over."""
-        return _poll(progress, work)
+        return _poll(progress, context)
 
 
-def _start(action: str, target: ResourceView, work: StepContext) -> Step:
+def _start(action: str, target: ResourceView, context: StepContext) -> Step:
     properties = target.properties
     if action not in properties["actions"]:
         return Done()
     jitter = properties["max_jitter"] * properties["jitter_multiplier"] * random.random()
-    return _poll({"until": work.now() + properties["min_wait"] + jitter}, work)
+    return _poll({"until": context.now() + properties["min_wait"] + jitter}, context)
 
 
-def _poll(progress: Json, work: StepContext) -> Step:
-    left = progress["until"] - work.now()
+def _poll(progress: Json, context: StepContext) -> Step:
+    left = progress["until"] - context.now()
     return Poll(progress, after=left) if left > 0 else Done()

@@ -51,15 +51,15 @@ class DeployedServer(ResourceType):
         """Return the transport that the template names."""
         return str(target.properties["software_config_transport"])
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Give the server an id, and its guest keys."""
         return _done(target)
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Give the guest the keys of another transport; the old ones work as long as the resource."""
         return _done(target)
 
-    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
         """Give the guest new keys: those of the other stack do not work here."""
         check_named(target)
         return _done(target)

@@ -20,7 +20,7 @@ class NoneResource(ResourceType):
     properties_schema = {ANY_NAME: Property("any", update_allowed=True)}
     attributes_schema = {ANY_NAME: Attribute()}
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Return an id made from the key: the same for every repetition."""
         made = uuid.uuid5(uuid.NAMESPACE_OID, target.key)
         return Done(physical_id=str(made), data={"is_placeholder": "True"})

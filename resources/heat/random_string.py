@@ -126,7 +126,7 @@ class RandomString(ResourceType):
                 ("length",),
             )
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Generate the string."""
         self.validate(target.properties)
         made = _generate(target.properties["length"], list(_needs(target.properties)))

@@ -157,7 +157,11 @@ class ResourceGroup(GroupResource):
         return Rollout([*steps[:-1], None], policy["pause_time"], data)
 
     def update_rollout(
-        self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember], work: StepContext
+        self,
+        target: ResourceView,
+        changed: frozenset[str],
+        members: Sequence[GroupMember],
+        context: StepContext,
     ) -> Rollout:
         """Return batches if the definition of the members changes and the policy has them."""
         check_members(

@@ -70,14 +70,14 @@ class ScalingPolicy(ResourceType):
         if properties.get(step) is not None and properties.get(kind, percent) != percent:
             raise PropertyError(f"is valid only where {kind} is {percent}", (step,))
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Store the URLs."""
-        return Done(physical_id=target.physical_name, data=_addresses(target, work))
+        return Done(physical_id=target.physical_name, data=_addresses(target, context))
 
-    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
         """Store new URLs: they name the stack, so those of another stack are invalid."""
         check_named(target)
-        return Done(data=_addresses(target, work))
+        return Done(data=_addresses(target, context))
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the URLs."""
@@ -125,8 +125,8 @@ class AwsScalingPolicy(ScalingPolicy):
         return {"AlarmUrl": target.data.get("alarm_url")}
 
 
-def _addresses(target: ResourceView, work: StepContext) -> Mapping[str, Json]:
-    return {"alarm_url": work.presigned().url, "signal_url": work.signal_url(target.name)}
+def _addresses(target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+    return {"alarm_url": context.presigned().url, "signal_url": context.signal_url(target.name)}
 
 
 def _reason(details: Json) -> str:

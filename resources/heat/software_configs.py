@@ -36,24 +36,24 @@ class ConfigType(ResourceType):
 
     identity = "id"
 
-    def spec(self, target: ResourceView, work: StepContext) -> ConfigSpec:
+    def spec(self, target: ResourceView, context: StepContext) -> ConfigSpec:
         """Return the config of a resource."""
         raise NotImplementedError
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Store the config, under the key of its creation."""
-        work.software.create_config(target.key, self.spec(target, work))
+        context.software.create_config(target.key, self.spec(target, context))
         return Done(physical_id=target.key)
 
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         """Delete the config."""
         if target.physical_id is not None:
-            work.software.delete_config(target.physical_id)
+            context.software.delete_config(target.physical_id)
         return Done()
 
-    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+    def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         """Return the key, under which a lost attempt has stored the config."""
-        return None if work.software.config(key) is None else key
+        return None if context.software.config(key) is None else key
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the config."""
@@ -81,7 +81,7 @@ class SoftwareConfig(ConfigType):
         """
         declared_inputs(properties.get("inputs") or [])
 
-    def spec(self, target: ResourceView, work: StepContext) -> ConfigSpec:
+    def spec(self, target: ResourceView, context: StepContext) -> ConfigSpec:
         """Return the config."""
         given = target.properties
         return _declared(target, given["group"], given["config"])
@@ -146,7 +146,7 @@ class SoftwareComponent(ConfigType):
                     raise PropertyError(text, ("configs", index, "actions"))
                 seen.add(action)
 
-    def spec(self, target: ResourceView, work: StepContext) -> ConfigSpec:
+    def spec(self, target: ResourceView, context: StepContext) -> ConfigSpec:
         """Return the configs, for the agent's hook of components."""
         return _declared(target, "component", {"configs": target.properties["configs"]})
 
@@ -163,11 +163,11 @@ class CloudConfig(ConfigType):
     properties_schema = {"cloud_config": Property("map", "The cloud-config.")}
     attributes_schema = {"config": Attribute("The config.", "string", from_property="cloud_config")}
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Store the config as YAML, under the key of its creation."""
         given = target.properties["cloud_config"]
         spec = ConfigSpec(target.physical_name, UNGROUPED, _cloud_config(given))
-        work.software.create_config(target.key, spec, made_of=given)
+        context.software.create_config(target.key, spec, made_of=given)
         return Done(physical_id=target.key)
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
@@ -209,12 +209,12 @@ class MultipartMime(ConfigType):
     }
     attributes_schema = {"config": Attribute("The message.", "string", from_property="parts")}
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Store the message, under the key of its creation."""
         given = target.properties
-        parts = [{**item, "config": config_text(item["config"], work)} for item in given["parts"]]
+        parts = [{**item, "config": config_text(item["config"], context)} for item in given["parts"]]
         message = mime_message(_mime_parts(parts), target.key)
-        work.software.create_config(
+        context.software.create_config(
             target.key, ConfigSpec(target.physical_name, given["group"], message), made_of=parts
         )
         return Done(physical_id=target.key, data={"config": message})
@@ -224,13 +224,13 @@ class MultipartMime(ConfigType):
         return {"config": target.data.get("config")}
 
 
-def config_text(value: str, work: StepContext) -> str:
+def config_text(value: str, context: StepContext) -> str:
     """Return the text of the config that a value names by its id; a value that names none is the text."""
     try:
         uuid.UUID(value)
     except ValueError:
         return value
-    spec = work.software.config(value)
+    spec = context.software.config(value)
     if spec is None:
         return value
     return spec.config if isinstance(spec.config, str) else json.dumps(spec.config)

@@ -112,65 +112,65 @@ class SoftwareDeployment(ResourceType):
 
     # -- actions -----------------------------------------------------------------------------------
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Deploy, where creations do."""
-        return self._act(target, "CREATE", work)
+        return self._act(target, "CREATE", context)
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the deployment."""
-        return self._continue(target, "CREATE", progress, work)
+        return self._continue(target, "CREATE", progress, context)
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Deploy, where updates do.
 
         :raises ReplaceNeeded: an input has changed that says so.
         """
-        before = None if target.physical_id is None else work.software.deployment(target.physical_id)
-        if before is not None and self._is_replaced(target, before, work):
+        before = None if target.physical_id is None else context.software.deployment(target.physical_id)
+        if before is not None and self._is_replaced(target, before, context):
             raise ReplaceNeeded
-        return self._act(target, "UPDATE", work)
+        return self._act(target, "UPDATE", context)
 
-    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the deployment."""
-        return self._continue(target, "UPDATE", progress, work)
+        return self._continue(target, "UPDATE", progress, context)
 
-    def handle_suspend(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
         """Deploy, where suspensions do."""
-        return self._act(target, "SUSPEND", work)
+        return self._act(target, "SUSPEND", context)
 
-    def check_suspend_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the deployment."""
-        return self._continue(target, "SUSPEND", progress, work)
+        return self._continue(target, "SUSPEND", progress, context)
 
-    def handle_resume(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
         """Deploy, where resumptions do."""
-        return self._act(target, "RESUME", work)
+        return self._act(target, "RESUME", context)
 
-    def check_resume_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_resume_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the deployment."""
-        return self._continue(target, "RESUME", progress, work)
+        return self._continue(target, "RESUME", progress, context)
 
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         """Deploy once more, where deletions do and the server exists; then delete the deployment."""
-        source = _find_source(target, work)
+        source = _find_source(target, context)
         if source is None or not _acts(target, "DELETE", source):
-            return _deleted(target, work)
+            return _deleted(target, context)
         return Poll(STARTING, after=0.0, physical_id=target.physical_id or target.key)
 
-    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the deployment, unless the server is gone: it will never signal."""
-        if not server_exists(target.properties["server"], work):
-            return _deleted(target, work)
+        if not server_exists(target.properties["server"], context):
+            return _deleted(target, context)
         if progress == STARTING:
-            self._deploy(target, "DELETE", work)
-        if work.software.deployment(str(target.physical_id)) is None:
+            self._deploy(target, "DELETE", context)
+        if context.software.deployment(str(target.physical_id)) is None:
             return Done()
-        step = _poll(target, work, after=BACKSTOP)
-        return _deleted(target, work) if isinstance(step, Done) else step
+        step = _poll(target, context, after=BACKSTOP)
+        return _deleted(target, context) if isinstance(step, Done) else step
 
-    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+    def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         """Return the key, under which a lost attempt has stored the deployment."""
-        return None if work.software.deployment(key) is None else key
+        return None if context.software.deployment(key) is None else key
 
     # -- signals and values ------------------------------------------------------------------------
 
@@ -199,22 +199,22 @@ class SoftwareDeployment(ResourceType):
         """
         return "" if config is None else config
 
-    def _act(self, target: ResourceView, action: str, work: StepContext) -> Step:
-        if not _acts(target, action, _source(target, work)):
+    def _act(self, target: ResourceView, action: str, context: StepContext) -> Step:
+        if not _acts(target, action, _source(target, context)):
             return Done()
         # The deployment's id is stored before the server can signal: such a signal is never refused.
         return Poll(STARTING, after=0.0, physical_id=target.physical_id or target.key)
 
-    def _continue(self, target: ResourceView, action: str, progress: Json, work: StepContext) -> Step:
+    def _continue(self, target: ResourceView, action: str, progress: Json, context: StepContext) -> Step:
         if progress == STARTING:
-            self._deploy(target, action, work)
-        return _poll(target, work)
+            self._deploy(target, action, context)
+        return _poll(target, context)
 
-    def _deploy(self, target: ResourceView, action: str, work: StepContext) -> None:
-        source, given = _source(target, work), target.properties
+    def _deploy(self, target: ResourceView, action: str, context: StepContext) -> None:
+        source, given = _source(target, context), target.properties
         values, transport = given["input_values"] or {}, given["signal_transport"]
         inputs = with_inputs(source.inputs, values)
-        inputs += deploy_inputs(target, action, OFFERED[transport], work)
+        inputs += deploy_inputs(target, action, OFFERED[transport], context)
         derived = ConfigSpec(
             name=given["name"] or source.name or target.physical_name,
             group=source.group or UNGROUPED,
@@ -225,11 +225,11 @@ class SoftwareDeployment(ResourceType):
         )
         waits = transport != "NO_SIGNAL"
         spec = DeploymentSpec(given["server"], action, target.key, derived, values, waits)
-        work.software.deploy(str(target.physical_id), spec)
+        context.software.deploy(str(target.physical_id), spec)
 
-    def _is_replaced(self, target: ResourceView, before: DeploymentState, work: StepContext) -> bool:
+    def _is_replaced(self, target: ResourceView, before: DeploymentState, context: StepContext) -> bool:
         old = {item["name"]: item.get("value") for item in before.derived.inputs}
-        inputs = with_inputs(_source(target, work).inputs, target.properties["input_values"] or {})
+        inputs = with_inputs(_source(target, context).inputs, target.properties["input_values"] or {})
         return any(
             item.get("replace_on_change") and item["name"] in old and old[item["name"]] != item["value"]
             for item in inputs
@@ -255,18 +255,18 @@ class StructuredDeployment(SoftwareDeployment):
         return substituted(found, values, target.properties["input_key"], is_strict=is_strict)
 
 
-def _find_source(target: ResourceView, work: StepContext) -> ConfigSpec | None:
+def _find_source(target: ResourceView, context: StepContext) -> ConfigSpec | None:
     """Return the config to deploy; None: it does not exist."""
     config_id = target.properties["config"]
-    return work.software.config(config_id) if config_id else ConfigSpec()
+    return context.software.config(config_id) if config_id else ConfigSpec()
 
 
-def _source(target: ResourceView, work: StepContext) -> ConfigSpec:
+def _source(target: ResourceView, context: StepContext) -> ConfigSpec:
     """Return the config to deploy.
 
     :raises PermanentError: it does not exist.
     """
-    found = _find_source(target, work)
+    found = _find_source(target, context)
     if found is None:
         text = f"Software config with id {target.properties['config']} not found"
         raise PermanentError(text, kind="NotFound")
@@ -279,12 +279,12 @@ def _acts(target: ResourceView, action: str, source: ConfigSpec) -> bool:
     return action in target.properties["actions"]
 
 
-def _poll(target: ResourceView, work: StepContext, after: float | None = None) -> Step:
+def _poll(target: ResourceView, context: StepContext, after: float | None = None) -> Step:
     """Return Done with the outputs, or wait for the signal.
 
     :raises PermanentError: the server has signalled a failure, or the deployment is gone.
     """
-    state = work.software.deployment(str(target.physical_id))
+    state = context.software.deployment(str(target.physical_id))
     if state is None:
         raise PermanentError(f"Deployment with id {target.physical_id} not found", kind="NotFound")
     if state.status == "COMPLETE":
@@ -294,9 +294,9 @@ def _poll(target: ResourceView, work: StepContext, after: float | None = None) -
     return Park(WAITING, waits_on=f"resource:{target.id}", seen=state.generation, after=after)
 
 
-def _deleted(target: ResourceView, work: StepContext) -> Step:
+def _deleted(target: ResourceView, context: StepContext) -> Step:
     if target.physical_id is not None:
-        work.software.delete_deployment(target.physical_id)
+        context.software.delete_deployment(target.physical_id)
     return Done()
 
 
@@ -321,7 +321,7 @@ def check_user_data_format(
         raise PropertyError(text, path)
 
 
-def server_exists(server_id: str, work: StepContext) -> bool:
+def server_exists(server_id: str, context: StepContext) -> bool:
     """Return whether a server may still signal.
 
     As in Heat, one that the compute service does not know cannot.  Where there is no compute service, it may.
@@ -329,7 +329,7 @@ def server_exists(server_id: str, work: StepContext) -> bool:
     :raises RetryableError: the compute service is unavailable.
     """
     try:
-        adapter = work.adapter("compute", "2")
+        adapter = context.adapter("compute", "2")
     except PermanentError:
         return True
     return bool(adapter.get(f"/servers/{server_id}", raise_exc=False).status_code != 404)

@@ -123,7 +123,11 @@ class SoftwareDeploymentGroup(GroupResource):
         return self._rollout(target, "batch_create")
 
     def update_rollout(
-        self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember], work: StepContext
+        self,
+        target: ResourceView,
+        changed: frozenset[str],
+        members: Sequence[GroupMember],
+        context: StepContext,
     ) -> Rollout:
         """Return batches, if the policy has them."""
         self._check(target)

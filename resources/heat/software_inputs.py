@@ -27,7 +27,7 @@ def with_inputs(
 
 
 def deploy_inputs(
-    target: ResourceView, action: str, verb: str, work: StepContext
+    target: ResourceView, action: str, verb: str, context: StepContext
 ) -> list[Mapping[str, Json]]:
     """Return the inputs that an agent needs to signal, in Heat's words.
 
@@ -41,7 +41,7 @@ def deploy_inputs(
         (TRANSPORT, target.properties["signal_transport"]),
     ]
     if verb:
-        values += [(SIGNAL_ID, work.presigned().url), (SIGNAL_VERB, verb)]
+        values += [(SIGNAL_ID, context.presigned().url), (SIGNAL_VERB, verb)]
     return [
         {"name": name, "description": text, "type": "String", "value": value}
         for (name, text), value in values

@@ -89,7 +89,7 @@ class StackResource(NestedType):
             return None
         return ChildGoal(known["template"], known["parameters"] or {})
 
-    def child_goal(self, target: ResourceView, work: StepContext) -> ChildGoal:
+    def child_goal(self, target: ResourceView, context: StepContext) -> ChildGoal:
         """Return the goal that the properties describe."""
         given = target.properties
         return _goal(given["template"], given["parameters"], given["timeout"])
@@ -121,21 +121,21 @@ class AwsStack(NestedType):
     }
     attributes_schema = {ANY_NAME: Attribute("Outputs.NAME: an output.")}
 
-    def child_goal(self, target: ResourceView, work: StepContext) -> ChildGoal:
+    def child_goal(self, target: ResourceView, context: StepContext) -> ChildGoal:
         """Return the goal that the properties describe, with the template as it is now.
 
         :raises PermanentError: the template cannot be fetched.
         """
         given = target.properties
         return _goal(
-            work.children.template(given["TemplateURL"]), given["Parameters"], given["TimeoutInMinutes"]
+            context.children.template(given["TemplateURL"]), given["Parameters"], given["TimeoutInMinutes"]
         )
 
     def child_data(
-        self, target: ResourceView, child: str, state: ChildState, work: StepContext
+        self, target: ResourceView, child: str, state: ChildState, context: StepContext
     ) -> Mapping[str, Json]:
         """Name the outputs that can never be computed as the attributes are named."""
-        found = super().child_data(target, child, state, work)
+        found = super().child_data(target, child, state, context)
         errors = {f"{OUTPUTS}{name}": text for name, text in found.get(OUTPUT_ERRORS, {}).items()}
         return {**found, OUTPUT_ERRORS: errors} if errors else found
 

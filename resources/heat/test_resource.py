@@ -91,43 +91,43 @@ class TestResource(ResourceType):
     }
     attributes_schema = {"output": Attribute("The string that is kept.")}
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Store the value, unless `fail` is set, and start to wait."""
         seconds = _with_attribute_wait(target, _wait_seconds(target, "create"))
         if target.properties["fail"]:
-            return _wait(target, seconds, work)
+            return _wait(target, seconds, context)
         data = {"value": target.properties["value"]}
-        return _wait(target, seconds, work, physical_id=target.physical_name, data=data)
+        return _wait(target, seconds, context, physical_id=target.physical_name, data=data)
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether the wait is over."""
-        return _poll(target, progress, work)
+        return _poll(target, progress, context)
 
     def needs_replace(self, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
         """Return whether there is a new value and `update_replace` is set."""
         return bool(before.get("value") != after["value"] and after["update_replace"])
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Store a new value; only a new value that is not empty makes the update wait, as in Heat."""
         value = target.properties["value"]
         if "value" not in changed or not value:
-            return _wait(target, 0, work)
+            return _wait(target, 0, context)
         seconds = _with_attribute_wait(target, _wait_seconds(target, "update"))
-        return _wait(target, seconds, work, data=None if target.properties["fail"] else {"value": value})
+        return _wait(target, seconds, context, data=None if target.properties["fail"] else {"value": value})
 
-    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether the wait is over."""
-        return _poll(target, progress, work)
+        return _poll(target, progress, context)
 
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         """Start to wait; a delete never fails."""
-        return _wait(target, _wait_seconds(target, "delete"), work, may_fail=False)
+        return _wait(target, _wait_seconds(target, "delete"), context, may_fail=False)
 
-    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether the wait is over."""
-        return _poll(target, progress, work, may_fail=False)
+        return _poll(target, progress, context, may_fail=False)
 
-    def handle_check(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         """Check that the resource was created.
 
         :raises PermanentError: it was not.
@@ -154,7 +154,7 @@ def _with_attribute_wait(target: ResourceView, seconds: float) -> float:
 def _wait(
     target: ResourceView,
     seconds: float,
-    work: StepContext,
+    context: StepContext,
     *,
     physical_id: str | None = None,
     data: Mapping[str, Json] | None = None,
@@ -162,16 +162,16 @@ def _wait(
 ) -> Step:
     if seconds == 0:
         return _end(target, may_fail=may_fail, physical_id=physical_id, data=data)
-    progress = {"until": work.now() + seconds if seconds > 0 else None}
+    progress = {"until": context.now() + seconds if seconds > 0 else None}
     after = seconds if seconds > 0 else FOREVER_STEP
     return Poll(progress, after=after, physical_id=physical_id, data=data)
 
 
-def _poll(target: ResourceView, progress: Json, work: StepContext, *, may_fail: bool = True) -> Step:
+def _poll(target: ResourceView, progress: Json, context: StepContext, *, may_fail: bool = True) -> Step:
     until = progress["until"]
     if until is None:
         return Poll(progress, after=FOREVER_STEP)
-    left = until - work.now()
+    left = until - context.now()
     return Poll(progress, after=left) if left > 0 else _end(target, may_fail=may_fail)
 
 

@@ -52,7 +52,7 @@ class Value(ResourceType):
         if "value" in properties and "type" in properties:
             _converted(properties)
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Return a name; nothing else is created."""
         return Done(physical_id=target.physical_name)
 

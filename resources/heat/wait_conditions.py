@@ -55,27 +55,27 @@ class WaitCondition(ResourceType):
     }
     attributes_schema = {"data": Attribute(DATA_TEXT, "string")}
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Start to wait.
 
         :raises PermanentError: the stack has no such handle.
         """
-        until = work.now() + target.properties[self.names["timeout"]]
-        return self._poll(target, {"until": until}, work)
+        until = context.now() + target.properties[self.names["timeout"]]
+        return self._poll(target, {"until": until}, context)
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether there are enough signals."""
-        return self._poll(target, progress, work)
+        return self._poll(target, progress, context)
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Wait again, for the whole time; earlier signals count."""
-        return self.handle_create(target, work)
+        return self.handle_create(target, context)
 
-    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether there are enough signals."""
-        return self._poll(target, progress, work)
+        return self._poll(target, progress, context)
 
-    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
         """Return Done: there is no thing that could be missing; the signals reached another stack."""
         return Done()
 
@@ -83,19 +83,19 @@ class WaitCondition(ResourceType):
         """Return the data of all signals by id, as JSON text."""
         return {self.names["data"]: target.data.get("signals", "{}")}
 
-    def _poll(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def _poll(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Count the signals.
 
         :raises PermanentError: there is a signal of failure, or the wait timed out.
         """
-        handle = work.sibling(_handle_name(target.properties[self.names["handle"]], target.stack.id))
+        handle = context.sibling(_handle_name(target.properties[self.names["handle"]], target.stack.id))
         signals = received(handle.metadata)
         count = target.properties[self.names["count"]]
         if any(signal.status == FAILURE for signal in signals):
             raise PermanentError(_reasons(signals, FAILURE), kind="WaitConditionFailure")
         if len(signals) >= count:
             return Done(data={"signals": json.dumps({signal.id: signal.data for signal in signals})})
-        left = progress["until"] - work.now()
+        left = progress["until"] - context.now()
         if left <= 0:
             reasons = f" - {_reasons(signals, SUCCESS)}" if signals else ""
             raise PermanentError(f"{len(signals)} of {count} received{reasons}", kind="WaitConditionTimeout")

@@ -24,17 +24,17 @@ TRANSPORTS = ("CFN_SIGNAL", "TEMP_URL_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL", "ZAQA
 class _Handle(ResourceType):
     """Base of the handles."""
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Store the URL, so that clients keep the one they know even if the API moves."""
-        return Done(physical_id=target.physical_name, data=self._address(target, work))
+        return Done(physical_id=target.physical_name, data=self._address(target, context))
 
-    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
         """Store a new URL: it names the stack and the row, so that of another stack is invalid."""
         check_named(target)
-        return Done(data=self._address(target, work))
+        return Done(data=self._address(target, context))
 
-    def _address(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
-        made = work.presigned()
+    def _address(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+        made = context.presigned()
         return {"endpoint": made.endpoint, "token": made.signature, "url": made.url}
 
 
@@ -109,10 +109,10 @@ class WaitConditionHandle(_Handle):
                 return {"signal": json.dumps({"alarm_url": endpoint})}
         return {"signal": "{}"}
 
-    def _address(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+    def _address(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         if target.properties["signal_transport"] in ("TOKEN_SIGNAL", "CFN_SIGNAL"):
-            return super()._address(target, work)
-        return {"endpoint": work.signal_url(target.name)}
+            return super()._address(target, context)
+        return {"endpoint": context.signal_url(target.name)}
 
     def handle_signal(self, target: ResourceView, details: Json) -> Signal:
         """Take ``{"id":, "status":, "reason":, "data":}``; each may be left out, also all of it.

@@ -49,7 +49,7 @@ class NestedType(ResourceType):
     #: `static_goal`, where it returns a goal, describes the child completely.
     previewable: typing.ClassVar[bool] = True
 
-    def child_goal(self, target: ResourceView, work: StepContext) -> ChildGoal:
+    def child_goal(self, target: ResourceView, context: StepContext) -> ChildGoal:
         """Return the goal of the child."""
         raise NotImplementedError
 
@@ -90,82 +90,82 @@ class NestedType(ResourceType):
         """
         raise NotSupported(f"Resource {target.name} of type {target.type} cannot be scaled")
 
-    def handle_scale(self, target: ResourceView, scaling: Scaling, work: StepContext) -> Step:
+    def handle_scale(self, target: ResourceView, scaling: Scaling, context: StepContext) -> Step:
         """Start to scale the group, independently of the traversals of its stack."""
         raise NotSupported(f"Resource {target.name} of type {target.type} cannot be scaled")
 
-    def check_scale_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_scale_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the child."""
-        return self._poll(target, progress, work)
+        return self._poll(target, progress, context)
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Create the child."""
-        child = target.physical_id or work.children.create(target.key, self.child_goal(target, work))
+        child = target.physical_id or context.children.create(target.key, self.child_goal(target, context))
         return wait_for_child(child)
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the child."""
-        return self._poll(target, progress, work)
+        return self._poll(target, progress, context)
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Update the child, which detects what has changed."""
         child = target.physical_id
         if child is None:
             raise PermanentError("the nested stack was never created")
-        work.children.update(child, self.child_goal(target, work))
+        context.children.update(child, self.child_goal(target, context))
         return wait_for_child(child)
 
-    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the child."""
-        return self._poll(target, progress, work)
+        return self._poll(target, progress, context)
 
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         """Delete the child."""
         child = target.physical_id
-        if child is None or work.children.state(child) is None:
+        if child is None or context.children.state(child) is None:
             return Done()
-        work.children.delete(child)
+        context.children.delete(child)
         return wait_for_child(child)
 
-    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether the child is deleted."""
-        state = work.children.state(progress["child"])
+        state = context.children.state(progress["child"])
         return Done() if state is None else self._wait_or_fail(state, progress)
 
-    def handle_suspend(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
         """Suspend the child."""
-        return self._act(target, "suspend", work)
+        return self._act(target, "suspend", context)
 
-    def check_suspend_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the child."""
-        return self._poll(target, progress, work)
+        return self._poll(target, progress, context)
 
-    def handle_resume(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
         """Resume the child."""
-        return self._act(target, "resume", work)
+        return self._act(target, "resume", context)
 
-    def check_resume_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_resume_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the child."""
-        return self._poll(target, progress, work)
+        return self._poll(target, progress, context)
 
-    def handle_check(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         """Check the child."""
-        return self._act(target, "check", work)
+        return self._act(target, "check", context)
 
-    def check_check_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_check_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the child."""
-        return self._poll(target, progress, work)
+        return self._poll(target, progress, context)
 
-    def handle_snapshot(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Start a snapshot of the child."""
-        child, _ = child_of(target, work)
-        work.children.snapshot(child, target.key)
+        child, _ = child_of(target, context)
+        context.children.snapshot(child, target.key)
         return wait_for_child(child)
 
-    def check_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_snapshot_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the snapshot."""
         child = progress["child"]
-        taken, state = work.children.snapshot_state(child, target.key), work.children.state(child)
+        taken, state = context.children.snapshot_state(child, target.key), context.children.state(child)
         if taken is None or state is None:
             raise PermanentError("the snapshot of the nested stack is gone")
         if taken.status == "COMPLETE":
@@ -174,14 +174,14 @@ class NestedType(ResourceType):
             return wait_for_child(child)
         raise failure_of(state) if state.status == "FAILED" else PermanentError(taken.reason)
 
-    def handle_delete_snapshot(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_delete_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Delete the child's snapshot, without waiting for it."""
         child = target.physical_id
-        if child is not None and work.children.state(child) is not None:
-            work.children.delete_snapshot(child, target.key)
+        if child is not None and context.children.state(child) is not None:
+            context.children.delete_snapshot(child, target.key)
         return Done()
 
-    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
         """Create a child that adopts the resources of another stack."""
         child, data = target.physical_id, dict(target.data)
         document = data.pop(ADOPTED, None)
@@ -189,34 +189,34 @@ class NestedType(ResourceType):
             raise PermanentError("The document says nothing of the stack that it was.", kind="Exception")
         target = replace(target, data=data)
         if child is None:
-            goal = self.adopted_goal(target, document, work)
-            child = work.children.create(target.key, goal, document["resources"])
+            goal = self.adopted_goal(target, document, context)
+            child = context.children.create(target.key, goal, document["resources"])
         return self.wait_for_adoption(target, child)
 
-    def check_adopt_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_adopt_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the child."""
-        return self.check_create_complete(target, progress, work)
+        return self.check_create_complete(target, progress, context)
 
     def adopted_goal(
-        self, target: ResourceView, document: Mapping[str, Json], work: StepContext
+        self, target: ResourceView, document: Mapping[str, Json], context: StepContext
     ) -> ChildGoal:
         """Return the goal of a child that adopts the resources of another stack.
 
         :param document: the export of that stack, with ``template`` and ``resources``.
         """
-        return self.child_goal(target, work)
+        return self.child_goal(target, context)
 
     def wait_for_adoption(self, target: ResourceView, child: str) -> Step:
         """Return the step that waits for the adoption."""
         return replace(wait_for_child(child), data=target.data)
 
-    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+    def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         """Return the child that a lost step created."""
-        return work.children.find(key)
+        return context.children.find(key)
 
-    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
+    def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the child is gone; a failed one is repaired by an update of its own."""
-        return target.physical_id is None or work.children.state(target.physical_id) is None
+        return target.physical_id is None or context.children.state(target.physical_id) is None
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the outputs, each by its name and all as ``outputs``."""
@@ -224,26 +224,26 @@ class NestedType(ResourceType):
         return {**(target.data.get(INNER) or {}), **outputs, "outputs": outputs}
 
     def child_data(
-        self, target: ResourceView, child: str, state: ChildState, work: StepContext
+        self, target: ResourceView, child: str, state: ChildState, context: StepContext
     ) -> Mapping[str, Json]:
         """Return the data that the resource stores of a child whose action succeeded."""
-        errors = dict(work.children.output_errors(child))
-        found: dict[str, Json] = {"outputs": dict(work.children.outputs(child)), "name": state.name}
+        errors = dict(context.children.output_errors(child))
+        found: dict[str, Json] = {"outputs": dict(context.children.outputs(child)), "name": state.name}
         if self.shows_resources and target.requested_attributes:
-            found[INNER] = dict(work.children.inner_values(child, target.requested_attributes))
+            found[INNER] = dict(context.children.inner_values(child, target.requested_attributes))
         return {**found, OUTPUT_ERRORS: errors} if errors else found
 
-    def _act(self, target: ResourceView, action: str, work: StepContext) -> Step:
-        child, state = child_of(target, work)
+    def _act(self, target: ResourceView, action: str, context: StepContext) -> Step:
+        child, state = child_of(target, context)
         if action != "check" and (state.action, state.status) == (action.upper(), "COMPLETE"):
             return Done()
-        work.children.act(child, action)
+        context.children.act(child, action)
         return wait_for_child(child)
 
-    def _poll(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        state = state_of(progress["child"], work)
+    def _poll(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+        state = state_of(progress["child"], context)
         if state.is_over and state.status == "COMPLETE":
-            return Done(data=self.child_data(target, progress["child"], state, work))
+            return Done(data=self.child_data(target, progress["child"], state, context))
         return self._wait_or_fail(state, progress)
 
     def _wait_or_fail(self, state: ChildState, progress: Json) -> Step:
@@ -262,22 +262,22 @@ def output_error(resource: str, data: Json, output: str) -> str | None:
     return None if text is None else f"Error in {resource} output {output}: {text}"
 
 
-def child_of(target: ResourceView, work: StepContext) -> tuple[str, ChildState]:
+def child_of(target: ResourceView, context: StepContext) -> tuple[str, ChildState]:
     """Return the nested stack of a resource, with its state.
 
     :raises ChildGone: it does not exist.
     """
     if target.physical_id is None:
         raise ChildGone
-    return target.physical_id, state_of(target.physical_id, work)
+    return target.physical_id, state_of(target.physical_id, context)
 
 
-def state_of(child: str, work: StepContext) -> ChildState:
+def state_of(child: str, context: StepContext) -> ChildState:
     """Return the state of a child.
 
     :raises ChildGone: it does not exist.
     """
-    state = work.children.state(child)
+    state = context.children.state(child)
     if state is None:
         raise ChildGone
     return state

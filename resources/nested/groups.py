@@ -49,7 +49,11 @@ class GroupResource(NestedType):
         return Rollout()
 
     def update_rollout(
-        self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember], work: StepContext
+        self,
+        target: ResourceView,
+        changed: frozenset[str],
+        members: Sequence[GroupMember],
+        context: StepContext,
     ) -> Rollout:
         """Return the steps from these members to what the properties say."""
         return Rollout()
@@ -70,25 +74,25 @@ class GroupResource(NestedType):
             raise LookupError(f"{attribute} needs the name of an attribute of the members behind it")
         return None if attribute in self.own_attributes else [attribute, *path]
 
-    def child_goal(self, target: ResourceView, work: StepContext) -> ChildGoal:
+    def child_goal(self, target: ResourceView, context: StepContext) -> ChildGoal:
         """Return the goal of all steps at once."""
         return self.step_goal(target, None, ())
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Create the child with the first step."""
         rollout = self.create_rollout(target)
         target = dataclasses.replace(target, data={**target.data, **rollout.data})
         child, first, *left = target.physical_id, *rollout.steps
         if child is None:
-            child = work.children.create(target.key, self.step_goal(target, first, ()))
+            child = context.children.create(target.key, self.step_goal(target, first, ()))
         return _in_progress(child, _stored(left), rollout.pause, data=target.data)
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Continue with the next step, if the last one is complete."""
-        return self._continue(target, progress, work)
+        return self._continue(target, progress, context)
 
     def adopted_goal(
-        self, target: ResourceView, document: Mapping[str, Json], work: StepContext
+        self, target: ResourceView, document: Mapping[str, Json], context: StepContext
     ) -> ChildGoal:
         """Return a goal with the members of the other group."""
         template = document.get("template") or {}
@@ -99,30 +103,30 @@ class GroupResource(NestedType):
         """Return the step that waits for the adoption."""
         return _in_progress(child, [], 0.0, data={**self.create_rollout(target).data, **target.data})
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Decide on the steps, which are stored before the first one starts."""
-        child, state = child_of(target, work)
-        rollout = self.update_rollout(target, changed, work.children.members(child), work)
-        return self.start_rollout(target, state, rollout, work)
+        child, state = child_of(target, context)
+        rollout = self.update_rollout(target, changed, context.children.members(child), context)
+        return self.start_rollout(target, state, rollout, context)
 
     def start_rollout(
-        self, target: ResourceView, state: ChildState, rollout: Rollout, work: StepContext
+        self, target: ResourceView, state: ChildState, rollout: Rollout, context: StepContext
     ) -> Step:
         """Return the step that stores the rollout before its first step starts."""
         child = str(target.physical_id)
         data = {**target.data, **rollout.data}
-        return _next(child, state, _stored(rollout.steps), rollout.pause, due=work.now(), data=data)
+        return _next(child, state, _stored(rollout.steps), rollout.pause, due=context.now(), data=data)
 
-    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Continue with the next step, if the last one is complete."""
-        return self._continue(target, progress, work)
+        return self._continue(target, progress, context)
 
     def child_data(
-        self, target: ResourceView, child: str, state: ChildState, work: StepContext
+        self, target: ResourceView, child: str, state: ChildState, context: StepContext
     ) -> Mapping[str, Json]:
         """Add the names of the members that did not fail, oldest first."""
-        names = [member.name for member in work.children.members(child) if not member.is_failed]
-        return {**target.data, **super().child_data(target, child, state, work), "names": names}
+        names = [member.name for member in context.children.members(child) if not member.is_failed]
+        return {**target.data, **super().child_data(target, child, state, context), "names": names}
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the requested attributes, and the references of the members."""
@@ -131,23 +135,23 @@ class GroupResource(NestedType):
         known = [name for name in target.data.get("names") or [] if name in references]
         return {**outputs, "refs": [references[name] for name in known], REFS_MAP: references}
 
-    def _continue(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def _continue(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         child, left, pause = progress["child"], progress["left"], progress["pause"]
-        state = state_of(child, work)
+        state = state_of(child, context)
         if "after" in progress:
             if state.traversal == progress["after"]:
-                if progress["due"] > work.now():
-                    return Poll(progress, after=progress["due"] - work.now())
-                goal = self.step_goal(target, _step(left[0]), work.children.members(child))
-                work.children.update(child, goal)
+                if progress["due"] > context.now():
+                    return Poll(progress, after=progress["due"] - context.now())
+                goal = self.step_goal(target, _step(left[0]), context.children.members(child))
+                context.children.update(child, goal)
             return _in_progress(child, left[1:], pause)
         if not state.is_over:
             return _in_progress(child, left, pause)
         if state.status != "COMPLETE":
             raise failure_of(state)
         if left:
-            return _next(child, state, left, pause, due=work.now() + pause)
-        return Done(data=self.child_data(target, child, state, work))
+            return _next(child, state, left, pause, due=context.now() + pause)
+        return Done(data=self.child_data(target, child, state, context))
 
 
 def _stored(steps: Sequence[Batch | None]) -> list[Json]:

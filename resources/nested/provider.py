@@ -21,10 +21,10 @@ class ProviderTemplate(NestedType):
     properties_schema = {ANY_NAME: Property("any", "A parameter.", update_allowed=True)}
     attributes_schema = {ANY_NAME: Attribute("An output."), "outputs": Attribute("All outputs.", "map")}
 
-    def child_goal(self, target: ResourceView, work: StepContext) -> ChildGoal:
+    def child_goal(self, target: ResourceView, context: StepContext) -> ChildGoal:
         """Return the goal: the template of that name, with the properties as parameters."""
         given = {name: value for name, value in target.properties.items() if value is not None}
-        return ChildGoal(work.children.file(target.type), given)
+        return ChildGoal(context.children.file(target.type), given)
 
     def reference_id(self, target: ResourceView) -> Json:
         """Return the output that the template defines for it, or else the stack's id."""

@@ -37,82 +37,82 @@ class AttachedType(DeclaredThing):
     missing: typing.ClassVar[str]
     slow: typing.ClassVar[bool] = False
 
-    def link(self, properties: Mapping[str, Json], work: StepContext) -> Link:
+    def link(self, properties: Mapping[str, Json], context: StepContext) -> Link:
         """Return the link that the properties describe.
 
         :raises NameNotFound, NameNotUnique: no thing, or several, have a name.
         """
         raise NotImplementedError
 
-    def attach(self, link: Link, target: ResourceView, work: StepContext) -> Json:
+    def attach(self, link: Link, target: ResourceView, context: StepContext) -> Json:
         """Attach, and return the service's answer."""
         raise NotImplementedError
 
-    def find(self, link: Link, work: StepContext) -> Json:
+    def find(self, link: Link, context: StepContext) -> Json:
         """Return the attachment as the service has it; None: there is none."""
         raise NotImplementedError
 
-    def detach(self, link: Link, work: StepContext) -> bool:
+    def detach(self, link: Link, context: StepContext) -> bool:
         """Detach, and return whether that takes a while.
 
         :raises ThingNotFound: it has ended already.
         """
         raise NotImplementedError
 
-    def stored_link(self, target: ResourceView, work: StepContext) -> Link:
+    def stored_link(self, target: ResourceView, context: StepContext) -> Link:
         """Return the link that was made; where its answer was lost, the one that was claimed."""
         if THING not in target.data and (claimed := claimed_link(target)) is not None:
             return claimed
         if not self.other:
             return (self.id_of(target),)
         other = (target.data.get(THING) or {}).get(self.other)
-        return self.id_of(target), other or self.link(target.properties, work)[1]
+        return self.id_of(target), other or self.link(target.properties, context)[1]
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Search for an attachment of the two, before the service is asked to make one."""
-        return self.begin(target, work, is_own=target.physical_id is not None)
+        return self.begin(target, context, is_own=target.physical_id is not None)
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Attach, now that it is stored that the link was free; find what a lost call has attached."""
-        link = self.link(target.properties, work)
+        link = self.link(target.properties, context)
         is_claimed = claimed_link(target) == link
-        if is_claimed and target.attempt > 1 and (attachment := self.find(link, work)) is not None:
-            return self._attached(link, attachment, work)
+        if is_claimed and target.attempt > 1 and (attachment := self.find(link, context)) is not None:
+            return self._attached(link, attachment, context)
         try:
-            attachment = self.attach(link, target, work)
+            attachment = self.attach(link, target, context)
         except PermanentError:
-            attachment = self.find(link, work) if is_claimed else None
+            attachment = self.find(link, context) if is_claimed else None
             if attachment is None:
                 raise
-        return self._attached(link, attachment, work)
+        return self._attached(link, attachment, context)
 
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         """Detach, unless the resource that has replaced this one has the same link."""
         try:
-            if target.physical_id is None or self._is_taken_over(target, work):
+            if target.physical_id is None or self._is_taken_over(target, context):
                 return Done()
-            is_slow = self.detach(self.stored_link(target, work), work)
+            is_slow = self.detach(self.stored_link(target, context), context)
         except (ThingNotFound, NameNotFound):
             return Done()
         except Conflict as error:
             raise in_use(error) from error
-        return Poll(progress={"since": work.now()}, after=FIRST_PAUSE) if is_slow else Done()
+        return Poll(progress={"since": context.now()}, after=FIRST_PAUSE) if is_slow else Done()
 
-    def handle_check(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         """Check that the service has the attachment.
 
         :raises ThingNotFound: it has not.
         """
-        if target.physical_id is None or self.find(self.stored_link(target, work), work) is None:
-            raise ThingNotFound(self.missing.format(*self.stored_link(target, work)))
+        if target.physical_id is None or self.find(self.stored_link(target, context), context) is None:
+            raise ThingNotFound(self.missing.format(*self.stored_link(target, context)))
         return Done()
 
-    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+    def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         """Return the physical id, if a lost call has attached what was free before."""
         link = claimed_link(target)
-        return None if link is None or self.find(link, work) is None else link[0]
+        return None if link is None or self.find(link, context) is None else link[0]
 
-    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
+    def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the service has no such attachment.
 
         What a lost call has attached is detached first, for it is in the way of the replacement.
@@ -120,10 +120,10 @@ class AttachedType(DeclaredThing):
         :raises RetryableError: that takes a while.
         """
         if target.physical_id is not None:
-            return self.find(self.stored_link(target, work), work) is None
-        if self.find_created(target.creation_key, target, work) is None:
+            return self.find(self.stored_link(target, context), context) is None
+        if self.find_created(target.creation_key, target, context) is None:
             return True
-        if self.detach(self.stored_link(target, work), work):
+        if self.detach(self.stored_link(target, context), context):
             raise RetryableError("an attachment of a lost call is being removed")
         return True
 
@@ -131,35 +131,37 @@ class AttachedType(DeclaredThing):
         """Return the service's answer."""
         return {"show": target.data.get(THING) or {}}
 
-    def begin(self, target: ResourceView, work: StepContext, *, is_own: bool = False) -> Step:
+    def begin(self, target: ResourceView, context: StepContext, *, is_own: bool = False) -> Step:
         """Store that nothing attaches the two yet; where something does, the service judges a second one.
 
         :param is_own: an attachment that is there is this resource's, even where no link is stored.
         """
-        link = self.link(target.properties, work)
-        attachment = self.find(link, work)
+        link = self.link(target.properties, context)
+        attachment = self.find(link, context)
         if attachment is None:
             data = {**target.data, CLAIMED: list(link)}
-            return Poll(progress={"since": work.now(), "phase": CLAIMED}, after=0.0, data=data)
+            return Poll(progress={"since": context.now(), "phase": CLAIMED}, after=0.0, data=data)
         if not is_own and claimed_link(target) != link:
-            attachment = self.attach(link, target, work)
-        return self._attached(link, attachment, work)
+            attachment = self.attach(link, target, context)
+        return self._attached(link, attachment, context)
 
-    def _attached(self, link: Link, answer: Json, work: StepContext) -> Step:
+    def _attached(self, link: Link, answer: Json, context: StepContext) -> Step:
         if not self.slow:
             return Done(physical_id=link[0], data={THING: answer})
-        progress = {"since": work.now(), "phase": "attach"}
+        progress = {"since": context.now(), "phase": "attach"}
         return Poll(progress=progress, after=FIRST_PAUSE, physical_id=link[0], data={THING: answer})
 
-    def _is_taken_over(self, target: ResourceView, work: StepContext) -> bool:
+    def _is_taken_over(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the attachment is by now that of the resource in this one's place."""
         identity = (target.type, target.physical_id)
-        replacement = work.replacement()
+        replacement = context.replacement()
         if replacement is None or (replacement.type, replacement.physical_id) != identity:
             return False
         if not self.other:
             return True
-        return bool((replacement.data.get(THING) or {}).get(self.other) == self.stored_link(target, work)[1])
+        return bool(
+            (replacement.data.get(THING) or {}).get(self.other) == self.stored_link(target, context)[1]
+        )
 
 
 def claimed_link(target: ResourceView) -> Link | None:

@@ -76,22 +76,22 @@ class DeclaredThing(ResourceType):
 
     # -- what a type may override ------------------------------------------------------------------
 
-    def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new thing."""
-        return fields(self, given(target.properties), functools.partial(resolve, work))
+        return fields(self, given(target.properties), functools.partial(resolve, context))
 
     def request(self, body: Mapping[str, Json], target: ResourceView) -> Mapping[str, Json]:
         """Return the body of the request that creates a thing with these fields."""
         return self._wrapped(body)
 
     def update_body(
-        self, target: ResourceView, changed: Collection[str], work: StepContext
+        self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
         """Return the fields that change."""
         properties = {name: target.properties[name] for name in sorted(changed)}
-        return fields(self, properties, functools.partial(resolve, work))
+        return fields(self, properties, functools.partial(resolve, context))
 
-    def after_create(self, target: ResourceView, work: StepContext) -> None:
+    def after_create(self, target: ResourceView, context: StepContext) -> None:
         """Make what a new thing needs in further calls; may be repeated after a crash.
 
         It is called once the physical id is stored, for targets of which `has_more` is true.
@@ -101,19 +101,19 @@ class DeclaredThing(ResourceType):
         """Return whether a new thing needs further calls."""
         return False
 
-    def after_update(self, target: ResourceView, changed: Collection[str], work: StepContext) -> None:
+    def after_update(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
         """Change what needs calls of its own, before the fields change; may be repeated after a crash."""
 
-    def before_delete(self, target: ResourceView, work: StepContext) -> None:
+    def before_delete(self, target: ResourceView, context: StepContext) -> None:
         """Remove what would keep the thing from being deleted; may be repeated after a crash."""
 
-    def after_delete(self, target: ResourceView, work: StepContext) -> None:
+    def after_delete(self, target: ResourceView, context: StepContext) -> None:
         """Delete what was made beside the thing, which is gone; may be repeated after a crash.
 
         It is called for a resource without a physical id, too: its creation may have failed halfway.
         """
 
-    def users(self, target: ResourceView, work: StepContext) -> Sequence[str]:
+    def users(self, target: ResourceView, context: StepContext) -> Sequence[str]:
         """Return what uses the thing, in words, where the service refuses to delete it for that."""
         return ()
 
@@ -130,9 +130,9 @@ class DeclaredThing(ResourceType):
 
     # -- calls -------------------------------------------------------------------------------------
 
-    def service_for(self, work: StepContext) -> Service:
+    def service_for(self, context: StepContext) -> Service:
         """Return the calls of the type's service."""
-        return service_of(work, self.service, interface=self.interface)
+        return service_of(context, self.service, interface=self.interface)
 
     def id_of(self, target: ResourceView) -> str:
         """Return the thing's id.
@@ -154,15 +154,15 @@ class DeclaredThing(ResourceType):
         """
         return self._unwrapped(service.get(f"{self.path}/{physical_id}"))
 
-    def _delete_doubles(self, mark: str, kept: str | None, work: StepContext) -> bool:
+    def _delete_doubles(self, mark: str, kept: str | None, context: StepContext) -> bool:
         """Delete what has the mark, but for one thing; return whether some of it is there still.
 
         :raises RetryableError: one cannot be deleted in its present state.
         """
-        doubles = [found for found in self._marked(mark, work) if found != kept]
-        return sum(self._delete_double(found, work) for found in doubles) > 0
+        doubles = [found for found in self._marked(mark, context) if found != kept]
+        return sum(self._delete_double(found, context) for found in doubles) > 0
 
-    def _delete_lost(self, target: ResourceView, work: StepContext) -> bool:
+    def _delete_lost(self, target: ResourceView, context: StepContext) -> bool:
         """Delete what lost calls of a creation have made; return whether some of it is there still.
 
         There may be such a thing also where no answer was ever stored.
@@ -172,10 +172,10 @@ class DeclaredThing(ResourceType):
         mark = target.data.get(MARK)
         if mark is None and THING not in target.data and target.creation_key:
             mark = mark_of(target.creation_key)
-        return mark is not None and self._delete_doubles(mark, target.physical_id, work)
+        return mark is not None and self._delete_doubles(mark, target.physical_id, context)
 
-    def _delete_double(self, physical_id: str, work: StepContext) -> bool:
-        service = self.service_for(work)
+    def _delete_double(self, physical_id: str, context: StepContext) -> bool:
+        service = self.service_for(context)
         try:
             service.delete(f"{self.path}/{physical_id}")
         except ThingNotFound:
@@ -193,11 +193,11 @@ class DeclaredThing(ResourceType):
             return True
         return self.status is not None and self.status.of(thing) in (DELETING, *self.status.deleted)
 
-    def _marked(self, mark: str, work: StepContext) -> list[str]:
+    def _marked(self, mark: str, context: StepContext) -> list[str]:
         """Return the ids of the things with this mark, the oldest first."""
         if self.mark is None:
             return []
-        return marked(self.mark, mark, self.service_for(work), self.list_path or self.path, self._items())
+        return marked(self.mark, mark, self.service_for(context), self.list_path or self.path, self._items())
 
     def _items(self) -> str:
         return self.items or f"{self.item}s"
@@ -212,58 +212,60 @@ class DeclaredThing(ResourceType):
     def _poller(self) -> Poller:
         return Poller(self.list_path or self.path, self._items(), self.list_queries)
 
-    def _look(self, target: ResourceView, since: float, work: StepContext) -> Mapping[str, Json] | None:
+    def _look(self, target: ResourceView, since: float, context: StepContext) -> Mapping[str, Json] | None:
         """Return the thing; None: its state is not known yet, poll again.
 
         :raises ThingNotFound: it does not exist.
         """
-        service, physical_id = self.service_for(work), self.id_of(target)
-        return self._poller().read(work, service, physical_id, lambda: self.get(service, physical_id), since)
+        service, physical_id = self.service_for(context), self.id_of(target)
+        return self._poller().read(
+            context, service, physical_id, lambda: self.get(service, physical_id), since
+        )
 
 
 class DeclaredType(DeclaredThing):
     """Base of the types of a collection's members; see the module's text."""
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Create the thing, marked; after a refusal find what an earlier step has made."""
-        service = self.service_for(work)
+        service = self.service_for(context)
         if target.physical_id is not None:
-            return self._made(self.get(service, target.physical_id), target, work)
-        body = self.create_body(target, work)
+            return self._made(self.get(service, target.physical_id), target, context)
+        body = self.create_body(target, context)
         if self.mark is not None:
             self.mark.put(body, mark_of(target.key))
         try:
             thing = self._unwrapped(service.post(self.path, self.request(body, target)))
         except PermanentError as error:
-            made = self.made_before(error, target, work)
+            made = self.made_before(error, target, context)
             if made is None:
                 raise
             thing = made
-        return self._made(thing, target, work)
+        return self._made(thing, target, context)
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Make what is left, then poll until the thing is in a good state.
 
         A repeated creation ends, well or not, when its thing is the only one.
         """
         if not progress.get("repeated"):
-            return self._continue_creation(target, progress, work)
+            return self._continue_creation(target, progress, context)
         again = {"since": progress["since"], "repeated": True}
         try:
-            step = self._continue_creation(target, progress, work)
+            step = self._continue_creation(target, progress, context)
         except PermanentError:
-            if (waits := self._clear_doubles(target, again, work)) is not None:
+            if (waits := self._clear_doubles(target, again, context)) is not None:
                 return waits
             raise
         if isinstance(step, Poll):
             return dataclasses.replace(step, progress=again)
-        return self._clear_doubles(target, again, work) or step
+        return self._clear_doubles(target, again, context) or step
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Send the fields that have changed."""
-        service, since = self.service_for(work), work.now()
-        self.after_update(target, changed, work)
-        body = self.update_body(target, changed, work)
+        service, since = self.service_for(context), context.now()
+        self.after_update(target, changed, context)
+        body = self.update_body(target, changed, context)
         try:
             if body and self.update_method == "PATCH":
                 thing = self._unwrapped(service.patch(self.path_of(target), self._wrapped(body)))
@@ -273,57 +275,59 @@ class DeclaredType(DeclaredThing):
                 thing = self.get(service, self.id_of(target))
         except Conflict as error:
             raise in_use(error) from error
-        return self._wait(thing, since, target, work)
+        return self._wait(thing, since, target, context)
 
-    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the thing is in a good state."""
-        return self._poll(target, progress, work)
+        return self._poll(target, progress, context)
 
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         """Delete the thing, and what a lost creation may have made beside it."""
         if target.physical_id is None:
-            self.after_delete(target, work)
+            self.after_delete(target, context)
             return Done()
-        service = self.service_for(work)
+        service = self.service_for(context)
         try:
-            self.before_delete(target, work)
+            self.before_delete(target, context)
             service.delete(self.path_of(target))
         except ThingNotFound:
-            return self._deleted(target, work)
+            return self._deleted(target, context)
         except Conflict as error:
-            raise in_use(error, self.users(target, work)) from error
+            raise in_use(error, self.users(target, context)) from error
         return (
-            Poll(progress={"since": work.now()}, after=0.2)
+            Poll(progress={"since": context.now()}, after=0.2)
             if self.slow_delete
-            else self._deleted(target, work)
+            else self._deleted(target, context)
         )
 
-    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the thing is gone."""
         try:
-            thing = self._look(target, progress["since"], work)
+            thing = self._look(target, progress["since"], context)
         except ThingNotFound:
-            return self._deleted(target, work)
+            return self._deleted(target, context)
         if thing is not None and self.status is not None:
             if self.status.of(thing) in self.status.deleted:
-                return self._deleted(target, work)
+                return self._deleted(target, context)
             self.status.is_pending(thing, self.problem)
-        return Poll(progress=progress, after=pause(progress["since"], work.now()))
+        return Poll(progress=progress, after=pause(progress["since"], context.now()))
 
-    def handle_check(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         """Read the thing; it must be there and in a good state."""
-        return self._wait(self.get(self.service_for(work), self.id_of(target)), work.now(), target, work)
+        return self._wait(
+            self.get(self.service_for(context), self.id_of(target)), context.now(), target, context
+        )
 
-    def check_check_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_check_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the thing is in a good state."""
-        return self._poll(target, progress, work)
+        return self._poll(target, progress, context)
 
-    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+    def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         """Return the id of the oldest thing with the mark."""
-        return next(iter(self._marked(mark_of(key), work)), None)
+        return next(iter(self._marked(mark_of(key), context)), None)
 
     def made_before(
-        self, error: PermanentError, target: ResourceView, work: StepContext
+        self, error: PermanentError, target: ResourceView, context: StepContext
     ) -> Mapping[str, Json] | None:
         """Return what an earlier call has made, which may be why the service refuses now; None: nothing.
 
@@ -331,10 +335,10 @@ class DeclaredType(DeclaredThing):
         """
         if not isinstance(error, Conflict) and not self._is_repeated(target):
             return None
-        found = self.find_created(target.key, target, work)
-        return None if found is None else self.get(self.service_for(work), found)
+        found = self.find_created(target.key, target, context)
+        return None if found is None else self.get(self.service_for(context), found)
 
-    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
+    def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the thing is gone, in a bad state, or not made to the end.
 
         What lost calls of a failed creation have made is deleted first, for it may have the address or the
@@ -343,22 +347,22 @@ class DeclaredType(DeclaredThing):
         :raises RetryableError: it cannot be deleted in its present state.
         """
         if target.physical_id is None and not self.slow_delete:
-            self._delete_lost(target, work)
+            self._delete_lost(target, context)
         if target.physical_id is None or target.data.get(MORE):
             return True
         try:
-            thing = self.get(self.service_for(work), target.physical_id)
+            thing = self.get(self.service_for(context), target.physical_id)
         except ThingNotFound:
             return True
         return self.status is not None and self.status.of(thing) in self.status.bad
 
-    def refresh(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+    def refresh(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the resource's data with the service's answer of now."""
-        return {**target.data, THING: self.get(self.service_for(work), self.id_of(target))}
+        return {**target.data, THING: self.get(self.service_for(context), self.id_of(target))}
 
-    def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+    def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the properties that are fields of the thing, as they are now."""
-        thing = self.get(self.service_for(work), self.id_of(target))
+        thing = self.get(self.service_for(context), self.id_of(target))
         return live_fields(self, target.properties, thing)
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
@@ -369,14 +373,14 @@ class DeclaredType(DeclaredThing):
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _made(self, thing: Mapping[str, Json], target: ResourceView, work: StepContext) -> Step:
+    def _made(self, thing: Mapping[str, Json], target: ResourceView, context: StepContext) -> Step:
         """Return the step after the creation: the physical id is stored before anything else is done."""
-        step = self._wait(thing, work.now(), target, work)
+        step = self._wait(thing, context.now(), target, context)
         more, repeated = self.has_more(target), self._is_repeated(target)
         if isinstance(step, Done) and not more and not repeated:
             return Done(physical_id=str(thing["id"]), data=step.data)
-        progress = {"since": work.now(), "more": more, **({"repeated": True} if repeated else {})}
-        after = 0.0 if more else pause(progress["since"], work.now())
+        progress = {"since": context.now(), "more": more, **({"repeated": True} if repeated else {})}
+        after = 0.0 if more else pause(progress["since"], context.now())
         data = {**self._data(thing, target), **({MORE: True} if more else {})}
         return Poll(progress=progress, after=after, physical_id=str(thing["id"]), data=data)
 
@@ -387,22 +391,22 @@ class DeclaredType(DeclaredThing):
         # The second attempt asks only if it has not found what the first one made.
         return MARK in target.data or target.attempt > (1 if target.physical_id is None else 2)
 
-    def _continue_creation(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def _continue_creation(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         if progress.get("more"):
-            self.after_create(target, work)
-            thing = self.get(self.service_for(work), self.id_of(target))
-            return self._wait(thing, progress["since"], target, work)
-        return self._poll(target, progress, work)
+            self.after_create(target, context)
+            thing = self.get(self.service_for(context), self.id_of(target))
+            return self._wait(thing, progress["since"], target, context)
+        return self._poll(target, progress, context)
 
-    def _clear_doubles(self, target: ResourceView, progress: Json, work: StepContext) -> Poll | None:
+    def _clear_doubles(self, target: ResourceView, progress: Json, context: StepContext) -> Poll | None:
         """Delete doubles, late enough for a lost call to be carried out; return the next poll, if one is due.
 
         :raises RetryableError: one cannot be deleted in its present state.
         """
-        left = progress["since"] + LATE_CALL - work.now()
+        left = progress["since"] + LATE_CALL - context.now()
         if left > 0:
             return Poll(progress=progress, after=left)
-        if self._delete_doubles(mark_of(target.creation_key or target.key), self.id_of(target), work):
+        if self._delete_doubles(mark_of(target.creation_key or target.key), self.id_of(target), context):
             return Poll(progress=progress, after=FIRST_PAUSE)
         return None
 
@@ -418,11 +422,11 @@ class DeclaredType(DeclaredThing):
             **({MARK: mark} if mark and MARK not in target.data else {}),
         }
 
-    def _poll(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        return self._wait(self._look(target, progress["since"], work), progress["since"], target, work)
+    def _poll(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+        return self._wait(self._look(target, progress["since"], context), progress["since"], target, context)
 
     def _wait(
-        self, thing: Mapping[str, Json] | None, since: float, target: ResourceView, work: StepContext
+        self, thing: Mapping[str, Json] | None, since: float, target: ResourceView, context: StepContext
     ) -> Step:
         """Return the end of the action, or the next poll.
 
@@ -430,19 +434,19 @@ class DeclaredType(DeclaredThing):
         :raises PermanentError: the thing is in a bad state.
         """
         if thing is None:
-            return Poll(progress={"since": since}, after=pause(since, work.now()))
+            return Poll(progress={"since": since}, after=pause(since, context.now()))
         if self.status is not None:
             if self.status.is_pending(thing, self.problem):
-                return Poll(progress={"since": since}, after=pause(since, work.now()))
+                return Poll(progress={"since": since}, after=pause(since, context.now()))
             if target.physical_id is not None:
-                self._poller().forget(work, self.service_for(work), target.physical_id)
+                self._poller().forget(context, self.service_for(context), target.physical_id)
         return Done(data=self._data(thing, target))
 
-    def _deleted(self, target: ResourceView, work: StepContext) -> Step:
+    def _deleted(self, target: ResourceView, context: StepContext) -> Step:
         """Delete what a lost creation has made, too; return the end of the deletion, or the next poll."""
-        if self._delete_lost(target, work):
-            return Poll(progress={"since": work.now()}, after=FIRST_PAUSE)
+        if self._delete_lost(target, context):
+            return Poll(progress={"since": context.now()}, after=FIRST_PAUSE)
         if self.slow_delete:
-            self._poller().forget(work, self.service_for(work), self.id_of(target))
-        self.after_delete(target, work)
+            self._poller().forget(context, self.service_for(context), self.id_of(target))
+        self.after_delete(target, context)
         return Done()

@@ -201,7 +201,7 @@ def find(service: Service, kind: Kind, value: str) -> str:
     return str(_thing(body).get(kind.id_field, value))
 
 
-def resolve(work: StepContext, name: str, value: str | None) -> str:
+def resolve(context: StepContext, name: str, value: str | None) -> str:
     """Return the id of the thing with this id or name, for a step.
 
     A UUID is an id; the service finds out whether it is there.
@@ -216,9 +216,11 @@ def resolve(work: StepContext, name: str, value: str | None) -> str:
         raise NameNotFound(kind, "None")
     if is_id(value) and kind.id_field == "id":
         return value
-    service = service_of(work, kind.service)
+    service = service_of(context, kind.service)
     # A thing may have been deleted, and another made under its name: that is seen when its id is used.
-    return work.shared(("name", name, value), lambda: find(service, kind, value), KEPT, checked_by_use=True)
+    return context.shared(
+        ("name", name, value), lambda: find(service, kind, value), KEPT, checked_by_use=True
+    )
 
 
 def quoted(value: str) -> str:

@@ -81,7 +81,7 @@ class Poller:
 
     def read(
         self,
-        work: StepContext,
+        context: StepContext,
         service: Service,
         thing: str,
         get: Callable[[], Mapping[str, Json]],
@@ -96,29 +96,29 @@ class Poller:
         :raises PermanentError, RetryableError: as `Service`.
         """
         key = (service.name, self._path)
-        waiting = work.shared(("waiting", *key), WaitedFor, KEPT)
-        if waiting.note(thing, since, work.now()) <= FEW:
+        waiting = context.shared(("waiting", *key), WaitedFor, KEPT)
+        if waiting.note(thing, since, context.now()) <= FEW:
             return get()
-        listed_at, found = work.shared(
-            ("states", *key), lambda: self._list(work, service, waiting), waiting.list_age
+        listed_at, found = context.shared(
+            ("states", *key), lambda: self._list(context, service, waiting), waiting.list_age
         )
         if listed_at < since:
             return None
         return found[thing] if thing in found else get()
 
-    def forget(self, work: StepContext, service: Service, thing: str) -> None:
+    def forget(self, context: StepContext, service: Service, thing: str) -> None:
         """Forget a thing whose action has ended."""
-        work.shared(("waiting", service.name, self._path), WaitedFor, KEPT).forget(thing)
+        context.shared(("waiting", service.name, self._path), WaitedFor, KEPT).forget(thing)
 
     def _list(
-        self, work: StepContext, service: Service, waiting: WaitedFor
+        self, context: StepContext, service: Service, waiting: WaitedFor
     ) -> tuple[float, Mapping[str, Mapping[str, Json]]]:
         """Return the things by id, and the moment as of which they are listed."""
-        began = work.now()
+        began = context.now()
         found = {
             str(item["id"]): item
             for query in self._queries(waiting.earliest())
             for item in service.list_all(self._path, self._items, limit=1000, **query)
         }
-        waiting.listed(work.now() - began)
+        waiting.listed(context.now() - began)
         return began, found

@@ -260,7 +260,7 @@ INTERFACES: Mapping[str, Interface] = {
 
 
 def service_of(
-    work: StepContext, service: str, microversion: str | None = None, interface: Interface | None = None
+    context: StepContext, service: str, microversion: str | None = None, interface: Interface | None = None
 ) -> Service:
     """Return the calls of a service for a step.
 
@@ -270,4 +270,4 @@ def service_of(
     :raises RetryableError: Keystone or the service is unavailable.
     """
     interface = interface or INTERFACES[service]
-    return Service(work.adapter(service, interface.version, microversion or interface.microversion))
+    return Service(context.adapter(service, interface.version, microversion or interface.microversion))

@@ -58,11 +58,11 @@ class TranslatedType(ResourceType):
         members = {"inner": inner(), "snapshot_on_delete": inner.snapshot_on_delete, "__doc__": cls.__doc__}
         return type(cls.__name__, (cls,), members)
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Change those properties of the inner type that are different."""
         inside = self.inside(target)
         names = names_changed(self.inner.properties_schema, inside.previous, inside.properties)
-        return self.inner.handle_update(inside, frozenset(names), work)
+        return self.inner.handle_update(inside, frozenset(names), context)
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return what the service reports."""

@@ -10,9 +10,9 @@ from stoker.db.engine import Database
 class AtOnce:
     """conductor.background.Background without threads."""
 
-    def submit(self, key: object, work: Callable[[], None]) -> bool:
+    def submit(self, key: object, job: Callable[[], None]) -> bool:
         """Run the work at once, and return that it was accepted."""
-        work()
+        job()
         return True
 
 

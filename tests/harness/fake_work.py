@@ -240,7 +240,7 @@ def run(
     plugin: ResourceType,
     action: str,
     target: ResourceView,
-    work: FakeWork,
+    context: FakeWork,
     *,
     changed: frozenset[str] = frozenset(),
 ) -> ResourceView:
@@ -250,13 +250,13 @@ def run(
     """
     handle = getattr(plugin, f"handle_{action}")
     check = getattr(plugin, f"check_{action}_complete")
-    step = handle(target, changed, work) if action == "update" else handle(target, work)
+    step = handle(target, changed, context) if action == "update" else handle(target, context)
     for _ in range(1000):
         target = after(target, step)
         if isinstance(step, Done):
             return target
         assert not isinstance(step, Park), f"{target.name} is parked on {step.waits_on}"
         assert isinstance(step, Poll)
-        work.time += step.after
-        step = check(target, step.progress, work)
+        context.time += step.after
+        step = check(target, step.progress, context)
     raise AssertionError(f"{action} of {target.name} does not end")

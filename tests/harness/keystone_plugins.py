@@ -19,9 +19,9 @@ from stoker.resources import (
 IDENTITY = {"service_type": "identity", "interface": AUTH_INTERFACE, "min_version": "3"}
 
 
-def whoami(work: StepContext) -> Json:
+def whoami(context: StepContext) -> Json:
     """Who we are by the stack's credential, and what Keystone shows to that user."""
-    session = work.session()
+    session = context.session()
     answer = session.get("/auth/projects", endpoint_filter=IDENTITY)
     [project] = answer.json()["projects"]
     access = session.auth.get_access(session)
@@ -39,19 +39,19 @@ class WhoAmI(ResourceType):
     attributes_schema = {"user": Attribute(), "project": Attribute(), "roles": Attribute()}
     uses_credentials = True
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
-        return self.check_create_complete(target, {}, work)
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
+        return self.check_create_complete(target, {}, context)
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         if not pathlib.Path(target.properties["gate"]).exists():
             return Poll(progress={}, after=0.2)
-        return Done(physical_id=target.physical_name, data=whoami(work))
+        return Done(physical_id=target.physical_name, data=whoami(context))
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
-        return Done(data=whoami(work))
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
+        return Done(data=whoami(context))
 
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
-        pathlib.Path(target.properties["gate"]).write_text(whoami(work)["user"])
+    def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
+        pathlib.Path(target.properties["gate"]).write_text(whoami(context)["user"])
         return Done()
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:

@@ -43,13 +43,13 @@ class Blocking(ResourceType):
             _hang(target.properties["seconds"], target.properties["until"])
         return Done(physical_id=target.physical_id or target.physical_name)
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         return self._block("create", target)
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         return self._block("update", target)
 
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         return self._block("delete", target)
 
 
@@ -62,21 +62,21 @@ class Cooperative(ResourceType):
         "actions": Property("list", "In which actions.", default=["create"], update_allowed=True),
     }
 
-    def _labour(self, action: str, target: ResourceView, work: StepContext) -> Step:
+    def _labour(self, action: str, target: ResourceView, context: StepContext) -> Step:
         if action in target.properties["actions"]:
-            until = work.now() + target.properties["seconds"]
-            while (left := until - work.now()) > 0:
-                work.pause(min(left, target.properties["slice"]))
+            until = context.now() + target.properties["seconds"]
+            while (left := until - context.now()) > 0:
+                context.pause(min(left, target.properties["slice"]))
         return Done(physical_id=target.physical_id or target.physical_name)
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
-        return self._labour("create", target, work)
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
+        return self._labour("create", target, context)
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
-        return self._labour("update", target, work)
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
+        return self._labour("update", target, context)
 
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
-        return self._labour("delete", target, work)
+    def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
+        return self._labour("delete", target, context)
 
 
 class Flaky(ResourceType):
@@ -89,7 +89,7 @@ class Flaky(ResourceType):
     }
     attributes_schema = {"tries": Attribute("How often creation was begun.", "integer")}
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         path = pathlib.Path(target.properties["directory"], f"{target.key}.tries")
         with path.open("a") as tries:
             tries.write("x")
@@ -122,35 +122,35 @@ class External(ResourceType):
     }
     attributes_schema = {"path": Attribute("Of the file.", "string")}
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         path = _path(target, target.key)
         if not path.exists():
             _write(path, target)
             _hang(target.properties["blocked_secs"], target.properties["blocked_until"])
-        until = work.now() + target.properties["poll_secs"]
-        return self._look(until, target.key, work)
+        until = context.now() + target.properties["poll_secs"]
+        return self._look(until, target.key, context)
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        return self._look(progress["until"], target.physical_id or target.key, work)
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+        return self._look(progress["until"], target.physical_id or target.key, context)
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         if target.physical_id is not None:
             _write(_path(target, target.physical_id), target)
         return Done()
 
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         if target.physical_id is not None:
             _path(target, target.physical_id).unlink(missing_ok=True)
         return Done()
 
-    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+    def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         return key if _path(target, key).exists() else None
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         return {"path": str(_path(target, target.physical_id)) if target.physical_id else None}
 
-    def _look(self, until: float, physical_id: str, work: StepContext) -> Step:
-        left = until - work.now()
+    def _look(self, until: float, physical_id: str, context: StepContext) -> Step:
+        left = until - context.now()
         if left > 0:
             return Poll({"until": until}, after=left, physical_id=physical_id)
         return Done(physical_id=physical_id)
@@ -164,10 +164,10 @@ class Gated(ResourceType):
         "every": Property("number", "Seconds between two polls.", default=1),
     }
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         return self._poll(target)
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         return self._poll(target)
 
     def _poll(self, target: ResourceView) -> Step:

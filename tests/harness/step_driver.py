@@ -101,10 +101,10 @@ class Driven:
     """
 
     def __init__(
-        self, plugin: ResourceType, work: Context, properties: Mapping[str, Json], name: str = "thing"
+        self, plugin: ResourceType, context: Context, properties: Mapping[str, Json], name: str = "thing"
     ) -> None:
         self.plugin = plugin
-        self.work = work
+        self.work = context
         self._given = dict(properties)
         stack = StackFacts(str(uuid.uuid4()), f"stack-{uuid.uuid4().hex[:6]}", "project")
         key = str(uuid.uuid4())

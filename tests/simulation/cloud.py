@@ -227,7 +227,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             "users": Attribute("Those that stand on it.", volatile=True),
         }
 
-        def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+        def handle_create(self, target: ResourceView, context: StepContext) -> Step:
             cloud.check_needs(target)
             tries = cloud.tries[target.key] = cloud.tries.get(target.key, 0) + 1
             if tries <= target.properties["flaky"]:
@@ -243,7 +243,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             cloud.call("made", target)
             return Poll({"looks": 0}, target.properties["after"], physical, {"address": f"at-{physical}"})
 
-        def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
             if target.physical_id not in cloud.things:
                 raise PermanentError(LOST)
             cloud.call("look", target)
@@ -253,28 +253,28 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
                 return Poll({"looks": looks}, target.properties["after"])
             return Done()
 
-        def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+        def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
             cloud.check_needs(target)
             if target.properties["fail"]:
                 raise PermanentError("told to fail")
             cloud.change(target)
             return Poll({"looks": 0}, target.properties["after"])
 
-        def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-            return self.check_create_complete(target, progress, work)
+        def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+            return self.check_create_complete(target, progress, context)
 
-        def handle_snapshot(self, target: ResourceView, work: StepContext) -> Step:
+        def handle_snapshot(self, target: ResourceView, context: StepContext) -> Step:
             if target.properties["shy"]:
                 raise PermanentError("told to be shy")
             return Poll(
                 {"looks": 0}, target.properties["after"], data={"picture": cloud.take_picture(target)}
             )
 
-        def check_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        def check_snapshot_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
             looks = progress["looks"] + 1
             return Poll({"looks": looks}) if looks < target.properties["picture_looks"] else Done()
 
-        def handle_delete_snapshot(self, target: ResourceView, work: StepContext) -> Step:
+        def handle_delete_snapshot(self, target: ResourceView, context: StepContext) -> Step:
             cloud.pictures.pop(f"picture-{target.key}", None)
             return Poll({"looks": 0}, target.properties["after"])
 
@@ -283,30 +283,30 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
         ) -> Mapping[str, Json]:
             return {"picture": data["picture"]}
 
-        def handle_check(self, target: ResourceView, work: StepContext) -> Step:
+        def handle_check(self, target: ResourceView, context: StepContext) -> Step:
             cloud.call("check", target)
             cloud.stumble(target)
             if target.physical_id not in cloud.things:
                 raise PermanentError("it is gone")
             return Done()
 
-        def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+        def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
             cloud.call("delete", target)
             if target.physical_id is not None:
                 cloud.unmake(target.physical_id)
             return Done()
 
-        def handle_cancel(self, target: ResourceView, progress: Json, work: StepContext) -> None:
+        def handle_cancel(self, target: ResourceView, progress: Json, context: StepContext) -> None:
             cloud.cancelled.append(target.name)
 
-        def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+        def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
             return cloud.made.get(key)
 
         def attribute_values(self, target: ResourceView) -> dict[str, Json]:
             known = {name: target.data[name] for name in ("users",) if name in target.data}
             return {"address": target.data.get("address"), "value": target.properties["value"], **known}
 
-        def refresh(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+        def refresh(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
             return cloud.refresh(target)
 
     class Volume(Server):
@@ -319,36 +319,36 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
         update_policy_schema = {"batch": Property("integer", default=1), "kind": Property("string")}
         replaced_when_check_failed = False
 
-        def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+        def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
             cloud.asked.append(f"update {target.update_policy['batch']}")
             if target.properties["value"] == "elsewhere":
                 raise ReplaceNeeded
-            return super().handle_update(target, changed, work)
+            return super().handle_update(target, changed, context)
 
-        def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
+        def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
             cloud.asked.append("failed?")
             return target.physical_id not in cloud.things
 
-        def handle_create(self, target: ResourceView, work: StepContext) -> Step:
-            step = super().handle_create(target, work)
+        def handle_create(self, target: ResourceView, context: StepContext) -> Step:
+            step = super().handle_create(target, context)
             if step.physical_id is not None:
                 cloud.take_slot(step.physical_id, target.properties["slot"])
             return step
 
-        def prepare_for_replace(self, target: ResourceView, work: StepContext) -> Poll | None:
+        def prepare_for_replace(self, target: ResourceView, context: StepContext) -> Poll | None:
             cloud.asked.append(f"prepare {target.physical_id}")
             return cloud.make_room(target)
 
-        def restore_after_replace(self, target: ResourceView, work: StepContext) -> Poll | None:
+        def restore_after_replace(self, target: ResourceView, context: StepContext) -> Poll | None:
             cloud.asked.append(f"restore {target.physical_id}")
-            replacement = work.replacement()
+            replacement = context.replacement()
             if replacement is not None:
                 cloud.free_slots(replacement.physical_id or cloud.made.get(replacement.key))
             if target.physical_id in cloud.things:
                 cloud.take_slot(str(target.physical_id), target.properties["slot"])
             return None
 
-        def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+        def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
             live: Mapping[str, Json] = cloud.live.get(str(target.physical_id), {})
             return live
 

@@ -302,10 +302,10 @@ def test_a_resource_timeout_strikes_a_step_that_hangs(world: World) -> None:
 class Endless(ResourceType):
     """Is never complete."""
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         return Poll(progress={}, after=1.0)
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         return Poll(progress=progress, after=1.0)
 
 

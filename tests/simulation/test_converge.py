@@ -59,7 +59,7 @@ def test_what_cannot_be_seen_is_not_condemned(world: World, monkeypatch: pytest.
     stack = created(world, made)
     before = rows(world, stack)
 
-    def blind(target: Json, work: Json) -> Json:
+    def blind(target: Json, context: Json) -> Json:
         raise (
             RetryableError("the cloud does not answer", after=1) if target.name == "a" else ZeroDivisionError
         )
@@ -77,7 +77,7 @@ def test_a_look_that_is_superseded_harms_nothing(world: World, monkeypatch: pyte
     stack = created(world, made)
     before = rows(world, stack)["a"]
 
-    def away(target: Json, work: Json) -> Json:
+    def away(target: Json, context: Json) -> Json:
         raise RetryableError("later", after=30)
 
     with monkeypatch.context() as patched:

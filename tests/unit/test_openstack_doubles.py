@@ -90,12 +90,12 @@ def volume_of(**fields: Json) -> ResourceView:
 
 
 def test_a_repeated_creation_deletes_doubles_before_it_ends(scripted: ScriptedService) -> None:
-    work = Work(scripted)
+    context = Work(scripted)
     has_networks(scripted, "first", "late")
-    made = run(NET, "create", target_of(NET, key=KEY, attempt=2), work)
+    made = run(NET, "create", target_of(NET, key=KEY, attempt=2), context)
     assert made.physical_id == "first"
     assert deletions(scripted) == ["DELETE /networks/late"]
-    assert work.time >= START + LATE_CALL
+    assert context.time >= START + LATE_CALL
 
 
 def test_a_lost_creation_is_repeated_when_it_can_be_found(scripted: ScriptedService) -> None:
@@ -108,28 +108,28 @@ def test_a_lost_creation_is_repeated_when_it_can_be_found(scripted: ScriptedServ
 
 @pytest.mark.parametrize("fields", [{"attempt": 1}, {"attempt": 2, "physical_id": "first"}])
 def test_a_creation_that_was_asked_for_once_ends_at_once(scripted: ScriptedService, fields: Json) -> None:
-    work = Work(scripted)
+    context = Work(scripted)
     has_networks(scripted, "first")
-    run(NET, "create", target_of(NET, key=KEY, **fields), work)
-    assert work.time == START
+    run(NET, "create", target_of(NET, key=KEY, **fields), context)
+    assert context.time == START
     assert not [asked for asked in scripted.asked if "description" in asked]
 
 
 def test_a_repeated_creation_that_fails_leaves_no_double(scripted: ScriptedService) -> None:
-    work = Work(scripted)
+    context = Work(scripted)
     has_volumes(scripted, first="error", late="available")
     target = volume_of(attempt=2, physical_id="first")
     with pytest.raises(PermanentError, match="Went to status ERROR"):
-        VOLUME.check_create_complete(target, {"since": START}, work)
-    step = VOLUME.check_create_complete(target, {"since": START, "repeated": True}, work)
+        VOLUME.check_create_complete(target, {"since": START}, context)
+    step = VOLUME.check_create_complete(target, {"since": START, "repeated": True}, context)
     assert isinstance(step, Poll)
     assert step.after == LATE_CALL
-    work.time += step.after
-    assert isinstance(VOLUME.check_create_complete(target, step.progress, work), Poll)
+    context.time += step.after
+    assert isinstance(VOLUME.check_create_complete(target, step.progress, context), Poll)
     assert deletions(scripted) == ["DELETE /volumes/late"]
     has_volumes(scripted, first="error")
     with pytest.raises(PermanentError, match="Went to status ERROR"):
-        VOLUME.check_create_complete(target, step.progress, work)
+        VOLUME.check_create_complete(target, step.progress, context)
 
 
 def test_a_creation_that_is_refused_for_what_a_lost_call_has_made_takes_it(scripted: ScriptedService) -> None:
@@ -157,15 +157,15 @@ def test_what_a_failed_creation_left_behind_is_not_in_its_replacements_way(scrip
 
 def test_what_a_lost_creation_made_makes_room_for_a_replacement(scripted: ScriptedService) -> None:
     """Both would have the same port; what was never created to the end has no physical id."""
-    work, tag = Work(scripted), mark_of(KEY)
+    context, tag = Work(scripted), mark_of(KEY)
     servers = [{"id": "lost", "status": "ACTIVE", "tags": [tag]}]
     scripted.answers[f"GET /servers/detail?tags={tag}"] = Answer(200, {"servers": servers})
     scripted.answers["DELETE /servers/lost"] = Answer(204)
     target = target_of(SERVER, {"flavor": "f"}, key="update", creation_key=KEY)
-    assert isinstance(SERVER.prepare_for_replace(target, work), Poll)
+    assert isinstance(SERVER.prepare_for_replace(target, context), Poll)
     assert deletions(scripted) == ["DELETE /servers/lost"]
     scripted.answers[f"GET /servers/detail?tags={tag}"] = Answer(200, {"servers": []})
-    assert SERVER.prepare_for_replace(target, work) is None
+    assert SERVER.prepare_for_replace(target, context) is None
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -187,64 +187,64 @@ def test_a_port_that_was_attached_halfway_is_released(scripted: ScriptedService,
 
 
 def test_a_creation_that_failed_before_its_last_call_is_not_kept(scripted: ScriptedService) -> None:
-    work = Work(scripted)
+    context = Work(scripted)
     has_networks(scripted, "first")
     scripted.answers["PUT /networks/first/tags"] = Answer(200, {"tags": ["t"]})
     target = target_of(NET, {"tags": ["t"]}, key=KEY)
-    step = NET.handle_create(target, work)
+    step = NET.handle_create(target, context)
     assert isinstance(step, Poll)
     target = after(target, step)
-    assert NET.needs_replace_failed(target, work)
-    target = after(target, NET.check_create_complete(target, step.progress, work))
+    assert NET.needs_replace_failed(target, context)
+    target = after(target, NET.check_create_complete(target, step.progress, context))
     assert "PUT /networks/first/tags" in scripted.asked
-    assert not NET.needs_replace_failed(target, work)
+    assert not NET.needs_replace_failed(target, context)
 
 
 def test_a_double_is_deleted_as_soon_as_the_service_lets_us(scripted: ScriptedService) -> None:
-    work = Work(scripted)
+    context = Work(scripted)
     has_volumes(scripted, first="available", late="creating")
     scripted.answers["DELETE /volumes/late"] = REFUSED
     target = volume_of(attempt=2, physical_id="first")
     progress = {"since": START - LATE_CALL, "repeated": True}
     with pytest.raises(RetryableError, match="a lost creation has made is there still: block-storage 400"):
-        VOLUME.check_create_complete(target, progress, work)
+        VOLUME.check_create_complete(target, progress, context)
     has_volumes(scripted, first="available", late="deleting")
     scripted.answers["DELETE /volumes/late"] = REFUSED
-    assert isinstance(VOLUME.check_create_complete(target, progress, work), Poll)
+    assert isinstance(VOLUME.check_create_complete(target, progress, context), Poll)
 
 
 def test_a_deletion_ends_when_doubles_are_gone_too(scripted: ScriptedService) -> None:
-    work = Work(scripted)
+    context = Work(scripted)
     has_volumes(scripted, late="available")
-    step = VOLUME.handle_delete(volume_of(physical_id="first"), work)
+    step = VOLUME.handle_delete(volume_of(physical_id="first"), context)
     assert isinstance(step, Poll)
     assert deletions(scripted) == ["DELETE /volumes/first", "DELETE /volumes/late"]
 
 
 def test_a_volume_is_deleted_when_the_service_works_on_it_no_more(scripted: ScriptedService) -> None:
-    work = Work(scripted)
+    context = Work(scripted)
     has_volumes(scripted, first="creating")
     target = volume_of(physical_id="first", data={THING: {}})
-    step = VOLUME.handle_delete(target, work)
+    step = VOLUME.handle_delete(target, context)
     assert isinstance(step, Poll)
-    step = VOLUME.check_delete_complete(target, step.progress, work)
+    step = VOLUME.check_delete_complete(target, step.progress, context)
     assert isinstance(step, Poll)
     assert deletions(scripted) == []
     has_volumes(scripted, first="available")
-    VOLUME.check_delete_complete(target, step.progress, work)
+    VOLUME.check_delete_complete(target, step.progress, context)
     assert deletions(scripted) == ["DELETE /volumes/first"]
 
 
 @pytest.mark.parametrize("status", ["reserved", "attaching", "detaching"])
 def test_an_attachment_waits_for_one_that_was_lost(scripted: ScriptedService, status: str) -> None:
-    work = Work(scripted)
+    context = Work(scripted)
     has_volumes(scripted, first=status)
     scripted.answers["POST /servers/s/os-volume_attachments"] = REFUSED
     with pytest.raises(RetryableError, match=f"the volume is {status}: compute 400"):
-        attach(work, "s", "first", None)
+        attach(context, "s", "first", None)
     has_volumes(scripted, first="in-use")
     with pytest.raises(PermanentError, match="compute 400"):
-        attach(work, "s", "first", None)
+        attach(context, "s", "first", None)
 
 
 def test_a_group_is_read_when_its_rules_were_made_already(scripted: ScriptedService) -> None:
@@ -263,16 +263,16 @@ def test_a_group_is_read_when_its_rules_were_made_already(scripted: ScriptedServ
 
 
 def test_a_volume_is_detached_once_it_is_attached(scripted: ScriptedService) -> None:
-    work, path = Work(scripted), "/servers/s/os-volume_attachments/first"
+    context, path = Work(scripted), "/servers/s/os-volume_attachments/first"
     has_volumes(scripted, first="attaching")
     scripted.answers[f"GET {path}"] = Answer(200, {"volumeAttachment": {}})
     scripted.answers[f"DELETE {path}"] = REFUSED
     with pytest.raises(RetryableError, match="the volume is attaching: compute 400"):
-        detach(work, "s", "first")
+        detach(context, "s", "first")
 
 
 def test_a_port_takes_its_addresses_from_its_replacement(scripted: ScriptedService) -> None:
-    work = Work(scripted)
+    context = Work(scripted)
     made = [{"id": "made", "description": mark_of("new key")}]
     scripted.answers[f"GET /ports?{urllib.parse.urlencode({'description': mark_of('new key')})}"] = Answer(
         200, {"ports": made}
@@ -280,9 +280,9 @@ def test_a_port_takes_its_addresses_from_its_replacement(scripted: ScriptedServi
     scripted.answers["PUT /ports/made"] = Answer(200, {"port": {}})
     scripted.answers["PUT /ports/old"] = Answer(409, {"NeutronError": {"message": "in use"}})
     target = target_of(PORT, {"network": "n"}, physical_id="old", data={THING: {"fixed_ips": [{"a": 1}]}})
-    work.replaced_by = ReplacementView(target.type, "new key")
+    context.replaced_by = ReplacementView(target.type, "new key")
     with pytest.raises(RetryableError, match="still in use: network 409"):
-        PORT.restore_after_replace(target, work)
+        PORT.restore_after_replace(target, context)
     assert [asked for asked in scripted.asked if asked.startswith("PUT")] == [
         "PUT /ports/made",
         "PUT /ports/old",
@@ -376,23 +376,23 @@ def test_a_refused_attachment_is_its_own_if_the_link_was_free_before(
     scripted: ScriptedService, case: AttachmentCase, status: int
 ) -> None:
     """As where something on the way has sent the call twice: the step saw one call only."""
-    work = Work(scripted)
+    context = Work(scripted)
     has_volume_in_use(scripted)
     case.service_has(scripted, attached=False)
-    step = case.plugin.handle_create(case.target(), work)
+    step = case.plugin.handle_create(case.target(), context)
     assert isinstance(step, Poll)
     assert changes_of(scripted) == []
     begun = after(case.target(), step)
     scripted.answers[case.attaches] = Answer(status, {"NeutronError": {"message": "has it already"}})
     with pytest.raises((PermanentError, RetryableError), match="has it already"):
-        case.plugin.check_create_complete(begun, step.progress, work)
+        case.plugin.check_create_complete(begun, step.progress, context)
     case.service_has(scripted, attached=True)
     if (case.name, status) == ("OS::Cinder::VolumeAttachment", 409):
         # The compute service says so of a server that is busy, too: the step is repeated.
         begun = dataclasses.replace(begun, attempt=2)
-    attached = after(begun, case.plugin.check_create_complete(begun, step.progress, work))
+    attached = after(begun, case.plugin.check_create_complete(begun, step.progress, context))
     assert attached.physical_id == case.physical_id
-    assert case.plugin.needs_replace_failed(attached, work) is False
+    assert case.plugin.needs_replace_failed(attached, context) is False
 
 
 @each_attachment
@@ -400,19 +400,19 @@ def test_an_attachment_that_was_there_before_is_not_touched(
     scripted: ScriptedService, case: AttachmentCase
 ) -> None:
     """Another stack has it: its service refuses a second one, and the deletion leaves it."""
-    work = Work(scripted)
+    context = Work(scripted)
     has_volume_in_use(scripted)
     case.service_has(scripted, attached=True)
     scripted.answers[case.attaches] = Answer(400, {"NeutronError": {"message": "has it already"}})
     for attempt in (1, 2):
         with pytest.raises(PermanentError, match="has it already"):
-            case.plugin.handle_create(case.target(attempt=attempt), work)
+            case.plugin.handle_create(case.target(attempt=attempt), context)
     other_link = case.target(attempt=2, data={CLAIMED: ["another", "link"]})
     with pytest.raises(PermanentError, match="has it already"):
-        case.plugin.check_create_complete(other_link, {"phase": CLAIMED}, work)
+        case.plugin.check_create_complete(other_link, {"phase": CLAIMED}, context)
     failed = case.target()
-    assert case.plugin.find_created(KEY, failed, work) is None
-    assert case.plugin.needs_replace_failed(failed, work)
+    assert case.plugin.find_created(KEY, failed, context) is None
+    assert case.plugin.needs_replace_failed(failed, context)
     assert changes_of(scripted) == [case.attaches] * 3
 
 
@@ -420,22 +420,22 @@ def test_an_attachment_that_was_there_before_is_not_touched(
 def test_an_attachment_of_a_lost_call_is_found_and_detached(
     scripted: ScriptedService, case: AttachmentCase
 ) -> None:
-    work = Work(scripted)
+    context = Work(scripted)
     case.service_has(scripted, attached=False)
-    step = case.plugin.handle_create(case.target(), work)
+    step = case.plugin.handle_create(case.target(), context)
     lost = after(case.target(), step)
-    assert case.plugin.find_created(KEY, lost, work) is None
+    assert case.plugin.find_created(KEY, lost, context) is None
     case.service_has(scripted, attached=True)
-    assert case.plugin.find_created(KEY, lost, work) == case.physical_id
+    assert case.plugin.find_created(KEY, lost, context) == case.physical_id
     unresolved = dict.fromkeys(case.plugin.properties_schema)
     by_delete = dataclasses.replace(lost, physical_id=case.physical_id, properties=unresolved)
-    assert case.plugin.stored_link(by_delete, work) == case.plugin.stored_link(lost, work)
+    assert case.plugin.stored_link(by_delete, context) == case.plugin.stored_link(lost, context)
     scripted.answers[case.detaches] = Answer(202 if case.plugin.slow else 200, {})
     if case.plugin.slow:
         with pytest.raises(RetryableError, match="of a lost call"):
-            case.plugin.needs_replace_failed(lost, work)
+            case.plugin.needs_replace_failed(lost, context)
     else:
-        assert case.plugin.needs_replace_failed(lost, work)
+        assert case.plugin.needs_replace_failed(lost, context)
     assert changes_of(scripted) == [case.detaches]
 
 
@@ -443,66 +443,66 @@ def test_an_attachment_of_a_lost_call_is_found_and_detached(
 def test_an_attachment_that_was_made_is_checked_and_ended(
     scripted: ScriptedService, case: AttachmentCase
 ) -> None:
-    plugin, work = case.plugin, Work(scripted)
+    plugin, context = case.plugin, Work(scripted)
     case.service_has(scripted, attached=True)
     has_volumes(scripted, **{PLACE_ID: "in-use"})
     stored = next(iter(case.present.values()))
     data = {THING: stored} if isinstance(stored, dict) else {}
     target = case.target(physical_id=case.physical_id, data=data)
-    run(plugin, "check", target, work)
-    assert not plugin.needs_replace_failed(target, work)
+    run(plugin, "check", target, context)
+    assert not plugin.needs_replace_failed(target, context)
     scripted.answers[case.detaches] = Answer(409, {"NeutronError": {"message": "in use"}})
     with pytest.raises(RetryableError, match="still in use"):
-        plugin.handle_delete(target, work)
+        plugin.handle_delete(target, context)
     scripted.answers[case.detaches] = Answer(200, {})
     for lost in (target, dataclasses.replace(target, data={})):
         scripted.asked.clear()
-        plugin.handle_delete(lost, work)
+        plugin.handle_delete(lost, context)
         assert scripted.asked[-1] == case.detaches
     case.service_has(scripted, attached=False)
-    assert plugin.needs_replace_failed(target, work)
+    assert plugin.needs_replace_failed(target, context)
     with pytest.raises(PermanentError, match=r"network: (floating IP|the router)|compute: volume"):
-        plugin.handle_check(target, work)
+        plugin.handle_check(target, context)
 
 
 @each_attachment
 def test_what_was_replaced_leaves_the_attachment_to_its_replacement(
     scripted: ScriptedService, case: AttachmentCase
 ) -> None:
-    work = Work(scripted)
+    context = Work(scripted)
     case.service_has(scripted, attached=True)
     scripted.answers[case.detaches] = Answer(200, {})
     stored = next(iter(case.present.values()))
     data = {THING: stored} if isinstance(stored, dict) else {}
     replaced = case.target(physical_id=case.physical_id, data=data)
-    work.replaced_by = ReplacementView(replaced.type, "new key", case.physical_id, data)
-    assert isinstance(case.plugin.handle_delete(replaced, work), Done)
+    context.replaced_by = ReplacementView(replaced.type, "new key", case.physical_id, data)
+    assert isinstance(case.plugin.handle_delete(replaced, context), Done)
     assert changes_of(scripted) == []
-    work.replaced_by = ReplacementView(replaced.type, "new key", "another")
-    case.plugin.handle_delete(replaced, work)
+    context.replaced_by = ReplacementView(replaced.type, "new key", "another")
+    case.plugin.handle_delete(replaced, context)
     assert changes_of(scripted) == [case.detaches]
 
 
 def test_a_rule_is_its_own_if_there_was_none_before(scripted: ScriptedService) -> None:
-    plugin, work = NEUTRON["OS::Neutron::SecurityGroupRule"](), Work(scripted)
+    plugin, context = NEUTRON["OS::Neutron::SecurityGroupRule"](), Work(scripted)
     new = target_of(plugin, {"security_group": PLACE_ID, "protocol": "icmp"}, key=KEY, creation_key=KEY)
     finds = "GET /security-group-rules"
-    equal = {"id": "r", **dict.fromkeys(COMPARED), **plugin.create_body(new, work)}
+    equal = {"id": "r", **dict.fromkeys(COMPARED), **plugin.create_body(new, context)}
     scripted.answers["POST /security-group-rules"] = Answer(409, {"NeutronError": {"message": "exists"}})
     scripted.answers["GET /security-group-rules/r"] = Answer(200, {"security_group_rule": equal})
     scripted.answers["DELETE /security-group-rules/r"] = Answer(204)
     scripted.answers[finds] = Answer(200, {"security_group_rules": [equal]})
     for attempt in (1, 2):
         with pytest.raises(PermanentError, match="exists"):
-            plugin.handle_create(dataclasses.replace(new, attempt=attempt), work)
-    assert plugin.find_created(KEY, dataclasses.replace(new, attempt=2), work) is None
+            plugin.handle_create(dataclasses.replace(new, attempt=attempt), context)
+    assert plugin.find_created(KEY, dataclasses.replace(new, attempt=2), context) is None
     scripted.answers[finds] = Answer(200, {"security_group_rules": []})
-    step = plugin.handle_create(new, work)
+    step = plugin.handle_create(new, context)
     assert isinstance(step, Poll)
     begun = after(new, step)
     scripted.answers[finds] = Answer(200, {"security_group_rules": [equal]})
-    assert plugin.check_create_complete(begun, step.progress, work).physical_id == "r"
-    assert plugin.needs_replace_failed(begun, work)
+    assert plugin.check_create_complete(begun, step.progress, context).physical_id == "r"
+    assert plugin.needs_replace_failed(begun, context)
     assert deletions(scripted) == ["DELETE /security-group-rules/r"]
 
 
@@ -522,7 +522,7 @@ def test_an_attachment_of_which_nothing_is_known_can_be_deleted(
 
 
 def test_a_volume_is_attached_again_to_another_server(scripted: ScriptedService) -> None:
-    plugin, work = CINDER["OS::Cinder::VolumeAttachment"](), Work(scripted)
+    plugin, context = CINDER["OS::Cinder::VolumeAttachment"](), Work(scripted)
     old, new, volume = ROUTER_ID, ADDRESS_ID, PLACE_ID
     attached_to = [{"server_id": new}]
     states: dict[str, Json] = {
@@ -542,15 +542,15 @@ def test_a_volume_is_attached_again_to_another_server(scripted: ScriptedService)
         physical_id=volume,
         data={THING: {"volumeId": volume, "serverId": old}},
     )
-    detaching = plugin.handle_update(target, frozenset({"instance_uuid"}), work)
+    detaching = plugin.handle_update(target, frozenset({"instance_uuid"}), context)
     assert isinstance(detaching, Poll)
     scripted.answers[f"GET /servers/{new}/os-volume_attachments/{volume}"] = Answer(404, {})
-    claiming = plugin.check_update_complete(target, detaching.progress, work)
+    claiming = plugin.check_update_complete(target, detaching.progress, context)
     assert isinstance(claiming, Poll)
     target = after(target, claiming)
-    attaching = plugin.check_update_complete(target, claiming.progress, work)
+    attaching = plugin.check_update_complete(target, claiming.progress, context)
     assert isinstance(attaching, Poll)
     assert (attaching.physical_id, attaching.data) == (volume, {THING: attachment})
     scripted.answers[f"GET /volumes/{volume}"] = Answer(200, {"volume": states["used"]})
     moved = dataclasses.replace(target, data=attaching.data)
-    assert isinstance(plugin.check_update_complete(moved, attaching.progress, work), Done)
+    assert isinstance(plugin.check_update_complete(moved, attaching.progress, context), Done)

@@ -47,11 +47,11 @@ def test_a_single_agent_runs_a_router() -> None:
         scripted.answers["GET /routers/r/l3-agents"] = Answer(200, {"agents": [{"id": "old"}]})
         scripted.answers["DELETE /agents/old/l3-routers/r"] = Answer(204)
         scripted.answers["POST /agents/new/l3-routers"] = Answer(201, {})
-        work = FakeWork()
-        work.adapter = lambda service, *_: scripted.adapter(service)  # type: ignore[attr-defined]
+        context = FakeWork()
+        context.adapter = lambda service, *_: scripted.adapter(service)  # type: ignore[attr-defined]
         target = target_of(router, {"l3_agent_id": "new"}, physical_id="r")
         assert router.has_more(target)  # type: ignore[attr-defined]
-        router.after_update(target, {"l3_agent_id"}, work)  # type: ignore[attr-defined]
+        router.after_update(target, {"l3_agent_id"}, context)  # type: ignore[attr-defined]
         assert [call for call in scripted.asked if not call.startswith("GET")] == [
             "DELETE /agents/old/l3-routers/r",
             "POST /agents/new/l3-routers",

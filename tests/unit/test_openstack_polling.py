@@ -171,9 +171,9 @@ class Polls:
         self.poller = Poller("/volumes/detail", "volumes", lambda _: ({},))
 
     def read(self, thing: str, since: float) -> Json:
-        work = typing.cast(StepContext, self.work)
+        context = typing.cast(StepContext, self.work)
         get = lambda: self.service.get(f"/volumes/{thing}")["volume"]  # noqa: E731
-        return self.poller.read(work, self.service, thing, get, since)
+        return self.poller.read(context, self.service, thing, get, since)
 
 
 def test_few_things_are_read_one_by_one(scripted: ScriptedService) -> None:
@@ -311,18 +311,18 @@ def _servers_in_build(scripted: ScriptedService, count: int) -> list[list[str]]:
     scripted.answers["GET /servers/detail?limit=1000&status=BUILD"] = Answer(200, {"servers": things})
     for thing in things:
         scripted.answers[f"GET /servers/{thing['id']}"] = Answer(200, {"server": thing})
-    work, plugin = Work(scripted), Server()
-    began = work.now()
+    context, plugin = Work(scripted), Server()
+    began = context.now()
     polls = [(began + 15 * number / count + FIRST_PAUSE, number) for number in range(count)]
     progress = {number: {"since": due - FIRST_PAUSE} for due, number in polls}
     intervals: dict[int, list[str]] = collections.defaultdict(list)
     while polls[0][0] < began + 30:
-        work.clock.now, number = heapq.heappop(polls)
+        context.clock.now, number = heapq.heappop(polls)
         view = ResourceView(1, f"srv{number}", "Server", STACK, {}, key="key", physical_id=f"s{number}")
-        step = plugin.check_create_complete(view, progress[number], typing.cast(StepContext, work))
+        step = plugin.check_create_complete(view, progress[number], typing.cast(StepContext, context))
         assert isinstance(step, Poll)
-        heapq.heappush(polls, (work.clock.now + step.after, number))
-        intervals[int((work.clock.now - began) / FIRST_PAUSE)] += scripted.asked
+        heapq.heappush(polls, (context.clock.now + step.after, number))
+        intervals[int((context.clock.now - began) / FIRST_PAUSE)] += scripted.asked
         scripted.asked.clear()
     return list(intervals.values())
 

@@ -63,7 +63,7 @@ def scripted() -> Iterator[ScriptedService]:
 
 
 @pytest.fixture
-def work(scripted: ScriptedService) -> Work:
+def context(scripted: ScriptedService) -> Work:
     return Work(scripted)
 
 
@@ -86,11 +86,11 @@ def sent(scripted: ScriptedService, request: str) -> Json:
     return [body for asked, body in zip(scripted.asked, scripted.sent, strict=True) if asked == request][-1]
 
 
-def test_a_creation_sends_what_heat_sends(scripted: ScriptedService, work: Work) -> None:
+def test_a_creation_sends_what_heat_sends(scripted: ScriptedService, context: Work) -> None:
     scripted.answers["POST /stacks"] = Answer(201, {"stack": {"id": ID}})
     outputs = [{"output_key": "told", "output_value": 5}]
     is_now(scripted, "CREATE_COMPLETE", outputs=outputs)
-    made = run(TYPE, "create", a_target(exists=False), work)
+    made = run(TYPE, "create", a_target(exists=False), context)
     assert made.physical_id == ID
     assert sent(scripted, "POST /stacks") == {
         "stack_name": NAME,
@@ -108,154 +108,156 @@ def test_a_creation_sends_what_heat_sends(scripted: ScriptedService, work: Work)
     }
     found = TYPE.attribute_values(made)
     assert (found["told"], found["outputs"], found["stack_name"]) == (5, {"told": 5}, NAME)
-    assert set(work.clouds) == {RemoteCloud("south")}
+    assert set(context.clouds) == {RemoteCloud("south")}
 
 
-def test_the_place_is_checked_and_noted_before_it_is_asked(scripted: ScriptedService, work: Work) -> None:
+def test_the_place_is_checked_and_noted_before_it_is_asked(scripted: ScriptedService, context: Work) -> None:
     target = a_target(exists=False)
-    step = TYPE.handle_create(target, work)
+    step = TYPE.handle_create(target, context)
     assert isinstance(step, Poll)
     assert (step.data, scripted.asked) == ({ASKED: True}, [])
     # What was never asked for is not searched: a resource with a wrong credential can be deleted.
-    assert TYPE.find_created(KEY, a_target({"region_name": "nowhere"}, exists=False), work) is None
+    assert TYPE.find_created(KEY, a_target({"region_name": "nowhere"}, exists=False), context) is None
 
 
-def test_a_creation_whose_answer_was_lost_finds_its_stack(scripted: ScriptedService, work: Work) -> None:
-    step = TYPE.handle_create(a_target(exists=False), work)
+def test_a_creation_whose_answer_was_lost_finds_its_stack(scripted: ScriptedService, context: Work) -> None:
+    step = TYPE.handle_create(a_target(exists=False), context)
     target = after(a_target(exists=False), step)
     scripted.answers["POST /stacks"] = Answer(409, {"error": {"message": "exists"}})
     with pytest.raises(PermanentError, match="exists"):  # It is another's.
-        TYPE.check_create_complete(target, step.progress, work)
+        TYPE.check_create_complete(target, step.progress, context)
     listed = {"id": ID, "tags": ["x", mark_of(KEY)]}
     scripted.answers[f"GET /stacks?tags={mark_of(KEY)}"] = Answer(200, {"stacks": [listed]})
-    found = TYPE.check_create_complete(target, step.progress, work)
+    found = TYPE.check_create_complete(target, step.progress, context)
     assert found.physical_id == ID
-    assert TYPE.find_created(KEY, target, work) == ID
+    assert TYPE.find_created(KEY, target, context) == ID
 
     scripted.answers["POST /stacks"] = Answer(503, {})
     with pytest.raises(RetryableError) as lost:
-        TYPE.check_create_complete(target, step.progress, work)
+        TYPE.check_create_complete(target, step.progress, context)
     assert lost.value.at_least == LATE_CALL
 
 
 @pytest.mark.parametrize("action", ["create", "update", "suspend", "resume", "check", "delete"])
-def test_a_failure_has_the_status_and_the_reason(scripted: ScriptedService, work: Work, action: str) -> None:
+def test_a_failure_has_the_status_and_the_reason(
+    scripted: ScriptedService, context: Work, action: str
+) -> None:
     is_now(scripted, f"{action.upper()}_FAILED", updated="later")
     progress = {"action": action.upper(), "since": START, "before": ["CREATE_COMPLETE", None, "so"]}
     check = getattr(TYPE, f"check_{action}_complete")
     reason = f'^Went to status {action.upper()}_FAILED due to "because of {action.upper()}_FAILED"$'
     with pytest.raises(PermanentError, match=reason) as failed:
-        check(a_target(), progress, work)
+        check(a_target(), progress, context)
     assert failed.value.kind == "ResourceInError"
 
 
 def test_a_template_that_the_place_refuses_is_named_in_heats_words(
-    scripted: ScriptedService, work: Work
+    scripted: ScriptedService, context: Work
 ) -> None:
-    step = TYPE.handle_create(a_target(exists=False), work)
+    step = TYPE.handle_create(a_target(exists=False), context)
     scripted.answers["POST /stacks"] = Answer(400, {"error": {"message": "no good"}})
     reason = 'Failed validating stack template using Heat endpoint at region "south" due to ".*no good'
     with pytest.raises(PermanentError, match=reason):
-        TYPE.check_create_complete(after(a_target(exists=False), step), step.progress, work)
+        TYPE.check_create_complete(after(a_target(exists=False), step), step.progress, context)
 
 
 def test_an_update_waits_for_other_actions_and_counts_only_what_follows_it(
-    scripted: ScriptedService, work: Work
+    scripted: ScriptedService, context: Work
 ) -> None:
     is_now(scripted, "CHECK_IN_PROGRESS")
-    step = TYPE.handle_update(a_target(), frozenset(), work)
+    step = TYPE.handle_update(a_target(), frozenset(), context)
     assert isinstance(step, Poll)
     assert "PUT" not in "".join(scripted.asked)
     is_now(scripted, "UPDATE_COMPLETE", updated="before")
     scripted.answers[f"PUT {PATH}"] = Answer(409, {"error": {"message": "in progress"}})
-    step = TYPE.check_update_complete(a_target(), step.progress, work)
+    step = TYPE.check_update_complete(a_target(), step.progress, context)
     scripted.answers[f"PUT {PATH}"] = Answer(202)
-    step = TYPE.check_update_complete(a_target(), typing.cast(Poll, step).progress, work)
+    step = TYPE.check_update_complete(a_target(), typing.cast(Poll, step).progress, context)
     assert sent(scripted, f"PUT {PATH}")["tags"] == mark_of(KEY)
     # The end of the update before this one is no end of this one, until it must be.
-    again = TYPE.check_update_complete(a_target(), typing.cast(Poll, step).progress, work)
+    again = TYPE.check_update_complete(a_target(), typing.cast(Poll, step).progress, context)
     assert isinstance(again, Poll)
-    work.time += LATE_CALL
-    assert isinstance(TYPE.check_update_complete(a_target(), again.progress, work), Done)
-    work.time = START
+    context.time += LATE_CALL
+    assert isinstance(TYPE.check_update_complete(a_target(), again.progress, context), Done)
+    context.time = START
     is_now(scripted, "UPDATE_COMPLETE", updated="after")
-    assert isinstance(TYPE.check_update_complete(a_target(), again.progress, work), Done)
+    assert isinstance(TYPE.check_update_complete(a_target(), again.progress, context), Done)
 
 
 @pytest.mark.parametrize("status", [None, "DELETE_COMPLETE"])
 def test_a_stack_that_is_gone_is_replaced_and_deleted(
-    scripted: ScriptedService, work: Work, status: str | None
+    scripted: ScriptedService, context: Work, status: str | None
 ) -> None:
     if status is not None:
         is_now(scripted, status)
     with pytest.raises(ReplaceNeeded):
-        TYPE.handle_update(a_target(), frozenset(), work)
-    assert TYPE.needs_replace_failed(a_target(), work)
-    assert TYPE.handle_delete(a_target(), work) == Done()
-    assert TYPE.check_delete_complete(a_target(), {"action": "DELETE", "since": START}, work) == Done()
-    assert TYPE.handle_delete_snapshot(a_target(), work) == Done()
+        TYPE.handle_update(a_target(), frozenset(), context)
+    assert TYPE.needs_replace_failed(a_target(), context)
+    assert TYPE.handle_delete(a_target(), context) == Done()
+    assert TYPE.check_delete_complete(a_target(), {"action": "DELETE", "since": START}, context) == Done()
+    assert TYPE.handle_delete_snapshot(a_target(), context) == Done()
 
 
-def test_a_deletion_waits_until_the_stack_is_gone(scripted: ScriptedService, work: Work) -> None:
+def test_a_deletion_waits_until_the_stack_is_gone(scripted: ScriptedService, context: Work) -> None:
     is_now(scripted, "UPDATE_IN_PROGRESS")
     scripted.answers[f"DELETE {PATH}"] = Answer(204)
-    step = TYPE.handle_delete(a_target(), work)
+    step = TYPE.handle_delete(a_target(), context)
     is_now(scripted, "DELETE_IN_PROGRESS")
-    step = TYPE.check_delete_complete(a_target(), typing.cast(Poll, step).progress, work)
+    step = TYPE.check_delete_complete(a_target(), typing.cast(Poll, step).progress, context)
     del scripted.answers[f"GET {PATH}"]
-    assert TYPE.check_delete_complete(a_target(), typing.cast(Poll, step).progress, work) == Done()
+    assert TYPE.check_delete_complete(a_target(), typing.cast(Poll, step).progress, context) == Done()
 
 
 def test_a_failed_stack_is_kept_and_its_creation_continued_by_an_update(
-    scripted: ScriptedService, work: Work
+    scripted: ScriptedService, context: Work
 ) -> None:
     is_now(scripted, "CREATE_FAILED")
     scripted.answers[f"PUT {PATH}"] = Answer(202)
-    assert not TYPE.needs_replace_failed(a_target(), work)
-    step = TYPE.handle_create(a_target(), work)
+    assert not TYPE.needs_replace_failed(a_target(), context)
+    step = TYPE.handle_create(a_target(), context)
     is_now(scripted, "UPDATE_COMPLETE", updated="now")
-    assert isinstance(TYPE.check_create_complete(a_target(), typing.cast(Poll, step).progress, work), Done)
+    assert isinstance(TYPE.check_create_complete(a_target(), typing.cast(Poll, step).progress, context), Done)
 
 
-def test_actions_are_sent_unless_they_are_done(scripted: ScriptedService, work: Work) -> None:
+def test_actions_are_sent_unless_they_are_done(scripted: ScriptedService, context: Work) -> None:
     scripted.answers[f"POST {PATH}/actions"] = Answer(202)
     is_now(scripted, "SUSPEND_COMPLETE")
-    assert isinstance(TYPE.handle_suspend(a_target(), work), Done)
+    assert isinstance(TYPE.handle_suspend(a_target(), context), Done)
     assert "POST" not in "".join(scripted.asked)
     for action in ("resume", "check"):
-        getattr(TYPE, f"handle_{action}")(a_target(), work)
+        getattr(TYPE, f"handle_{action}")(a_target(), context)
         assert sent(scripted, f"POST {PATH}/actions") == {action: None}
-    TYPE.handle_cancel(a_target(), {}, work)
+    TYPE.handle_cancel(a_target(), {}, context)
     assert sent(scripted, f"POST {PATH}/actions") == {"check": None}
     is_now(scripted, "UPDATE_IN_PROGRESS")
-    TYPE.handle_cancel(a_target(), {}, work)
+    TYPE.handle_cancel(a_target(), {}, context)
     assert sent(scripted, f"POST {PATH}/actions") == {"cancel_without_rollback": None}
 
 
-def test_a_snapshot_is_found_again_and_deleted(scripted: ScriptedService, work: Work) -> None:
+def test_a_snapshot_is_found_again_and_deleted(scripted: ScriptedService, context: Work) -> None:
     is_now(scripted, "CREATE_COMPLETE")
     ours = {"id": "snap", "name": mark_of(KEY), "status": "COMPLETE"}
     scripted.answers[f"POST {PATH}/snapshots"] = Answer(200, ours)
     scripted.answers[f"GET {PATH}/snapshots/snap"] = Answer(200, {"snapshot": ours})
     scripted.answers[f"GET {PATH}/snapshots"] = Answer(200, {"snapshots": [{"id": "x", "name": "x"}, ours]})
     scripted.answers[f"DELETE {PATH}/snapshots/snap"] = Answer(204)
-    taken = run(TYPE, "snapshot", a_target(), work)
+    taken = run(TYPE, "snapshot", a_target(), context)
     assert taken.data == {SNAPSHOT: "snap"}
     assert sent(scripted, f"POST {PATH}/snapshots") == {"name": mark_of(KEY)}
-    run(TYPE, "snapshot", a_target(attempt=2), work)
+    run(TYPE, "snapshot", a_target(attempt=2), context)
     assert scripted.asked.count(f"POST {PATH}/snapshots") == 1
-    TYPE.handle_delete_snapshot(a_target(), work)  # Its data was lost.
+    TYPE.handle_delete_snapshot(a_target(), context)  # Its data was lost.
     assert scripted.asked[-1] == f"DELETE {PATH}/snapshots/snap"
 
 
-def test_an_adopted_stack_is_found_by_its_id(scripted: ScriptedService, work: Work) -> None:
+def test_an_adopted_stack_is_found_by_its_id(scripted: ScriptedService, context: Work) -> None:
     is_now(scripted, "CREATE_COMPLETE")
     place = {"Location": f"{scripted.url}{PATH}"}
     scripted.answers[f"GET /stacks/{ID}"] = Answer(302, {}, place)
     scripted.answers[f"POST {PATH}/actions"] = Answer(202)
-    step = TYPE.handle_adopt(a_target(data={}), work)
+    step = TYPE.handle_adopt(a_target(data={}), context)
     is_now(scripted, "CHECK_COMPLETE", updated="now")
-    made = TYPE.check_adopt_complete(a_target(data={}), typing.cast(Poll, step).progress, work)
+    made = TYPE.check_adopt_complete(a_target(data={}), typing.cast(Poll, step).progress, context)
     assert typing.cast(Json, made).data[THING]["stack_name"] == NAME
 
 
@@ -270,22 +272,22 @@ def test_another_region_needs_another_stack_and_another_credential_may_not() -> 
 
 @pytest.mark.parametrize(("region", "error"), [("nowhere", PermanentError), ("away", RetryableError)])
 def test_a_place_that_cannot_be_reached_is_named_in_heats_words(
-    work: Work, region: str, error: type[Exception]
+    context: Work, region: str, error: type[Exception]
 ) -> None:
     reason = f'^Cannot establish connection to Heat endpoint at region "{region}" due to "'
     with pytest.raises(error, match=reason):
-        TYPE.handle_create(a_target({"region_name": region}, exists=False), work)
+        TYPE.handle_create(a_target({"region_name": region}, exists=False), context)
 
 
 @pytest.mark.parametrize("named", [SECRET, f"http://barbican.test/v1/secrets/{SECRET}"])
 def test_a_credential_is_read_as_what_it_was_stored(
-    scripted: ScriptedService, work: Work, named: str
+    scripted: ScriptedService, context: Work, named: str
 ) -> None:
     kinds = {"default": "application/octet-stream"}
     scripted.answers[f"GET /secrets/{SECRET}"] = Answer(200, {"content_types": kinds})
     scripted.answers[f"GET /secrets/{SECRET}/payload"] = Answer(200, '{"auth_type": "v3token"}')
-    TYPE.handle_create(a_target({**CLOUD, "credential_secret_id": named}, exists=False), work)
-    assert work.credentials == [{"auth_type": "v3token"}]
+    TYPE.handle_create(a_target({**CLOUD, "credential_secret_id": named}, exists=False), context)
+    assert context.credentials == [{"auth_type": "v3token"}]
     assert scripted.accepted[-1] == "application/octet-stream"
 
 
@@ -298,13 +300,13 @@ def test_a_credential_is_read_as_what_it_was_stored(
     ],
 )
 def test_a_wrong_secret_names_the_property(
-    scripted: ScriptedService, work: Work, secret: str, reason: str
+    scripted: ScriptedService, context: Work, secret: str, reason: str
 ) -> None:
     scripted.answers[f"GET /secrets/{SECRET}"] = Answer(200, {"content_types": {"default": "text/plain"}})
     scripted.answers[f"GET /secrets/{SECRET}/payload"] = Answer(200, "hush-hush")
     beginning = 'endpoint at remote cloud due to "context.credential_secret_id: '
     with pytest.raises(PermanentError, match=beginning + reason) as wrong:
-        TYPE.handle_create(a_target({"credential_secret_id": secret}, exists=False), work)
+        TYPE.handle_create(a_target({"credential_secret_id": secret}, exists=False), context)
     assert "hush" not in str(wrong.value)
 
 

@@ -39,20 +39,20 @@ def test_the_names_for_authors_of_plugins_are_listed():
 
 
 def fake_work():
-    work = FakeWork()
-    work.children.states["there"] = ChildState("CREATE", "COMPLETE", "")
-    work.children.files["https://templates.test/inner.yaml"] = "heat_template_version: 2018-08-31"
-    work.siblings["handle"] = Sibling(id=7, name="handle", physical_id="h", metadata={}, generation=0)
-    return work
+    context = FakeWork()
+    context.children.states["there"] = ChildState("CREATE", "COMPLETE", "")
+    context.children.files["https://templates.test/inner.yaml"] = "heat_template_version: 2018-08-31"
+    context.siblings["handle"] = Sibling(id=7, name="handle", physical_id="h", metadata={}, generation=0)
+    return context
 
 
-def sample(plugin, tmp_path, work):
+def sample(plugin, tmp_path, context):
     """Properties with which a resource of the type can be made."""
     known = {
         "directory": str(tmp_path),
         "until": str(tmp_path),
-        "handle": work.signal_url("handle"),
-        "Handle": work.signal_url("handle"),
+        "handle": context.signal_url("handle"),
+        "Handle": context.signal_url("handle"),
         "timeout": 60,
         "Timeout": 60,
         "value": "text",
@@ -97,8 +97,8 @@ def of_each_offline_type(rule):
     def test(subtests, tmp_path):
         for name, plugin in OFFLINE.items():
             with subtests.test(name):
-                work = fake_work()
-                rule(plugin, work, sample(plugin, tmp_path, work))
+                context = fake_work()
+                rule(plugin, context, sample(plugin, tmp_path, context))
 
     test.__name__ = rule.__name__
     return test
@@ -162,14 +162,14 @@ def test_each_action_that_is_begun_can_be_looked_at(plugin):
 
 
 @of_each_offline_type
-def test_an_instance_keeps_no_state(plugin, work, properties):
+def test_an_instance_keeps_no_state(plugin, context, properties):
     configured = dict(vars(plugin))
-    plugin.handle_create(target_of(plugin, properties), work)
+    plugin.handle_create(target_of(plugin, properties), context)
     assert vars(plugin) == configured
 
 
 @of_each_offline_type
-def test_plan_time_accepts_what_run_time_accepts(plugin, work, properties):
+def test_plan_time_accepts_what_run_time_accepts(plugin, context, properties):
     plugin.validate(validate_properties(plugin.properties_schema, properties))
     plugin.validate(resolve_properties(plugin.properties_schema, properties))
 
@@ -182,15 +182,15 @@ def test_its_validation_lives_with_nothing_known(plugin):
 def test_steps_are_steps_that_can_be_stored(subtests, tmp_path):
     for (name, plugin), action in itertools.product(OFFLINE.items(), ACTIONS):
         with subtests.test(name, action=action):
-            work = fake_work()
-            target = target_of(plugin, sample(plugin, tmp_path, work), physical_id="there")
+            context = fake_work()
+            target = target_of(plugin, sample(plugin, tmp_path, context), physical_id="there")
             begin = getattr(plugin, f"handle_{action}")
-            step = begin(target, frozenset(), work) if action == "update" else begin(target, work)
+            step = begin(target, frozenset(), context) if action == "update" else begin(target, context)
             assert_storable(step)
             if not isinstance(step, Done):
                 assert step.progress is not None
                 look = getattr(plugin, f"check_{action}_complete")
-                assert_storable(look(target, json.loads(json.dumps(step.progress)), work))
+                assert_storable(look(target, json.loads(json.dumps(step.progress)), context))
 
 
 def assert_storable(step):
@@ -200,62 +200,62 @@ def assert_storable(step):
 
 
 @of_each_offline_type
-def test_a_creation_repeated_with_the_same_key_makes_the_same_thing(plugin, work, properties):
+def test_a_creation_repeated_with_the_same_key_makes_the_same_thing(plugin, context, properties):
     target = target_of(plugin, properties)
-    first = plugin.handle_create(target, work)
-    again = plugin.handle_create(target, work)
-    resumed = plugin.handle_create(after(target, first), work)
+    first = plugin.handle_create(target, context)
+    again = plugin.handle_create(target, context)
+    resumed = plugin.handle_create(after(target, first), context)
     assert first.physical_id == again.physical_id == resumed.physical_id
-    other = plugin.handle_create(target_of(plugin, properties, key="another-key"), work)
+    other = plugin.handle_create(target_of(plugin, properties, key="another-key"), context)
     assert first.physical_id is None or other.physical_id != first.physical_id
 
 
 @of_each_offline_type
-def test_a_deletion_can_be_repeated_and_needs_nothing_to_be_there(plugin, work, properties):
+def test_a_deletion_can_be_repeated_and_needs_nothing_to_be_there(plugin, context, properties):
     target = target_of(plugin, properties)
-    assert isinstance(plugin.handle_delete(target, work), Done)
-    made = after(target, plugin.handle_create(target, work))
+    assert isinstance(plugin.handle_delete(target, context), Done)
+    made = after(target, plugin.handle_create(target, context))
     for _ in range(2):
-        step = plugin.handle_delete(made, work)
+        step = plugin.handle_delete(made, context)
         if isinstance(step, Park):
-            work.children.end(step.progress["child"])
-            step = plugin.check_delete_complete(made, step.progress, work)
+            context.children.end(step.progress["child"])
+            step = plugin.check_delete_complete(made, step.progress, context)
         assert isinstance(step, Done)
 
 
 @of_each_offline_type
-def test_what_one_stack_made_another_can_adopt(plugin, work, properties):
+def test_what_one_stack_made_another_can_adopt(plugin, context, properties):
     target = target_of(plugin, properties)
-    made = after(target, plugin.handle_create(target, work))
+    made = after(target, plugin.handle_create(target, context))
     given = {"physical_id": made.physical_id, "data": json.loads(json.dumps(dict(made.data)))}
     again = target_of(plugin, properties, key="another-key", **given)
-    adopted = after(again, plugin.handle_adopt(again, work))
+    adopted = after(again, plugin.handle_adopt(again, context))
     assert adopted.physical_id == made.physical_id
     assert plugin.attribute_values(adopted) == plugin.attribute_values(made)
     assert plugin.reference_id(adopted) == plugin.reference_id(made)
 
 
 @of_each_offline_type
-def test_nothing_is_adopted_without_an_id_but_what_has_none(plugin, work, properties):
+def test_nothing_is_adopted_without_an_id_but_what_has_none(plugin, context, properties):
     target = target_of(plugin, properties)
-    if plugin.handle_create(target, work).physical_id is None:
-        assert isinstance(plugin.handle_adopt(target, work), Done)
+    if plugin.handle_create(target, context).physical_id is None:
+        assert isinstance(plugin.handle_adopt(target, context), Done)
     else:
         with pytest.raises(PermanentError, match="Resource ID was not provided|says nothing of the stack"):
-            plugin.handle_adopt(target, work)
+            plugin.handle_adopt(target, context)
 
 
 @of_each_offline_type
-def test_a_snapshot_that_made_nothing_is_restored_and_deleted(plugin, work, properties):
+def test_a_snapshot_that_made_nothing_is_restored_and_deleted(plugin, context, properties):
     target = target_of(plugin, properties, physical_id="there")
     assert plugin.handle_restore(target.properties, target.data) == {}
-    assert isinstance(plugin.handle_delete_snapshot(target, work), Done)
+    assert isinstance(plugin.handle_delete_snapshot(target, context), Done)
 
 
 @of_each_offline_type
-def test_its_attributes_are_those_of_its_schema(plugin, work, properties):
+def test_its_attributes_are_those_of_its_schema(plugin, context, properties):
     target = target_of(plugin, properties)
-    made = after(target, plugin.handle_create(target, work))
+    made = after(target, plugin.handle_create(target, context))
     values = plugin.attribute_values(made)
     assert set(values) <= set(plugin.attributes_schema)
     json.dumps(dict(values), allow_nan=False)

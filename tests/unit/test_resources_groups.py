@@ -92,46 +92,46 @@ def group(**properties):
 
 
 def test_a_lost_step_of_a_rolling_update_is_not_done_twice():
-    work, plugin = FakeWork(), ResourceGroup()
+    context, plugin = FakeWork(), ResourceGroup()
     policy = {"rolling_update": {"max_batch_size": 1, "min_in_service": 0, "pause_time": 3}}
     old = target_of(plugin, group(count=2))
-    child = plugin.handle_create(old, work).physical_id
-    work.children.end(child)
+    child = plugin.handle_create(old, context).physical_id
+    context.children.end(child)
     target = target_of(
         plugin, {"resource_def": {"type": "U"}, "count": 2}, physical_id=child, update_policy=policy
     )
-    step = plugin.handle_update(target, frozenset({"resource_def"}), work)
+    step = plugin.handle_update(target, frozenset({"resource_def"}), context)
     assert isinstance(step, Poll), "the way is stored before anything is begun"
-    assert work.children.told == [("CREATE", child)]
+    assert context.children.told == [("CREATE", child)]
     target = after(target, step)
-    begun = plugin.check_update_complete(target, step.progress, work)
+    begun = plugin.check_update_complete(target, step.progress, context)
     assert isinstance(begun, Park)
-    again = plugin.check_update_complete(target, step.progress, work)
-    assert (again.progress, len(work.children.told)) == (begun.progress, 2)
-    assert types(work, child) == {"0": "T", "1": "U"}
-    work.children.end(child)
-    pause = plugin.check_update_complete(target, begun.progress, work)
+    again = plugin.check_update_complete(target, step.progress, context)
+    assert (again.progress, len(context.children.told)) == (begun.progress, 2)
+    assert types(context, child) == {"0": "T", "1": "U"}
+    context.children.end(child)
+    pause = plugin.check_update_complete(target, begun.progress, context)
     assert (type(pause), pause.after) == (Poll, 3)
-    early = plugin.check_update_complete(target, pause.progress, work)
+    early = plugin.check_update_complete(target, pause.progress, context)
     assert (early.progress, early.after) == (pause.progress, 3)
-    work.time += 3
-    last = plugin.check_update_complete(target, pause.progress, work)
-    assert types(work, child) == {"0": "U", "1": "U"}
-    work.children.end(child)
-    assert isinstance(plugin.check_update_complete(target, last.progress, work), Done)
+    context.time += 3
+    last = plugin.check_update_complete(target, pause.progress, context)
+    assert types(context, child) == {"0": "U", "1": "U"}
+    context.children.end(child)
+    assert isinstance(plugin.check_update_complete(target, last.progress, context), Done)
 
 
-def types(work, child):
-    return {name: body["type"] for name, body in work.children.goals[child].template["resources"].items()}
+def types(context, child):
+    return {name: body["type"] for name, body in context.children.goals[child].template["resources"].items()}
 
 
 def test_a_failed_member_is_given_the_new_definition_whatever_its_turn():
-    work, plugin = FakeWork(), ResourceGroup()
+    context, plugin = FakeWork(), ResourceGroup()
     target = target_of(plugin, group(count=3))
-    child = plugin.handle_create(target, work).physical_id
-    work.children.failed = {"0"}
+    child = plugin.handle_create(target, context).physical_id
+    context.children.failed = {"0"}
     target = target_of(plugin, {"resource_def": {"type": "U"}, "count": 3}, data={"removed": []})
-    goal = plugin.step_goal(target, Batch(3, 1), work.children.members(child))
+    goal = plugin.step_goal(target, Batch(3, 1), context.children.members(child))
     assert {name: body["type"] for name, body in goal.template["resources"].items()} == {
         "0": "U", "1": "T", "2": "T",
     }  # fmt: skip

@@ -17,7 +17,7 @@ from stoker.resources.steps import Done, Poll
 
 
 @pytest.fixture
-def work():
+def context():
     return FakeWork()
 
 
@@ -29,9 +29,9 @@ def updated(plugin, target, properties):
 
 
 class TestNone:
-    def test_it_takes_any_property_and_knows_any_attribute(self, work):
+    def test_it_takes_any_property_and_knows_any_attribute(self, context):
         plugin = NoneResource()
-        made = run(plugin, "create", target_of(plugin, {"image": 5, "disks": [{"a": 1}]}), work)
+        made = run(plugin, "create", target_of(plugin, {"image": 5, "disks": [{"a": 1}]}), context)
         assert made.data == {"is_placeholder": "True"}
         assert plugin.reference_id(made) == made.physical_id
         assert has_attribute(plugin.attributes_schema, "first_address")
@@ -46,11 +46,11 @@ class TestNone:
 class TestTestResource:
     plugin = TestResource()
 
-    def test_it_stores_its_value(self, work):
-        made = run(self.plugin, "create", target_of(self.plugin, {"value": 5}, name="web"), work)
+    def test_it_stores_its_value(self, context):
+        made = run(self.plugin, "create", target_of(self.plugin, {"value": 5}, name="web"), context)
         assert self.plugin.attribute_values(made) == {"output": "5"}
         assert made.physical_id == self.plugin.reference_id(made) == "demo-web-111111112222"
-        assert work.time == START
+        assert context.time == START
 
     @pytest.mark.parametrize(
         ("properties", "action", "seconds"),
@@ -66,15 +66,15 @@ class TestTestResource:
             ({"attr_wait_secs": 2}, "delete", 0),
         ],
     )
-    def test_it_waits_as_long_as_told_by_polls(self, work, properties, action, seconds):
+    def test_it_waits_as_long_as_told_by_polls(self, context, properties, action, seconds):
         target = target_of(self.plugin, {**properties, "value": "new"}, physical_id="there")
-        run(self.plugin, action, target, work, changed=frozenset({"value"}))
-        assert work.time - START == seconds
-        assert work.paused == []
+        run(self.plugin, action, target, context, changed=frozenset({"value"}))
+        assert context.time - START == seconds
+        assert context.paused == []
 
-    def test_the_wait_goes_on_from_its_token_on_another_conductor(self, work):
+    def test_the_wait_goes_on_from_its_token_on_another_conductor(self, context):
         target = target_of(self.plugin, {"wait_secs": 10})
-        begun = self.plugin.handle_create(target, work)
+        begun = self.plugin.handle_create(target, context)
         assert isinstance(begun, Poll)
         assert begun.physical_id is not None
         elsewhere = FakeWork()
@@ -85,46 +85,46 @@ class TestTestResource:
         elsewhere.time = START + 10
         assert TestResource().check_create_complete(target, begun.progress, elsewhere) == Done()
 
-    def test_a_negative_wait_never_ends(self, work):
+    def test_a_negative_wait_never_ends(self, context):
         target = target_of(self.plugin, {"wait_secs": -1, "attr_wait_secs": 5, "fail": True})
-        step = self.plugin.handle_create(target, work)
-        work.time += 1e9
-        assert isinstance(self.plugin.check_create_complete(target, step.progress, work), Poll)
+        step = self.plugin.handle_create(target, context)
+        context.time += 1e9
+        assert isinstance(self.plugin.check_create_complete(target, step.progress, context), Poll)
 
     @pytest.mark.parametrize("seconds", [0, 5])
-    def test_it_fails_after_the_wait_with_nothing_made(self, work, seconds):
+    def test_it_fails_after_the_wait_with_nothing_made(self, context, seconds):
         target = target_of(self.plugin, {"fail": True, "wait_secs": seconds}, name="web")
         with pytest.raises(PermanentError, match="^Test Resource failed web$") as caught:
-            run(self.plugin, "create", target, work)
+            run(self.plugin, "create", target, context)
         assert caught.value.kind == "ValueError"
-        assert work.time - START == seconds
+        assert context.time - START == seconds
 
-    def test_it_fails_before_anything_is_stored(self, work):
-        step = self.plugin.handle_create(target_of(self.plugin, {"fail": True, "wait_secs": 5}), work)
+    def test_it_fails_before_anything_is_stored(self, context):
+        step = self.plugin.handle_create(target_of(self.plugin, {"fail": True, "wait_secs": 5}), context)
         assert (step.physical_id, step.data) == (None, None)
 
-    def test_deletion_does_not_fail(self, work):
-        run(self.plugin, "delete", target_of(self.plugin, {"fail": True}), work)
+    def test_deletion_does_not_fail(self, context):
+        run(self.plugin, "delete", target_of(self.plugin, {"fail": True}), context)
 
-    def test_a_new_value_is_stored_in_place(self, work):
-        made = run(self.plugin, "create", target_of(self.plugin, {"value": "a"}), work)
+    def test_a_new_value_is_stored_in_place(self, context):
+        made = run(self.plugin, "create", target_of(self.plugin, {"value": "a"}), context)
         new = updated(self.plugin, made, {"value": "b"})
-        done = run(self.plugin, "update", new, work, changed=frozenset({"value"}))
+        done = run(self.plugin, "update", new, context, changed=frozenset({"value"}))
         assert self.plugin.attribute_values(done) == {"output": "b"}
         assert done.physical_id == made.physical_id
 
-    def test_an_update_to_fail_fails_and_keeps_the_old_value(self, work):
-        made = run(self.plugin, "create", target_of(self.plugin, {"value": "a"}), work)
+    def test_an_update_to_fail_fails_and_keeps_the_old_value(self, context):
+        made = run(self.plugin, "create", target_of(self.plugin, {"value": "a"}), context)
         new = updated(self.plugin, made, {"value": "b", "fail": True, "wait_secs": 2})
-        step = self.plugin.handle_update(new, frozenset({"value", "fail"}), work)
+        step = self.plugin.handle_update(new, frozenset({"value", "fail"}), context)
         assert self.plugin.attribute_values(after(new, step)) == {"output": "a"}
-        work.time += 2
+        context.time += 2
         with pytest.raises(PermanentError):
-            self.plugin.check_update_complete(new, step.progress, work)
+            self.plugin.check_update_complete(new, step.progress, context)
 
-    def test_an_update_without_a_new_value_does_not_wait(self, work):
+    def test_an_update_without_a_new_value_does_not_wait(self, context):
         new = target_of(self.plugin, {"wait_secs": 9})
-        assert self.plugin.handle_update(new, frozenset({"wait_secs"}), work) == Done()
+        assert self.plugin.handle_update(new, frozenset({"wait_secs"}), context) == Done()
 
     def test_what_replaces_it(self):
         def of(**properties):
@@ -137,11 +137,11 @@ class TestTestResource:
             "update_replace_value"
         }
 
-    def test_a_check_wants_it_to_exist(self, work):
+    def test_a_check_wants_it_to_exist(self, context):
         target = target_of(self.plugin)
         with pytest.raises(PermanentError, match="not created"):
-            self.plugin.handle_check(target, work)
-        run(self.plugin, "check", after(target, Done(physical_id="there")), work)
+            self.plugin.handle_check(target, context)
+        run(self.plugin, "check", after(target, Done(physical_id="there")), context)
 
 
 class TestValue:
@@ -160,9 +160,9 @@ class TestValue:
             ("string", None, ""),
         ],
     )
-    def test_it_hands_its_value_on_as_the_type(self, work, wanted, value, found):
+    def test_it_hands_its_value_on_as_the_type(self, context, wanted, value, found):
         properties = {"value": value} if wanted is None else {"value": value, "type": wanted}
-        made = run(self.plugin, "create", target_of(self.plugin, properties), work)
+        made = run(self.plugin, "create", target_of(self.plugin, properties), context)
         assert self.plugin.attribute_values(made) == {"value": found}
 
     @pytest.mark.parametrize(
@@ -188,9 +188,9 @@ class TestValue:
         with pytest.raises(PropertyError, match="Property value not assigned"):
             validate_properties(self.plugin.properties_schema, {})
 
-    def test_a_change_is_made_in_place(self, work):
-        made = run(self.plugin, "create", target_of(self.plugin, {"value": 1}), work)
-        new = run(self.plugin, "update", updated(self.plugin, made, {"value": 2}), work)
+    def test_a_change_is_made_in_place(self, context):
+        made = run(self.plugin, "create", target_of(self.plugin, {"value": 1}), context)
+        new = run(self.plugin, "update", updated(self.plugin, made, {"value": 2}), context)
         assert self.plugin.attribute_values(new) == {"value": 2}
         assert not replacement_needed(self.plugin.properties_schema, {"value", "type"})
 
@@ -198,19 +198,19 @@ class TestValue:
 class TestRandomString:
     plugin = RandomString()
 
-    def made(self, work, **properties):
-        return run(self.plugin, "create", target_of(self.plugin, properties), work)
+    def made(self, context, **properties):
+        return run(self.plugin, "create", target_of(self.plugin, properties), context)
 
-    def value(self, work, **properties):
-        return self.plugin.attribute_values(self.made(work, **properties))["value"]
+    def value(self, context, **properties):
+        return self.plugin.attribute_values(self.made(context, **properties))["value"]
 
-    def test_it_makes_32_letters_and_digits(self, work):
-        value = self.value(work)
+    def test_it_makes_32_letters_and_digits(self, context):
+        value = self.value(context)
         assert len(value) == 32
         assert set(value) <= set(string.ascii_letters + string.digits)
 
-    def test_two_are_never_the_same(self, work):
-        assert len({self.value(work) for _ in range(20)}) == 20
+    def test_two_are_never_the_same(self, context):
+        assert len({self.value(context) for _ in range(20)}) == 20
 
     @pytest.mark.parametrize(
         ("name", "allowed"),
@@ -224,22 +224,22 @@ class TestRandomString:
             ("octdigits", "01234567"),
         ],
     )
-    def test_each_class_gives_all_of_its_characters_and_no_others(self, work, name, allowed):
+    def test_each_class_gives_all_of_its_characters_and_no_others(self, context, name, allowed):
         seen = {
-            c for _ in range(8) for c in self.value(work, length=512, character_classes=[{"class": name}])
+            c for _ in range(8) for c in self.value(context, length=512, character_classes=[{"class": name}])
         }
         assert seen == set(allowed)
 
-    def test_the_old_sequence_property_is_a_class(self, work):
-        assert set(self.value(work, sequence="digits")) <= set(string.digits)
-        both = self.value(work, sequence="digits", character_classes=[{"class": "lowercase", "min": 31}])
+    def test_the_old_sequence_property_is_a_class(self, context):
+        assert set(self.value(context, sequence="digits")) <= set(string.digits)
+        both = self.value(context, sequence="digits", character_classes=[{"class": "lowercase", "min": 31}])
         assert sum(c in string.digits for c in both) == 1
 
-    def test_minima_are_kept_and_stand_anywhere(self, work):
+    def test_minima_are_kept_and_stand_anywhere(self, context):
         places = set()
         for _ in range(60):
             value = self.value(
-                work,
+                context,
                 length=10,
                 character_classes=[{"class": "digits", "min": 2}, {"class": "uppercase", "min": 3}],
                 character_sequences=[{"sequence": "$%&", "min": 4}],
@@ -255,8 +255,8 @@ class TestRandomString:
             places |= {i for i, c in enumerate(value) if c in "$%&"}
         assert places == set(range(10))
 
-    def test_sequences_alone(self, work):
-        value = self.value(work, character_classes=[], character_sequences=[{"sequence": "ab"}], length=64)
+    def test_sequences_alone(self, context):
+        value = self.value(context, character_classes=[], character_sequences=[{"sequence": "ab"}], length=64)
         assert set(value) == {"a", "b"}
 
     @pytest.mark.parametrize(
@@ -290,8 +290,8 @@ class TestRandomString:
         properties = {"length": later, "character_classes": [{"class": "digits", "min": 500}]}
         self.plugin.validate(validate_properties(self.plugin.properties_schema, properties))
 
-    def test_the_reference_is_the_value_and_both_are_secret(self, work):
-        made = self.made(work)
+    def test_the_reference_is_the_value_and_both_are_secret(self, context):
+        made = self.made(context)
         assert self.plugin.reference_id(made) == made.data["value"]
         assert made.physical_id != made.data["value"]
         assert self.plugin.attributes_schema["value"].sensitive
@@ -305,27 +305,27 @@ class TestDelay:
     plugin = Delay()
 
     @pytest.mark.parametrize("action", ["create", "delete", "suspend", "resume"])
-    def test_it_waits_in_the_actions_named_and_in_no_other(self, work, action):
+    def test_it_waits_in_the_actions_named_and_in_no_other(self, context, action):
         target = target_of(self.plugin, {"min_wait": 5, "actions": [action.upper()]})
         for other in ("create", "delete", "suspend", "resume", "update", "check"):
-            before = work.time
-            run(self.plugin, other, target, work)
-            assert work.time - before == (5 if other == action else 0)
+            before = context.time
+            run(self.plugin, other, target, context)
+            assert context.time - before == (5 if other == action else 0)
 
-    def test_by_default_it_waits_in_creation_for_no_time(self, work):
+    def test_by_default_it_waits_in_creation_for_no_time(self, context):
         target = target_of(self.plugin)
         assert target.properties["actions"] == ["CREATE"]
-        assert self.plugin.handle_create(target, work) == Done()
+        assert self.plugin.handle_create(target, context) == Done()
 
-    def test_the_jitter_lies_between_0_and_its_product_and_is_drawn_once(self, work):
+    def test_the_jitter_lies_between_0_and_its_product_and_is_drawn_once(self, context):
         target = target_of(self.plugin, {"min_wait": 1, "max_jitter": 3, "jitter_multiplier": "2"})
         waits = set()
         for _ in range(100):
-            begin = work.time
-            step = self.plugin.handle_create(target, work)
-            assert self.plugin.check_create_complete(target, step.progress, work).after == step.after
-            run(self.plugin, "create", target, work)
-            waits.add(work.time - begin)
+            begin = context.time
+            step = self.plugin.handle_create(target, context)
+            assert self.plugin.check_create_complete(target, step.progress, context).after == step.after
+            run(self.plugin, "create", target, context)
+            waits.add(context.time - begin)
         assert all(1 <= wait <= 7 for wait in waits)
         assert max(waits) > 4
         assert min(waits) < 4

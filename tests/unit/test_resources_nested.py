@@ -15,19 +15,19 @@ TEMPLATE = "heat_template_version: 2018-08-31"
 
 
 def test_a_nested_stack_waits_for_its_child_and_hands_its_outputs_on():
-    work, plugin = FakeWork(), StackResource()
+    context, plugin = FakeWork(), StackResource()
     target = target_of(plugin, {"template": TEMPLATE, "parameters": {"p": 1}, "timeout": 5})
-    step = plugin.handle_create(target, work)
+    step = plugin.handle_create(target, context)
     assert isinstance(step, Park)
     child = step.physical_id
     assert (step.waits_on, step.after) == (f"stack:{child}", 300.0)
-    goal = work.children.goals[child]
+    goal = context.children.goals[child]
     assert (goal.template, goal.parameters, goal.timeout) == (TEMPLATE, {"p": 1}, 300.0)
-    again = plugin.check_create_complete(target, step.progress, work)
+    again = plugin.check_create_complete(target, step.progress, context)
     assert isinstance(again, Park), "it was woken too early"
-    work.children.values = {"out": [1, 2]}
-    work.children.end(child)
-    done = plugin.check_create_complete(target, step.progress, work)
+    context.children.values = {"out": [1, 2]}
+    context.children.end(child)
+    done = plugin.check_create_complete(target, step.progress, context)
     assert isinstance(done, Done)
     values = plugin.attribute_values(after(target, done))
     assert (values["out"], values["outputs"]) == ([1, 2], {"out": [1, 2]})
@@ -48,23 +48,23 @@ def test_a_failed_child_of_which_only_the_reason_is_known_tells_that():
 
 
 def test_what_is_suspended_already_is_not_suspended_again():
-    work, plugin = FakeWork(), StackResource()
+    context, plugin = FakeWork(), StackResource()
     target = target_of(plugin, {"template": TEMPLATE}, physical_id="c")
-    work.children.states["c"] = ChildState("SUSPEND", "COMPLETE", "")
-    assert isinstance(plugin.handle_suspend(target, work), Done)
-    assert work.children.told == []
-    assert isinstance(plugin.handle_resume(target, work), Park)
-    assert work.children.told == [("RESUME", "c")]
+    context.children.states["c"] = ChildState("SUSPEND", "COMPLETE", "")
+    assert isinstance(plugin.handle_suspend(target, context), Done)
+    assert context.children.told == []
+    assert isinstance(plugin.handle_resume(target, context), Park)
+    assert context.children.told == [("RESUME", "c")]
 
 
 def test_a_child_that_is_gone_fails_all_but_the_deletion():
-    work, plugin = FakeWork(), StackResource()
+    context, plugin = FakeWork(), StackResource()
     target = target_of(plugin, {"template": TEMPLATE}, physical_id="c")
     for action in ("suspend", "resume", "check"):
         with pytest.raises(PermanentError, match="the nested stack is gone"):
-            getattr(plugin, f"handle_{action}")(target, work)
-    assert isinstance(plugin.handle_delete(target, work), Done)
-    assert plugin.needs_replace_failed(target, work)
+            getattr(plugin, f"handle_{action}")(target, context)
+    assert isinstance(plugin.handle_delete(target, context), Done)
+    assert plugin.needs_replace_failed(target, context)
 
 
 @pytest.mark.parametrize(

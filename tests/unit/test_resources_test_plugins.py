@@ -9,60 +9,60 @@ from stoker.resources.errors import Cancelled, RetryableError
 
 
 @pytest.fixture
-def work():
+def context():
     return FakeWork()
 
 
-def test_blocking_blocks_without_asking(work):
-    work.cancelled = True
+def test_blocking_blocks_without_asking(context):
+    context.cancelled = True
     begin = time.monotonic()
-    run(Blocking(), "create", target_of(Blocking(), {"seconds": 0.05}), work)
+    run(Blocking(), "create", target_of(Blocking(), {"seconds": 0.05}), context)
     assert time.monotonic() - begin >= 0.05
-    assert work.paused == []
+    assert context.paused == []
 
 
-def test_blocking_blocks_in_the_actions_named_only(work):
+def test_blocking_blocks_in_the_actions_named_only(context):
     target = target_of(Blocking(), {"seconds": 600, "actions": ["delete"]})
     begin = time.monotonic()
-    run(Blocking(), "create", target, work)
-    run(Blocking(), "update", target, work)
+    run(Blocking(), "create", target, context)
+    run(Blocking(), "update", target, context)
     assert time.monotonic() - begin < 300
 
 
-def test_cooperative_works_in_slices_and_ends_when_asked(work):
+def test_cooperative_works_in_slices_and_ends_when_asked(context):
     target = target_of(Cooperative(), {"seconds": 1, "slice": 0.3})
-    run(Cooperative(), "create", target, work)
-    assert work.paused == pytest.approx([0.3, 0.3, 0.3, 0.1], abs=1e-3)
-    work.cancelled = True
+    run(Cooperative(), "create", target, context)
+    assert context.paused == pytest.approx([0.3, 0.3, 0.3, 0.1], abs=1e-3)
+    context.cancelled = True
     with pytest.raises(Cancelled):
-        run(Cooperative(), "create", target, work)
+        run(Cooperative(), "create", target, context)
 
 
-def test_flaky_works_at_last(work, tmp_path):
+def test_flaky_works_at_last(context, tmp_path):
     target = target_of(Flaky(), {"directory": str(tmp_path), "times": 2, "after": 0.5})
     for count in (1, 2):
         with pytest.raises(RetryableError, match=f"try {count} failed") as caught:
-            Flaky().handle_create(target, work)
+            Flaky().handle_create(target, context)
         assert caught.value.after == 0.5
-    made = after(target, Flaky().handle_create(target, work))
+    made = after(target, Flaky().handle_create(target, context))
     assert Flaky().attribute_values(made) == {"tries": 3}
 
 
-def test_external_makes_one_file_for_a_key_however_often_it_is_asked(work, tmp_path):
+def test_external_makes_one_file_for_a_key_however_often_it_is_asked(context, tmp_path):
     target = target_of(External(), {"directory": str(tmp_path), "poll_secs": 3}, name="web")
-    assert External().find_created(target.key, target, work) is None
-    External().handle_create(target, work)
-    made = run(External(), "create", target, work)
-    assert External().find_created(target.key, target, work) == made.physical_id == target.key
+    assert External().find_created(target.key, target, context) is None
+    External().handle_create(target, context)
+    made = run(External(), "create", target, context)
+    assert External().find_created(target.key, target, context) == made.physical_id == target.key
     (path,) = tmp_path.iterdir()
     assert path.read_text().split()[1] == "web"
-    run(External(), "delete", made, work)
+    run(External(), "delete", made, context)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_external_can_be_changed(work, tmp_path):
-    made = run(External(), "create", target_of(External(), {"directory": str(tmp_path)}), work)
+def test_external_can_be_changed(context, tmp_path):
+    made = run(External(), "create", target_of(External(), {"directory": str(tmp_path)}), context)
     new = target_of(External(), {"directory": str(tmp_path), "value": "new"}, physical_id=made.physical_id)
-    run(External(), "update", new, work)
+    run(External(), "update", new, context)
     (path,) = tmp_path.iterdir()
     assert path.read_text().split()[2] == "new"

@@ -262,23 +262,23 @@ def test_the_attributes_of_a_handle_tell_how_to_signal_it():
 
 
 def test_other_transports_have_no_token():
-    plugin, work = WaitConditionHandle(), FakeWork()
-    signed, native = work.presigned().url, work.signal_url("thing")
+    plugin, context = WaitConditionHandle(), FakeWork()
+    signed, native = context.presigned().url, context.signal_url("thing")
     for transport, signal in (
         ("NO_SIGNAL", {}),
         ("HEAT_SIGNAL", {"alarm_url": native}),
         ("CFN_SIGNAL", {"alarm_url": signed}),
     ):
         target = target_of(plugin, {"signal_transport": transport})
-        values = plugin.attribute_values(run(plugin, "create", target, work))
+        values = plugin.attribute_values(run(plugin, "create", target, context))
         assert set(values) == {"signal"}
         assert json.loads(values["signal"]) == signal
 
 
 def test_the_reference_of_an_aws_handle_is_a_url_that_needs_nothing_else():
-    plugin, work = AwsWaitConditionHandle(), FakeWork()
-    made = run(plugin, "create", target_of(plugin), work)
-    assert plugin.reference_id(made) == work.presigned().url
+    plugin, context = AwsWaitConditionHandle(), FakeWork()
+    made = run(plugin, "create", target_of(plugin), context)
+    assert plugin.reference_id(made) == context.presigned().url
 
 
 def test_secrets_of_a_handle_are_marked():
@@ -311,9 +311,9 @@ def test_a_type_without_signals_says_so():
 
 
 def test_an_adopted_handle_is_signalled_at_its_new_stack():
-    plugin, work = WaitConditionHandle(), FakeWork()
+    plugin, context = WaitConditionHandle(), FakeWork()
     there = {"endpoint": "http://elsewhere/v1/t/stacks/old/1/resources/handle/signal", "token": "secret"}
     target = target_of(plugin, name="handle", physical_id="h", data=there)
-    adopted = run(plugin, "adopt", target, work)
-    made = work.presigned()
+    adopted = run(plugin, "adopt", target, context)
+    made = context.presigned()
     assert adopted.data == {"endpoint": made.endpoint, "token": made.signature, "url": made.url}

@@ -10,16 +10,16 @@ ATTACHING = ("reserved", "attaching")
 """States of a volume while one of the services attaches it to a server."""
 
 
-def found(work: StepContext, server: str, volume: str) -> Json:
+def found(context: StepContext, server: str, volume: str) -> Json:
     """Return the attachment of a volume to a server, None if there is none."""
     try:
-        answer = service_of(work, "compute").get(f"{_path(server)}/{volume}")
+        answer = service_of(context, "compute").get(f"{_path(server)}/{volume}")
     except ThingNotFound:
         return None
     return answer["volumeAttachment"]
 
 
-def attach(work: StepContext, server: str, volume: str, device: str | None) -> Json:
+def attach(context: StepContext, server: str, volume: str, device: str | None) -> Json:
     """Start to attach a volume; return the attachment.
 
     :raises RetryableError: the server or the volume cannot do it in its present state.
@@ -27,44 +27,46 @@ def attach(work: StepContext, server: str, volume: str, device: str | None) -> J
     """
     body = {"volumeId": volume, **({"device": device} if device else {})}
     try:
-        return service_of(work, "compute").post(_path(server), {"volumeAttachment": body})["volumeAttachment"]
+        return service_of(context, "compute").post(_path(server), {"volumeAttachment": body})[
+            "volumeAttachment"
+        ]
     except Conflict as error:
         raise in_use(error) from error
     except ThingNotFound:
         raise
     except PermanentError as error:
         # Nova refuses a volume in the wrong state by 400; an earlier step may have started to attach it.
-        if (status := _status(work, volume)) not in (*ATTACHING, "detaching"):
+        if (status := _status(context, volume)) not in (*ATTACHING, "detaching"):
             raise
         raise RetryableError(f"the volume is {status}: {error}") from error
 
 
-def ensure_attached(work: StepContext, server: str, volume: str, device: str | None) -> None:
+def ensure_attached(context: StepContext, server: str, volume: str, device: str | None) -> None:
     """Start to attach a volume that was attached before, unless an earlier call has.
 
     :raises RetryableError, PermanentError: as `attach`.
     """
     try:
-        if found(work, server, volume) is None:
-            attach(work, server, volume, device)
+        if found(context, server, volume) is None:
+            attach(context, server, volume, device)
     except PermanentError:
-        if found(work, server, volume) is None:
+        if found(context, server, volume) is None:
             raise
 
 
-def detach(work: StepContext, server: str, volume: str) -> bool:
+def detach(context: StepContext, server: str, volume: str) -> bool:
     """Start to detach a volume; return whether there was something to detach.
 
     :raises RetryableError: the server does not release it in its present state.
     """
     try:
-        service_of(work, "compute").delete(f"{_path(server)}/{volume}")
+        service_of(context, "compute").delete(f"{_path(server)}/{volume}")
     except ThingNotFound:
         return False
     except Conflict as error:
         raise in_use(error) from error
     except PermanentError as error:
-        status = _status(work, volume)
+        status = _status(context, volume)
         if status in ATTACHING:
             raise RetryableError(f"the volume is {status}: {error}") from error
         if status != "detaching":  # An earlier step has begun.
@@ -77,11 +79,11 @@ def has_server(volume: Mapping[str, Json], server: str | None) -> bool:
     return volume["status"] == "in-use" and any(item["server_id"] == server for item in volume["attachments"])
 
 
-def is_attached(work: StepContext, server: str, volume: Mapping[str, Json]) -> bool:
+def is_attached(context: StepContext, server: str, volume: Mapping[str, Json]) -> bool:
     """Return whether one of the services knows of an attachment, or works on its end."""
     if any(item["server_id"] == server for item in volume["attachments"]) or volume["status"] == "detaching":
         return True
-    return found(work, server, str(volume["id"])) is not None
+    return found(context, server, str(volume["id"])) is not None
 
 
 def get_volume(service: Service, volume: str) -> Mapping[str, Json]:
@@ -93,8 +95,8 @@ def get_volume(service: Service, volume: str) -> Mapping[str, Json]:
     return answer
 
 
-def _status(work: StepContext, volume: str) -> str:
-    return str(get_volume(service_of(work, "block-storage"), volume)["status"])
+def _status(context: StepContext, volume: str) -> str:
+    return str(get_volume(service_of(context, "block-storage"), volume)["status"])
 
 
 def _path(server: str) -> str:

@@ -70,13 +70,13 @@ class Volume(VolumeBackups, DeclaredType):
 
     # -- creation ----------------------------------------------------------------------------------
 
-    def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new volume; one for a backup has its size at least."""
-        body = super().create_body(target, work)
+        body = super().create_body(target, context)
         body.setdefault("name", _own_name(target))
         backup = target.properties["backup_id"]
         if backup:
-            found = self.service_for(work).get(f"/backups/{resolve(work, 'cinder.backup', backup)}")
+            found = self.service_for(context).get(f"/backups/{resolve(context, 'cinder.backup', backup)}")
             body["size"] = max(found["backup"]["size"], body.get("size", 0))
             for name in SOURCES:
                 body.pop(self.references[name].field or name, None)
@@ -87,22 +87,22 @@ class Volume(VolumeBackups, DeclaredType):
         hints = target.properties["scheduler_hints"]
         return {"volume": body, **({"OS-SCH-HNT:scheduler_hints": hints} if hints else {})}
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll; once the volume is available restore the backup, then protect it from writing."""
-        step = super().check_create_complete(target, progress, work)
+        step = super().check_create_complete(target, progress, context)
         if not isinstance(step, Done):
             return Poll(progress={**progress, "more": False}, after=step.after or FIRST_PAUSE)
         if target.properties["backup_id"] and not progress.get("restored"):
-            restore(work, self.id_of(target), target.properties["backup_id"])
-            return Poll(progress={"since": work.now(), "restored": True}, after=FIRST_PAUSE)
+            restore(context, self.id_of(target), target.properties["backup_id"])
+            return Poll(progress={"since": context.now(), "restored": True}, after=FIRST_PAUSE)
         if target.properties["read_only"] is not None:
             act(
-                work,
+                context,
                 self.id_of(target),
                 "os-update_readonly_flag",
                 {"readonly": target.properties["read_only"]},
             )
-            return Done(data=self._data(self.get(self.service_for(work), self.id_of(target)), target))
+            return Done(data=self._data(self.get(self.service_for(context), self.id_of(target)), target))
         return step
 
     def has_more(self, target: ResourceView) -> bool:
@@ -111,91 +111,91 @@ class Volume(VolumeBackups, DeclaredType):
 
     # -- update ------------------------------------------------------------------------------------
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Send the fields that have changed; then the changes that take time follow one by one.
 
         :raises PermanentError: the volume would become smaller.
         """
-        thing = self.get(self.service_for(work), self.id_of(target))
+        thing = self.get(self.service_for(context), self.id_of(target))
         size = target.properties["size"]
         if "size" in changed and size is not None and size < thing["size"]:
             raise PermanentError("Shrinking volume is not supported.", kind="NotSupported")
         if "metadata" in changed:
-            self._set_metadata(target, thing, work)
+            self._set_metadata(target, thing, context)
         body = {name: target.properties[name] or "" for name in sorted(changed & {"name", "description"})}
         if "name" in body:
             body["name"] = body["name"] or _own_name(target)
         if body:
-            self.service_for(work).put(self.path_of(target), {"volume": body})
+            self.service_for(context).put(self.path_of(target), {"volume": body})
         todo = [change.as_json() for change in VolumeChanges.needed(target, changed, thing)]
-        return Poll(progress={"since": work.now(), "todo": todo, "begun": False}, after=0.0)
+        return Poll(progress={"since": context.now(), "todo": todo, "begun": False}, after=0.0)
 
-    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll; when a change has ended, start the next one."""
-        step = super().check_update_complete(target, progress, work)
+        step = super().check_update_complete(target, progress, context)
         if isinstance(step, Poll):
             return Poll(progress=progress, after=step.after)
         if not progress["todo"]:
             return step
         assert step.data is not None
-        thing, changes = step.data[THING], VolumeChanges(target, work)
+        thing, changes = step.data[THING], VolumeChanges(target, context)
         change = VolumeChange(*progress["todo"][0])
         if not progress["begun"]:
             changes.begin(change, thing)
-            return Poll(progress={**progress, "since": work.now(), "begun": True}, after=FIRST_PAUSE)
+            return Poll(progress={**progress, "since": context.now(), "begun": True}, after=FIRST_PAUSE)
         if not changes.has_ended(change, thing):
             return Poll(progress=progress, after=FIRST_PAUSE)
         left = progress["todo"][1:]
         return Poll(progress={"since": progress["since"], "todo": left, "begun": False}, after=0.0)
 
-    def _set_metadata(self, target: ResourceView, thing: Mapping[str, Json], work: StepContext) -> None:
+    def _set_metadata(self, target: ResourceView, thing: Mapping[str, Json], context: StepContext) -> None:
         """Replace the metadata, but for our mark."""
         marked = thing["metadata"].get(MARK_NAME)
         metadata = {**target.properties["metadata"], **({MARK_NAME: marked} if marked else {})}
-        self.service_for(work).put(f"{self.path_of(target)}/metadata", {"metadata": metadata})
+        self.service_for(context).put(f"{self.path_of(target)}/metadata", {"metadata": metadata})
 
-    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
+    def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the volume is lost; one with its data is kept, as in Heat."""
         if target.physical_id is None or target.data.get(MORE):
             return True
         try:
-            thing = self.get(self.service_for(work), target.physical_id)
+            thing = self.get(self.service_for(context), target.physical_id)
         except ThingNotFound:
             return True
         return self.status.of(thing) in LOST
 
     # -- deletion ----------------------------------------------------------------------------------
 
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         """Delete the volume, once the service works on it no more.
 
         :raises RetryableError: servers have it, or there are snapshots of it; they are named.
         """
-        if target.physical_id is not None and self._is_worked_on(target, work):
-            return Poll(progress={"since": work.now(), "waits": True}, after=FIRST_PAUSE)
+        if target.physical_id is not None and self._is_worked_on(target, context):
+            return Poll(progress={"since": context.now(), "waits": True}, after=FIRST_PAUSE)
         try:
-            return super().handle_delete(target, work)
+            return super().handle_delete(target, context)
         except PermanentError as error:
-            if snapshots := self._snapshots(target, work):
+            if snapshots := self._snapshots(target, context):
                 text = f"still in use by snapshot {', '.join(snapshots)}: {error}"
                 raise RetryableError(text) from error
             raise
 
-    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the volume can be deleted, then until it is gone."""
         if not progress.get("waits"):
-            return super().check_delete_complete(target, progress, work)
-        if self._is_worked_on(target, work):
-            return Poll(progress=progress, after=pause(progress["since"], work.now()))
-        return self.handle_delete(target, work)
+            return super().check_delete_complete(target, progress, context)
+        if self._is_worked_on(target, context):
+            return Poll(progress=progress, after=pause(progress["since"], context.now()))
+        return self.handle_delete(target, context)
 
-    def _is_worked_on(self, target: ResourceView, work: StepContext) -> bool:
+    def _is_worked_on(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the service works on the volume; it refuses the deletion meanwhile.
 
         :raises RetryableError: with those who use the volume.
         """
         try:
-            found = self.get(self.service_for(work), self.id_of(target))
+            found = self.get(self.service_for(context), self.id_of(target))
         except ThingNotFound:
             return False
         if self.status.of(found) in ATTACHED:
@@ -204,15 +204,15 @@ class Volume(VolumeBackups, DeclaredType):
             raise RetryableError(f"still in use by {users}")
         return self.status.of(found) in WORKING
 
-    def _snapshots(self, target: ResourceView, work: StepContext) -> list[str]:
-        found = self.service_for(work).list_all("/snapshots", "snapshots", volume_id=self.id_of(target))
+    def _snapshots(self, target: ResourceView, context: StepContext) -> list[str]:
+        found = self.service_for(context).list_all("/snapshots", "snapshots", volume_id=self.id_of(target))
         return sorted(str(item["id"]) for item in found)
 
     # -- attributes --------------------------------------------------------------------------------
 
-    def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+    def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the fields as they are now; the metadata without what others keep there."""
-        found = dict(super().live_properties(target, work))
+        found = dict(super().live_properties(target, context))
         theirs = {*ADMINISTRATIVE} - {*target.properties["metadata"]}
         kept = {name: value for name, value in found["metadata"].items() if name not in theirs}
         return {**found, "metadata": kept}

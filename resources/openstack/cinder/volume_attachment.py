@@ -45,74 +45,77 @@ class VolumeAttachment(AttachedType):
         ),
     }
 
-    def link(self, properties: Mapping[str, Json], work: StepContext) -> Link:
+    def link(self, properties: Mapping[str, Json], context: StepContext) -> Link:
         """Return the volume and the server."""
-        server = resolve(work, "nova.server", properties["instance_uuid"])
-        return resolve(work, "cinder.volume", properties["volume_id"]), server
+        server = resolve(context, "nova.server", properties["instance_uuid"])
+        return resolve(context, "cinder.volume", properties["volume_id"]), server
 
-    def attach(self, link: Link, target: ResourceView, work: StepContext) -> Json:
+    def attach(self, link: Link, target: ResourceView, context: StepContext) -> Json:
         """Start to attach the volume."""
-        return attach(work, link[1], link[0], target.properties["mountpoint"])
+        return attach(context, link[1], link[0], target.properties["mountpoint"])
 
-    def find(self, link: Link, work: StepContext) -> Json:
+    def find(self, link: Link, context: StepContext) -> Json:
         """Return the attachment as the compute service has it."""
-        return found(work, link[1], link[0])
+        return found(context, link[1], link[0])
 
-    def detach(self, link: Link, work: StepContext) -> bool:
+    def detach(self, link: Link, context: StepContext) -> bool:
         """Start to detach the volume."""
-        return detach(work, link[1], link[0])
+        return detach(context, link[1], link[0])
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Attach the volume, then poll it until the server has it.
 
         :raises PermanentError: the attachment has failed.
         """
         if progress["phase"] == CLAIMED:
-            return super().check_create_complete(target, progress, work)
-        volume, server = self._volume(target, progress["since"], work), self.stored_link(target, work)[1]
+            return super().check_create_complete(target, progress, context)
+        volume, server = (
+            self._volume(target, progress["since"], context),
+            self.stored_link(target, context)[1],
+        )
         if volume is None:
-            return Poll(progress=progress, after=pause(progress["since"], work.now()))
+            return Poll(progress=progress, after=pause(progress["since"], context.now()))
         if has_server(volume, server):
-            VOLUMES.forget(work, service_of(work, "block-storage"), str(volume["id"]))
+            VOLUMES.forget(context, service_of(context, "block-storage"), str(volume["id"]))
             return Done()
         if ATTACHING.of(volume) not in (*ATTACHING.pending, *ATTACHING.good):
             text = f"Volume attachment failed: status {volume['status']}"
             raise PermanentError(text, kind="ResourceInError")
         # It is available for a moment at first; Nova makes it so again where it cannot attach it.
-        if volume["status"] == "available" and self.find((str(volume["id"]), server), work) is None:
+        if volume["status"] == "available" and self.find((str(volume["id"]), server), context) is None:
             text = f"The volume {target.physical_id} could not be attached to server {server}"
             raise PermanentError(text, kind="ResourceInError")
-        return Poll(progress=progress, after=pause(progress["since"], work.now()))
+        return Poll(progress=progress, after=pause(progress["since"], context.now()))
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Detach the volume; then the one of now is attached."""
-        self.detach(self.stored_link(target, work), work)
-        return Poll(progress={"since": work.now(), "phase": "detach"}, after=FIRST_PAUSE)
+        self.detach(self.stored_link(target, context), context)
+        return Poll(progress={"since": context.now(), "phase": "detach"}, after=FIRST_PAUSE)
 
-    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the volume is free, then attach the one of now, and poll that."""
         if progress["phase"] != "detach":
-            return self.check_create_complete(target, progress, work)
-        if not self._is_free(target, progress["since"], work):
-            return Poll(progress=progress, after=pause(progress["since"], work.now()))
-        return self.begin(target, work)
+            return self.check_create_complete(target, progress, context)
+        if not self._is_free(target, progress["since"], context):
+            return Poll(progress=progress, after=pause(progress["since"], context.now()))
+        return self.begin(target, context)
 
-    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the volume until the server does not have it."""
-        if self._is_free(target, progress["since"], work):
+        if self._is_free(target, progress["since"], context):
             return Done()
-        return Poll(progress=progress, after=pause(progress["since"], work.now()))
+        return Poll(progress=progress, after=pause(progress["since"], context.now()))
 
-    def _is_free(self, target: ResourceView, since: float, work: StepContext) -> bool:
+    def _is_free(self, target: ResourceView, since: float, context: StepContext) -> bool:
         try:
-            volume = self._volume(target, since, work)
+            volume = self._volume(target, since, context)
         except ThingNotFound:
             return True
-        if volume is None or is_attached(work, self.stored_link(target, work)[1], volume):
+        if volume is None or is_attached(context, self.stored_link(target, context)[1], volume):
             return False
-        VOLUMES.forget(work, service_of(work, "block-storage"), str(volume["id"]))
+        VOLUMES.forget(context, service_of(context, "block-storage"), str(volume["id"]))
         return True
 
-    def _volume(self, target: ResourceView, since: float, work: StepContext) -> Mapping[str, Json] | None:
-        service, volume = service_of(work, "block-storage"), str(target.physical_id)
-        return VOLUMES.read(work, service, volume, lambda: get_volume(service, volume), since)
+    def _volume(self, target: ResourceView, since: float, context: StepContext) -> Mapping[str, Json] | None:
+        service, volume = service_of(context, "block-storage"), str(target.physical_id)
+        return VOLUMES.read(context, service, volume, lambda: get_volume(service, volume), since)

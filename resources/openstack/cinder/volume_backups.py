@@ -16,10 +16,10 @@ BACKUP = "backup_id"
 MEANING = StatusMeaning(pending=("CREATING",), bad=("ERROR",))
 
 
-def restore(work: StepContext, volume: str, backup: str) -> None:
+def restore(context: StepContext, volume: str, backup: str) -> None:
     """Start to bring the data of a backup into a volume."""
-    path = f"/backups/{resolve(work, 'cinder.backup', backup)}/restore"
-    service_of(work, "block-storage").post(path, {"restore": {"volume_id": volume}})
+    path = f"/backups/{resolve(context, 'cinder.backup', backup)}/restore"
+    service_of(context, "block-storage").post(path, {"restore": {"volume_id": volume}})
 
 
 class VolumeBackups(ResourceType):
@@ -27,49 +27,51 @@ class VolumeBackups(ResourceType):
 
     snapshot_on_delete = True
 
-    def handle_snapshot(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Start a backup, unless an earlier step has."""
-        service, backup = service_of(work, "block-storage"), self._backup(target, work)
+        service, backup = service_of(context, "block-storage"), self._backup(target, context)
         if backup is None:
             body = {"volume_id": target.physical_id, "name": mark_of(target.key), "force": True}
             backup = service.post("/backups", {"backup": body})["backup"]["id"]
         return Poll(
-            progress={"since": work.now(), "backup": backup}, after=FIRST_PAUSE, data={BACKUP: backup}
+            progress={"since": context.now(), "backup": backup}, after=FIRST_PAUSE, data={BACKUP: backup}
         )
 
-    def check_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_snapshot_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the backup is there."""
-        backup = service_of(work, "block-storage").get(f"/backups/{progress['backup']}")["backup"]
+        backup = service_of(context, "block-storage").get(f"/backups/{progress['backup']}")["backup"]
         if MEANING.is_pending(backup, lambda found: str(found.get("fail_reason") or "")):
-            return Poll(progress=progress, after=pause(progress["since"], work.now()))
+            return Poll(progress=progress, after=pause(progress["since"], context.now()))
         return Done(data={BACKUP: progress["backup"]})
 
-    def handle_delete_snapshot(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_delete_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Delete the backup of a snapshot."""
-        backup = target.data.get(BACKUP) or self._backup(target, work)
+        backup = target.data.get(BACKUP) or self._backup(target, context)
         if backup is None:
             return Done()
         try:
-            service_of(work, "block-storage").delete(f"/backups/{backup}")
+            service_of(context, "block-storage").delete(f"/backups/{backup}")
         except ThingNotFound:
             return Done()
-        return Poll(progress={"since": work.now(), "backup": backup}, after=FIRST_PAUSE)
+        return Poll(progress={"since": context.now(), "backup": backup}, after=FIRST_PAUSE)
 
-    def check_delete_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_delete_snapshot_complete(
+        self, target: ResourceView, progress: Json, context: StepContext
+    ) -> Step:
         """Poll until the backup is gone."""
         try:
-            service_of(work, "block-storage").get(f"/backups/{progress['backup']}")
+            service_of(context, "block-storage").get(f"/backups/{progress['backup']}")
         except ThingNotFound:
             return Done()
-        return Poll(progress=progress, after=pause(progress["since"], work.now()))
+        return Poll(progress=progress, after=pause(progress["since"], context.now()))
 
     def handle_restore(self, properties: Mapping[str, Json], data: Mapping[str, Json]) -> Mapping[str, Json]:
         """Return the backup of the snapshot as the one to be restored."""
         return {"backup_id": data[BACKUP]} if BACKUP in data else {}
 
-    def _backup(self, target: ResourceView, work: StepContext) -> str | None:
+    def _backup(self, target: ResourceView, context: StepContext) -> str | None:
         """Return the backup that an earlier step has begun."""
-        found = service_of(work, "block-storage").list_all(
+        found = service_of(context, "block-storage").list_all(
             "/backups/detail", "backups", name=mark_of(target.key)
         )
         return str(found[0]["id"]) if found else None

@@ -33,9 +33,9 @@ class VolumeChange(typing.NamedTuple):
 class VolumeChanges:
     """Begins changes of a volume, and finds out whether they have ended.  For one step."""
 
-    def __init__(self, target: ResourceView, work: StepContext) -> None:
+    def __init__(self, target: ResourceView, context: StepContext) -> None:
         self._target = target
-        self._work = work
+        self._work = context
 
     @staticmethod
     def needed(
@@ -52,20 +52,20 @@ class VolumeChanges:
 
     def begin(self, change: VolumeChange, thing: Mapping[str, Json]) -> None:
         """Begin a change, unless an earlier step has, and died before it could say so."""
-        work, volume = self._work, str(thing["id"])
+        context, volume = self._work, str(thing["id"])
         value: Json = self._target.properties.get(change.kind)
         if change.kind == "detach":
-            detach(work, change.server, volume)
+            detach(context, change.server, volume)
         elif change.kind == "attach":
-            ensure_attached(work, change.server, volume, change.device)
+            ensure_attached(context, change.server, volume, change.device)
         elif change.kind == "read_only":
-            act(work, volume, "os-update_readonly_flag", {"readonly": value})
+            act(context, volume, "os-update_readonly_flag", {"readonly": value})
         elif change.kind == "backup_id":
-            restore(work, volume, value)
+            restore(context, volume, value)
         elif change.kind == "size" and thing["size"] < value:
             self._act_once(change, thing, "os-extend", {"new_size": value})
         elif change.kind == "volume_type" and not self._has_type(thing):
-            new = resolve(work, "cinder.vtype", value)
+            new = resolve(context, "cinder.vtype", value)
             self._act_once(change, thing, "os-retype", {"new_type": new, "migration_policy": "never"})
 
     def has_ended(self, change: VolumeChange, thing: Mapping[str, Json]) -> bool:
@@ -115,9 +115,9 @@ class VolumeChanges:
         return bool(kind["name"] == thing["volume_type"])
 
 
-def act(work: StepContext, volume: str, action: str, arguments: Json) -> None:
+def act(context: StepContext, volume: str, action: str, arguments: Json) -> None:
     """Let the service do something with a volume."""
-    service_of(work, "block-storage").post(f"/volumes/{volume}/action", {action: arguments})
+    service_of(context, "block-storage").post(f"/volumes/{volume}/action", {action: arguments})
 
 
 def _failed(what: str, thing: Mapping[str, Json]) -> PermanentError:

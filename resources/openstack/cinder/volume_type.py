@@ -53,23 +53,23 @@ class VolumeType(DeclaredType):
         """Return whether it has a description of its own, in the mark's place, or projects."""
         return bool(target.properties["description"] or target.properties["projects"])
 
-    def after_create(self, target: ResourceView, work: StepContext) -> None:
+    def after_create(self, target: ResourceView, context: StepContext) -> None:
         """Set the description and the projects."""
         if target.properties["description"]:
             body = {"description": target.properties["description"]}
-            self.service_for(work).put(self.path_of(target), {self.item: body})
-        self._set_projects(target, work)
+            self.service_for(context).put(self.path_of(target), {self.item: body})
+        self._set_projects(target, context)
 
     def update_body(
-        self, target: ResourceView, changed: Collection[str], work: StepContext
+        self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
         """Return the fields that change; a change has another name for is_public than a creation."""
         names = {"name", "description"} & set(changed)
         return {name: target.properties[name] for name in sorted(names)}
 
-    def after_update(self, target: ResourceView, changed: Collection[str], work: StepContext) -> None:
+    def after_update(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
         """Set extra specs and projects, if they have changed."""
-        service = self.service_for(work)
+        service = self.service_for(context)
         if "is_public" in changed:  # A type that is public takes no projects.
             body = {"is_public": target.properties["is_public"]}
             service.put(self.path_of(target), {self.item: body})
@@ -82,13 +82,13 @@ class VolumeType(DeclaredType):
             if wanted:
                 service.post(path, {"extra_specs": wanted})
         if {"projects", "is_public"} & set(changed):
-            self._set_projects(target, work)
+            self._set_projects(target, context)
 
-    def _set_projects(self, target: ResourceView, work: StepContext) -> None:
+    def _set_projects(self, target: ResourceView, context: StepContext) -> None:
         if target.properties["is_public"]:
             return
-        service, path = self.service_for(work), self.path_of(target)
-        wanted = {resolve(work, "keystone.project", name) for name in target.properties["projects"]}
+        service, path = self.service_for(context), self.path_of(target)
+        wanted = {resolve(context, "keystone.project", name) for name in target.properties["projects"]}
         answer = service.get(f"{path}/os-volume-type-access")["volume_type_access"]
         present = {item["project_id"] for item in answer}
         for project in sorted(wanted - present):

@@ -108,9 +108,9 @@ class WebImage(DeclaredType):
 
     # -- creation ----------------------------------------------------------------------------------
 
-    def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new image; one whose id the template chooses gets a mark."""
-        body = super().create_body(target, work)
+        body = super().create_body(target, context)
         body.setdefault("name", target.physical_name)
         chosen = target.properties["id"]
         extra = {name: str(value) for name, value in target.properties["extra_properties"].items()}
@@ -118,11 +118,11 @@ class WebImage(DeclaredType):
             extra[MARK_NAME] = mark_of(target.key)
         return {**body, "id": chosen or chosen_id(target.key), **extra}
 
-    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+    def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         """Return the id, if it is there, and was not somebody else's."""
         chosen = target.properties["id"]
         try:
-            image = self.get(self.service_for(work), chosen or chosen_id(key))
+            image = self.get(self.service_for(context), chosen or chosen_id(key))
         except ThingNotFound:
             return None
         return str(image["id"]) if not chosen or image.get(MARK_NAME) == mark_of(key) else None
@@ -131,61 +131,61 @@ class WebImage(DeclaredType):
         """Return True: its data have to be fetched."""
         return True
 
-    def after_create(self, target: ResourceView, work: StepContext) -> None:
+    def after_create(self, target: ResourceView, context: StepContext) -> None:
         """Let the service fetch the data, unless it does already."""
-        service = self.service_for(work)
+        service = self.service_for(context)
         for member in target.properties["members"] or ():
-            self._add_member(target, member, work)
+            self._add_member(target, member, context)
         thing = self.get(service, self.id_of(target))
         if thing["status"] == "queued" and not thing.get("os_glance_importing_to_stores"):
             method = {"name": "web-download", "uri": target.properties["location"]}
             with contextlib.suppress(Conflict):  # An earlier step has started it a moment ago.
                 service.post(f"{self.path_of(target)}/import", {"method": method})
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Start the import; poll until the data are there; deactivate the image if it is to be inactive.
 
         :raises PermanentError: the service could not fetch them.
         """
         if progress.get("more"):
-            self.after_create(target, work)
-            return Poll(progress={"since": work.now()}, after=FIRST_PAUSE)
-        thing = self._look(target, progress["since"], work)
+            self.after_create(target, context)
+            return Poll(progress={"since": context.now()}, after=FIRST_PAUSE)
+        thing = self._look(target, progress["since"], context)
         if thing is not None and (failed := thing.get(FAILED_IMPORT)):
-            why = self._import_error(target, work) or f"stores: {failed}"
+            why = self._import_error(target, context) or f"stores: {failed}"
             text = f"The service could not fetch {target.properties['location']}: {why}"
             raise PermanentError(text, kind="ResourceInError")
-        step = self._wait(thing, progress["since"], target, work)
+        step = self._wait(thing, progress["since"], target, context)
         if isinstance(step, Done) and not target.properties["active"]:
-            self.service_for(work).post(f"{self.path_of(target)}/actions/deactivate", None)
-            return self._shown(target, work)
+            self.service_for(context).post(f"{self.path_of(target)}/actions/deactivate", None)
+            return self._shown(target, context)
         return step
 
     # -- changes -----------------------------------------------------------------------------------
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Change fields by a JSON patch, members and activity by calls of their own.
 
         The service has members of shared images only, so they come behind or before the visibility.
         """
-        service = self.service_for(work)
+        service = self.service_for(context)
         is_shared = target.properties["visibility"] == "shared"
         thing = self.get(service, self.id_of(target))
         if "members" in changed and not is_shared and thing["visibility"] == "shared":
-            self._set_members(target, work)
+            self._set_members(target, context)
         patch = self._patch(target, changed, thing)
         if patch:
             service.patch(self.path_of(target), patch, Content_Type=PATCH_TYPE)
         if "members" in changed and is_shared:
-            self._set_members(target, work)
+            self._set_members(target, context)
         if "active" in changed:
             action = "reactivate" if target.properties["active"] else "deactivate"
             service.post(f"{self.path_of(target)}/actions/{action}", None)
-        return self._shown(target, work)
+        return self._shown(target, context)
 
-    def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+    def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the fields as they are now; tags have no order."""
-        found, tags = dict(super().live_properties(target, work)), target.properties["tags"]
+        found, tags = dict(super().live_properties(target, context)), target.properties["tags"]
         if tags is not None and sorted(found["tags"]) == sorted({*tags}):
             found["tags"] = tags
         return found
@@ -195,9 +195,9 @@ class WebImage(DeclaredType):
         thing = target.data.get(THING) or {}
         return {"show": {name: value for name, value in thing.items() if name != MARK_NAME}}
 
-    def _shown(self, target: ResourceView, work: StepContext) -> Done:
+    def _shown(self, target: ResourceView, context: StepContext) -> Done:
         """Return the end of an action, with the image as it is now."""
-        return Done(data=self._data(self.get(self.service_for(work), self.id_of(target)), target))
+        return Done(data=self._data(self.get(self.service_for(context), self.id_of(target)), target))
 
     def _patch(
         self, target: ResourceView, changed: Collection[str], thing: Mapping[str, Json]
@@ -219,24 +219,24 @@ class WebImage(DeclaredType):
                 operations.append({"op": "replace" if name in thing else "add", "path": path, "value": value})
         return operations
 
-    def _import_error(self, target: ResourceView, work: StepContext) -> str:
+    def _import_error(self, target: ResourceView, context: StepContext) -> str:
         """Return what the service says of the last import that failed, if it says so."""
-        tasks = self.service_for(work).get(f"{self.path_of(target)}/tasks")["tasks"]
+        tasks = self.service_for(context).get(f"{self.path_of(target)}/tasks")["tasks"]
         failed = [task for task in tasks if task["status"] == "failure"]
         return str(max(failed, key=lambda task: str(task["updated_at"]))["message"]) if failed else ""
 
-    def _set_members(self, target: ResourceView, work: StepContext) -> None:
-        service, path = self.service_for(work), f"{self.path_of(target)}/members"
+    def _set_members(self, target: ResourceView, context: StepContext) -> None:
+        service, path = self.service_for(context), f"{self.path_of(target)}/members"
         present = {item["member_id"] for item in service.get(path)["members"]}
         wanted = set(target.properties["members"] or ())
         for member in sorted(wanted - present):
-            self._add_member(target, member, work)
+            self._add_member(target, member, context)
         for member in sorted(present - wanted):
             service.delete(f"{path}/{member}")
 
-    def _add_member(self, target: ResourceView, member: str, work: StepContext) -> None:
+    def _add_member(self, target: ResourceView, member: str, context: StepContext) -> None:
         try:
-            self.service_for(work).post(f"{self.path_of(target)}/members", {"member": member})
+            self.service_for(context).post(f"{self.path_of(target)}/members", {"member": member})
         except Conflict:
             return  # An earlier step has added it.
 

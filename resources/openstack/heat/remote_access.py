@@ -31,7 +31,7 @@ def location_of(cloud: RemoteCloud) -> str:
     return "remote cloud" if cloud.credential_secret_id else f'region "{cloud.region or "":.255}"'
 
 
-def orchestration(target: ResourceView, work: StepContext) -> Service:
+def orchestration(target: ResourceView, context: StepContext) -> Service:
     """Return the calls of the orchestration service that has a resource's stack.
 
     :raises PermanentError: the place, or the credential for it, is wrong; in Heat's words.
@@ -40,8 +40,8 @@ def orchestration(target: ResourceView, work: StepContext) -> Service:
     cloud = cloud_of(target.properties)
     name = f'Cannot establish connection to Heat endpoint at {location_of(cloud)} due to "'
     try:
-        adapter = work.remote_adapter(
-            cloud, "orchestration", "1", lambda: credential(cloud.credential_secret_id or "", work)
+        adapter = context.remote_adapter(
+            cloud, "orchestration", "1", lambda: credential(cloud.credential_secret_id or "", context)
         )
     except RetryableError as error:
         raise RetryableError(f'{name}{error}"', after=error.after, at_least=error.at_least) from error
@@ -50,7 +50,7 @@ def orchestration(target: ResourceView, work: StepContext) -> Service:
     return Service(adapter)
 
 
-def credential(secret: str, work: StepContext) -> Json:
+def credential(secret: str, context: StepContext) -> Json:
     """Return the document of a secret of Barbican's, with the rights of the stack's user.
 
     :raises PermanentError: there is no such secret, or no Barbican, or the secret is no JSON.
@@ -61,7 +61,7 @@ def credential(secret: str, work: StepContext) -> Json:
         raise PermanentError(f"{WRONG}: must be the id of a secret, not {secret:.100}", kind="BadRequest")
     path = f"/secrets/{found[1]}"
     try:
-        barbican = service_of(work, "key-manager")
+        barbican = service_of(context, "key-manager")
         kind = (barbican.get(path).get("content_types") or {}).get("default", TEXT)
         # The reader is a parser of JSON, and its errors quote nothing.
         return barbican.get_as(str(kind), f"{path}/payload")

@@ -52,98 +52,98 @@ class RemoteStack(ResourceType):
         if isinstance(text, str) and text and "-----BEGIN CERTIFICATE-----" not in text:
             raise PropertyError("must be certificates in PEM", ("context", "ca_cert"))
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Check that the place can be reached, or continue with a stack that is there already.
 
         That the place is asked is stored before: a creation that never came so far leaves nothing, so its
         resource can be deleted without a credential that works.
         """
-        service = orchestration(target, work)
+        service = orchestration(target, context)
         if target.physical_id is not None:
-            return self._continue_creation(target, service, work)
-        progress = {"action": "CREATE", "since": work.now(), "asks": True}
+            return self._continue_creation(target, service, context)
+        progress = {"action": "CREATE", "since": context.now(), "asks": True}
         return Poll(progress, 0.0, data={**target.data, ASKED: True})
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Create the stack, by a name of ours and with a tag; then poll it."""
         if not progress.get("asks") or target.physical_id is not None:
-            return self._poll(target, progress, work)
-        service, name = orchestration(target, work), stack_name(target)
-        body = {**goal(target, work), "stack_name": name, "tags": mark_of(target.key)}
+            return self._poll(target, progress, context)
+        service, name = orchestration(target, context), stack_name(target)
+        body = {**goal(target, context), "stack_name": name, "tags": mark_of(target.key)}
         try:
             made = checked(target, lambda: service.post("/stacks", body))["stack"]["id"]
         except Conflict:
-            found = self.find_created(target.key, target, work)
+            found = self.find_created(target.key, target, context)
             if found is None:
                 raise
             made = found
         thing = {"id": made, "stack_name": name}
-        progress = {"action": "CREATE", "since": work.now()}
+        progress = {"action": "CREATE", "since": context.now()}
         return Poll(progress, FIRST_PAUSE, physical_id=str(made), data={**target.data, THING: thing})
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Send the goal; the stack itself detects what has changed.
 
         :raises ReplaceNeeded: the place does not have the stack, or not with these credentials.
         """
         try:
-            return self._begin("UPDATE", target, work)
+            return self._begin("UPDATE", target, context)
         except ThingNotFound as error:
             raise ReplaceNeeded(str(error)) from error
 
-    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the stack."""
-        return self._poll(target, progress, work)
+        return self._poll(target, progress, context)
 
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         """Delete the stack."""
         if target.physical_id is None:
             return Done()
         try:
-            return self._begin("DELETE", target, work)
+            return self._begin("DELETE", target, context)
         except ThingNotFound:
             return Done()
 
-    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the stack is gone."""
         try:
-            return self._poll(target, progress, work)
+            return self._poll(target, progress, context)
         except ThingNotFound:
             return Done()
 
-    def handle_cancel(self, target: ResourceView, progress: Json, work: StepContext) -> None:
+    def handle_cancel(self, target: ResourceView, progress: Json, context: StepContext) -> None:
         """Stop the creation or update there."""
-        service, thing = self._read(target, work)
+        service, thing = self._read(target, context)
         if status_of(thing) in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS"):
             service.post(f"{path_of(thing)}/actions", {"cancel_without_rollback": None})
 
-    def handle_suspend(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
         """Suspend the stack, unless it is."""
-        return self._begin("SUSPEND", target, work)
+        return self._begin("SUSPEND", target, context)
 
-    def check_suspend_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the stack."""
-        return self._poll(target, progress, work)
+        return self._poll(target, progress, context)
 
-    def handle_resume(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
         """Resume the stack, unless it is."""
-        return self._begin("RESUME", target, work)
+        return self._begin("RESUME", target, context)
 
-    def check_resume_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_resume_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the stack."""
-        return self._poll(target, progress, work)
+        return self._poll(target, progress, context)
 
-    def handle_check(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         """Check the stack."""
-        return self._begin("CHECK", target, work)
+        return self._begin("CHECK", target, context)
 
-    def check_check_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_check_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the stack."""
-        return self._poll(target, progress, work)
+        return self._poll(target, progress, context)
 
-    def handle_snapshot(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Start a snapshot of the stack, or find the one that a lost attempt has started."""
-        service, thing = self._read(target, work)
+        service, thing = self._read(target, context)
         path = f"{path_of(thing)}/snapshots"
         found = find_snapshot(service, path, target) if target.attempt > 1 else None
         if found is None:
@@ -151,24 +151,24 @@ class RemoteStack(ResourceType):
                 found = service.post(path, {"name": mark_of(target.key)})["id"]
             except Conflict as error:
                 raise RetryableError(str(error)) from error
-        return Poll({SNAPSHOT: found, "since": work.now()}, FIRST_PAUSE)
+        return Poll({SNAPSHOT: found, "since": context.now()}, FIRST_PAUSE)
 
-    def check_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_snapshot_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the snapshot."""
-        service, thing = self._read(target, work)
+        service, thing = self._read(target, context)
         found = service.get(f"{path_of(thing)}/snapshots/{progress[SNAPSHOT]}")["snapshot"]
         if found["status"] == "IN_PROGRESS":
-            return Poll(progress, pause(progress["since"], work.now()))
+            return Poll(progress, pause(progress["since"], context.now()))
         if found["status"] != "COMPLETE":
             raise went_to(f"SNAPSHOT_{found['status']}", found.get("status_reason"))
         return Done(data={SNAPSHOT: found["id"]})
 
-    def handle_delete_snapshot(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_delete_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Delete the snapshot; one that does not exist is ignored."""
         if target.physical_id is None:
             return Done()
         try:
-            service, thing = self._read(target, work)
+            service, thing = self._read(target, context)
             path = f"{path_of(thing)}/snapshots"
             found = target.data.get(SNAPSHOT) or find_snapshot(service, path, target)
             if found is not None:
@@ -179,11 +179,11 @@ class RemoteStack(ResourceType):
             raise RetryableError(str(error)) from error
         return Done()
 
-    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+    def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         """Return the stack with the tag; none where the place was never asked for one."""
         if not target.data.get(ASKED):
             return None
-        service = orchestration(target, work)
+        service = orchestration(target, context)
         return next(iter(marked(TagMark(), mark_of(key), service, "/stacks", "stacks")), None)
 
     def needs_replace(self, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
@@ -193,12 +193,12 @@ class RemoteStack(ResourceType):
         """
         return cloud_of(before).region != cloud_of(after).region
 
-    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
+    def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the stack is gone; a failed one is repaired by an update."""
         if target.physical_id is None:
             return True
         try:
-            self._read(target, work)
+            self._read(target, context)
         except ThingNotFound:
             return True
         return False
@@ -211,47 +211,47 @@ class RemoteStack(ResourceType):
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _continue_creation(self, target: ResourceView, service: Service, work: StepContext) -> Step:
+    def _continue_creation(self, target: ResourceView, service: Service, context: StepContext) -> Step:
         """Wait for a stack that a lost attempt has created, or repair it."""
         action, status = split(read(target, service))
         if status == "FAILED":
-            return self._begin("UPDATE", target, work)
-        return self._poll(target, {"action": action, "since": work.now()}, work)
+            return self._begin("UPDATE", target, context)
+        return self._poll(target, {"action": action, "since": context.now()}, context)
 
-    def _read(self, target: ResourceView, work: StepContext) -> tuple[Service, Mapping[str, Json]]:
-        service = orchestration(target, work)
+    def _read(self, target: ResourceView, context: StepContext) -> tuple[Service, Mapping[str, Json]]:
+        service = orchestration(target, context)
         return service, read(target, service)
 
-    def _begin(self, action: str, target: ResourceView, work: StepContext) -> Step:
+    def _begin(self, action: str, target: ResourceView, context: StepContext) -> Step:
         """Start an action, once no other one is in progress.
 
         :raises ThingNotFound: the stack is gone.
         """
-        service, thing = self._read(target, work)
-        status, since = status_of(thing), work.now()
+        service, thing = self._read(target, context)
+        status, since = status_of(thing), context.now()
         waiting = Poll({"action": action, "since": since, "waits": True}, FIRST_PAUSE)
         if action in ("SUSPEND", "RESUME") and status == f"{action}_COMPLETE":
             return Done(data={**target.data, THING: thing})
         if status.endswith("_IN_PROGRESS") and action != "DELETE":
             return waiting
         try:
-            send(action, thing, target, service, work)
+            send(action, thing, target, service, context)
         except Conflict:
             return waiting
         return Poll({"action": action, "since": since, "before": moment(thing)}, FIRST_PAUSE)
 
-    def _poll(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def _poll(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Return the end of the action, or the next poll.
 
         :raises PermanentError: the stack has failed, or something else was done to it.
         """
-        _, thing = self._read(target, work)
+        _, thing = self._read(target, context)
         action, status = split(thing)
         if status == "IN_PROGRESS":
-            return Poll(progress, pause(progress["since"], work.now()))
+            return Poll(progress, pause(progress["since"], context.now()))
         if progress.get("waits"):
-            return self._begin(progress["action"], target, work)
-        late = work.now() - progress["since"] >= STARTED_WITHIN
+            return self._begin(progress["action"], target, context)
+        late = context.now() - progress["since"] >= STARTED_WITHIN
         if moment(thing) == progress.get("before") and not late:
             return Poll(progress, FIRST_PAUSE)
         if status != "COMPLETE" or action != progress["action"]:
@@ -265,12 +265,12 @@ def stack_name(target: ResourceView) -> str:
     return name if name[0].isalpha() else f"s{name[1:]}"
 
 
-def goal(target: ResourceView, work: StepContext) -> dict[str, Json]:
+def goal(target: ResourceView, context: StepContext) -> dict[str, Json]:
     """Return what requests say of the stack, as Heat does.
 
     It has all files of the stack around it, and that one's environment but for its parameters.
     """
-    inputs, properties = work.children.inputs(), target.properties
+    inputs, properties = context.children.inputs(), target.properties
     parameters = properties["parameters"] or {}
     body = {
         "template": properties["template"],
@@ -284,7 +284,7 @@ def goal(target: ResourceView, work: StepContext) -> dict[str, Json]:
 
 
 def send(
-    action: str, thing: Mapping[str, Json], target: ResourceView, service: Service, work: StepContext
+    action: str, thing: Mapping[str, Json], target: ResourceView, service: Service, context: StepContext
 ) -> None:
     """Ask for an action.
 
@@ -295,7 +295,7 @@ def send(
         service.delete(path)
     elif action == "UPDATE":
         tags = {"tags": as_text(thing["tags"])} if thing.get("tags") else {}
-        checked(target, lambda: service.put(path, {**goal(target, work), **tags}))
+        checked(target, lambda: service.put(path, {**goal(target, context), **tags}))
     else:
         service.post(f"{path}/actions", {action.lower(): None})
 

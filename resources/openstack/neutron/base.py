@@ -41,45 +41,47 @@ class NeutronType(DeclaredType):
     port_query: typing.ClassVar[tuple[str, str] | None] = None
     apart: typing.ClassVar[Sequence[str]] = ("tags", "value_specs")
 
-    def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new thing; it gets a name in any case, as in Heat."""
-        body = super().create_body(target, work)
+        body = super().create_body(target, context)
         if "name" in self.properties_schema:
             body.setdefault("name", target.physical_name)
         return {**body, **(target.properties.get("value_specs") or {})}
 
     def update_body(
-        self, target: ResourceView, changed: Collection[str], work: StepContext
+        self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
         """Return the fields that change."""
-        body = super().update_body(target, changed, work)
+        body = super().update_body(target, changed, context)
         if "value_specs" in changed:
             body |= target.properties["value_specs"] or {}
         if "name" in body and not body["name"]:
             body["name"] = target.physical_name
         return body
 
-    def users(self, target: ResourceView, work: StepContext) -> Sequence[str]:
+    def users(self, target: ResourceView, context: StepContext) -> Sequence[str]:
         """Return the ports that use the thing, with the servers and routers that they are of."""
         if self.port_query is None:
             return ()
         name, value = self.port_query
-        ports = self.service_for(work).list_all("/ports", "ports", **{name: value.format(self.id_of(target))})
+        ports = self.service_for(context).list_all(
+            "/ports", "ports", **{name: value.format(self.id_of(target))}
+        )
         return sorted(_shown(port) for port in ports)
 
     def has_more(self, target: ResourceView) -> bool:
         """Return whether the thing gets tags, which the service takes by a call of their own only."""
         return bool(target.properties.get("tags"))
 
-    def after_create(self, target: ResourceView, work: StepContext) -> None:
+    def after_create(self, target: ResourceView, context: StepContext) -> None:
         """Set the tags."""
-        self.service_for(work).put(f"{self.path_of(target)}/tags", {"tags": target.properties["tags"]})
+        self.service_for(context).put(f"{self.path_of(target)}/tags", {"tags": target.properties["tags"]})
 
-    def after_update(self, target: ResourceView, changed: Collection[str], work: StepContext) -> None:
+    def after_update(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
         """Set the tags, if they have changed."""
         if "tags" in changed:
             tags = {"tags": target.properties["tags"] or []}
-            self.service_for(work).put(f"{self.path_of(target)}/tags", tags)
+            self.service_for(context).put(f"{self.path_of(target)}/tags", tags)
 
 
 def _shown(port: Mapping[str, Json]) -> str:

@@ -109,12 +109,12 @@ class FloatingIP(NeutronType):
             raise PropertyError("dns_name needs dns_domain")
 
     def update_body(
-        self, target: ResourceView, changed: Collection[str], work: StepContext
+        self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
         """Return the fields that change; a port and its address go together."""
         together = {"port_id", "fixed_ip_address"}
         names = {*changed, *together} if together & set(changed) else changed
-        body = super().update_body(target, names, work)
+        body = super().update_body(target, names, context)
         if body.get("port_id") is None and body.get("fixed_ip_address") is None:
             body.pop("fixed_ip_address", None)
         return body
@@ -140,36 +140,36 @@ class FloatingIPAssociation(AttachedType):
         ),
     }
 
-    def link(self, properties: Mapping[str, Json], work: StepContext) -> Link:
+    def link(self, properties: Mapping[str, Json], context: StepContext) -> Link:
         """Return the floating IP and the port."""
-        return properties["floatingip_id"], resolve(work, "neutron.port", properties["port_id"])
+        return properties["floatingip_id"], resolve(context, "neutron.port", properties["port_id"])
 
-    def attach(self, link: Link, target: ResourceView, work: StepContext) -> Json:
+    def attach(self, link: Link, target: ResourceView, context: StepContext) -> Json:
         """Associate; to repeat it changes nothing."""
         address = target.properties["fixed_ip_address"]
         body = {"port_id": link[1], **({"fixed_ip_address": address} if address else {})}
-        return self.service_for(work).put(f"{self.path}/{link[0]}", {self.item: body})[self.item]
+        return self.service_for(context).put(f"{self.path}/{link[0]}", {self.item: body})[self.item]
 
-    def find(self, link: Link, work: StepContext) -> Json:
+    def find(self, link: Link, context: StepContext) -> Json:
         """Return the floating IP, if it leads to the port."""
         try:
-            floating_ip = self.get(self.service_for(work), link[0])
+            floating_ip = self.get(self.service_for(context), link[0])
         except ThingNotFound:
             return None
         return floating_ip if floating_ip["port_id"] == link[1] else None
 
-    def detach(self, link: Link, work: StepContext) -> bool:
+    def detach(self, link: Link, context: StepContext) -> bool:
         """End the association, unless the floating IP has been associated with another port since."""
-        if self.find(link, work) is not None:
-            self.service_for(work).put(f"{self.path}/{link[0]}", {self.item: {"port_id": None}})
+        if self.find(link, context) is not None:
+            self.service_for(context).put(f"{self.path}/{link[0]}", {self.item: {"port_id": None}})
         return False
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Associate another port, or another floating IP in place of the present one."""
         if "floatingip_id" in changed:
-            self.handle_delete(target, work)
-        return self.check_create_complete(target, None, work)
+            self.handle_delete(target, context)
+        return self.check_create_complete(target, None, context)
 
-    def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+    def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the port and its address as they are now."""
-        return live_fields(self, target.properties, self.get(self.service_for(work), self.id_of(target)))
+        return live_fields(self, target.properties, self.get(self.service_for(context), self.id_of(target)))

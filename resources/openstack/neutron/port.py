@@ -161,41 +161,41 @@ class Port(NeutronType):
                 "security_groups and allowed_address_pairs need port_security_enabled to be true"
             )
 
-    def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new port."""
-        return {**super().create_body(target, work), **self._lists(target, None, work)}
+        return {**super().create_body(target, context), **self._lists(target, None, context)}
 
     def update_body(
-        self, target: ResourceView, changed: Collection[str], work: StepContext
+        self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
         """Return the fields that change; without security groups it gets the project's default one."""
-        body = super().update_body(target, changed, work)
+        body = super().update_body(target, changed, context)
         if "security_groups" in changed and target.properties["security_groups"] is None:
-            body["security_groups"] = [resolve(work, "neutron.security_group", "default")]
-        return {**body, **self._lists(target, changed, work)}
+            body["security_groups"] = [resolve(context, "neutron.security_group", "default")]
+        return {**body, **self._lists(target, changed, context)}
 
-    def prepare_for_replace(self, target: ResourceView, work: StepContext) -> None:
+    def prepare_for_replace(self, target: ResourceView, context: StepContext) -> None:
         """Release the addresses, also those of lost creations: the replacement may ask for the same."""
-        self._delete_lost(target, work)
+        self._delete_lost(target, context)
         if target.physical_id is not None:
-            self._set_addresses(target.physical_id, [], work)
+            self._set_addresses(target.physical_id, [], context)
 
-    def restore_after_replace(self, target: ResourceView, work: StepContext) -> None:
+    def restore_after_replace(self, target: ResourceView, context: StepContext) -> None:
         """Take the addresses back, also where the replacement has them now."""
         addresses = (target.data.get(THING) or {}).get("fixed_ips") or []
         if target.physical_id is None or not addresses:
             return
-        replacement = work.replacement()
+        replacement = context.replacement()
         if replacement is not None and replacement.type == target.type:
             known = [replacement.physical_id] if replacement.physical_id else []
-            for port in {*known, *self._marked(mark_of(replacement.key), work)}:
-                self._set_addresses(port, [], work)
-        self._set_addresses(target.physical_id, addresses, work)
+            for port in {*known, *self._marked(mark_of(replacement.key), context)}:
+                self._set_addresses(port, [], context)
+        self._set_addresses(target.physical_id, addresses, context)
 
-    def refresh(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+    def refresh(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the data of now, with its network and subnets."""
-        data = super().refresh(target, work)
-        service, thing = self.service_for(work), data[THING]
+        data = super().refresh(target, context)
+        service, thing = self.service_for(context), data[THING]
         subnets = dict.fromkeys(item["subnet_id"] for item in thing["fixed_ips"])
         return {
             **data,
@@ -208,22 +208,22 @@ class Port(NeutronType):
         others = {name: target.data.get(name) for name in ("network", "subnets")}
         return {**super().attribute_values(target), **others}
 
-    def _set_addresses(self, port: str, addresses: Json, work: StepContext) -> None:
+    def _set_addresses(self, port: str, addresses: Json, context: StepContext) -> None:
         try:
-            self.service_for(work).put(f"{self.path}/{port}", {"port": {"fixed_ips": addresses}})
+            self.service_for(context).put(f"{self.path}/{port}", {"port": {"fixed_ips": addresses}})
         except ThingNotFound:
             return  # Somebody has deleted it, and so released its addresses.
         except Conflict as error:
             raise in_use(error) from error
 
     def _lists(
-        self, target: ResourceView, changed: Collection[str] | None, work: StepContext
+        self, target: ResourceView, changed: Collection[str] | None, context: StepContext
     ) -> dict[str, Json]:
         """Return the fields that are lists of maps: all that are given, or those that have changed."""
         properties, body = target.properties, {}
         names = self.apart if changed is None else changed
         if "fixed_ips" in names and properties["fixed_ips"] is not None:
-            body["fixed_ips"] = [_fixed_ip(item, work) for item in properties["fixed_ips"]]
+            body["fixed_ips"] = [_fixed_ip(item, context) for item in properties["fixed_ips"]]
         if "no_fixed_ips" in names and properties["no_fixed_ips"]:
             body["fixed_ips"] = []
         pairs = properties["allowed_address_pairs"]
@@ -232,8 +232,8 @@ class Port(NeutronType):
         return body
 
 
-def _fixed_ip(item: Mapping[str, Json], work: StepContext) -> dict[str, Json]:
-    find = functools.partial(resolve, work, "neutron.subnet")
+def _fixed_ip(item: Mapping[str, Json], context: StepContext) -> dict[str, Json]:
+    find = functools.partial(resolve, context, "neutron.subnet")
     found = {"ip_address": item["ip_address"], "subnet_id": item["subnet"] and find(item["subnet"])}
     return _without_empty(found)
 

@@ -93,43 +93,43 @@ class Router(NeutronType):
         if len(agents) > 1 and properties.get("ha") is False:
             raise PropertyError("a router that is not ha has one of l3_agent_ids at most")
 
-    def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new router."""
-        body = super().create_body(target, work)
+        body = super().create_body(target, context)
         if target.properties["external_gateway_info"] is not None:
-            body["external_gateway_info"] = _gateway(target, work)
+            body["external_gateway_info"] = _gateway(target, context)
         return body
 
     def update_body(
-        self, target: ResourceView, changed: Collection[str], work: StepContext
+        self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
         """Return the fields that change."""
-        body = super().update_body(target, changed, work)
+        body = super().update_body(target, changed, context)
         if "external_gateway_info" in changed:
-            body["external_gateway_info"] = _gateway(target, work)
+            body["external_gateway_info"] = _gateway(target, context)
         return body
 
     def has_more(self, target: ResourceView) -> bool:
         """Return whether it gets tags, or agents."""
         return super().has_more(target) or bool(_agents(target.properties))
 
-    def after_create(self, target: ResourceView, work: StepContext) -> None:
+    def after_create(self, target: ResourceView, context: StepContext) -> None:
         """Set tags and agents."""
         if super().has_more(target):
-            super().after_create(target, work)
-        self._set_agents(target, work)
+            super().after_create(target, context)
+        self._set_agents(target, context)
 
-    def after_update(self, target: ResourceView, changed: Collection[str], work: StepContext) -> None:
+    def after_update(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
         """Set tags and agents, if they have changed."""
-        super().after_update(target, changed, work)
+        super().after_update(target, changed, context)
         if {"l3_agent_ids", "l3_agent_id"} & set(changed):
-            self._set_agents(target, work)
+            self._set_agents(target, context)
 
-    def _set_agents(self, target: ResourceView, work: StepContext) -> None:
+    def _set_agents(self, target: ResourceView, context: StepContext) -> None:
         agents = _agents(target.properties)
         if not agents:
             return
-        service = self.service_for(work)
+        service = self.service_for(context)
         present = [agent["id"] for agent in service.get(f"{self.path_of(target)}/l3-agents")["agents"]]
         for agent in set(present) - set(agents):
             service.delete(f"/agents/{agent}/l3-routers/{self.id_of(target)}")
@@ -144,16 +144,16 @@ def _agents(properties: Mapping[str, Json]) -> list[str]:
     return [str(item) for item in properties.get("l3_agent_ids") or ()] or ([str(agent)] if agent else [])
 
 
-def _gateway(target: ResourceView, work: StepContext) -> dict[str, Json]:
+def _gateway(target: ResourceView, context: StepContext) -> dict[str, Json]:
     """Return the gateway with ids in place of names; an empty one is none."""
     given = target.properties["external_gateway_info"]
     if not given:
         return {}
-    body: dict[str, Json] = {"network_id": resolve(work, "neutron.network", given["network"])}
+    body: dict[str, Json] = {"network_id": resolve(context, "neutron.network", given["network"])}
     if given["enable_snat"] is not None:
         body["enable_snat"] = given["enable_snat"]
     if given["external_fixed_ips"]:
-        find = functools.partial(resolve, work, "neutron.subnet")
+        find = functools.partial(resolve, context, "neutron.subnet")
         body["external_fixed_ips"] = [
             {
                 **({"ip_address": item["ip_address"]} if item["ip_address"] else {}),
@@ -200,28 +200,28 @@ class RouterInterface(AttachedType):
         if properties.get("subnet") and properties.get("port"):
             raise PropertyError("subnet and port exclude each other")
 
-    def link(self, properties: Mapping[str, Json], work: StepContext) -> Link:
+    def link(self, properties: Mapping[str, Json], context: StepContext) -> Link:
         """Return the physical id."""
         kind = "subnet" if properties["subnet"] else "port"
-        router = resolve(work, "neutron.router", properties["router"])
-        return (f"{router}:{kind}_id={resolve(work, f'neutron.{kind}', properties[kind])}",)
+        router = resolve(context, "neutron.router", properties["router"])
+        return (f"{router}:{kind}_id={resolve(context, f'neutron.{kind}', properties[kind])}",)
 
-    def attach(self, link: Link, target: ResourceView, work: StepContext) -> Json:
+    def attach(self, link: Link, target: ResourceView, context: StepContext) -> Json:
         """Add the interface."""
         router, field, place = PHYSICAL_ID.split(link[0])
         path = f"/routers/{router}/add_router_interface"
-        return self.service_for(work).put(path, {field: place}, creates=True)
+        return self.service_for(context).put(path, {field: place}, creates=True)
 
-    def find(self, link: Link, work: StepContext) -> Json:
+    def find(self, link: Link, context: StepContext) -> Json:
         """Return the interface, with fields of the answer that adds one."""
         router, field, place = PHYSICAL_ID.split(link[0])
-        for port in self.service_for(work).list_all("/ports", "ports", device_id=router):
+        for port in self.service_for(context).list_all("/ports", "ports", device_id=router):
             if place in (port["id"], *(ip["subnet_id"] for ip in port["fixed_ips"])):
                 return {"id": router, "port_id": port["id"], field: place}
         return None
 
-    def detach(self, link: Link, work: StepContext) -> bool:
+    def detach(self, link: Link, context: StepContext) -> bool:
         """Remove the interface."""
         router, field, place = PHYSICAL_ID.split(link[0])
-        self.service_for(work).put(f"/routers/{router}/remove_router_interface", {field: place})
+        self.service_for(context).put(f"/routers/{router}/remove_router_interface", {field: place})
         return False

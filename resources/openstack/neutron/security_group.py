@@ -99,34 +99,34 @@ class SecurityGroup(NeutronType):
         """Return whether it has rules; a description of its own, for the mark is there at first."""
         return bool(target.properties["rules"] or target.properties["description"])
 
-    def after_create(self, target: ResourceView, work: StepContext) -> None:
+    def after_create(self, target: ResourceView, context: StepContext) -> None:
         """Make the rules, and give the group its description.
 
         What the service has answered at first says which rules it has, unless a step before has changed them.
         """
         try:
-            self._set_rules(target, target.data[THING]["security_group_rules"], work)
+            self._set_rules(target, target.data[THING]["security_group_rules"], context)
         except (Conflict, ThingNotFound):
-            self._set_rules(target, self._present_rules(target, work), work)
+            self._set_rules(target, self._present_rules(target, context), context)
         if target.properties["description"]:
             body = {self.item: {"description": target.properties["description"]}}
-            self.service_for(work).put(self.path_of(target), body)
+            self.service_for(context).put(self.path_of(target), body)
 
-    def after_update(self, target: ResourceView, changed: Collection[str], work: StepContext) -> None:
+    def after_update(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
         """Make the rules that are new, and delete those that are left over."""
         if "rules" in changed:
-            self._set_rules(target, self._present_rules(target, work), work)
+            self._set_rules(target, self._present_rules(target, context), context)
 
-    def _present_rules(self, target: ResourceView, work: StepContext) -> Sequence[Mapping[str, Json]]:
+    def _present_rules(self, target: ResourceView, context: StepContext) -> Sequence[Mapping[str, Json]]:
         found: Sequence[Mapping[str, Json]]
-        found = self.get(self.service_for(work), self.id_of(target))["security_group_rules"]
+        found = self.get(self.service_for(context), self.id_of(target))["security_group_rules"]
         return found
 
     def _set_rules(
-        self, target: ResourceView, present: Sequence[Mapping[str, Json]], work: StepContext
+        self, target: ResourceView, present: Sequence[Mapping[str, Json]], context: StepContext
     ) -> None:
-        service = self.service_for(work)
-        wanted = {_identity(rule): rule for rule in self._rules(target, work)}
+        service = self.service_for(context)
+        wanted = {_identity(rule): rule for rule in self._rules(target, context)}
         kept = set()
         for rule in present:
             if _identity(rule) in wanted:
@@ -137,7 +137,7 @@ class SecurityGroup(NeutronType):
         if missing:
             service.post("/security-group-rules", {"security_group_rules": missing})
 
-    def _rules(self, target: ResourceView, work: StepContext) -> Sequence[Mapping[str, Json]]:
+    def _rules(self, target: ResourceView, context: StepContext) -> Sequence[Mapping[str, Json]]:
         """Return the rules that the group is to have, as bodies."""
         group = self.id_of(target)
         rules: list[dict[str, Json]] = []
@@ -146,7 +146,9 @@ class SecurityGroup(NeutronType):
             if given["remote_mode"] == "remote_group_id":
                 rule.pop("remote_ip_prefix", None)
                 other = given["remote_group_id"]
-                rule["remote_group_id"] = resolve(work, "neutron.security_group", other) if other else group
+                rule["remote_group_id"] = (
+                    resolve(context, "neutron.security_group", other) if other else group
+                )
             else:
                 rule.pop("remote_group_id", None)
             rules.append(rule)
@@ -197,32 +199,32 @@ class SecurityGroupRule(NeutronType):
         if has_ports and low is not None and high is not None and low > high:
             raise PropertyError("port_range_min must not be above port_range_max", ("port_range_min",))
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Store that no rule is equal; where one is, the service judges a second one."""
         is_begun = target.physical_id is not None or WAS_FREE in target.data
-        if is_begun or self._equal_rule(target, work) is not None:
-            return super().handle_create(target, work)
+        if is_begun or self._equal_rule(target, context) is not None:
+            return super().handle_create(target, context)
         return Poll(progress={"begun": True}, after=0.0, data={**target.data, WAS_FREE: True})
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Create the rule, now that it is stored that there was none."""
-        return self.handle_create(target, work)
+        return self.handle_create(target, context)
 
-    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+    def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         """Return the id of the equal rule, if there was none before the creation."""
-        return self._equal_rule(target, work) if WAS_FREE in target.data else None
+        return self._equal_rule(target, context) if WAS_FREE in target.data else None
 
-    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
+    def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the rule is gone; what a lost call has made is deleted, for it is in the way."""
         if target.physical_id is not None:
-            return super().needs_replace_failed(target, work)
-        lost_rule = self.find_created(target.creation_key, target, work)
+            return super().needs_replace_failed(target, context)
+        lost_rule = self.find_created(target.creation_key, target, context)
         if lost_rule is not None:
-            self.service_for(work).delete(f"{self.path}/{lost_rule}")
+            self.service_for(context).delete(f"{self.path}/{lost_rule}")
         return True
 
-    def _equal_rule(self, target: ResourceView, work: StepContext) -> str | None:
-        body = self.create_body(target, work)
+    def _equal_rule(self, target: ResourceView, context: StepContext) -> str | None:
+        body = self.create_body(target, context)
         query = {"security_group_id": body["security_group_id"], "direction": body["direction"]}
-        rules = self.service_for(work).list_all(self.path, "security_group_rules", **query)
+        rules = self.service_for(context).list_all(self.path, "security_group_rules", **query)
         return next((str(rule["id"]) for rule in rules if _identity(rule) == _identity(body)), None)

@@ -113,15 +113,15 @@ class Subnet(NeutronType):
         if any(modes) and properties.get("ip_version") == 4:
             raise PropertyError("ipv6_ra_mode and ipv6_address_mode are for ip_version 6 only")
 
-    def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new subnet."""
-        return _with_gateway(super().create_body(target, work))
+        return _with_gateway(super().create_body(target, context))
 
     def update_body(
-        self, target: ResourceView, changed: Collection[str], work: StepContext
+        self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
         """Return the fields that change."""
-        return _with_gateway(super().update_body(target, changed, work))
+        return _with_gateway(super().update_body(target, changed, context))
 
 
 def _with_gateway(body: dict[str, Json]) -> dict[str, Json]:

@@ -60,44 +60,44 @@ class Trunk(NeutronType):
         "show": SHOWN["show"],
     }
 
-    def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new trunk."""
-        body = super().create_body(target, work)
-        return {**body, "sub_ports": _sub_ports(target, work)}
+        body = super().create_body(target, context)
+        return {**body, "sub_ports": _sub_ports(target, context)}
 
     def has_more(self, target: ResourceView) -> bool:
         """Return whether it has a description of its own; the mark is there at first."""
         return bool(target.properties["description"])
 
-    def after_create(self, target: ResourceView, work: StepContext) -> None:
+    def after_create(self, target: ResourceView, context: StepContext) -> None:
         """Give the trunk its description."""
         body = {self.item: {"description": target.properties["description"]}}
-        self.service_for(work).put(self.path_of(target), body)
+        self.service_for(context).put(self.path_of(target), body)
 
-    def after_update(self, target: ResourceView, changed: Collection[str], work: StepContext) -> None:
+    def after_update(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
         """Remove the ports that are left over, and add those that are new or have another tag."""
         if "sub_ports" not in changed:
             return
-        self._unlock(target, changed, work)
-        service, path = self.service_for(work), self.path_of(target)
-        wanted = {_identity(port): port for port in _sub_ports(target, work)}
+        self._unlock(target, changed, context)
+        service, path = self.service_for(context), self.path_of(target)
+        wanted = {_identity(port): port for port in _sub_ports(target, context)}
         present = {_identity(port): port for port in self.get(service, self.id_of(target))["sub_ports"]}
         if gone := [{"port_id": present[key]["port_id"]} for key in present.keys() - wanted.keys()]:
             service.put(f"{path}/remove_subports", {"sub_ports": gone})
         if new := [wanted[key] for key in wanted.keys() - present.keys()]:
             service.put(f"{path}/add_subports", {"sub_ports": new})
 
-    def _unlock(self, target: ResourceView, changed: Collection[str], work: StepContext) -> None:
+    def _unlock(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
         """Switch the trunk on first, where an update does so: the service changes no ports of another."""
         if "admin_state_up" in changed and target.properties["admin_state_up"]:
             body = {self.item: {"admin_state_up": True}}
-            self.service_for(work).put(self.path_of(target), body)
+            self.service_for(context).put(self.path_of(target), body)
 
 
-def _sub_ports(target: ResourceView, work: StepContext) -> Sequence[Mapping[str, Json]]:
+def _sub_ports(target: ResourceView, context: StepContext) -> Sequence[Mapping[str, Json]]:
     return [
         {
-            "port_id": resolve(work, "neutron.port", given["port"]),
+            "port_id": resolve(context, "neutron.port", given["port"]),
             "segmentation_type": given["segmentation_type"],
             "segmentation_id": given["segmentation_id"],
         }

@@ -43,52 +43,52 @@ class ServerActions(DeclaredType):
         """Return the service's message of what has gone wrong."""
         return fault_of(thing)
 
-    def handle_suspend(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
         """Suspend the server, unless it is suspended."""
-        return self._act(target, work, "suspend", "SUSPENDED")
+        return self._act(target, context, "suspend", "SUSPENDED")
 
-    def check_suspend_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the server is suspended."""
-        thing = self._look(target, progress["since"], work)
+        thing = self._look(target, progress["since"], context)
         if thing is not None:
             status = SERVER_STATUS.of(thing)
             if status == "SUSPENDED":
-                return self.with_facts(Done(data=self._data(thing, target)), target, work)
+                return self.with_facts(Done(data=self._data(thing, target)), target, context)
             if status not in (RUNS, *SERVER_STATUS.pending):
                 raise unknown_status(f"Suspend of server {thing.get('name')} failed", status)
-        return Poll(progress=progress, after=pause(progress["since"], work.now()))
+        return Poll(progress=progress, after=pause(progress["since"], context.now()))
 
-    def handle_resume(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
         """Resume the server, unless it runs."""
-        return self._act(target, work, "resume", RUNS)
+        return self._act(target, context, "resume", RUNS)
 
-    def check_resume_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_resume_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the server runs."""
-        return self.with_facts(self._poll(target, progress, work), target, work)
+        return self.with_facts(self._poll(target, progress, context), target, context)
 
-    def handle_check(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         """Check that the server runs."""
-        data = self.refresh(target, work)
+        data = self.refresh(target, context)
         status = SERVER_STATUS.of(data[THING])
         if status != RUNS:
             raise PermanentError(f"'status': expected '{RUNS}', got '{status}'", kind="Error")
         return Done(data=data)
 
-    def handle_snapshot(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Start to make an image of the server."""
-        image = ServerSnapshot(target, work).start(self.service_for(work))
-        return Poll(progress={"since": work.now(), "image": image}, data={IMAGE: image}, after=0.5)
+        image = ServerSnapshot(target, context).start(self.service_for(context))
+        return Poll(progress={"since": context.now(), "image": image}, data={IMAGE: image}, after=0.5)
 
-    def check_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_snapshot_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the image is complete."""
-        thing = self.get(self.service_for(work), self.id_of(target))
-        if ServerSnapshot(target, work).is_complete(progress["image"], thing):
+        thing = self.get(self.service_for(context), self.id_of(target))
+        if ServerSnapshot(target, context).is_complete(progress["image"], thing):
             return Done()
-        return Poll(progress=progress, after=pause(progress["since"], work.now()))
+        return Poll(progress=progress, after=pause(progress["since"], context.now()))
 
-    def handle_delete_snapshot(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_delete_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Delete the image."""
-        ServerSnapshot(target, work).delete()
+        ServerSnapshot(target, context).delete()
         return Done()
 
     def handle_restore(self, properties: Mapping[str, Json], data: Mapping[str, Json]) -> Mapping[str, Json]:
@@ -96,34 +96,34 @@ class ServerActions(DeclaredType):
         image = data.get(IMAGE)
         return {"image": image} if image else {}
 
-    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
         """Adopt a server, whatever its state is."""
         if target.physical_id is None:
-            return super().handle_adopt(target, work)
-        return Done(data=self.refresh(target, work))
+            return super().handle_adopt(target, context)
+        return Done(data=self.refresh(target, context))
 
-    def refresh(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+    def refresh(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the resource's data with the server and its interfaces as they are now."""
-        data = super().refresh(target, work)
-        return {**data, **self._facts(target, work)}
+        data = super().refresh(target, context)
+        return {**data, **self._facts(target, context)}
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the attributes, of what was read last."""
         return attributes(target.data.get(THING) or {}, target.data, target.metadata)
 
-    def with_facts(self, step: Step, target: ResourceView, work: StepContext) -> Step:
+    def with_facts(self, step: Step, target: ResourceView, context: StepContext) -> Step:
         """Add to the data of an action that has ended what the attributes need."""
         if isinstance(step, Done) and step.data is not None:
-            return Done(data={**step.data, **self._facts(target, work)})
+            return Done(data={**step.data, **self._facts(target, context)})
         return step
 
-    def _facts(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
-        facts = ServerPorts.of(target, work).facts(self.id_of(target))
+    def _facts(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+        facts = ServerPorts.of(target, context).facts(self.id_of(target))
         return {**facts, PORTS: any(item["is_own"] for item in facts["interfaces"])}
 
-    def _act(self, target: ResourceView, work: StepContext, action: str, aim: str) -> Step:
+    def _act(self, target: ResourceView, context: StepContext, action: str, aim: str) -> Step:
         """Start an action, unless its aim is reached or it has begun."""
-        service = self.service_for(work)
+        service = self.service_for(context)
         thing = self.get(service, self.id_of(target))
         if SERVER_STATUS.of(thing) != aim:
             try:
@@ -131,4 +131,4 @@ class ServerActions(DeclaredType):
             except Conflict as error:
                 if thing.get(TASK_STATE) is None:
                     raise in_use(error) from error
-        return Poll(progress={"since": work.now()}, after=0.5)
+        return Poll(progress={"since": context.now()}, after=0.5)

@@ -28,12 +28,12 @@ def server_name(target: ResourceView) -> str:
     return str(target.properties["name"] or physical_name(target.stack.name, target.name, key))
 
 
-def server_body(target: ResourceView, work: StepContext, nics: Sequence[Nic]) -> dict[str, Json]:
+def server_body(target: ResourceView, context: StepContext, nics: Sequence[Nic]) -> dict[str, Json]:
     """Return the fields of a new server.
 
     :param nics: each with the port that was made for it.
     """
-    properties, find = target.properties, functools.partial(resolve, work)
+    properties, find = target.properties, functools.partial(resolve, context)
     image = find("glance.image", properties["image"]) if properties["image"] else None
     body = {
         "name": server_name(target),
@@ -44,7 +44,7 @@ def server_body(target: ResourceView, work: StepContext, nics: Sequence[Nic]) ->
     }
     if properties["config_drive"] is not None:
         body["config_drive"] = properties["config_drive"]
-    if user_data := server_user_data(target, work):
+    if user_data := server_user_data(target, context):
         body["user_data"] = encoded(user_data)
     if properties["metadata"]:
         body["metadata"] = metadata_field(properties["metadata"])

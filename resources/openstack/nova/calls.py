@@ -17,9 +17,9 @@ class ServerCalls:
         self.id = server
 
     @classmethod
-    def of(cls, target: ResourceView, work: StepContext) -> "ServerCalls":
+    def of(cls, target: ResourceView, context: StepContext) -> "ServerCalls":
         """Return the calls for a resource's server."""
-        return cls(service_of(work, "compute"), str(target.physical_id))
+        return cls(service_of(context, "compute"), str(target.physical_id))
 
     @property
     def path(self) -> str:

@@ -24,10 +24,10 @@ class ServerChange:
     """A step of an update of one server."""
 
     def __init__(
-        self, target: ResourceView, work: StepContext, calls: ServerCalls, ports: ServerPorts
+        self, target: ResourceView, context: StepContext, calls: ServerCalls, ports: ServerPorts
     ) -> None:
         self._target = target
-        self._work = work
+        self._work = context
         self._calls = calls
         self._ports = ports
 

@@ -59,21 +59,21 @@ class Flavor(DeclaredType):
             text = "tenants can be given only where is_public is false"  # prose: Heat's name of the property
             raise PropertyError(text, ("tenants",))
 
-    def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new flavor."""
-        body = super().create_body(target, work)
+        body = super().create_body(target, context)
         body.setdefault("name", target.physical_name)
         if body.get("id") in (None, "", "auto"):
             body["id"] = chosen_id(target.key)
         body["description"] = mark_of(target.key)
         return body
 
-    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+    def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         """Return the id, if the flavor that has it has our mark, too."""
         flavor = target.properties["flavorid"]
         flavor = chosen_id(key) if flavor in (None, "", "auto") else flavor
         try:
-            found = self.get(self.service_for(work), quoted(flavor))
+            found = self.get(self.service_for(context), quoted(flavor))
         except ThingNotFound:
             return None
         return flavor if found.get("description") == mark_of(key) else None
@@ -82,29 +82,29 @@ class Flavor(DeclaredType):
         """Return whether it has extra specs, or projects of its own."""
         return bool(target.properties["extra_specs"] or not target.properties["is_public"])
 
-    def after_create(self, target: ResourceView, work: StepContext) -> None:
+    def after_create(self, target: ResourceView, context: StepContext) -> None:
         """Set extra specs and projects; the stack's own where none are given."""
         if target.properties["extra_specs"]:
-            self._set_extra_specs(target, work)
+            self._set_extra_specs(target, context)
         if not target.properties["is_public"]:
-            self._set_projects(target, target.properties["tenants"] or [target.stack.project_id], work)
+            self._set_projects(target, target.properties["tenants"] or [target.stack.project_id], context)
 
     def update_body(
-        self, target: ResourceView, changed: Collection[str], work: StepContext
+        self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
         """Return nothing: all that can change has calls of its own."""
         return {}
 
-    def after_update(self, target: ResourceView, changed: Collection[str], work: StepContext) -> None:
+    def after_update(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
         """Set extra specs and projects, if they have changed."""
         if "extra_specs" in changed:
-            self._set_extra_specs(target, work)
+            self._set_extra_specs(target, context)
         if "tenants" in changed and not target.properties["is_public"]:
-            self._set_projects(target, target.properties["tenants"], work)
+            self._set_projects(target, target.properties["tenants"], context)
 
-    def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+    def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the extra specs as they are now: nothing else of a flavor changes."""
-        found = self.service_for(work).get(f"{self.path_of(target)}/os-extra_specs")
+        found = self.service_for(context).get(f"{self.path_of(target)}/os-extra_specs")
         return {"extra_specs": found["extra_specs"]}
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
@@ -112,8 +112,8 @@ class Flavor(DeclaredType):
         values = super().attribute_values(target)
         return {**values, "extra_specs": (target.data.get(THING) or {}).get("extra_specs") or {}}
 
-    def _set_extra_specs(self, target: ResourceView, work: StepContext) -> None:
-        service, path = self.service_for(work), f"{self.path_of(target)}/os-extra_specs"
+    def _set_extra_specs(self, target: ResourceView, context: StepContext) -> None:
+        service, path = self.service_for(context), f"{self.path_of(target)}/os-extra_specs"
         wanted = {name: str(value) for name, value in (target.properties["extra_specs"] or {}).items()}
         for name in service.get(path)["extra_specs"]:
             if name not in wanted:
@@ -121,9 +121,9 @@ class Flavor(DeclaredType):
         if wanted:
             service.post(path, {"extra_specs": wanted})
 
-    def _set_projects(self, target: ResourceView, projects: Sequence[str], work: StepContext) -> None:
-        service, path = self.service_for(work), self.path_of(target)
-        wanted = {resolve(work, "keystone.project", name) for name in projects}
+    def _set_projects(self, target: ResourceView, projects: Sequence[str], context: StepContext) -> None:
+        service, path = self.service_for(context), self.path_of(target)
+        wanted = {resolve(context, "keystone.project", name) for name in projects}
         present = {item["tenant_id"] for item in service.get(f"{path}/os-flavor-access")["flavor_access"]}
         for project in sorted(wanted - present):
             service.post(f"{path}/action", {"addTenantAccess": {"tenant": project}})

@@ -49,46 +49,46 @@ class KeyPair(ResourceType):
         "show": Attribute("All that the service reports of it.", "map"),
     }
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Store first that no pair has the name: one that appears afterwards is ours.
 
         :raises Conflict: another pair has the name.
         """
         if target.physical_id is not None:
-            return self._create(target, work)
-        if self._found(target, _service(work), work) is not None:
+            return self._create(target, context)
+        if self._found(target, _service(context), context) is not None:
             raise _taken(target)
-        return Poll(progress={"since": work.now()}, after=0.0, data={**target.data, WAS_FREE: True})
+        return Poll(progress={"since": context.now()}, after=0.0, data={**target.data, WAS_FREE: True})
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Import the key, or let the service generate one, unless an earlier step has."""
-        return self._create(target, work)
+        return self._create(target, context)
 
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         """Delete the pair, unless another one has its name: that of a replacement."""
         if target.physical_id is None:
             return Done()
-        service, ours = _service(work), (target.data.get(THING) or {}).get("public_key")
-        found = self._found(target, service, work)
+        service, ours = _service(context), (target.data.get(THING) or {}).get("public_key")
+        found = self._found(target, service, context)
         if found is not None and (ours is None or _is_same(found["public_key"], ours)):
-            self._delete(target, service, work)
+            self._delete(target, service, context)
         return Done()
 
-    def handle_check(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         """Check that the pair is there.
 
         :raises ThingNotFound: it is not.
         """
-        if (found := self._found(target, _service(work), work)) is None:
+        if (found := self._found(target, _service(context), context)) is None:
             raise ThingNotFound(f"compute: the key pair {target.physical_id} does not exist")
         return Done(data={**target.data, THING: found})
 
-    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+    def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         """Return the name, if a pair has it now, and none had it before the creation.
 
         :raises Conflict: the pair has another public key than the one that is to be imported.
         """
-        found = self._found(target, _service(work), work) if target.data.get(WAS_FREE) else None
+        found = self._found(target, _service(context), context) if target.data.get(WAS_FREE) else None
         if found is None:
             return None
         given = target.properties["public_key"]
@@ -96,23 +96,23 @@ class KeyPair(ResourceType):
             raise _taken(target)
         return str(found["name"])
 
-    def prepare_for_replace(self, target: ResourceView, work: StepContext) -> None:
+    def prepare_for_replace(self, target: ResourceView, context: StepContext) -> None:
         """Release the name: the replacement may have the same."""
-        self.handle_delete(target, work)
+        self.handle_delete(target, context)
 
-    def restore_after_replace(self, target: ResourceView, work: StepContext) -> None:
+    def restore_after_replace(self, target: ResourceView, context: StepContext) -> None:
         """Import the public key again, in place of the replacement's."""
-        ours, service = (target.data.get(THING) or {}).get("public_key"), _service(work)
-        found = self._found(target, service, work)
+        ours, service = (target.data.get(THING) or {}).get("public_key"), _service(context)
+        found = self._found(target, service, context)
         if target.physical_id is None or ours is None or (found and _is_same(found["public_key"], ours)):
             return
         if found is not None:
-            self._delete(target, service, work)
-        service.post("/os-keypairs", {"keypair": {**self._body(target, work), "public_key": ours}})
+            self._delete(target, service, context)
+        service.post("/os-keypairs", {"keypair": {**self._body(target, context), "public_key": ours}})
 
-    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
+    def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the pair is gone."""
-        return target.physical_id is None or self._found(target, _service(work), work) is None
+        return target.physical_id is None or self._found(target, _service(context), context) is None
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the keys; the private one is empty where it is not kept."""
@@ -123,51 +123,55 @@ class KeyPair(ResourceType):
             "show": thing,
         }
 
-    def _create(self, target: ResourceView, work: StepContext) -> Step:
+    def _create(self, target: ResourceView, context: StepContext) -> Step:
         """Create the pair; one whose private key was lost with its answer is created again."""
-        properties, service = target.properties, _service(work)
+        properties, service = target.properties, _service(context)
         name = target.physical_id
         if name is None and target.attempt > 1:
-            name = self.find_created(target.key, target, work)
+            name = self.find_created(target.key, target, context)
         if name is not None:
             target = dataclasses.replace(target, physical_id=name)
             if not properties["save_private_key"] or properties["public_key"] or SECRET in target.data:
-                return Done(physical_id=name, data={**target.data, THING: self._found(target, service, work)})
-            self._delete(target, service, work)
-        answer = dict(service.post("/os-keypairs", {"keypair": self._body(target, work)})["keypair"])
+                return Done(
+                    physical_id=name, data={**target.data, THING: self._found(target, service, context)}
+                )
+            self._delete(target, service, context)
+        answer = dict(service.post("/os-keypairs", {"keypair": self._body(target, context)})["keypair"])
         secret = answer.pop("private_key", None)
         kept = {SECRET: secret} if properties["save_private_key"] and secret else {}
         return Done(physical_id=properties["name"], data={**target.data, THING: answer, **kept})
 
-    def _body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+    def _body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         properties = target.properties
         body = {name: properties[name] for name in ("name", "public_key", "type") if properties[name]}
         if properties["user"]:
-            body["user_id"] = resolve(work, "keystone.user", properties["user"])
+            body["user_id"] = resolve(context, "keystone.user", properties["user"])
         return body
 
-    def _delete(self, target: ResourceView, service: Service, work: StepContext) -> None:
-        path, query = self._path(target, work)
+    def _delete(self, target: ResourceView, service: Service, context: StepContext) -> None:
+        path, query = self._path(target, context)
         with contextlib.suppress(ThingNotFound):
             service.delete(path, **query)
 
-    def _found(self, target: ResourceView, service: Service, work: StepContext) -> Mapping[str, Json] | None:
-        path, query = self._path(target, work)
+    def _found(
+        self, target: ResourceView, service: Service, context: StepContext
+    ) -> Mapping[str, Json] | None:
+        path, query = self._path(target, context)
         try:
             found: Mapping[str, Json] = service.get(path, **query)["keypair"]
         except ThingNotFound:
             return None
         return found
 
-    def _path(self, target: ResourceView, work: StepContext) -> tuple[str, dict[str, str]]:
+    def _path(self, target: ResourceView, context: StepContext) -> tuple[str, dict[str, str]]:
         user = target.properties["user"]
         name = target.physical_id or target.properties["name"]
-        query = {"user_id": resolve(work, "keystone.user", user)} if user else {}
+        query = {"user_id": resolve(context, "keystone.user", user)} if user else {}
         return f"/os-keypairs/{quoted(name)}", query
 
 
-def _service(work: StepContext) -> Service:
-    return service_of(work, "compute", MICROVERSION)
+def _service(context: StepContext) -> Service:
+    return service_of(context, "compute", MICROVERSION)
 
 
 def _is_same(one: str, other: str) -> bool:

@@ -56,16 +56,16 @@ class LaunchConfiguration(ResourceType):
         if not known["InstanceId"] and not (known["ImageId"] and known["InstanceType"]):
             raise PropertyError("If without InstanceId, ImageId and InstanceType are required.")
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Store the definition of a server."""
-        return Done(physical_id=target.physical_id or target.physical_name, data=_definition(target, work))
+        return Done(physical_id=target.physical_id or target.physical_name, data=_definition(target, context))
 
-    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
         """Store the definition of a server, under the name that it had."""
         check_named(target)
-        return Done(data=_definition(target, work))
+        return Done(data=_definition(target, context))
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Replace it where the metadata have changed, which the servers get.
 
         :raises ReplaceNeeded: they have.
@@ -75,13 +75,13 @@ class LaunchConfiguration(ResourceType):
         return Done()
 
 
-def launch_of(reference: str, work: StepContext) -> Mapping[str, Json]:
+def launch_of(reference: str, context: StepContext) -> Mapping[str, Json]:
     """Return the definition of a server that a launch configuration of the same stack has.
 
     :param reference: value of get_resource.
     :raises PermanentError: there is no such launch configuration.
     """
-    found = work.referenced(reference)
+    found = context.referenced(reference)
     if found is None or found.type != LAUNCH_CONFIGURATION or LAUNCH not in found.data:
         text = f"LaunchConfigurationName ({reference}) reference can not be found."
         raise PermanentError(text, kind="StackValidationFailed")
@@ -89,13 +89,13 @@ def launch_of(reference: str, work: StepContext) -> Mapping[str, Json]:
     return launch
 
 
-def properties_of_server(name: str, work: StepContext) -> dict[str, Json]:
+def properties_of_server(name: str, context: StepContext) -> dict[str, Json]:
     """Return the properties that launch a server like an existing one.
 
     :param name: of the server, or its id.
     :raises PermanentError: there is no such server, or it has no image.
     """
-    thing = service_of(work, "compute").get(f"/servers/{resolve(work, 'nova.server', name)}")["server"]
+    thing = service_of(context, "compute").get(f"/servers/{resolve(context, 'nova.server', name)}")["server"]
     if not thing.get("image"):
         text = f"The server {name} has no image, so that no other can be launched like it; give ImageId"
         raise PermanentError(text)
@@ -116,10 +116,10 @@ def instance(properties: Mapping[str, Json], metadata: Mapping[str, Json]) -> di
     return {**body, "metadata": metadata} if metadata else body
 
 
-def _definition(target: ResourceView, work: StepContext) -> dict[str, Json]:
+def _definition(target: ResourceView, context: StepContext) -> dict[str, Json]:
     given = _given(target.properties)
     like = given.pop("InstanceId", None)
-    own = properties_of_server(like, work) if like else {}
+    own = properties_of_server(like, context) if like else {}
     return {LAUNCH: instance({**own, **given}, target.metadata)}
 
 

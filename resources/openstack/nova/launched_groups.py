@@ -88,9 +88,9 @@ class LaunchedGroup(SizedGroup):
         if not is_node(definition.properties):
             _check_configuration(definition.properties.get(CONFIGURATION), others)
 
-    def launch(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+    def launch(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the definition of a server."""
-        return launch_of(target.properties[CONFIGURATION], work)
+        return launch_of(target.properties[CONFIGURATION], context)
 
     def tags(self, target: ResourceView) -> list[Json]:
         """Return the tags of each server; one of the group's own names it to metering services."""
@@ -122,17 +122,17 @@ class LaunchedGroup(SizedGroup):
         addresses = {name: {"get_attr": [name, ADDRESS]} for name in members}
         return group_goal(members, {LIST: addresses} if is_asked else {})
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Read the launch configuration, and create the child."""
-        return super().handle_create(self._launched(target, work), work)
+        return super().handle_create(self._launched(target, context), context)
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Read the launch configuration, and decide on the steps."""
-        return super().handle_update(self._launched(target, work), changed, work)
+        return super().handle_update(self._launched(target, context), changed, context)
 
-    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
         """Read the launch configuration, and adopt the servers."""
-        return super().handle_adopt(self._launched(target, work), work)
+        return super().handle_adopt(self._launched(target, context), context)
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the addresses of the servers, the oldest first."""
@@ -140,9 +140,9 @@ class LaunchedGroup(SizedGroup):
         known = [addresses[name] for name in target.data.get("names") or () if addresses.get(name)]
         return {LIST: ",".join(map(str, known)) or None}
 
-    def _launched(self, target: ResourceView, work: StepContext) -> ResourceView:
+    def _launched(self, target: ResourceView, context: StepContext) -> ResourceView:
         """Return the group with the definition of its servers, which all further steps use."""
-        return replace(target, data={**target.data, LAUNCH: self.launch(target, work)})
+        return replace(target, data={**target.data, LAUNCH: self.launch(target, context)})
 
 
 class InstanceGroup(LaunchedGroup):
@@ -221,10 +221,10 @@ class AwsAutoScalingGroup(LaunchedGroup, ScalingGroup):
         bounds = Bounds(given["MinSize"], given["MaxSize"])
         return SizeRules(given["DesiredCapacity"], bounds, given["Cooldown"] or 0)
 
-    def launch(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+    def launch(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the definition of a server, on the group's subnet."""
         like, subnets = target.properties["InstanceId"], target.properties["VPCZoneIdentifier"]
-        found = instance(properties_of_server(like, work), {}) if like else super().launch(target, work)
+        found = instance(properties_of_server(like, context), {}) if like else super().launch(target, context)
         if not subnets:
             return found
         return {**found, "properties": {**found["properties"], "SubnetId": subnets[0]}}

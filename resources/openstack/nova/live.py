@@ -11,7 +11,7 @@ from .networks import Nic, ServerInterface, pair
 from .ports import ServerPorts, nics_of
 
 
-def live_properties(target: ResourceView, work: StepContext, thing: Mapping[str, Json]) -> dict[str, Json]:
+def live_properties(target: ResourceView, context: StepContext, thing: Mapping[str, Json]) -> dict[str, Json]:
     """Return the properties as they are; one that is as it was given has the given value.
 
     :param thing: the server as it is.
@@ -20,32 +20,34 @@ def live_properties(target: ResourceView, work: StepContext, thing: Mapping[str,
     found: dict[str, Json] = {}
     if asked["name"]:
         found["name"] = thing["name"]
-    found["flavor"] = _live_flavor(asked["flavor"], work, thing)
+    found["flavor"] = _live_flavor(asked["flavor"], context, thing)
     image = (thing.get("image") or {}).get("id")
     if image and asked["image"]:
-        found["image"] = asked["image"] if _resolved("glance.image", asked["image"], work) == image else image
+        found["image"] = (
+            asked["image"] if _resolved("glance.image", asked["image"], context) == image else image
+        )
     same_metadata = metadata_field(asked["metadata"]) == thing["metadata"]
     found["metadata"] = asked["metadata"] if same_metadata else thing["metadata"]
     tags = users_tags(thing.get("tags") or ())
     found["tags"] = asked["tags"] if sorted(asked["tags"] or ()) == sorted(tags) else tags
     if asked["networks"]:
-        interfaces = ServerPorts.of(target, work).interfaces(str(target.physical_id))
+        interfaces = ServerPorts.of(target, context).interfaces(str(target.physical_id))
         found["networks"] = _live_networks(
-            asked["networks"], nics_of(asked["networks"], work, strict=False), interfaces
+            asked["networks"], nics_of(asked["networks"], context, strict=False), interfaces
         )
     return found
 
 
-def _live_flavor(asked: str, work: StepContext, thing: Mapping[str, Json]) -> str:
+def _live_flavor(asked: str, context: StepContext, thing: Mapping[str, Json]) -> str:
     flavor = thing["flavor"]
     named = str(flavor.get("original_name") or flavor.get("id"))
-    same = _resolved("nova.flavor", asked, work)
-    return asked if same is not None and same == _resolved("nova.flavor", named, work) else named
+    same = _resolved("nova.flavor", asked, context)
+    return asked if same is not None and same == _resolved("nova.flavor", named, context) else named
 
 
-def _resolved(kind: str, value: str, work: StepContext) -> str | None:
+def _resolved(kind: str, value: str, context: StepContext) -> str | None:
     try:
-        return resolve(work, kind, value)
+        return resolve(context, kind, value)
     except NameNotFound:
         return None
 

@@ -24,7 +24,7 @@ REFERENCES = {"network": "neutron.network", "port": "neutron.port", "subnet": "n
 
 
 def nics_of(
-    entries: Sequence[Mapping[str, Json]] | None, work: StepContext, *, strict: bool = True
+    entries: Sequence[Mapping[str, Json]] | None, context: StepContext, *, strict: bool = True
 ) -> list[Nic]:
     """Return the entries of the property ``networks`` with the ids of what they name.
 
@@ -33,15 +33,15 @@ def nics_of(
     :param strict: what does not exist is an error; otherwise its name stays.
     :raises NameNotFound, NameNotUnique: as they say.
     """
-    return [_nic(entry, work, strict=strict) for entry in entries or () if not entry["allocate_network"]]
+    return [_nic(entry, context, strict=strict) for entry in entries or () if not entry["allocate_network"]]
 
 
-def _nic(entry: Mapping[str, Json], work: StepContext, *, strict: bool) -> Nic:
+def _nic(entry: Mapping[str, Json], context: StepContext, *, strict: bool) -> Nic:
     found: dict[str, str] = {}
     for name, kind in REFERENCES.items():
         if entry[name]:
             try:
-                found[name] = resolve(work, kind, entry[name])
+                found[name] = resolve(context, kind, entry[name])
             except NameNotFound:
                 if strict:
                     raise
@@ -57,20 +57,20 @@ class ServerPorts:
     :param mark: of the ports that are made for it.
     """
 
-    def __init__(self, target: ResourceView, work: StepContext, mark: str) -> None:
+    def __init__(self, target: ResourceView, context: StepContext, mark: str) -> None:
         self._target = target
-        self._work = work
+        self._work = context
         self._mark = mark
-        self.service: Service = service_of(work, "network")
+        self.service: Service = service_of(context, "network")
 
     @classmethod
-    def of(cls, target: ResourceView, work: StepContext) -> "ServerPorts":
+    def of(cls, target: ResourceView, context: StepContext) -> "ServerPorts":
         """Return the ports of a resource's server.
 
         An adopted server has ports that bear the mark of the resource which has made it.
         """
         mark = target.data.get(MARK) or mark_of(target.creation_key or target.key)
-        return cls(target, work, str(mark))
+        return cls(target, context, str(mark))
 
     def interfaces(self, server: str) -> list[ServerInterface]:
         """Return the interfaces of the server, the oldest first."""

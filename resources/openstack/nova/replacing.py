@@ -19,14 +19,14 @@ AGAIN = Poll(progress={}, after=0.5)
 class Replacement:
     """The release of interfaces of a server, and their return."""
 
-    def __init__(self, target: ResourceView, work: StepContext) -> None:
+    def __init__(self, target: ResourceView, context: StepContext) -> None:
         self._target = target
-        self._work = work
-        self._ports = ServerPorts.of(target, work)
-        self._calls = ServerCalls.of(target, work)
+        self._work = context
+        self._ports = ServerPorts.of(target, context)
+        self._calls = ServerCalls.of(target, context)
         self._groups: Sequence[str] = target.properties["security_groups"] or ()
         entries = (target.previous or target.properties)["networks"]
-        self._nics = nics_of(entries, work, strict=False)
+        self._nics = nics_of(entries, context, strict=False)
 
     def prepare(self) -> Poll | None:
         """Detach the interfaces whose port or address the replacement needs; delete ports made for them."""

@@ -46,25 +46,25 @@ class Server(ServerActions):
 
     # -- create ------------------------------------------------------------------------------------
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Make the ports that the compute service cannot make, and create the server."""
         if target.physical_id is not None:
-            return super().handle_create(target, work)
-        ports = ServerPorts.of(target, work)
+            return super().handle_create(target, context)
+        ports = ServerPorts.of(target, context)
         try:
-            thing = create_server(target, work, ports)
+            thing = create_server(target, context, ports)
         except PermanentError as error:
-            made = self.made_before(error, target, work)
+            made = self.made_before(error, target, context)
             if made is None:
                 ports.delete_made()
                 raise
             thing = made
         # The answer to a creation has the id, and a password that must not be stored.
-        return self._made({"id": thing["id"]}, target, work)
+        return self._made({"id": thing["id"]}, target, context)
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the server runs."""
-        return self.with_facts(super().check_create_complete(target, progress, work), target, work)
+        return self.with_facts(super().check_create_complete(target, progress, context), target, context)
 
     # -- update ------------------------------------------------------------------------------------
 
@@ -75,27 +75,27 @@ class Server(ServerActions):
                 return True
         return bool(before.get("image")) != bool(after.get("image"))
 
-    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Change what can be changed at once, and begin the rest."""
-        stages = self._change(target, work).begin(changed)
+        stages = self._change(target, context).begin(changed)
         if stages:
             data = {**target.data, PORTS: True}  # Whatever becomes of the stages, the deletion searches.
-            return Poll(progress={"since": work.now(), "stages": stages}, after=0.0, data=data)
-        return self._updated(target, work)
+            return Poll(progress={"since": context.now(), "stages": stages}, after=0.0, data=data)
+        return self._updated(target, context)
 
-    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Run the stages that are left."""
-        left = self._change(target, work).run(progress["stages"])
+        left = self._change(target, context).run(progress["stages"])
         if not left:
-            return self._updated(target, work)
-        since = progress["since"] if left == progress["stages"] else work.now()
-        return Poll(progress={"since": since, "stages": left}, after=pause(since, work.now()))
+            return self._updated(target, context)
+        since = progress["since"] if left == progress["stages"] else context.now()
+        return Poll(progress={"since": since, "stages": left}, after=pause(since, context.now()))
 
-    def _updated(self, target: ResourceView, work: StepContext) -> Step:
-        return Done(data=self.refresh(target, work))
+    def _updated(self, target: ResourceView, context: StepContext) -> Step:
+        return Done(data=self.refresh(target, context))
 
-    def _change(self, target: ResourceView, work: StepContext) -> ServerChange:
-        return ServerChange(target, work, ServerCalls.of(target, work), ServerPorts.of(target, work))
+    def _change(self, target: ResourceView, context: StepContext) -> ServerChange:
+        return ServerChange(target, context, ServerCalls.of(target, context), ServerPorts.of(target, context))
 
     def guest_transport(self, target: ResourceView) -> str | None:
         """Return the transport of a server that has an agent for deployments."""
@@ -103,55 +103,55 @@ class Server(ServerActions):
         is_guest = given["user_data_format"] == "SOFTWARE_CONFIG"
         return given["software_config_transport"] if is_guest else None
 
-    def prepare_for_replace(self, target: ResourceView, work: StepContext) -> Poll | None:
+    def prepare_for_replace(self, target: ResourceView, context: StepContext) -> Poll | None:
         """Release the ports and addresses that the replacement needs, also from lost creations."""
-        if self._delete_lost(target, work):
+        if self._delete_lost(target, context):
             return AGAIN
-        return Replacement(target, work).prepare() if target.physical_id is not None else None
+        return Replacement(target, context).prepare() if target.physical_id is not None else None
 
-    def restore_after_replace(self, target: ResourceView, work: StepContext) -> Poll | None:
+    def restore_after_replace(self, target: ResourceView, context: StepContext) -> Poll | None:
         """Take the ports and addresses again."""
-        return Replacement(target, work).restore() if target.physical_id is not None else None
+        return Replacement(target, context).restore() if target.physical_id is not None else None
 
-    def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+    def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the properties as the services report them."""
-        return live_properties(target, work, self.get(self.service_for(work), self.id_of(target)))
+        return live_properties(target, context, self.get(self.service_for(context), self.id_of(target)))
 
-    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
+    def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the server is gone, or in a bad state."""
-        if super().needs_replace_failed(target, work):
+        if super().needs_replace_failed(target, context):
             return True
-        thing = self.get(self.service_for(work), self.id_of(target))
+        thing = self.get(self.service_for(context), self.id_of(target))
         return SERVER_STATUS.of(thing) in SERVER_STATUS.deleted
 
     # -- delete ------------------------------------------------------------------------------------
 
-    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the server is gone; one that can be restored still is deleted for good."""
         try:
-            thing = self._look(target, progress["since"], work)
+            thing = self._look(target, progress["since"], context)
             if (
                 thing is not None and SERVER_STATUS.of(thing) in SERVER_STATUS.bad
             ):  # A list may be older than the deletion.
-                thing = self.get(self.service_for(work), self.id_of(target))
+                thing = self.get(self.service_for(context), self.id_of(target))
         except ThingNotFound:
-            return self._deleted(target, work)
+            return self._deleted(target, context)
         if thing is None:
-            return Poll(progress=progress, after=pause(progress["since"], work.now()))
+            return Poll(progress=progress, after=pause(progress["since"], context.now()))
         status = SERVER_STATUS.of(thing)
-        if status == "DELETED" or (status == "SOFT_DELETED" and not self._delete_for_good(target, work)):
-            return self._deleted(target, work)
+        if status == "DELETED" or (status == "SOFT_DELETED" and not self._delete_for_good(target, context)):
+            return self._deleted(target, context)
         if status in SERVER_STATUS.bad and thing.get(TASK_STATE) not in DELETING:
             fault = thing.get("fault") or {}
             code, message = fault.get("code"), fault.get("message", "Unknown")
             why = f"Server {thing.get('name')} delete failed: ({code}) {message}"
             raise PermanentError(f'Went to status {status} due to "{why}"', kind="ResourceInError")
-        return Poll(progress=progress, after=pause(progress["since"], work.now()))
+        return Poll(progress=progress, after=pause(progress["since"], context.now()))
 
-    def _delete_for_good(self, target: ResourceView, work: StepContext) -> bool:
+    def _delete_for_good(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the server will be gone; not every user may do that."""
         try:
-            self.service_for(work).post(f"{self.path_of(target)}/action", {"forceDelete": None})
+            self.service_for(context).post(f"{self.path_of(target)}/action", {"forceDelete": None})
         except Conflict:
             return True
         except PermanentError as error:
@@ -160,7 +160,7 @@ class Server(ServerActions):
             return False
         return True
 
-    def after_delete(self, target: ResourceView, work: StepContext) -> None:
+    def after_delete(self, target: ResourceView, context: StepContext) -> None:
         """Delete the ports that were made for the server."""
         if target.data.get(PORTS, True):
-            ServerPorts.of(target, work).delete_made()
+            ServerPorts.of(target, context).delete_made()

@@ -57,39 +57,39 @@ class ServerGroup(DeclaredType):
         if limit is not None and policies not in (None, ["anti-affinity"]):
             raise PropertyError("max_server_per_host is for the policy anti-affinity only", ("rules",))
 
-    def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new group."""
         properties = target.properties
         body = {"name": properties["name"] or target.physical_name, "policy": properties["policies"][0]}
         limit = (properties["rules"] or {}).get("max_server_per_host")
         return body if limit is None else {**body, "rules": {"max_server_per_host": int(limit)}}
 
-    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Store which groups have the name already."""
         if target.physical_id is not None:
-            return super().handle_create(target, work)
-        data = {**target.data, BEFORE: self._named(target, work)}
+            return super().handle_create(target, context)
+        data = {**target.data, BEFORE: self._named(target, context)}
         return Poll(progress={"begun": True}, after=0.0, data=data)
 
-    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Create the group, unless an earlier step has."""
         if not progress.get("begun"):
-            return super().check_create_complete(target, progress, work)
-        made = self.find_created(target.key, target, work) if target.attempt > 1 else None
+            return super().check_create_complete(target, progress, context)
+        made = self.find_created(target.key, target, context) if target.attempt > 1 else None
         if made is not None:
-            return self._made(self.get(self.service_for(work), made), target, work)
-        return super().handle_create(target, work)
+            return self._made(self.get(self.service_for(context), made), target, context)
+        return super().handle_create(target, context)
 
-    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+    def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         """Return the first group of the name that did not have it before the creation."""
         if BEFORE not in target.data:
             return None
-        made = [group for group in self._named(target, work) if group not in target.data[BEFORE]]
+        made = [group for group in self._named(target, context) if group not in target.data[BEFORE]]
         return next(iter(made), None)
 
-    def _named(self, target: ResourceView, work: StepContext) -> list[str]:
+    def _named(self, target: ResourceView, context: StepContext) -> list[str]:
         properties = target.properties
         key = target.creation_key or target.key
         name = properties["name"] or physical_name(target.stack.name, target.name, key)
-        groups = self.service_for(work).list_all(self.path, "server_groups")
+        groups = self.service_for(context).list_all(self.path, "server_groups")
         return [str(group["id"]) for group in groups if group["name"] == name]

@@ -17,9 +17,9 @@ UPLOADING = ("image_snapshot", "image_snapshot_pending", "image_pending_upload",
 class ServerSnapshot:
     """The image of one snapshot; it bears the mark of the snapshot's key in its property ``stoker``."""
 
-    def __init__(self, target: ResourceView, work: StepContext) -> None:
+    def __init__(self, target: ResourceView, context: StepContext) -> None:
         self._target = target
-        self._images = service_of(work, "image")
+        self._images = service_of(context, "image")
         self._mark = mark_of(target.key)
 
     def start(self, compute: Service) -> str:

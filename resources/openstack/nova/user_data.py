@@ -81,14 +81,16 @@ exit "$code"
 """
 
 
-def server_user_data(target: ResourceView, work: StepContext) -> str:
+def server_user_data(target: ResourceView, context: StepContext) -> str:
     """Return the user_data of a server; "": it has none."""
     form, given = target.properties["user_data_format"], target.properties["user_data"] or ""
     if form != CFNTOOLS:
-        given = config_text(given, work)
+        given = config_text(given, context)
     if form == RAW:
         return given
-    parts = _cfntools(target, given, work) if form == CFNTOOLS else _software_config(target, given, work)
+    parts = (
+        _cfntools(target, given, context) if form == CFNTOOLS else _software_config(target, given, context)
+    )
     return mime_message([*_boot(), *parts], target.key)
 
 
@@ -98,20 +100,22 @@ def _boot() -> Iterator[email.message.Message]:
     yield mime_part(PART_HANDLER, "part-handler", "part-handler.py")
 
 
-def _cfntools(target: ResourceView, given: str, work: StepContext) -> Iterator[email.message.Message]:
+def _cfntools(target: ResourceView, given: str, context: StepContext) -> Iterator[email.message.Message]:
     yield mime_part(given, FILES, "cfn-userdata")
     yield mime_part(RUN_USER_DATA, "x-shellscript", "loguserdata.sh")
     if target.metadata:
         yield _init_data(target.metadata)
-    url = work.guest_access().metadata_url
+    url = context.guest_access().metadata_url
     yield mime_part(url, FILES, "cfn-metadata-server")
     yield mime_part(boto_config(url), FILES, "cfn-boto-cfg")
 
 
-def _software_config(target: ResourceView, given: str, work: StepContext) -> Iterator[email.message.Message]:
+def _software_config(
+    target: ResourceView, given: str, context: StepContext
+) -> Iterator[email.message.Message]:
     yield from parts_of(given) or [mime_part(given)]
     transport = target.properties["software_config_transport"]
-    entries = collect_config(transport, work.guest_access(), COLLECTORS)
+    entries = collect_config(transport, context.guest_access(), COLLECTORS)
     yield _init_data(guest_metadata(target.metadata, entries, ()))
 
 

@@ -16,14 +16,14 @@ IMAGE, FLAVOR, BIGGER = "cirros", "m1.tiny", "m1.small"
 class Site:
     """A network with one subnet, 10.7.0.0/24, and servers on it.
 
-    :param work: the context of the servers' steps; None: one that calls the services of the catalogue.
+    :param context: the context of the servers' steps; None: one that calls the services of the catalogue.
     :ivar connection: the user's, the independent witness.
     """
 
-    def __init__(self, project: Project, work: Context | None = None) -> None:
+    def __init__(self, project: Project, context: Context | None = None) -> None:
         self.project = project
         self.connection = project.connection
-        self.work = work or Context(project.connection.session)
+        self.work = context or Context(project.connection.session)
         self.network = self.make_network("net", "10.7.0.0/24")
 
     def make_network(self, name: str, cidr: str) -> Json:
