@@ -31,6 +31,7 @@ DRAINED = 8
 A client that still sends when the connection closes would see a broken pipe in place of the reason.
 """
 
+TOKEN_HEADER = "X-Auth-Token"
 _PIECE = 65536
 _TOO_LARGE = "RequestLimitExceeded"
 
@@ -50,8 +51,9 @@ def read_body(req: falcon.Request, most: int, *, any_type: bool = False) -> Json
     if not raw.strip():
         return None
     kind = (req.content_type or "").partition(";")[0].strip().lower()
-    if kind != "application/json" and not any_type:
-        # A body of no type is one that a browser sends for a foreign page without asking.
+    # As in Heat.  Without asking, a browser sends such bodies for foreign pages, but no token with them.
+    is_plain = kind in ("", "text/plain") and raw.startswith(b"{") and req.get_header(TOKEN_HEADER)
+    if kind != "application/json" and not any_type and not is_plain:
         sent = kind or "of no type: send Content-Type: application/json"
         raise Fault(415, "HTTPUnsupportedMediaType", f"The body must be application/json, not {sent}")
     return parse(raw)

@@ -43,7 +43,7 @@ class NestedStackActions(NestedStackReader):
         """
         parent = self.parent(nest, key)
 
-        def start(conn: Connection, scope: TraversalScope) -> Started:
+        def start(conn: Connection, scope: TraversalScope) -> Started | None:
             return start_action(conn, kind, scope, deadline_at=self.deadline(parent, scope.now))
 
         self._start(nest, key, start)

@@ -31,6 +31,12 @@ def check_action(stack: Stack, kind: TaskKind) -> None:
         )
 
 
+def is_in_effect(stack: Stack, kind: TaskKind) -> bool:
+    """Return whether the stack is suspended, or resumed, already: as in Heat, nothing is left to do then."""
+    idempotent = kind in (TaskKind.SUSPEND, TaskKind.RESUME)
+    return idempotent and (stack.action, stack.status) == (kind.upper(), Status.COMPLETE)
+
+
 def check_updatable(stack: Stack) -> None:
     """Check that the stack is in a state for an update.
 

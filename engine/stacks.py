@@ -189,14 +189,15 @@ class StackOperations:
             announce_started(self._context.hints, started)
 
     def act(self, stack: Stack, kind: TaskKind) -> None:
-        """Check, suspend or resume a stack.
+        """Check, suspend or resume a stack; nothing happens to one that is suspended or resumed already.
 
         :raises NotUpdatable: see actions.start_action.
         """
         timeout = self._context.timeout(stack.timeout_mins)
 
-        def start(conn: Connection, scope: TraversalScope) -> Started:
+        def start(conn: Connection, scope: TraversalScope) -> Started | None:
             return start_action(conn, kind, scope, deadline_at=scope.now + timeout)
 
         started = self._context.start_traversal(stack.id, start)
-        announce_started(self._context.hints, started)
+        if started is not None:
+            announce_started(self._context.hints, started)

@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
 
 from ..sandbox import evaluator
@@ -76,6 +76,8 @@ class Length(Constraint):
 
     def problem(self, value: Json) -> str | None:
         """Return what is wrong with the value, or None."""
+        if not isinstance(value, Sized):  # A scalar of a json parameter.
+            return f"{value} has no length"
         if not _outside(len(value), self.minimum, self.maximum):
             return None
         return f"length ({len(value)}) is out of range ({_range(self.minimum, self.maximum)})"

@@ -37,8 +37,7 @@ def as_members(value: Json) -> Json:
 
 
 def _string(value: Json) -> str:
-    if isinstance(value, Mapping | list):
-        raise ValueError("must be a string")
+    """Return the text of any value, as Heat writes it; that of a list or map is Python's."""
     return str(value)
 
 
@@ -53,14 +52,12 @@ def _list(value: Json) -> list[str]:
 
 
 def _json(value: Json) -> Json:
-    """Return a map or list of JSON: keys are strings, numbers finite."""
+    """Return a value of JSON: keys are strings, numbers finite.  As in Heat it may be a scalar."""
     try:
         text = value if isinstance(value, str) else json.dumps(value, allow_nan=False)
         parsed = json.loads(text, parse_constant=_refused) if text else {}
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"must be JSON: {error}") from error
-    if not isinstance(parsed, dict | list):
-        raise ValueError("must be a JSON map or list")
     check_tree(parsed, "value")
     return parsed
 

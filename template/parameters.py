@@ -221,9 +221,7 @@ def resolve_parameters(
             raise UnknownParameter(text, ["parameters", str(name)])
     if values.from_resource:
         given |= {
-            name: as_members(value)
-            for name, value in values.supplied.items()
-            if declarations[name].type == "comma_delimited_list"
+            name: _from_property(declarations[name], value) for name, value in values.supplied.items()
         }
     hidden = {*environment.encrypted_param_names, *values.secret}
     has_more = environment.operator is not None
@@ -235,6 +233,17 @@ def resolve_parameters(
             _unknown(declared) if name in values.unknown else _resolve(declared, given, defaults, seal)
         )
     return found
+
+
+def _from_property(declared: Declaration, value: Json) -> Json:
+    """Return the value of a resource's property in the form in which its nested stack takes it.
+
+    :raises TemplateError: a property that is a string takes no list or map, though a parameter does.
+    """
+    if declared.type == "string" and isinstance(value, Mapping | list):
+        shown = "" if declared.hidden else f", not {value!r:.200}"
+        raise TemplateError(f"must be a string{shown}", ("parameters", declared.name))
+    return as_members(value) if declared.type == "comma_delimited_list" else value
 
 
 def _unknown(declared: Declaration) -> Parameter:

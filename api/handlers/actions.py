@@ -25,7 +25,7 @@ def act(request: Request) -> Reply:
         raise bad_request(f"Invalid action {shortened(name)} specified; known are: {known}")
     # As in Heat, each action has a rule of its own.
     request.auth.authorize(request.caller, f"actions:{name}")
-    return Reply(ACTIONS[name](request, request.stack()))
+    return Reply(ACTIONS[name](request, request.living_stack()))
 
 
 def _cancel_update(request: Request, stack: Stack) -> None:

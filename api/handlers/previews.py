@@ -41,7 +41,7 @@ def _creation(request: Request, found: Preview) -> dict[str, Json]:
         "parameters": dict(found.parameters),
         "timeout_mins": found.timeout_mins,
         "disable_rollback": found.disable_rollback,
-        "tags": list(found.tags) or None,
+        "tags": list(found.tags),
         "links": [link(url)],
         "stack_owner": request.caller.user,
         "stack_user_project_id": request.caller.project_id,

@@ -43,7 +43,7 @@ def update_existing(request: Request) -> Reply:
 
 
 def _update(request: Request, *, existing: bool) -> Reply:
-    stack = request.stack()
+    stack = request.living_stack()
     request.services.updates.update(stack, parse.update_request(request, existing=existing))
     return ACCEPTED
 

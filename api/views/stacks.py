@@ -73,6 +73,7 @@ def stack_detail(request: HttpRequest, stack: DetailedStack) -> dict[str, Json]:
     """Return the view of a stack without its outputs."""
     return {
         **stack_summary(request, stack),
+        "tags": list(stack.tags),
         "description": stack.description or NO_DESCRIPTION,
         "template_description": stack.description or NO_DESCRIPTION,
         "parameters": dict(stack.parameter_view),

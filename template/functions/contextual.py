@@ -9,7 +9,7 @@ FUNCTIONS = (
     Function("get_param", "The value of a parameter, or of a part of it.", "2013-05-23", "2016-10-14"),
     Function("get_resource", "The id by which another resource is known.", "2013-05-23"),
     Function("get_attr", "An attribute of another resource, or a part of it.", "2013-05-23"),
-    Function("get_file", "The text of a file that was sent with the template.", "2013-05-23"),
+    Function("get_file", "A function for including a file inline.", "2013-05-23"),
     Function("resource_facade", "The parent stack's definition of this stack's resource.", "2013-05-23"),
     Function(
         "if",

@@ -239,6 +239,20 @@ def test_a_body_that_is_not_json_is_refused(refusals: Refusals) -> None:
     refusals.check(answer, 415, "HTTPUnsupportedMediaType", "text/xml", "application/json")
 
 
+@pytest.mark.parametrize("kind", ["text/plain", "text/plain; charset=UTF-8", ""])
+def test_json_as_plain_text_is_taken_with_a_token_which_no_foreign_page_has(
+    refusals: Refusals, kind: str
+) -> None:
+    raw = b'{"template": {"heat_template_version": "2021-04-16"}}'
+    headers = {"Content-Type": kind}
+    answer = refusals.service.call("POST", "/v1/quiet/validate", raw=raw, headers=headers)
+    refusals.check(answer, 415, "HTTPUnsupportedMediaType", "application/json")
+    headers["X-Auth-Token"] = "any"
+    assert refusals.service.call("POST", "/v1/quiet/validate", raw=raw, headers=headers).status == 200
+    answer = refusals.service.call("POST", "/v1/quiet/validate", raw=b"template", headers=headers)
+    refusals.check(answer, 415, "HTTPUnsupportedMediaType", "application/json")
+
+
 @pytest.mark.parametrize("size", [8 * 2**20 + 1, 20 * 2**20])
 def test_a_body_that_is_too_large_is_refused_though_the_client_sends_it_all(
     refusals: Refusals, size: int

@@ -122,6 +122,15 @@ def test_functions_differ_by_version_and_conditions_are_shown_if_asked_for(
     assert "equals" in names("2021-04-16", "?with_condition_func=True") - names("2021-04-16")
 
 
+def test_get_file_is_described_in_the_words_that_heats_own_test_expects(
+    service: Service, tenant: str
+) -> None:
+    """gabbits/templates.yaml of heat-tempest-plugin compares this one text."""
+    url = f"/v1/{tenant}/template_versions/heat_template_version.2016-04-08/functions"
+    texts = {item["functions"]: item["description"] for item in service.get(url)["template_functions"]}
+    assert texts["get_file"] == "A function for including a file inline."
+
+
 def validate(service: Service, tenant: str, body: Json, **fields: Json) -> Json:
     answer = service.call("POST", f"/v1/{tenant}/validate", {"template": body, **fields})
     assert answer.status == 200, answer

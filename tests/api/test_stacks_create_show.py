@@ -88,7 +88,9 @@ def test_a_stack_without_description_timeout_and_tags_shows_heats_defaults(
 ) -> None:
     stack = service.get(service.made(tenant, "plain", flat(1)))["stack"]
     assert stack["description"] == stack["template_description"] == "No description"
-    assert (stack["timeout_mins"], stack["tags"]) == (None, None)
+    assert (stack["timeout_mins"], stack["tags"]) == (None, [])
+    # As in Heat a list shows null in its place.
+    assert service.get(f"/v1/{tenant}/stacks")["stacks"][0]["tags"] is None
 
 
 def test_outputs_are_left_out_where_they_shall_not_be_resolved(service: Service, tenant: str) -> None:
@@ -149,6 +151,37 @@ def test_a_deleted_stack_is_found_by_its_id_only(service: Service, tenant: str) 
     assert service.call("GET", f"/v1/{tenant}/stacks/{path.rsplit('/', 1)[1]}").status == 302
     assert fault(service.call("DELETE", path)) == (404, "EntityNotFound")
     assert service.get(f"{path}/resources") == {"resources": []}
+
+
+@pytest.mark.parametrize(
+    ("method", "below", "body"),
+    [
+        ("PUT", "", {"template": flat(1)}),
+        ("PATCH", "", {"parameters": {}}),
+        *(("POST", "/actions", {action: None}) for action in ("suspend", "resume", "check", "cancel_update")),
+    ],
+)
+def test_a_deleted_stack_can_be_changed_no_more(
+    service: Service, tenant: str, method: str, below: str, body: Json
+) -> None:
+    path = service.made(tenant, "gone", flat(1))
+    service.call("DELETE", path)
+    service.settled(path)
+    assert fault(service.call(method, path + below, body)) == (404, "EntityNotFound")
+
+
+@pytest.mark.parametrize("actions", [["suspend"], ["suspend", "resume"]])
+def test_what_is_suspended_or_resumed_already_stays_as_it_is(
+    service: Service, tenant: str, actions: list[str]
+) -> None:
+    path = service.made(tenant, "still", flat(1))
+    for action in actions:
+        service.call("POST", f"{path}/actions", {action: None})
+        service.settled(path)
+    events = service.get(f"{path}/events")
+    assert service.call("POST", f"{path}/actions", {actions[-1]: None}).status == 200
+    assert service.settled(path)["stack_status"] == f"{actions[-1].upper()}_COMPLETE"
+    assert service.get(f"{path}/events") == events
 
 
 def test_a_name_is_free_again_after_the_deletion(service: Service, tenant: str) -> None:

@@ -67,6 +67,12 @@ def failure(declarations, given=None, environment=None, error=TemplateError):
         ("json", "[1]", [1]),
         ("json", [1], [1]),
         ("json", "", {}),
+        ("json", 7, 7),
+        ("json", "7", 7),
+        ("json", True, True),
+        ("json", '"text"', "text"),
+        ("string", ["a", 1], "['a', 1]"),
+        ("string", {"a": 1}, "{'a': 1}"),
     ],
 )
 def test_a_value_becomes_one_of_its_type_wherever_it_comes_from(kind, written, value):
@@ -84,8 +90,6 @@ def test_a_value_becomes_one_of_its_type_wherever_it_comes_from(kind, written, v
 @pytest.mark.parametrize(
     ("kind", "written", "words"),
     [
-        ("string", ["a"], "must be a string, not ['a']"),
-        ("string", {"a": 1}, "must be a string, not {'a': 1}"),
         ("number", "seven", "must be a finite number, not 'seven'"),
         ("number", True, "must be a number, not True"),
         ("number", [1], "must be a number, not [1]"),
@@ -97,13 +101,30 @@ def test_a_value_becomes_one_of_its_type_wherever_it_comes_from(kind, written, v
         ("comma_delimited_list", [["a"]], "must be a list of strings, not [['a']]"),
         ("comma_delimited_list", [None], "must be a list of strings, not [None]"),
         ("json", "{", "must be JSON: "),
-        ("json", "1", "must be a JSON map or list, not '1'"),
+        ("json", "text", "must be JSON: "),
         ("json", "[NaN]", "must be JSON: NaN is not JSON, not '[NaN]'"),
     ],
 )
 def test_a_value_of_the_wrong_type_is_refused_with_its_place(kind, written, words):
     assert failure({"p": {"type": kind}}, {"p": written}).startswith(f"parameters.p: {words}")
     assert failure({"p": {"type": kind, "default": written}}).startswith(f"parameters.p.default: {words}")
+
+
+@pytest.mark.parametrize("value", [["a"], {"a": 1}])
+def test_a_nested_stacks_string_takes_no_list_and_no_map(value):
+    template = {"heat_template_version": NEW, "parameters": {"p": {"type": "string"}}}
+    with pytest.raises(TemplateError, match=r"^parameters\.p: must be a string, not "):
+        compile_template(
+            Source(template, parameters={"p": value}, facade={}),
+            identity=Identity("stack", "id", "project"),
+            limits=Limits(),
+            seal=lambda value: "token",
+        )
+
+
+def test_a_number_among_json_has_no_length():
+    declared = {"p": {"type": "json", "constraints": [{"length": {"min": 1}}]}}
+    assert failure(declared, {"p": 5}) == "parameters.p: 5 has no length"
 
 
 def test_the_request_wins_over_the_environment_and_that_over_its_defaults_and_the_templates():
