@@ -8,6 +8,8 @@ import collections
 import functools
 import pathlib
 import typing
+import warnings
+from collections.abc import Iterable
 
 import pytest
 
@@ -58,8 +60,17 @@ IMPURE = (
     "http",
     "urllib.request",
 )
-LONGEST_CHAIN, MOST_LEVELS, MOST_IMPORTS = 16, 6, 15
-MOST_LINES, MOST_CLASS, MOST_FUNCTION, MOST_PARAMETERS = 500, 300, 60, 6
+LONGEST_CHAIN = 16
+MOST_LEVELS = 6
+MOST_IMPORTS = 15
+MOST_LINES = 500
+MOST_CLASS = 300
+MOST_FUNCTION = 60
+MOST_PARAMETERS = 6
+TOLERANCE = 1.3
+"""A size above its limit is a warning, above this many times the limit it is a failure."""
+EXCEPTIONS: dict[str, str] = {}
+"""What may be larger than that, with the reason; a key is the beginning of a line that a test fails with."""
 BROAD_EXCEPT = {
     "api/app.py": "top of the WSGI stack",
     "cli/daemon/main_thread.py": "top of the main thread",
@@ -171,6 +182,18 @@ def _assert_none(offenders: list[str]) -> None:
         pytest.fail("\n".join([f"{len(offenders)} against the rule:", *offenders]), pytrace=False)
 
 
+def _assert_bounded(sizes: Iterable[tuple[str, int]], limit: int) -> None:
+    """Warn of what is above the limit; fail with what is far above it and no exception."""
+    offenders = []
+    for description, size in sizes:
+        line = f"{description}: {size}, the limit is {limit}"
+        if size > limit * TOLERANCE and not line.startswith(tuple(EXCEPTIONS)):
+            offenders.append(line)
+        elif size > limit:
+            warnings.warn(line, stacklevel=2)
+    _assert_none(offenders)
+
+
 def _folder(dotted: Name) -> str:
     """Return the folder with walls of its own that a module is in."""
     inner = "/".join(dotted[:2])
@@ -243,23 +266,23 @@ def test_the_house_is_no_tower(graph: Graph) -> None:
 
 def test_a_folder_has_few_levels(graph: Graph) -> None:
     chains = {folder: _longest_chain(graph, folder) for folder in MAY_IMPORT}
-    _assert_none(
-        [
-            f"{folder} has {len(chain)} levels, {MOST_LEVELS} are allowed: {_arrows(chain)}"
-            for folder, chain in chains.items()
-            if len(chain) > MOST_LEVELS
-        ]
+    _assert_bounded(
+        ((f"{folder} levels of imports ({_arrows(chain)})", len(chain)) for folder, chain in chains.items()),
+        MOST_LEVELS,
     )
 
 
 def test_a_module_imports_few_others(graph: Graph) -> None:
-    _assert_none(
-        [
-            f"{'/'.join(name)}.py:1 imports {len(targets)} modules, {MOST_IMPORTS} are allowed: "
-            + ", ".join(sorted(".".join(target) for target in targets))
+    _assert_bounded(
+        (
+            (
+                f"{'/'.join(name)}.py:1 imported modules "
+                f"({', '.join(sorted('.'.join(target) for target in targets))})",
+                len(targets),
+            )
             for name, targets in graph.items()
-            if len(targets) > MOST_IMPORTS
-        ]
+        ),
+        MOST_IMPORTS,
     )
 
 
@@ -311,22 +334,26 @@ def test_imports_stand_at_the_top(modules: list[Module]) -> None:
     )
 
 
-def test_nothing_is_longer_than_the_limits(modules: list[Module]) -> None:
-    offenders = [
-        f"{module.name}:{MOST_LINES + 1} has {module.lines} lines, {MOST_LINES} are allowed"
-        for module in modules
-        if module.lines > MOST_LINES
-    ]
-    for module in modules:
-        blocks: list[tuple[ast.ClassDef | ast.FunctionDef, int]] = []
-        blocks += [(node, MOST_CLASS) for node in module.nodes(ast.ClassDef)]
-        blocks += [(node, MOST_FUNCTION) for node in module.nodes(ast.FunctionDef)]
-        offenders += [
-            f"{module.name}:{node.lineno} {node.name} has {_length(node)} lines, {limit} are allowed"
-            for node, limit in blocks
-            if _length(node) > limit
-        ]
-    _assert_none(offenders)
+@pytest.mark.parametrize(
+    ("kind", "limit"),
+    [(ast.ClassDef, MOST_CLASS), (ast.FunctionDef, MOST_FUNCTION)],
+    ids=["class", "function"],
+)
+def test_classes_and_functions_are_short(
+    modules: list[Module], kind: type[ast.ClassDef | ast.FunctionDef], limit: int
+) -> None:
+    _assert_bounded(
+        (
+            (f"{module.name}:{node.lineno} lines of {node.name}", _length(node))
+            for module in modules
+            for node in module.nodes(kind)
+        ),
+        limit,
+    )
+
+
+def test_files_are_short(modules: list[Module]) -> None:
+    _assert_bounded(((f"{module.name}:1 lines", module.lines) for module in modules), MOST_LINES)
 
 
 def _parameters(function: ast.FunctionDef) -> int:
@@ -341,14 +368,13 @@ def _parameters(function: ast.FunctionDef) -> int:
 
 
 def test_functions_take_few_parameters(modules: list[Module]) -> None:
-    _assert_none(
-        [
-            f"{module.name}:{function.lineno} {function.name} takes {_parameters(function)} parameters, "
-            f"{MOST_PARAMETERS} are allowed"
+    _assert_bounded(
+        (
+            (f"{module.name}:{function.lineno} parameters of {function.name}", _parameters(function))
             for module in modules
             for function in module.nodes(ast.FunctionDef)
-            if _parameters(function) > MOST_PARAMETERS
-        ]
+        ),
+        MOST_PARAMETERS,
     )
 
 
@@ -387,15 +413,29 @@ def test_no_module_has_a_name_that_says_nothing(modules: list[Module]) -> None:
 
 
 def test_public_functions_say_what_they_promise(modules: list[Module]) -> None:
+    """A method that overrides one need not repeat its promise: methods of classes with bases are exempt."""
     offenders = []
     for module in modules:
-        tops = [node for node in module.tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-        documented = {
-            node.name for node in tops if ast.get_docstring(node)
-        }  # Not the overloads of a function.
-        offenders += [
-            f"{module.name}:{node.lineno} {node.name} has no docstring"
-            for node in tops
-            if not node.name.startswith("_") and node.name not in documented
+        owners: list[ast.Module | ast.ClassDef] = [module.tree]
+        owners += [
+            node
+            for node in module.tree.body
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and not _overrides(node)
         ]
+        for owner in owners:
+            blocks = [node for node in owner.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+            # One docstring serves all overloads of a function.
+            documented = {node.name for node in blocks if ast.get_docstring(node)}
+            offenders += [
+                f"{module.name}:{node.lineno} {node.name} has no docstring"
+                for node in blocks
+                if not node.name.startswith("_") and node.name not in documented
+            ]
     _assert_none(offenders)
+
+
+def _overrides(node: ast.ClassDef) -> bool:
+    """Return whether a class has bases whose methods it may override."""
+    own = {"Protocol", "Generic", "NamedTuple", "TypedDict", "Exception"}
+    bases = {ast.unparse(base).partition("[")[0].rpartition(".")[2] for base in node.bases}
+    return bool(bases - own)
