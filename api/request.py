@@ -111,6 +111,9 @@ class GuestPolls(typing.Protocol):
     def find(self, stack_id: StackId, row: ResourceId) -> GuestServer | None:
         """Return the server of a row; None: it is gone."""
 
+    def admits(self, server: GuestServer, transport: str) -> bool:
+        """Return whether a server's guest may ask by a transport."""
+
     def last_modified(self, server: GuestServer) -> int:
         """Return the seconds since the epoch for Last-Modified."""
 
@@ -120,8 +123,8 @@ class GuestPolls(typing.Protocol):
     def deployments(self, conn: Connection, stack: Stack, server: Resource) -> Sequence[Json]:
         """Return the configs that a server's guest applies; none of other resources."""
 
-    def record(self, server: GuestServer) -> None:
-        """Note that the server's guest has asked now."""
+    def record(self, server: GuestServer, transport: str) -> None:
+        """Note that the server's guest has asked now by a transport."""
 
     def explained(self, conn: Connection, found: Sequence[Resource]) -> Sequence[Resource]:
         """Return resources; the reason of a deployment that waits says what the guest of its server did."""

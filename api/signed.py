@@ -8,6 +8,7 @@ import urllib.parse
 from collections.abc import Mapping, Sequence
 
 from ..db.queries.guests import GuestServer
+from ..resources.guests import POLL_SERVER_CFN
 from ..sealing.ec2_signatures import MOST_PARAMETERS, SignatureError, SignedRequest, read_claim, verify
 from ..sealing.signal_urls import row_of_key
 from .errors import Fault
@@ -61,7 +62,7 @@ def guest_of(signed: SignedRequest | None, guests: GuestPolls, now: float) -> Gu
     except SignatureError as error:
         raise Fault(_STATUS.get(error.code, 403), error.code, str(error)) from error
     server = guests.find(*row)
-    if server is None:
+    if server is None or not guests.admits(server, POLL_SERVER_CFN):
         raise _unknown_key()
     return server
 

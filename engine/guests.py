@@ -70,6 +70,18 @@ class Guests:
         """Return the server of a row; None: it is gone.  This is one read by a primary key."""
         return self._context.database.read(lambda conn: guests.find(conn, stack_id, row))
 
+    def admits(self, server: GuestServer, transport: str) -> bool:
+        """Return whether a server's guest may ask by a transport.
+
+        The transport of before a change works until the guest has asked by the present one, for by the
+        former it learns of the latter.  After that nobody else needs the former keys.
+        """
+        if server.read_by in (None, transport):
+            return True
+        stored = self._context.database.read(lambda conn: _read(conn, server.stack_id, server.id))
+        present = None if stored is None else self._transport(stored)
+        return present in (None, transport) or server.read_by != present
+
     def last_modified(self, server: GuestServer) -> int:
         """Return the seconds since the epoch for Last-Modified.
 
@@ -99,9 +111,9 @@ class Guests:
         configs = software.deployed_configs(conn, stack.project_id, server.physical_id)
         return [self._view(config) for config in configs]
 
-    def record(self, server: GuestServer) -> None:
-        """Note that the server's guest has asked now, and got all there is."""
-        self._records.add(server)
+    def record(self, server: GuestServer, transport: str) -> None:
+        """Note that the server's guest has asked now by a transport, and got all there is."""
+        self._records.add(server, transport)
 
     def explained(self, conn: Connection, found: Sequence[Resource]) -> Sequence[Resource]:
         """Return resources; the reason of a deployment that waits says what the guest of its server did."""
@@ -122,12 +134,17 @@ class Guests:
         }
         return [replace(item, reason=reasons.get(item.id, item.reason)) for item in found]
 
+    def _transport(self, stored: _Stored) -> str | None:
+        """Return the transport that the template names; None: the guest applies no deployments."""
+        plugin = self._context.registry.get(stored.resource.plugin)
+        return plugin.guest_transport(view_of(self._context, stored.stack, stored.resource))
+
     def _make(self, stored: _Stored) -> Mapping[str, Json]:
         target = view_of(self._context, stored.stack, stored.resource)
-        plugin = self._context.registry.get(stored.resource.plugin)
-        transport = plugin.guest_transport(target)
+        transport = self._transport(stored)
         if transport is None:
             return target.metadata
+        plugin = self._context.registry.get(stored.resource.plugin)
         facts = StackFacts(stored.stack.id, stored.stack.name, stored.stack.project_id)
         access = self._addresses.guest_access(facts, stored.resource.name, stored.resource.id)
         configs = [self._view(config) for config in stored.configs]
@@ -159,18 +176,23 @@ class PollRecords:
         self._waiting: dict[tuple[str, str], GuestPoll] = {}
         self._flushed_at = -math.inf
 
-    def add(self, server: GuestServer) -> None:
-        """Note a poll, if the last one that is stored is older than a minute, or got something else."""
+    def add(self, server: GuestServer, transport: str) -> None:
+        """Note a poll, if the last one that is stored is older than a minute, or differs from this one.
+
+        The first one by another transport is stored at once: it ends the validity of the former keys.
+        """
         now = self._context.clock()
         if server.physical_id is None:
             return
+        key = server.physical_id, server.project_id
+        poll = GuestPoll(*key, now, server.deployments_changed_at, transport)
         recent = server.read_at is not None and now - server.read_at < RECORD_EVERY
-        if recent and server.read_version == server.deployments_changed_at:
+        if recent and (server.read_version, server.read_by) == (poll.version, transport):
             return
-        poll = GuestPoll(server.physical_id, server.project_id, now, server.deployments_changed_at)
         with self._lock:
-            self._waiting[poll.server_id, poll.project_id] = poll
-            if now - self._flushed_at < FLUSH_EVERY:
+            former = server.read_by if (waiting := self._waiting.get(key)) is None else waiting.transport
+            self._waiting[key] = poll
+            if former in (None, transport) and now - self._flushed_at < FLUSH_EVERY:
                 return
             due, self._waiting, self._flushed_at = self._waiting, {}, now
         self._context.database.write(lambda conn: guests.store_polls(conn, list(due.values())))

@@ -9,6 +9,7 @@ import typing
 from collections.abc import Mapping
 
 from ...db.queries.guests import GuestServer
+from ...resources.guests import POLL_SERVER_CFN, POLL_TEMP_URL
 from ...sealing.signal_urls import METADATA, row_of
 from ..context import Request
 from ..errors import Fault
@@ -30,7 +31,9 @@ def metadata(request: Request) -> Reply:
     server = guests.find(*row_of(request.path))
     if server is None or server.name != request.path["resource_name"]:
         raise refused(GONE)
-    guests.record(server)
+    if not guests.admits(server, POLL_TEMP_URL):
+        raise refused(GONE)
+    guests.record(server, POLL_TEMP_URL)
     if _is_known(request, server):
         return Reply(None, 304, _validators(request, server))
     if request.method == "HEAD":
@@ -85,7 +88,7 @@ def describe(request: Request) -> Reply:
     if found is None:
         raise Fault(403, "AccessDenied", GONE)
     server, text = found
-    request.services.guests.record(server)
+    request.services.guests.record(server, POLL_SERVER_CFN)
     return cfn.described(
         cfn.resource_detail(server, stack_arn(server)), text, as_json=cfn.wants_json(request)
     )

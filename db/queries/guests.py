@@ -18,6 +18,7 @@ class GuestServer:
     :ivar physical_id: of the server, which its deployments name; None: it is not created yet.
     :ivar deployments_changed_at: the `software_server.changed_at` of its deployments; None: it has none.
     :ivar read_at: seconds since the epoch when its guest last asked, as far as it is stored; None: never.
+    :ivar read_by: the transport by which it did.
     """
 
     id: ResourceId
@@ -37,6 +38,7 @@ class GuestServer:
     deployments_changed_at: float | None
     read_at: float | None
     read_version: float | None
+    read_by: str | None = None
 
     @property
     def version(self) -> str:
@@ -54,12 +56,14 @@ class GuestPoll:
     """A poll that is to be stored.
 
     :ivar version: the `changed_at` of the deployments that the guest has got; None: none.
+    :ivar transport: the one by which it has asked.
     """
 
     server_id: str
     project_id: str
     at: float
     version: float | None
+    transport: str
 
 
 def _find_statement() -> sa.Select[tuple[object, ...]]:
@@ -84,6 +88,7 @@ def _find_statement() -> sa.Select[tuple[object, ...]]:
             g.c.changed_at.label("deployments_changed_at"),
             g.c.read_at,
             g.c.read_version,
+            g.c.read_by,
         )
         .select_from(r.join(s, s.c.id == r.c.stack_id).outerjoin(g, mine))
         .where(
@@ -115,7 +120,7 @@ def store_polls(conn: Connection, polls: Sequence[GuestPoll]) -> None:
     s = tables.software_server
     for poll in sorted(polls, key=lambda poll: (poll.server_id, poll.project_id)):
         key = {"server_id": poll.server_id, "project_id": poll.project_id}
-        seen = {"read_at": poll.at, "read_version": poll.version}
+        seen = {"read_at": poll.at, "read_version": poll.version, "read_by": poll.transport}
         mine = sa.and_(*(s.c[name] == value for name, value in key.items()))
         if conn.execute(sa.update(s).where(mine).values(seen)).rowcount == 0:
             row = {**key, **seen, "changed_at": 0.0, "unused_at": poll.at}

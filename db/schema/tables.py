@@ -408,9 +408,10 @@ software_server = sa.Table(
     sa.Column("project_id", sa.String(64), primary_key=True),
     # Whole seconds, and later with each change: the Last-Modified of HTTP.
     sa.Column("changed_at", Instant, nullable=False),
-    # When its guest read it last, and the `changed_at` of that; NULL: never.
+    # When its guest read it last, the `changed_at` of that, and by which transport; NULL: never.
     sa.Column("read_at", Instant),
     sa.Column("read_version", Instant),
+    sa.Column("read_by", sa.String(32)),
     # Since when it has no deployment; NULL: it has some.
     sa.Column("unused_at", Instant),
     sa.Index("ix_software_server_unused", "unused_at"),

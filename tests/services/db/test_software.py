@@ -150,7 +150,7 @@ def test_the_guest_of_a_deployment_is_known_with_what_it_has_read(database: Data
         return database.read(lambda conn: guests.awaited(conn, ["unknown", one.id, two.id]))
 
     def poll(read: float | None) -> None:
-        polled = GuestPoll("s1", "acme", NOW + 5, read)
+        polled = GuestPoll("s1", "acme", NOW + 5, read, "POLL_SERVER_CFN")
         database.write(lambda conn: guests.store_polls(conn, [polled]))
 
     other = AwaitedGuest("s2", None, is_up_to_date=False)

@@ -270,6 +270,7 @@ def _software_server() -> None:
         sa.Column("changed_at", sa.Double(), nullable=False),
         sa.Column("read_at", sa.Double(), nullable=True),
         sa.Column("read_version", sa.Double(), nullable=True),
+        sa.Column("read_by", sa.String(length=32), nullable=True),
         sa.Column("unused_at", sa.Double(), nullable=True),
         sa.PrimaryKeyConstraint("server_id", "project_id"),
     )
