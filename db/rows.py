@@ -159,15 +159,20 @@ class Resource:
     reinstated: bool = False
 
     @property
+    def is_untouched(self) -> bool:
+        """Return whether no action has begun on the resource; a check of it says so and touches nothing."""
+        return self.action == "INIT" or (
+            self.action == "CHECK" and self.properties is None and self.physical_id is None
+        )
+
+    @property
     def is_there(self) -> bool:
         """Return whether the resource was made, so that checks, suspensions and the like can act on it.
 
         A resource that was being deleted does not count: a cancelled deletion may yet take place, so only a
         replacement repairs it.
         """
-        unmade = self.action == "INIT" or (
-            self.action in ("CREATE", "ADOPT") and self.status == Status.FAILED
-        )
+        unmade = self.is_untouched or (self.action in ("CREATE", "ADOPT") and self.status == Status.FAILED)
         return not unmade and self.action != "DELETE"
 
     @property

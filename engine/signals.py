@@ -57,7 +57,7 @@ class Signals:
             )
             if row not in (None, resource.id):
                 raise ResourceReplaced(resource_name)
-            if resource.metadata is None or resource.action == "INIT":
+            if resource.metadata is None or resource.is_untouched:
                 raise NotAvailable(resource_name)
             plugin = self._context.registry.get(resource.plugin)
             limits.check_details(details, is_output=plugin.takes_outputs)

@@ -1,6 +1,6 @@
 """Plans of actions on what a stack has: check, suspend, resume, take or delete a snapshot; pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ..db.ids import ResourceId, SnapshotId, TaskId, TraversalNumber
@@ -47,15 +47,24 @@ def plan_action(
         for row in rows
     ]
     plan = make_plan(jobs, edges, running, scope, resources=[])
-    missing = [row.name for row in current if not row.is_there] if kind == TaskKind.CHECK else []
-    return _failed(plan, min(missing)) if missing else plan
+    missing = [row for row in current if not row.is_there] if kind == TaskKind.CHECK else []
+    return _failed(plan, missing, running, scope.now) if missing else plan
 
 
-def _failed(plan: Plan, missing: str) -> Plan:
-    """Return the plan of a check that fails however its tasks end: a resource was never created."""
-    cause = FailureCause("the resource does not exist", path=f"resources.{missing}")
+def _failed(plan: Plan, missing: Sequence[Resource], running: Collection[ResourceId], now: float) -> Plan:
+    """Return the plan of a check that fails however its tasks end: resources were never created.
+
+    As in Heat, those that were not even begun are marked.
+    """
+    cause = FailureCause("the resource does not exist", path=f"resources.{min(row.name for row in missing)}")
     failed = replace(plan.traversal, failure=cause.reason("CHECK"), failure_cause=cause)
-    return replace(plan, traversal=failed)
+    mark = {"action": "CHECK", "status": Status.FAILED, "updated_at": now}
+    changes = {
+        row.id: {**mark, "reason": f"Can not check {row.name}, resource not created yet."}
+        for row in missing
+        if row.is_untouched and row.id not in running and row.physical_id is None and not row.data
+    }
+    return replace(plan, traversal=failed, changes=changes)
 
 
 def plan_snapshot(

@@ -1,7 +1,8 @@
-"""Templates that are mapped to a type which is a class, too: they have to fit it, as in Heat; pure."""
+"""Templates in the place of another type or template, which they have to fit, as in Heat; pure."""
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
 
 from ..resources.plugin import ResourceType
 from ..resources.schema import ANY_NAME
@@ -19,9 +20,50 @@ _PROPERTY_TYPES = {
 """Types of properties by those of the parameters that take their values."""
 
 
+@dataclass(frozen=True)
+class Facade:
+    """A type that templates may take the place of.
+
+    :ivar properties: their types by name.
+    :ivar required: names of the properties that need a value.
+    :ivar attributes: names.
+    :ivar takes_anything: it has no fixed properties, so nothing can be checked.
+    """
+
+    properties: Mapping[str, str]
+    required: Set[str]
+    attributes: Iterable[str]
+    takes_anything: bool = False
+
+    @classmethod
+    def of_type(cls, plugin: ResourceType) -> "Facade":
+        """Return the facade of a type that is a class."""
+        schema = plugin.properties_schema
+        return cls(
+            properties={name: prop.type for name, prop in schema.items()},
+            required={name for name, prop in schema.items() if prop.required},
+            attributes=[name for name in plugin.attributes_schema if name != ANY_NAME],
+            takes_anything=ANY_NAME in schema,
+        )
+
+    @classmethod
+    def of_template(cls, described: Mapping[str, Json], outputs: Json, environment: Environment) -> "Facade":
+        """Return the facade of a template; see check_facade for the parameters."""
+        return cls(
+            properties={name: _PROPERTY_TYPES[item["Type"]] for name, item in described.items()},
+            required=_required(described, environment),
+            attributes=list(outputs) if isinstance(outputs, Mapping) else (),
+        )
+
+
+def _required(described: Mapping[str, Json], environment: Environment) -> set[str]:
+    defaults = environment.defaults
+    return {name for name, item in described.items() if "Default" not in item and name not in defaults}
+
+
 def check_facade(
     type_name: str,
-    facade: ResourceType,
+    facade: Facade,
     described: Mapping[str, Json],
     outputs: Json,
     environment: Environment,
@@ -31,33 +73,31 @@ def check_facade(
     It has the required properties as parameters, of the same types; the attributes as outputs; and no other
     parameter that needs a value.
 
-    :param facade: the class of that type.
+    :param facade: of that type.
     :param described: the template's parameters, as `describe` returns them.
     :param outputs: section of the template.
     :param environment: of the nested stack.
     :raises FacadeMismatch: in Heat's words.
     """
-    schema = facade.properties_schema
-    if ANY_NAME in schema:
+    if facade.takes_anything:
         return
-    for name, prop in schema.items():
+    for name, kind in facade.properties.items():
         if name not in described:
-            if prop.required:
+            if name in facade.required:
                 text = f"Required property {name} for facade {type_name} missing in provider"
                 raise FacadeMismatch(text)
             continue
         provided = _PROPERTY_TYPES[described[name]["Type"]]
-        wanted = "number" if prop.type == "integer" else prop.type
-        if wanted not in ("any", provided):
+        expected = "number" if kind == "integer" else kind
+        if expected not in ("any", provided):
             raise FacadeMismatch(
-                f"Property {name} type mismatch between facade {type_name} ({prop.type.capitalize()}) "
+                f"Property {name} type mismatch between facade {type_name} ({kind.capitalize()}) "
                 f"and provider ({provided.capitalize()})"
             )
-    defaults = environment.defaults
-    for name, declared in described.items():
-        if name not in schema and "Default" not in declared and name not in defaults:
+    for name in described:
+        if name not in facade.properties and name in _required(described, environment):
             raise FacadeMismatch(f"Provider requires property {name} unknown in facade {type_name}")
-    known = outputs if isinstance(outputs, Mapping) else {}
-    for name in facade.attributes_schema:
-        if name != ANY_NAME and name not in known:
+    provided_attributes = outputs if isinstance(outputs, Mapping) else {}
+    for name in facade.attributes:
+        if name not in provided_attributes:
             raise FacadeMismatch(f"Attribute {name} for facade {type_name} missing in provider")

@@ -252,7 +252,8 @@ def check_types(
             registry.get(definition.type)
             if definition.external_id is None:  # Of a thing that is there already nothing is made of them.
                 _check_properties(definition, registry, plan.resources)
-                if registry.get(definition.type).chosen_by:
+                plugin = registry.get(definition.type)
+                if plugin.chosen_by or plugin.renamed_to:
                     chosen[definition.name] = registry.with_variant(definition, secrets, budget)
             if registry.is_nested(definition.type) and template_is_secret(
                 definition.type, definition.properties

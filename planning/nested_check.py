@@ -17,7 +17,7 @@ from ..resources.properties import validate_properties
 from ..resources.registry import ResourceRegistry
 from ..template.budget import Budget
 from ..template.compile import Limits, describe
-from ..template.environment import Environment, nested_environment
+from ..template.environment import Environment, facade_of, nested_environment
 from ..template.errors import (
     InvalidReference,
     LimitExceeded,
@@ -40,7 +40,7 @@ from ..template.residual import (
     is_failing,
     references,
 )
-from .facade import check_facade
+from .facade import Facade, check_facade
 from .requests import Branch, CheckedStack, NestedChild
 
 Json = typing.Any
@@ -236,10 +236,9 @@ class TemplateTree:
         if not goal.generated:
             given, secret = self._opened(given)
         declared = parsed.described["Parameters"]
-        if is_template_name(definition.type) and definition.declared_type in self.registry:
-            facade_type = self.registry.get(definition.declared_type)
-            outputs = parsed.template.get("outputs")
-            check_facade(definition.declared_type, facade_type, declared, outputs, below)
+        if (replaced := self._facade(definition, place.environment, below)) is not None:
+            outputs = section_of(parsed.template, "outputs")
+            check_facade(definition.declared_type, replaced, declared, outputs, below)
         if unknown := {name for name, value in given.items() if is_deferred(value)}:
             check_names(declared, given, below)
             given = {name: value for name, value in given.items() if name not in unknown}
@@ -251,6 +250,24 @@ class TemplateTree:
         described = {**parsed.described, "Parameters": {}} if goal.generated else parsed.described
         stack = self._check_once(parsed, branch, place.copies * goal.copies)
         return NestedChild(definition, described, branch, stack, goal.copies)
+
+    def _facade(
+        self, definition: ResourceDefinition, environment: Environment, below: Environment
+    ) -> Facade | None:
+        """Return what a child's template takes the place of; None: of nothing.
+
+        :param environment: of the stack around it.
+        :param below: of the child.
+        """
+        declared = definition.declared_type
+        if not is_template_name(definition.type) or is_template_name(declared):
+            return None
+        name = facade_of(environment, [definition.name], declared, self.budget)
+        if name in self.files and is_template_name(name):
+            general = self._read(ChildGoal(self.files[name], {}))
+            outputs = section_of(general.template, "outputs")
+            return Facade.of_template(general.described["Parameters"], outputs, below)
+        return Facade.of_type(self.registry.get(name)) if name in self.registry else None
 
     def _check_once(self, parsed: Parsed, branch: Branch, copies: int) -> CheckedStack:
         """Check one child, or return an equal one."""

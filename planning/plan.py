@@ -405,7 +405,7 @@ def plan_delete(
     :param running: see make_plan.
     :param copies: what snapshots keep of the resources; deleted before the resource itself.
     """
-    settled = [r.id for r in existing if r.action == "INIT" and r.id not in running]
+    settled = [r.id for r in existing if r.is_untouched and r.id not in running]
     gone = set(settled)
     rows = [resource for resource in existing if resource.id not in gone]
     task_of = {row.id: scope.ids.new(TaskId) for row in [*rows, *copies]}

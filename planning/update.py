@@ -422,7 +422,7 @@ def _is_unmade(row: Resource, types: TypeFacts) -> bool:
     """
     if row.action == "ADOPT" and row.was_cancelled:
         return row.physical_id is None or not types.nested(row.plugin)
-    return row.action == "INIT"
+    return row.is_untouched
 
 
 def _is_there(row: Resource, types: TypeFacts) -> bool:

@@ -70,6 +70,8 @@ class ResourceType:
     snapshot_on_delete: typing.ClassVar[bool] = False
     #: The property by which `variant` chooses; "": the type has no variants.
     chosen_by: typing.ClassVar[str] = ""
+    #: The type of which this one is an older name: an update from one name to the other keeps the resource.
+    renamed_to: typing.ClassVar[str] = ""
     #: The type of which it is a variant: no template can name it.
     variant_of: typing.ClassVar[str | None] = None
     #: Seconds that each try of an action may take where neither the environment nor ``[stacks]

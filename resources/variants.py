@@ -1,4 +1,4 @@
-"""Types with variants: the choice for one resource, when its template is compiled; pure.
+"""Types with variants or new names: the choice for one resource, when its template is compiled; pure.
 
 A variant is a type of its own that users know by the name of another one; the row of the resource has both
 names.  So an update that changes the choice replaces the resource, as if the environment mapped its type to
@@ -16,12 +16,14 @@ Json = typing.Any
 
 
 def chosen_type(plugin: ResourceType, definition: ResourceDefinition, secrets: Lookup, budget: Budget) -> str:
-    """Return the type that the properties of a resource choose: its own one, or a variant of that.
+    """Return a resource's type: its own one, a variant that its properties choose, or a new name.
 
-    :param plugin: the resource's type, which has variants.
+    :param plugin: the resource's type.
     :param secrets: opens the tokens of hidden parameters.
     """
-    if definition.external_id is not None:
+    if plugin.renamed_to:
+        return plugin.renamed_to
+    if definition.external_id is not None or not plugin.chosen_by:
         return definition.type
     parts = members(definition.properties)
     given = parts.get(plugin.chosen_by) if parts or not definition.properties else NOT_KNOWN

@@ -294,9 +294,7 @@ def map_type(
     if not env.registry and operator is None:
         return MappedType(type_name)
     budget, last = budget or Budget(), MappedType(type_name)
-    tables = [(table, env.wild) for table in (*reversed(_entries(env, path, budget)), env.registry)]
-    if operator is not None:
-        tables.append((operator.registry, operator.wild))
+    tables = _tables(env, path, budget)
     seen: list[str] = []
     while type_name not in seen and not (seen and is_template_name(type_name)):
         if len(seen) > _LONGEST_CHAIN:
@@ -315,6 +313,30 @@ def map_type(
             if found is not None and table is env.registry:
                 break
     return last._replace(name=type_name)
+
+
+def _tables(
+    env: Environment, path: Sequence[str], budget: Budget
+) -> list[tuple[Mapping[str, Json], WildNames]]:
+    """Return the maps of types for the resource at the path, the one that counts most first."""
+    tables = [(table, env.wild) for table in (*reversed(_entries(env, path, budget)), env.registry)]
+    if env.operator is not None and env.operator.registry:
+        tables.append((env.operator.registry, env.operator.wild))
+    return tables
+
+
+def facade_of(env: Environment, path: Sequence[str], type_name: str, budget: Budget) -> str:
+    """Return what a type would be mapped to, if not to the template that a resource of it is.
+
+    As in Heat that is the mapping for all resources where one for the resource itself comes before it, and
+    else the type.
+    """
+    template = map_type(env, path, type_name, budget).name
+    for table, wild in _tables(env, path, budget):
+        entry = _find_entry(table, type_name, wild, budget)
+        if entry is not None and (other := map_type(env, path, entry[1], budget).name) != template:
+            return other
+    return type_name
 
 
 def nested_environment(

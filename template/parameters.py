@@ -220,9 +220,7 @@ def resolve_parameters(
             text = f'The Parameter ({name}) was not defined in template.{SUGGESTION}parameter "{name}"{hint}'
             raise UnknownParameter(text, ["parameters", str(name)])
     if values.from_resource:
-        given |= {
-            name: _from_property(declarations[name], value) for name, value in values.supplied.items()
-        }
+        given |= {name: _from_property(declarations[name], value) for name, value in values.supplied.items()}
     hidden = {*environment.encrypted_param_names, *values.secret}
     has_more = environment.operator is not None
     defaults = environment.defaults if has_more else environment.parameter_defaults

@@ -189,13 +189,15 @@ def _renamed(name: str) -> SupportStatus:
 class SoftwareDeployments(SoftwareDeploymentGroup):
     """SoftwareDeploymentGroup by its old name."""
 
-    support_status = _renamed("OS::Heat::SoftwareDeploymentGroup")
+    renamed_to = "OS::Heat::SoftwareDeploymentGroup"
+    support_status = _renamed(renamed_to)
 
 
 class StructuredDeployments(StructuredDeploymentGroup):
     """StructuredDeploymentGroup by its old name."""
 
-    support_status = _renamed("OS::Heat::StructuredDeploymentGroup")
+    renamed_to = "OS::Heat::StructuredDeploymentGroup"
+    support_status = _renamed(renamed_to)
 
 
 def _goal(

@@ -455,6 +455,37 @@ def test_a_group_deploys_to_each_server(service: Service, tenant: str) -> None:
     assert [d["server_id"] for d in deployments(service, tenant)] == ["server1"]
 
 
+@pytest.mark.parametrize("kind", ["Software", "Structured"])
+def test_a_group_keeps_its_deployments_when_its_type_gets_the_new_name(
+    service: Service, tenant: str, kind: str
+) -> None:
+    def grouped(name: str) -> Json:
+        properties = {
+            "config": {"get_resource": "config"},
+            "servers": {"one": "server1"},
+            "signal_transport": "NO_SIGNAL",
+        }
+        config = {"type": f"OS::Heat::{kind}Config", "properties": {"group": "script", "config": {}}}
+        if kind == "Software":
+            config["properties"]["config"] = "x"
+        return template({"config": config, "group": {"type": f"OS::Heat::{name}", "properties": properties}})
+
+    def group() -> Json:
+        return service.get(f"{path}/resources/group")["resource"]
+
+    old, new = f"{kind}Deployments", f"{kind}DeploymentGroup"
+    path = service.made(tenant, "s", grouped(old))
+    assert group()["resource_type"] == f"OS::Heat::{old}"
+    before = group()["physical_resource_id"], deployments(service, tenant)[0]["id"]
+    preview = service.call("PUT", f"{path}/preview", {"template": grouped(new)}).body["resource_changes"]
+    assert preview["replaced"] == []
+    for name in (new, old):
+        service.call("PUT", path, {"template": grouped(name)})
+        assert service.settled(path)["stack_status"] == "UPDATE_COMPLETE"
+        assert group()["resource_type"] == f"OS::Heat::{name}"
+        assert (group()["physical_resource_id"], deployments(service, tenant)[0]["id"]) == before
+
+
 @pytest.mark.parametrize("transport", ["HEAT_SIGNAL", "ZAQAR_SIGNAL"])
 def test_transports_that_need_other_services_are_refused_with_the_reason(
     service: Service, tenant: str, transport: str

@@ -377,6 +377,22 @@ def test_a_template_that_does_not_fit_the_type_that_it_is_mapped_to_is_refused(
     assert found.error["message"] == f"{text} (resources.r)"
 
 
+@pytest.mark.parametrize("kind", ["My::Text", "OS::Heat::RandomString"])
+def test_a_template_for_one_resource_has_to_fit_the_one_for_all_of_its_type(
+    service: Service, tenant: str, kind: str
+) -> None:
+    """As in Heat, which then compares it with nothing else."""
+    registry = {kind: "all.yaml", "resources": {"r": {kind: "one.yaml"}}}
+    general = template({}, parameters={"a": {"type": "string", "default": "x"}}, outputs={"b": {"value": 1}})
+    files = {"all.yaml": general, "one.yaml": general}
+    body = template({"r": {"type": kind}})
+    fields = {"environment": {"resource_registry": registry}, "files": files}
+    assert answer(service, tenant, body, **fields).status == 200
+    found = answer(service, tenant, body, **{**fields, "files": {**files, "one.yaml": template({})}})
+    assert fault(found) == (400, "StackValidationFailed")
+    assert found.error["message"] == f"Attribute b for facade {kind} missing in provider (resources.r)"
+
+
 def test_a_template_without_a_required_property_of_the_type_is_refused(service: Service, tenant: str) -> None:
     body = template({"r": {"type": "OS::Heat::ResourceGroup"}})
     environment = {"resource_registry": {"OS::Heat::ResourceGroup": "mine.yaml"}}

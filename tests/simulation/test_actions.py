@@ -33,8 +33,8 @@ def test_a_suspension_goes_against_the_order_and_a_resumption_with_it(world: Wor
     assert {(row.action, row.status) for row in rows(world, stack).values()} == {("SUSPEND", "COMPLETE")}
     with pytest.raises(NotUpdatable, match="Updating a stack when it is suspended is not supported"):
         world.update(stack, template(a={}))
-    with pytest.raises(NotUpdatable, match="SUSPEND of stack s in the state SUSPEND_COMPLETE"):
-        world.orders.act(world.stack(stack.id), TaskKind.SUSPEND)
+    world.orders.act(world.stack(stack.id), TaskKind.SUSPEND)
+    assert world.stack(stack.id) == found, "it is suspended already"
     count = len(told(world, stack))
     found = act(world, stack, TaskKind.RESUME)
     assert (found.action, found.status) == ("RESUME", Status.COMPLETE)
@@ -74,6 +74,22 @@ def test_what_was_never_made_is_left_for_an_update(world: World) -> None:
     updated(world, stack, template(a={}, b={}))
     assert act(world, stack, TaskKind.CHECK).status == Status.COMPLETE
     assert len(world.cloud.things) == 2
+
+
+def test_a_check_marks_what_was_never_begun_and_the_next_update_makes_it(world: World) -> None:
+    stack = world.create("s", template(a={"fail": True}, b={"needs": on("a")}))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    unmade = rows(world, stack)["b"].id
+    for _ in range(2):
+        act(world, stack, TaskKind.CHECK)
+        row = rows(world, stack)["b"]
+        assert (row.id, row.action, row.status) == (unmade, "CHECK", "FAILED")
+        assert row.reason == "Can not check b, resource not created yet."
+    assert ("b", "CHECK", "FAILED") in told(world, stack)
+    updated(world, stack, template(a={}, b={"needs": on("a")}))
+    assert act(world, stack, TaskKind.CHECK).status == Status.COMPLETE
+    assert len(world.cloud.things) == 2
+    assert unmade not in {row.id for row in rows(world, stack).values()}
 
 
 def test_a_check_that_has_failed_retries_the_checks_of_the_others(world: World) -> None:
