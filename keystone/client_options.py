@@ -1,11 +1,13 @@
 """Settings for the calls to OpenStack's services: one set for all services, and one for each that differs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from os_service_types import ServiceTypes
 
 _TYPES = ServiceTypes()
+HURRIED = 10.0
+"""Seconds in which an answer must begin that something else waits for, and that is of little weight."""
 
 
 def official_type(service_type: str) -> str:
@@ -41,6 +43,11 @@ class ServiceOptions:
     status_code_retries: int = 0
     timeout: float | None = 60.0
     max_microversion: str | None = None
+
+    def hurried(self) -> "ServiceOptions":
+        """Return the settings for calls that nobody waits long for: a short timeout, and no repetition."""
+        timeout = HURRIED if self.timeout is None else min(HURRIED, self.timeout)
+        return replace(self, timeout=timeout, connect_retries=0, status_code_retries=0)
 
 
 @dataclass(frozen=True)

@@ -33,14 +33,24 @@ class ServiceClients:
         self._options = options or ClientOptions()
         self._derived = functools.lru_cache(KEPT)(derived_session)
 
-    def adapter(self, session: Session, service: str, version: str, microversion: str | None) -> Adapter:
+    def adapter(
+        self,
+        session: Session,
+        service: str,
+        version: str,
+        microversion: str | None,
+        *,
+        is_hurried: bool = False,
+    ) -> Adapter:
         """Return the adapter of a service.
 
         :param version: the major version of its interface.
         :param microversion: the newest that the caller knows; an older service gets its own newest.
+        :param is_hurried: calls end early where the service does not answer; see ServiceOptions.hurried.
         :raises NoSuchService, ServiceUnavailable: as they say.
         """
         options = self._options.of(service)
+        options = options.hurried() if is_hurried else options
         if options.verify is not None or options.cert is not None:
             session = self._derived(session, options.verify, options.cert)
         return service_adapter(options, session, service, version, microversion)

@@ -32,8 +32,8 @@ REACHED_BY: Mapping[TaskKind, tuple[str, ...]] = {
 }
 
 
-REFRESHING = ResourceSettings(timeout=300.0, retries=1)
-"""Settings of a refresh, for which the stack's end waits: a service's own timeouts are shorter."""
+REFRESHING = ResourceSettings(timeout=60.0, retries=1)
+"""Settings of a refresh: the stack's end waits for it, although all resources have ended."""
 
 
 @dataclass(frozen=True)

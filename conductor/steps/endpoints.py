@@ -41,13 +41,22 @@ class Endpoints:
         self._clients = ServiceClients(options)
         self._clouds = RemoteClouds(options, remote_hosts, remote_proxy)
 
-    def own(self, session: "Session", service: str, version: str, microversion: str | None) -> "Adapter":
+    def own(
+        self,
+        session: "Session",
+        service: str,
+        version: str,
+        microversion: str | None,
+        *,
+        is_hurried: bool = False,
+    ) -> "Adapter":
         """Return the adapter of a service of the own cloud.
 
+        :param is_hurried: see ServiceClients.adapter.
         :raises PermanentError, RetryableError: see StepContext.adapter.
         """
         try:
-            return self._clients.adapter(session, service, version, microversion)
+            return self._clients.adapter(session, service, version, microversion, is_hurried=is_hurried)
         except NoSuchService as error:
             raise PermanentError(str(error), kind="ResourceTypeUnavailable") from error
         except ServiceUnavailable as error:

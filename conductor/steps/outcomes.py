@@ -202,7 +202,8 @@ class Outcomes:
         """
         left = self.claim.task.retries_left
         is_first = after_success and not isinstance(error, StepTimedOut)
-        if left <= 0 and not is_first:
+        is_over = self.claim.task.kind == TaskKind.REFRESH and isinstance(error, StepTimedOut)
+        if is_over or (left <= 0 and not is_first):
             return self.failed(error)
         done_before = 0 if is_first else max(0, self.claim.task.attempt - 1)
         backoff = max(error.at_least, min(RETRY_MOST, RETRY_FIRST * 2 ** min(done_before, 10)))

@@ -3,14 +3,21 @@
 import logging
 import pathlib
 import typing
+from collections.abc import Mapping
 
 import pytest
 import yaml
-from simulation.helpers import created, ended, hanging, on, rows, template, told, updated
+from simulation.helpers import created, ended, hanging, on, rows, status, template, told, updated
 from simulation.world import World
+from stoker.conductor.steps.context import RunningStepContext
+from stoker.conductor.steps.endpoints import Endpoints
 from stoker.db.rows import Stack
 from stoker.db.states import Status
+from stoker.resources.context import ResourceView, StepContext
 from stoker.resources.errors import PermanentError, RetryableError
+from stoker.resources.plugin import ResourceType
+from stoker.resources.schema import Attribute
+from stoker.resources.steps import Done, Step
 
 Json = typing.Any
 
@@ -136,12 +143,48 @@ def test_it_is_read_although_its_conductor_dies(world: World) -> None:
     assert users(world, stack, "a") == ["b"]
 
 
-def test_a_service_that_hangs_fails_nothing(world: World) -> None:
-    made = asking("a", a={"hangs": ["refresh"]}, b={"needs": on("a")})
-    stack = world.create("s", made, timeout_mins=60)
-    assert world.settle(lambda: ended(world, stack), within=2000)
-    assert world.stack(stack.id).status == Status.COMPLETE
-    assert users(world, stack, "a") == ["b"]
+def test_a_service_that_hangs_fails_nothing_and_holds_the_stack_up_for_a_minute(world: World) -> None:
+    """An update after a failed one stayed in progress for minutes, although its resources had ended."""
+    stack = world.create("s", asking("a", a={"hangs": ["refresh"]}, b={"needs": on("a"), "fail": True}))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert world.stack(stack.id).status == Status.FAILED
+    world.update(stack, asking("a", a={"hangs": ["refresh"]}, b={"needs": on("a")}), timeout_mins=60)
+    assert world.settle(lambda: ended(world, stack), within=100)
+    assert status(world, stack) == "UPDATE_COMPLETE"
+    assert rows(world, stack)["a"].status == Status.COMPLETE
+
+
+class Remote(ResourceType):
+    """Asks a service when it is made, and when it is read again."""
+
+    attributes_schema = {"state": Attribute("As the service says.", volatile=True)}  # noqa: RUF012
+
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
+        context.adapter("compute", "2.1")
+        return Done(physical_id="x")
+
+    def refresh(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+        context.adapter("compute", "2.1")
+        return {}
+
+
+def test_only_what_is_read_again_is_asked_for_in_a_hurry(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hurries: list[bool] = []
+
+    def own(self: Endpoints, *service: Json, is_hurried: bool) -> None:
+        hurries.append(is_hurried)
+
+    monkeypatch.setattr(RunningStepContext, "session", lambda self: None)
+    monkeypatch.setattr(Endpoints, "own", own)
+    resources = {"a": {"type": "Sim::Remote"}}
+    outputs = {"o": {"value": {"get_attr": ["a", "state"]}}}
+    created(
+        World(tmp_path, types={"Sim::Remote": Remote}),
+        {"heat_template_version": "2018-08-31", "resources": resources, "outputs": outputs},
+    )
+    assert hurries == [False, True]
 
 
 def test_an_update_need_not_wait_for_it(world: World) -> None:

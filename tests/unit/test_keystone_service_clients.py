@@ -155,6 +155,16 @@ def test_a_read_is_repeated_when_the_connection_ends_and_a_create_never(compute:
     assert len(compute.asked) == 2
 
 
+def test_a_call_in_a_hurry_waits_for_seconds_and_is_not_repeated(compute: Compute) -> None:
+    adapter = clients(connect_retries=2).adapter(compute.session(), "compute", "2.1", None, is_hurried=True)
+    compute.drops = 1
+    with pytest.raises(exceptions.ConnectFailure):
+        adapter.get("/servers")
+    assert len(compute.asked) == 1
+    limits = {None: 10.0, 60.0: 10.0, 3.0: 3.0}
+    assert {given: ServiceOptions(timeout=given).hurried().timeout for given in limits} == limits
+
+
 @pytest.mark.parametrize("creates", [True, False])
 def test_a_put_that_creates_is_not_repeated(compute: Compute, *, creates: bool) -> None:
     service = Service(clients(connect_retries=1).adapter(compute.session(), "compute", "2.1", None))
