@@ -51,31 +51,33 @@ def deployment() -> Iterator[tuple[Deployment, PostgreSQL]]:
         tempfile.TemporaryDirectory(prefix="stoker-bench-") as folder,
     ):
         postgres.execute("CREATE EXTENSION pg_stat_statements")
-        made = Deployment(
+        installation = Deployment(
             pathlib.Path(folder),
             database_url=postgres.create_database(),
             transport_url=rabbit.create_vhost(),
             backend_url=etcd.url,
         )
         try:
-            yield made, postgres
+            yield installation, postgres
         finally:
-            made.stop()
+            installation.stop()
 
 
-def used(made: Deployment, postgres: PostgreSQL, seconds: float) -> idle.Usage:
+def used(installation: Deployment, postgres: PostgreSQL, seconds: float) -> idle.Usage:
     """What the conductor "one" and the server use in a second."""
-    name = made.database_url.rpartition("/")[2]
+    name = installation.database_url.rpartition("/")[2]
     time.sleep(idle.SETTLE)
-    before, began = idle.usage(made, postgres, name), time.monotonic()
+    before = idle.usage(installation, postgres, name)
+    began = time.monotonic()
     time.sleep(seconds)
-    after, elapsed = idle.usage(made, postgres, name), time.monotonic() - began
+    after = idle.usage(installation, postgres, name)
+    elapsed = time.monotonic() - began
     return idle.Usage(*((b - a) / elapsed for a, b in zip(before, after, strict=True)))
 
 
-def threads(made: Deployment, postgres: PostgreSQL) -> str:
+def threads(installation: Deployment, postgres: PostgreSQL) -> str:
     """Of all conductors' threads those that work, as they last reported."""
-    name = made.database_url.rpartition("/")[2]
+    name = installation.database_url.rpartition("/")[2]
     [(busy,)] = postgres.execute("SELECT coalesce(sum(threads_busy), 0) FROM conductor", name)
     return str(busy)
 
@@ -98,36 +100,41 @@ def main() -> int:
     parser.add_argument("--stacks", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--conductors", type=int, default=2)
-    wanted = parser.parse_args()
-    hosts = ["one", *(f"host{number}" for number in range(2, wanted.conductors + 1))]
-    with deployment() as (made, postgres):
-        name = made.database_url.rpartition("/")[2]
-        made.start_api()
-        made.start_conductors(*hosts)
+    options = parser.parse_args()
+    hosts = ["one", *(f"host{number}" for number in range(2, options.conductors + 1))]
+    with deployment() as (installation, postgres):
+        name = installation.database_url.rpartition("/")[2]
+        installation.start_api()
+        installation.start_conductors(*hosts)
         print(f"{'':>6}{'busy':>8}{idle.HEADER}", flush=True)
-        few = used(made, postgres, wanted.seconds)
-        print(f"{'none':>6}{threads(made, postgres):>8}{idle.describe('0', few)}", flush=True)
+        few = used(installation, postgres, options.seconds)
+        print(f"{'none':>6}{threads(installation, postgres):>8}{idle.describe('0', few)}", flush=True)
         with concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:
             paths = list(
                 clients.map(
-                    lambda number: made.create(f"s{number}", TEMPLATE, environment=HOOKS),
-                    range(wanted.stacks),
+                    lambda number: installation.create(f"s{number}", TEMPLATE, environment=HOOKS),
+                    range(options.stacks),
                 )
             )
-        wait_count(postgres, name, "remaining IS NOT NULL", wanted.stacks)
+        wait_count(postgres, name, "remaining IS NOT NULL", options.stacks)
         time.sleep(TOLD)
-        many = used(made, postgres, wanted.seconds)
-        print(f"{'held':>6}{threads(made, postgres):>8}{idle.describe(str(wanted.stacks), many)}", flush=True)
+        many = used(installation, postgres, options.seconds)
+        print(
+            f"{'held':>6}{threads(installation, postgres):>8}{idle.describe(str(options.stacks), many)}",
+            flush=True,
+        )
         for host in hosts:
-            made.conductors[host].kill()
-        made.start_conductors(*hosts)
+            installation.conductors[host].kill()
+        installation.start_conductors(*hosts)
         began = time.monotonic()
         with concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:
             answers = list(
-                clients.map(lambda path: made.call("POST", f"{path}/actions", {"continue": None})[0], paths)
+                clients.map(
+                    lambda path: installation.call("POST", f"{path}/actions", {"continue": None})[0], paths
+                )
             )
-        assert answers == [200] * wanted.stacks
-        wait_count(postgres, name, "status = 'COMPLETE'", wanted.stacks)
+        assert answers == [200] * options.stacks
+        wait_count(postgres, name, "status = 'COMPLETE'", options.stacks)
         print(f"killed, started, cleared: all complete after {time.monotonic() - began:.1f} s")
     return 0
 

@@ -103,7 +103,8 @@ def transactions(deployment: Deployment) -> float:
     """Transactions per second that all conductors and the API do."""
     sql = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
     time.sleep(SETTLED)
-    before, began = int(value_of(deployment, sql)), time.monotonic()
+    before = int(value_of(deployment, sql))
+    began = time.monotonic()
     time.sleep(IDLE)
     return (int(value_of(deployment, sql)) - before) / (time.monotonic() - began)
 
@@ -116,27 +117,27 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--blocked", type=int, default=20)
     parser.add_argument("--grace", type=float, default=2.0)
-    wanted = parser.parse_args()
-    with installation(wanted.steps // 2, wanted.grace) as deployment:
+    options = parser.parse_args()
+    with installation(options.steps // 2, options.grace) as deployment:
         took = []
-        for number in range(wanted.runs):
+        for number in range(options.runs):
             slow = {"seconds": 60, "slice": 0.05}
-            path = begin(deployment, f"yield-{number}", wanted.steps, "Test::Cooperative", slow)
+            path = begin(deployment, f"yield-{number}", options.steps, "Test::Cooperative", slow)
             took.append(cancelled(deployment, path))
         took.sort()
         p99 = took[min(len(took) - 1, round(0.99 * len(took)))]
         print(
-            f"{wanted.steps} steps that yield, {wanted.runs} runs: median {statistics.median(took):.2f} s, "
+            f"{options.steps} steps that yield, {options.runs} runs: median {statistics.median(took):.2f} s, "
             f"p99 {p99:.2f} s, worst {took[-1]:.2f} s"
         )
-        path = begin(deployment, "blocked", wanted.blocked, "Test::Blocking", {"seconds": 30})
+        path = begin(deployment, "blocked", options.blocked, "Test::Blocking", {"seconds": 30})
         seconds = cancelled(deployment, path)
-        print(f"{wanted.blocked} steps that hang, grace {wanted.grace} s: {seconds:.2f} s")
+        print(f"{options.blocked} steps that hang, grace {options.grace} s: {seconds:.2f} s")
         idle = transactions(deployment)
-        begin(deployment, "held", wanted.steps, "Test::Cooperative", {"seconds": 600, "slice": 0.05})
+        begin(deployment, "held", options.steps, "Test::Cooperative", {"seconds": 600, "slice": 0.05})
         held = transactions(deployment)
         print(
-            f"transactions/s: {idle:.1f} idle, {held:.1f} with {wanted.steps} steps that could be cancelled"
+            f"transactions/s: {idle:.1f} idle, {held:.1f} with {options.steps} steps that could be cancelled"
         )
 
 

@@ -85,44 +85,53 @@ class Bare:
 
     def create(self) -> None:
         """Create all."""
-        network, compute, block = self._cloud.network, self._cloud.compute, self._cloud.block_storage
-        made = self._made = {}
+        network = self._cloud.network
+        compute = self._cloud.compute
+        block = self._cloud.block_storage
+        created = self._made = {}
         public = network.find_network("public")
-        image, flavor = self._cloud.image.find_image("cirros"), compute.find_flavor("m1.tiny")
-        made["net"] = network.create_network(name="bare")
-        made["subnet"] = network.create_subnet(network_id=made["net"].id, ip_version=4, cidr="10.8.0.0/24")
-        made["router"] = network.create_router(external_gateway_info={"network_id": public.id})
-        network.add_interface_to_router(made["router"], subnet_id=made["subnet"].id)
-        made["group"] = network.create_security_group(name="bare")
-        network.create_security_group_rule(security_group_id=made["group"].id, **RULE)
-        made["port"] = network.create_port(network_id=made["net"].id, security_groups=[made["group"].id])
-        made["volume"] = block.create_volume(size=1)
-        made["server"] = compute.create_server(
-            name="bare", image_id=image.id, flavor_id=flavor.id, networks=[{"port": made["port"].id}]
+        image = self._cloud.image.find_image("cirros")
+        flavor = compute.find_flavor("m1.tiny")
+        created["net"] = network.create_network(name="bare")
+        created["subnet"] = network.create_subnet(
+            network_id=created["net"].id, ip_version=4, cidr="10.8.0.0/24"
         )
-        made["address"] = network.create_ip(floating_network_id=public.id, port_id=made["port"].id)
-        block.wait_for_status(made["volume"], "available", interval=POLL, wait=120)
-        compute.wait_for_server(made["server"], interval=POLL, wait=120)
-        compute.create_volume_attachment(made["server"], volume_id=made["volume"].id)
-        block.wait_for_status(made["volume"], "in-use", interval=POLL, wait=120)
+        created["router"] = network.create_router(external_gateway_info={"network_id": public.id})
+        network.add_interface_to_router(created["router"], subnet_id=created["subnet"].id)
+        created["group"] = network.create_security_group(name="bare")
+        network.create_security_group_rule(security_group_id=created["group"].id, **RULE)
+        created["port"] = network.create_port(
+            network_id=created["net"].id, security_groups=[created["group"].id]
+        )
+        created["volume"] = block.create_volume(size=1)
+        created["server"] = compute.create_server(
+            name="bare", image_id=image.id, flavor_id=flavor.id, networks=[{"port": created["port"].id}]
+        )
+        created["address"] = network.create_ip(floating_network_id=public.id, port_id=created["port"].id)
+        block.wait_for_status(created["volume"], "available", interval=POLL, wait=120)
+        compute.wait_for_server(created["server"], interval=POLL, wait=120)
+        compute.create_volume_attachment(created["server"], volume_id=created["volume"].id)
+        block.wait_for_status(created["volume"], "in-use", interval=POLL, wait=120)
 
     def delete(self) -> None:
         """Delete all."""
-        network, compute, block = self._cloud.network, self._cloud.compute, self._cloud.block_storage
-        made = self._made
-        compute.delete_volume_attachment(made["server"], made["volume"])
-        block.wait_for_status(made["volume"], "available", interval=POLL, wait=120)
-        compute.delete_server(made["server"])
-        block.delete_volume(made["volume"])
-        network.delete_ip(made["address"])
-        compute.wait_for_delete(made["server"], interval=POLL, wait=120)
-        network.delete_port(made["port"])
-        network.remove_interface_from_router(made["router"], subnet_id=made["subnet"].id)
-        network.delete_router(made["router"])
-        network.delete_security_group(made["group"])
-        network.delete_subnet(made["subnet"])
-        network.delete_network(made["net"])
-        block.wait_for_delete(made["volume"], interval=POLL, wait=120)
+        network = self._cloud.network
+        compute = self._cloud.compute
+        block = self._cloud.block_storage
+        created = self._made
+        compute.delete_volume_attachment(created["server"], created["volume"])
+        block.wait_for_status(created["volume"], "available", interval=POLL, wait=120)
+        compute.delete_server(created["server"])
+        block.delete_volume(created["volume"])
+        network.delete_ip(created["address"])
+        compute.wait_for_delete(created["server"], interval=POLL, wait=120)
+        network.delete_port(created["port"])
+        network.remove_interface_from_router(created["router"], subnet_id=created["subnet"].id)
+        network.delete_router(created["router"])
+        network.delete_security_group(created["group"])
+        network.delete_subnet(created["subnet"])
+        network.delete_network(created["net"])
+        block.wait_for_delete(created["volume"], interval=POLL, wait=120)
 
 
 def _servers(count: int) -> Json:
@@ -149,32 +158,34 @@ def _timed(action: Callable[[], object]) -> float:
     return time.monotonic() - start
 
 
-def measure(cloud: Cloud, service: Service, given: argparse.Namespace) -> Json:
+def measure(cloud: Cloud, service: Service, options: argparse.Namespace) -> Json:
     """Return the seconds of all cases."""
     seconds: dict[str, list[float]] = {}
     with cloud.project() as project:
-        stacks, bare = Stacks(service, project, within=WITHIN, pause=POLL), Bare(project)
-        for number in range(given.repeat):
+        stacks = Stacks(service, project, within=WITHIN, pause=POLL)
+        bare = Bare(project)
+        for number in range(options.repeat):
             seconds.setdefault("bare create", []).append(_timed(bare.create))
             seconds.setdefault("bare delete", []).append(_timed(bare.delete))
             name = f"app{number}"
             seconds.setdefault("stack create", []).append(_timed(lambda name=name: stacks.create(name, APP)))
             [stack] = [item for item in stacks.all() if item.path.split("/")[2] == name]
             seconds.setdefault("stack delete", []).append(_timed(stack.delete))
-        best: dict[str, float] = {name: min(found) for name, found in seconds.items()}
+        best: dict[str, float] = {name: min(runs) for name, runs in seconds.items()}
         _print_stack(best)
-        if given.servers:
-            many = _servers(given.servers)
+        if options.servers:
+            many = _servers(options.servers)
             best["servers create"] = _timed(lambda: stacks.create("many", many, timeout_mins=60))
             best["servers delete"] = _timed(stacks.all()[0].delete)
-            _print_servers(best, given.servers)
-        left = project.leftovers()
-    return {"seconds": best, "left": left}
+            _print_servers(best, options.servers)
+        leftovers = project.leftovers()
+    return {"seconds": best, "left": leftovers}
 
 
 def _print_stack(best: dict[str, float]) -> None:
     for action in ("create", "delete"):
-        stack, bare = best[f"stack {action}"], best[f"bare {action}"]
+        stack = best[f"stack {action}"]
+        bare = best[f"bare {action}"]
         ratio = f"{stack / bare:4.2f} x   (<= {TARGET})"
         print(f"{action:8} stack {stack:6.1f} s   bare {bare:6.1f} s   {ratio}", flush=True)
 
@@ -191,14 +202,14 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--servers", type=int, default=200, help="0: leave that case out")
     parser.add_argument("--json", type=pathlib.Path)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with cloud_and_stoker() as (cloud, service):
-        found = measure(cloud, service, given)
-    if given.json:
-        given.json.write_text(json.dumps(found))
-    if found["left"]:
-        print(f"left in the cloud: {found['left']}", file=sys.stderr)
-    return 1 if found["left"] else 0
+        figures = measure(cloud, service, options)
+    if options.json:
+        options.json.write_text(json.dumps(figures))
+    if figures["left"]:
+        print(f"left in the cloud: {figures['left']}", file=sys.stderr)
+    return 1 if figures["left"] else 0
 
 
 if __name__ == "__main__":

@@ -73,9 +73,9 @@ class Bench:
 
     def case(self, name: str, make: Callable[[], Json], stacks: int = 1) -> Result:
         """The fastest of several runs."""
-        found = min((self._run(name, make(), stacks) for _ in range(self._repeat)), key=lambda r: r.seconds)
-        print(describe(found), flush=True)
-        return found
+        fastest = min((self._run(name, make(), stacks) for _ in range(self._repeat)), key=lambda r: r.seconds)
+        print(describe(fastest), flush=True)
+        return fastest
 
     def _run(self, name: str, template: Json, stacks: int) -> Result:
         before = self._usage() if self._usage else None
@@ -141,24 +141,25 @@ def own_deployment() -> Iterator[tuple[str, Callable[[], Usage], Callable[[int],
         Etcd() as etcd,
         tempfile.TemporaryDirectory(prefix="stoker-bench-") as folder,
     ):
-        url, transport = postgres.create_database(), rabbit.create_vhost()
+        url = postgres.create_database()
+        transport = rabbit.create_vhost()
         postgres.execute("CREATE EXTENSION pg_stat_statements")
-        made = Deployment(
+        installation = Deployment(
             pathlib.Path(folder), database_url=url, transport_url=transport, backend_url=etcd.url
         )
-        made.start_api()
-        made.start_conductors("one", "two")
+        installation.start_api()
+        installation.start_conductors("one", "two")
 
         def usage() -> Usage:
-            cpu = sum(_cpu(daemon.pid) for daemon in made.conductors.values())
+            cpu = sum(_cpu(daemon.pid) for daemon in installation.conductors.values())
             query = "SELECT sum(calls) FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat%'"
             statements = int(str(postgres.execute(query)[0][0]))
             return Usage(cpu, statements, _messages(rabbit))
 
         try:
-            yield made.url, usage, lambda count: floor.measure(url, rabbit.create_vhost(), count)
+            yield installation.url, usage, lambda count: floor.measure(url, rabbit.create_vhost(), count)
         finally:
-            made.stop()
+            installation.stop()
 
 
 def _cpu(pid: int) -> float:
@@ -168,12 +169,12 @@ def _cpu(pid: int) -> float:
 
 def _messages(rabbit: RabbitMQ) -> int:
     """Published to the broker since it started, replies and fan-outs included."""
-    found = rabbit.control(
+    output = rabbit.control(
         "eval",
         "maps:get(messages_received_total, "
         "maps:get([{protocol, amqp091}], rabbit_global_counters:overview())).",
     )
-    return int(found.strip())
+    return int(output.strip())
 
 
 def main() -> int:
@@ -185,30 +186,30 @@ def main() -> int:
     parser.add_argument("--chain", type=int, default=100)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--json", type=pathlib.Path)
-    wanted = parser.parse_args()
-    if wanted.url:
-        results, _ = run(Bench(wanted.url.rstrip("/"), wanted.repeat, None), wanted), None
+    options = parser.parse_args()
+    if options.url:
+        results = run(Bench(options.url.rstrip("/"), options.repeat, None), options)
         floor_rate = None
     else:
         with own_deployment() as (url, usage, measure_floor):
-            results = run(Bench(url, wanted.repeat, usage), wanted)
-            floor_rate = max(measure_floor(2000) for _ in range(wanted.repeat))
-    summary = summarise(results, floor_rate, wanted.chain)
+            results = run(Bench(url, options.repeat, usage), options)
+            floor_rate = max(measure_floor(2000) for _ in range(options.repeat))
+    summary = summarise(results, floor_rate, options.chain)
     print("\n".join(f"{name:<58}{value}" for name, value in summary.items()))
-    if wanted.json:
-        wanted.json.write_text(json.dumps({"results": [r._asdict() for r in results], "summary": summary}))
+    if options.json:
+        options.json.write_text(json.dumps({"results": [r._asdict() for r in results], "summary": summary}))
     return 0
 
 
-def run(bench: Bench, wanted: argparse.Namespace) -> list[Result]:
+def run(bench: Bench, options: argparse.Namespace) -> list[Result]:
     """All cases."""
     print(HEADER)
     bench.case("warm-up", lambda: templates.flat(100))
     results = [
         bench.case(f"flat {count}", lambda count=count: templates.flat(count))  # type: ignore[misc]
-        for count in map(int, wanted.flat.split(","))
+        for count in map(int, options.flat.split(","))
     ]
-    results.append(bench.case(f"chain {wanted.chain}", lambda: templates.chain(wanted.chain)))
+    results.append(bench.case(f"chain {options.chain}", lambda: templates.chain(options.chain)))
     results.append(bench.case("layers 10 x 50", lambda: templates.layered(10, 50)))
     results.append(bench.case("50 stacks of 10", lambda: templates.flat(10), stacks=50))
     return results

@@ -23,17 +23,17 @@ TARGET = 0.002
 DATA = [{"name": f"server{number}", "ram": number} for number in range(20)]
 
 
-def timed(call: Callable[[], object]) -> float:
+def timed(function: Callable[[], object]) -> float:
     """Return the seconds that the call takes."""
     since = time.perf_counter()
-    call()
+    function()
     return time.perf_counter() - since
 
 
-def shown(what: str, taken: Sequence[float]) -> None:
+def shown(title: str, seconds: Sequence[float]) -> None:
     """Print median and 99th percentile."""
-    last = sorted(taken)[int(len(taken) * 0.99)]
-    print(f"{what}: median {statistics.median(taken) * 1e3:.2f} ms, 99 % within {last * 1e3:.2f} ms")
+    last = sorted(seconds)[int(len(seconds) * 0.99)]
+    print(f"{title}: median {statistics.median(seconds) * 1e3:.2f} ms, 99 % within {last * 1e3:.2f} ms")
 
 
 def own_memory(pid: int) -> int:
@@ -54,12 +54,12 @@ def main() -> int:
         "$.data.where($.ram > 5).select($.name).join(',')": "YAQL, 20 maps filtered and joined",
     }
     medians = []
-    for expression, what in expressions.items():
-        taken = [timed(lambda: pool.yaql(expression, DATA)) for _ in range(calls)]  # noqa: B023
-        shown(what, taken)
-        medians.append(statistics.median(taken))
-    taken = [timed(lambda: pool.match("[a-z][a-z0-9-]*", "server-1")) for _ in range(calls)]
-    shown("allowed_pattern", taken)
+    for expression, title in expressions.items():
+        seconds = [timed(lambda: pool.yaql(expression, DATA)) for _ in range(calls)]  # noqa: B023
+        shown(title, seconds)
+        medians.append(statistics.median(seconds))
+    seconds = [timed(lambda: pool.match("[a-z][a-z0-9-]*", "server-1")) for _ in range(calls)]
+    shown("allowed_pattern", seconds)
     after = []
     for _ in range(max(5, calls // 100)):
         os.kill(pool.pids()[1], signal.SIGKILL)

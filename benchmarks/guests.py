@@ -65,8 +65,8 @@ class Guest:
 
     def _request(self) -> tuple[str, Mapping[str, str]]:
         if "request" in self._config:
-            known = {"If-None-Match": self._tag} if self._tag else {}
-            return self._config["request"]["metadata_url"], known
+            headers = {"If-None-Match": self._tag} if self._tag else {}
+            return self._config["request"]["metadata_url"], headers
         keys = self._config["cfn"]
         params = {
             "Action": "DescribeStackResource",
@@ -83,8 +83,8 @@ class Guest:
     def _metadata(self, body: bytes) -> Json:
         if "request" in self._config:
             return json.loads(body)
-        [found] = ElementTree.fromstring(body).iter("Metadata")
-        return json.loads(found.text or "")
+        [metadata] = ElementTree.fromstring(body).iter("Metadata")
+        return json.loads(metadata.text or "")
 
 
 class Polls:
@@ -93,7 +93,9 @@ class Polls:
     def __init__(self, guests: Sequence[Guest], every: float, until: float) -> None:
         began = time.monotonic()
         self._due = [(began + every * n / len(guests), n) for n in range(len(guests))]
-        self._guests, self._every, self._until = guests, every, until
+        self._guests = guests
+        self._every = every
+        self._until = until
         self._lock = threading.Lock()
         self.times: list[float] = []
         self.statuses: collections.Counter[int] = collections.Counter()
@@ -125,46 +127,52 @@ def template(transport: str, count: int) -> Json:
     }
 
 
-def make_guests(made: Deployment, transport: str, count: int) -> list[Guest]:
+def make_guests(installation: Deployment, transport: str, count: int) -> list[Guest]:
     """Create so many servers."""
-    found: list[Guest] = []
-    while len(found) < count:
-        name = f"{transport.lower().replace('_', '-')}-{len(found)}"
-        path = made.create(name, template(transport, min(EACH, count - len(found))))
-        made.wait_final(path, 120)
-        _, shown = made.call("GET", path)
-        [output] = shown["stack"]["outputs"]
-        found += [Guest(*pair) for pair in output["output_value"]]
-    return found
+    guests: list[Guest] = []
+    while len(guests) < count:
+        name = f"{transport.lower().replace('_', '-')}-{len(guests)}"
+        path = installation.create(name, template(transport, min(EACH, count - len(guests))))
+        installation.wait_final(path, 120)
+        _, view = installation.call("GET", path)
+        [output] = view["stack"]["outputs"]
+        guests += [Guest(*pair) for pair in output["output_value"]]
+    return guests
 
 
-def deploy(made: Deployment, guests: Sequence[Guest]) -> None:
+def deploy(installation: Deployment, guests: Sequence[Guest]) -> None:
     """Deploy a config to each of the servers, by the API."""
     body = {"name": "c", "config": "#!/bin/sh\n", "group": "script"}
-    _, config = made.call("POST", "/v1/t/software_configs", body)
+    _, config = installation.call("POST", "/v1/t/software_configs", body)
     given = {"config_id": config["software_config"]["id"], "action": "CREATE", "status": "IN_PROGRESS"}
     for guest in guests:
-        status, answer = made.call(
+        status, answer = installation.call(
             "POST", "/v1/t/software_deployments", {**given, "server_id": guest.server_id}
         )
         assert status == 200, answer
 
 
-def measure(made: Deployment, postgres: PostgreSQL, transport: str, wanted: argparse.Namespace) -> bool:
+def measure(
+    installation: Deployment, postgres: PostgreSQL, transport: str, options: argparse.Namespace
+) -> bool:
     """Print one line of the table; return whether all polls were answered."""
-    guests = make_guests(made, transport, wanted.guests)
+    guests = make_guests(installation, transport, options.guests)
     for guest in guests:
         guest.poll()  # The first answer of each is made then; the others are what one pays for.
-    before, began = usage(made, postgres), time.monotonic()
-    polls = Polls(guests, wanted.every, began + wanted.seconds)
+    before = usage(installation, postgres)
+    began = time.monotonic()
+    polls = Polls(guests, options.every, began + options.seconds)
     with ThreadPoolExecutor(THREADS) as pool:
         running = [pool.submit(polls.run) for _ in range(THREADS)]
-        time.sleep(wanted.seconds / 2)
-        changed = guests[:: max(1, len(guests) // wanted.changed)][: wanted.changed]
-        deploy(made, changed)
+        time.sleep(options.seconds / 2)
+        changed = guests[:: max(1, len(guests) // options.changed)][: options.changed]
+        deploy(installation, changed)
         for each in running:
             each.result()
-    used = [(b - a) / (time.monotonic() - began) for a, b in zip(before, usage(made, postgres), strict=True)]
+    used = [
+        (b - a) / (time.monotonic() - began)
+        for a, b in zip(before, usage(installation, postgres), strict=True)
+    ]
     times = sorted(polls.times)
     late = [times[int(share * len(times))] for share in (0.5, 0.99, 0.999)]
     updated = sum(guest.deployments > 0 for guest in changed)
@@ -172,18 +180,18 @@ def measure(made: Deployment, postgres: PostgreSQL, transport: str, wanted: argp
     cells = (
         *(f"{1000 * moment:.0f}" for moment in (*late, times[-1])),
         *(f"{100 * share:.0f}" for share in used[:2]),
-        f"{used[2] / (len(times) / wanted.seconds):.2f}",
+        f"{used[2] / (len(times) / options.seconds):.2f}",
         f"{updated} of {len(changed)}",
         statuses,
     )
-    print(" | ".join((transport, f"{len(times) / wanted.seconds:.0f}", *cells)), flush=True)
+    print(" | ".join((transport, f"{len(times) / options.seconds:.0f}", *cells)), flush=True)
     return set(polls.statuses) <= {200, 304}
 
 
-def usage(made: Deployment, postgres: PostgreSQL) -> tuple[float, float, float]:
+def usage(installation: Deployment, postgres: PostgreSQL) -> tuple[float, float, float]:
     """CPU seconds of stoker-api and of PostgreSQL, and statements, so far."""
-    assert made.api is not None
-    return tree_cpu(made.api.pid), tree_cpu(postgres.process.pid), statements(postgres)
+    assert installation.api is not None
+    return tree_cpu(installation.api.pid), tree_cpu(postgres.process.pid), statements(postgres)
 
 
 def main() -> int:
@@ -194,15 +202,17 @@ def main() -> int:
     parser.add_argument("--every", type=float, default=30.0)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--changed", type=int, default=250)
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     print(
         "transport | polls/s | median, ms | 99 % | 99.9 % | longest | CPU % of the API | of PostgreSQL | "
         "statements each | updated | answers"
     )
-    with deployment() as (made, postgres):
-        made.start_api()
-        made.start_conductors("one")
-        answered = [measure(made, postgres, name, wanted) for name in ("POLL_TEMP_URL", "POLL_SERVER_CFN")]
+    with deployment() as (installation, postgres):
+        installation.start_api()
+        installation.start_conductors("one")
+        answered = [
+            measure(installation, postgres, name, options) for name in ("POLL_TEMP_URL", "POLL_SERVER_CFN")
+        ]
     return 0 if all(answered) else 1
 
 

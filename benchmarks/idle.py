@@ -58,32 +58,35 @@ class Usage(typing.NamedTuple):
 
 def measure(count: int, seconds: float) -> Usage:
     """What one conductor uses in a second with so many stacks stored."""
-    with deployment() as (made, postgres):
-        name = made.database_url.rpartition("/")[2]
-        fill(made, postgres, name, count)
-        made.start_conductors("one")
+    with deployment() as (installation, postgres):
+        name = installation.database_url.rpartition("/")[2]
+        fill(installation, postgres, name, count)
+        installation.start_conductors("one")
         time.sleep(SETTLE)
-        before, began = usage(made, postgres, name), time.monotonic()
+        before = usage(installation, postgres, name)
+        began = time.monotonic()
         time.sleep(seconds)
-        after, elapsed = usage(made, postgres, name), time.monotonic() - began
+        after = usage(installation, postgres, name)
+        elapsed = time.monotonic() - began
         return Usage(*((b - a) / elapsed for a, b in zip(before, after, strict=True)))
 
 
-def fill(made: Deployment, postgres: PostgreSQL, name: str, count: int) -> None:
+def fill(installation: Deployment, postgres: PostgreSQL, name: str, count: int) -> None:
     """Let Stoker create a stack, and copy its rows so many times: what a stack is changes with the schema."""
-    made.start_api()
-    made.start_conductors("one")
-    made.wait_final(made.create("stack0", templates.flat(1)))
-    made.stop()
+    installation.start_api()
+    installation.start_conductors("one")
+    installation.wait_final(installation.create("stack0", templates.flat(1)))
+    installation.stop()
     for table, changed in CHANGED.items():
         postgres.execute(COPY.format(table=table, count=count, changed=changed), name)
     postgres.execute("VACUUM ANALYZE", name)
 
 
-def usage(made: Deployment, postgres: PostgreSQL, name: str) -> Usage:
+def usage(installation: Deployment, postgres: PostgreSQL, name: str) -> Usage:
     done = f"SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = '{name}'"
     [(transactions,)] = postgres.execute(done)
-    conductor, server = cpu(made.conductors["one"].pid), tree_cpu(postgres.process.pid)
+    conductor = cpu(installation.conductors["one"].pid)
+    server = tree_cpu(postgres.process.pid)
     return Usage(statements(postgres), float(str(transactions)), conductor, server)
 
 
@@ -119,16 +122,16 @@ def deployment() -> Iterator[tuple[Deployment, PostgreSQL]]:
         tempfile.TemporaryDirectory(prefix="stoker-bench-") as folder,
     ):
         postgres.execute("CREATE EXTENSION pg_stat_statements")
-        made = Deployment(
+        installation = Deployment(
             pathlib.Path(folder),
             database_url=postgres.create_database(),
             transport_url=rabbit.create_vhost(),
             backend_url=etcd.url,
         )
         try:
-            yield made, postgres
+            yield installation, postgres
         finally:
-            made.stop()
+            installation.stop()
 
 
 HEADER = f"{'stacks':>10}{'statements/s':>14}{'transactions/s':>16}{'CPU %':>8}{'server CPU %':>14}"
@@ -147,13 +150,13 @@ def main() -> int:
     parser.add_argument("--stacks", type=int, default=1_000_000)
     parser.add_argument("--few", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=60.0)
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     print(HEADER, flush=True)
-    found = []
-    for count in (wanted.few, wanted.stacks):
-        found.append(measure(count, wanted.seconds))
-        print(describe(str(count), found[-1]), flush=True)
-    few, many = found
+    figures = []
+    for count in (options.few, options.stacks):
+        figures.append(measure(count, options.seconds))
+        print(describe(str(count), figures[-1]), flush=True)
+    few, many = figures
     ratio = Usage(*(b / a if a else float("nan") for a, b in zip(few, many, strict=True)))
     print(describe("ratio", ratio, scale=1.0))
     return 0

@@ -81,9 +81,10 @@ def run(deployment: Deployment, name: str, template: Json, files: Json) -> str:
     """Create a stack, and tell how it went; its id."""
     began = time.monotonic()
     path = deployment.create(name, template, files=files, timeout_mins=60)
-    shown = deployment.wait_final(path, WITHIN)
-    assert shown["stack_status"] == "CREATE_COMPLETE", shown["stack_status_reason"]
-    took, root = time.monotonic() - began, path.rsplit("/", 1)[1]
+    view = deployment.wait_final(path, WITHIN)
+    assert view["stack_status"] == "CREATE_COMPLETE", view["stack_status_reason"]
+    took = time.monotonic() - began
+    root = path.rsplit("/", 1)[1]
     parts = query(
         deployment,
         "SELECT conductor, count(*) FROM event e JOIN stack s ON s.id = e.stack_id "
@@ -127,7 +128,8 @@ def group(deployment: Deployment, count: int) -> None:
 
 def tall(deployment: Deployment, depth: int, width: int) -> None:
     """A tree."""
-    files, below = {LEAF: leaf()}, LEAF
+    files = {LEAF: leaf()}
+    below = LEAF
     for level in range(1, depth):
         files[f"file:///level{level}.yaml"] = json.dumps(many(width, below))
         below = f"file:///level{level}.yaml"
@@ -173,12 +175,12 @@ def main() -> None:
     parser.add_argument("--depth", type=int, default=5)
     parser.add_argument("--width", type=int, default=3)
     parser.add_argument("--wakes", type=int, default=50)
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     with installation() as deployment:
-        wakes(deployment, wanted.wakes)
-        wide(deployment, wanted.children)
-        group(deployment, wanted.children)
-        tall(deployment, wanted.depth, wanted.width)
+        wakes(deployment, options.wakes)
+        wide(deployment, options.children)
+        group(deployment, options.children)
+        tall(deployment, options.depth, options.width)
 
 
 if __name__ == "__main__":

@@ -82,18 +82,22 @@ def measure(hosts: Sequence[str], make: Callable[[Sequence[str]], Sequence[str]]
     for host in before:
         loads[host] += 1
     fair = SHARDS / len(hosts)
-    moved, worst, had = 0, 0.0, 0
+    moved = 0
+    worst = 0.0
+    had = 0
     for leaver in hosts[:: max(1, len(hosts) // LEAVERS)]:
         after = make([host for host in hosts if host != leaver])
         count = sum(1 for old, new in zip(before, after, strict=True) if old != new)
-        moved, had = moved + count, had + loads[leaver]
+        moved += count
+        had += loads[leaver]
         worst = max(worst, count / max(fair, loads[leaver]))
     return Measured(max(loads.values()) / fair, moved / had, worst, fastest(lambda: make(hosts), 3), lookup)
 
 
 def our_lookup(hosts: Sequence[str]) -> float:
     """Seconds for each question."""
-    owners, ids = our_map(hosts), [str(uuid.uuid4()) for _ in range(5000)]
+    owners = our_map(hosts)
+    ids = [str(uuid.uuid4()) for _ in range(5000)]
     return fastest(lambda: [owners[shard_of(stack, SHARDS)] for stack in ids], 3) / len(ids)
 
 
@@ -102,8 +106,8 @@ def tooz_lookup(hosts: Sequence[str]) -> float:
     partitioner = Partitioner.__new__(Partitioner)
     partitioner.ring = HashRing(hosts)
     ids = [str(uuid.uuid4()) for _ in range(200 if len(hosts) > 100 else 2000)]
-    mine = hosts[0]
-    return fastest(lambda: [partitioner.belongs_to_member(stack, mine) for stack in ids], 3) / len(ids)
+    host = hosts[0]
+    return fastest(lambda: [partitioner.belongs_to_member(stack, host) for stack in ids], 3) / len(ids)
 
 
 def compare() -> None:
@@ -129,7 +133,9 @@ def shrink() -> None:
         ratios = []
         hosts = names(count)
         while len(hosts) > until:
-            view, fewer = (View.of([Member(h, "1") for h in kept], SHARDS) for kept in (hosts, hosts[1:]))
+            view, fewer = (
+                View.of([Member(h, "1") for h in members], SHARDS) for members in (hosts, hosts[1:])
+            )
             ratios.append(len(plan(view, fewer).moves) / (SHARDS / len(hosts)))
             hosts = hosts[1:]
         print(f"from {count:4} to {until:4}{statistics.mean(ratios):13.2f}{max(ratios):20.2f}")
@@ -146,7 +152,8 @@ def simulate() -> None:
     raw.frombytes(os.urandom(2 * (STACKS - STACKS // 100)))
     for number in raw:
         in_shard[number % SHARDS] += 1
-    before, after = our_map(hosts), our_map(hosts[1:])
+    before = our_map(hosts)
+    after = our_map(hosts[1:])
     stacks = dict.fromkeys(hosts, 0)
     for shard, host in enumerate(before):
         stacks[host] += in_shard[shard]

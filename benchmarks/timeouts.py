@@ -61,7 +61,8 @@ class Rows(typing.NamedTuple):
 def rows_of(number: int, ids: IdSource, deadline: float) -> Rows:
     """A stack in creation with one task that waits for ever."""
     now = time.time()
-    stack_id, traversal = StackId(str(uuid.uuid4())), TraversalId(str(uuid.uuid4()))
+    stack_id = StackId(str(uuid.uuid4()))
+    traversal = TraversalId(str(uuid.uuid4()))
     none = ContentId("0" * 64)
     stack = Stack(
         id=stack_id,
@@ -94,7 +95,7 @@ def rows_of(number: int, ids: IdSource, deadline: float) -> Rows:
     )
     common: dict[str, typing.Any] = {"traversal": traversal, "stack_id": stack_id, "shard": stack.shard}
     counted = Traversal(id=ids.new(TraversalNumber), action="CREATE", open_tasks=1, **common)
-    work = Task(
+    task = Task(
         id=ids.new(TaskId),
         resource_id=resource.id,
         kind=TaskKind.CREATE,
@@ -103,7 +104,7 @@ def rows_of(number: int, ids: IdSource, deadline: float) -> Rows:
         finish_id=counted.id,
         **common,
     )
-    return Rows(stack, resource, work, counted)
+    return Rows(stack, resource, task, counted)
 
 
 def arm(database: Database, count: int, within: float) -> dict[StackId, float]:
@@ -115,20 +116,20 @@ def arm(database: Database, count: int, within: float) -> dict[StackId, float]:
     shift = sa.text("UPDATE stack SET deadline_at = deadline_at - :far + :begin")
     database.write(lambda conn: conn.execute(shift, {"far": FAR, "begin": begin}))
     database.write(lambda conn: conn.execute(sa.text("ANALYZE")))
-    found = database.read(lambda conn: conn.execute(sa.text("SELECT id, deadline_at FROM stack")).all())
-    return {StackId(stack_id): at for stack_id, at in found}
+    rows = database.read(lambda conn: conn.execute(sa.text("SELECT id, deadline_at FROM stack")).all())
+    return {StackId(stack_id): at for stack_id, at in rows}
 
 
 def _store(database: Database, part: Sequence[Rows]) -> None:
-    rows = [dataclasses.asdict(made.stack) for made in part]
+    rows = [dataclasses.asdict(stored.stack) for stored in part]
     for row in rows:
         del row["tags"]
 
     def insert(conn: sa.Connection) -> None:
         conn.execute(sa.insert(tables.stack), rows)
-        resources.insert_many(conn, [made.resource for made in part])
-        tasks.insert_many(conn, [made.task for made in part])
-        conn.execute(sa.insert(tables.traversal), [dataclasses.asdict(made.traversal) for made in part])
+        resources.insert_many(conn, [stored.resource for stored in part])
+        tasks.insert_many(conn, [stored.task for stored in part])
+        conn.execute(sa.insert(tables.traversal), [dataclasses.asdict(stored.traversal) for stored in part])
 
     database.write(insert)
 
@@ -154,25 +155,25 @@ class Result(typing.NamedTuple):
 def read_back(case: str, database: Database, deadlines: dict[StackId, float], cpu: float) -> Result:
     """What the events say."""
     query = sa.text("SELECT stack_id, at FROM event WHERE reason = 'Create timed out'")
-    found = database.read(lambda conn: conn.execute(query).all())
-    struck = [stack_id for stack_id, _ in found]
-    late = sorted(at - deadlines[StackId(stack_id)] for stack_id, at in found)
+    rows = database.read(lambda conn: conn.execute(query).all())
+    struck = [stack_id for stack_id, _ in rows]
+    late = sorted(at - deadlines[StackId(stack_id)] for stack_id, at in rows)
     missing = len(deadlines.keys() - set(struck))
     return Result(case, late, missing, len(struck) - len(set(struck)), cpu / max(1, len(struck)))
 
 
-def run(case: str, wanted: argparse.Namespace) -> Result:
+def run(case: str, options: argparse.Namespace) -> Result:
     """One run on a database of its own."""
-    with deployment() as made:
-        database = Database(made.database_url)
-        deadlines = arm(database, wanted.stacks, wanted.within)
-        before = {host: cpu(daemon.pid) for host, daemon in made.conductors.items()}
-        sleep_until(min(deadlines.values()) + wanted.within / 2)
+    with deployment() as installation:
+        database = Database(installation.database_url)
+        deadlines = arm(database, options.stacks, options.within)
+        before = {host: cpu(daemon.pid) for host, daemon in installation.conductors.items()}
+        sleep_until(min(deadlines.values()) + options.within / 2)
         if case == "kill":
             del before["two"]
-            made.conductors["two"].kill()
+            installation.conductors["two"].kill()
         sleep_until(max(deadlines.values()) + LEAD)
-        used = sum(cpu(made.conductors[host].pid) - seconds for host, seconds in before.items())
+        used = sum(cpu(installation.conductors[host].pid) - seconds for host, seconds in before.items())
         result = read_back(case, database, deadlines, used)
         database.close()
     print(describe(result), flush=True)
@@ -198,7 +199,7 @@ def deployment() -> Iterator[Deployment]:
         Etcd() as etcd,
         tempfile.TemporaryDirectory(prefix="stoker-bench-") as folder,
     ):
-        made = Deployment(
+        installation = Deployment(
             pathlib.Path(folder),
             database_url=postgres.create_database(),
             transport_url=rabbit.create_vhost(),
@@ -206,10 +207,10 @@ def deployment() -> Iterator[Deployment]:
             options=f"[stacks]\nshard_count = {SHARDS}\n",
         )
         try:
-            made.start_conductors(*HOSTS)
-            yield made
+            installation.start_conductors(*HOSTS)
+            yield installation
         finally:
-            made.stop()
+            installation.stop()
 
 
 HEADER = f"{'run':<8}{'fired':>7}{'missing':>9}{'twice':>7}{'early':>7}" + "".join(
@@ -238,9 +239,9 @@ def main() -> int:
     parser.add_argument("--stacks", type=int, default=10_000)
     parser.add_argument("--within", type=float, default=60.0, help="seconds")
     parser.add_argument("--only", choices=["calm", "kill"])
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     print(HEADER, flush=True)
-    results = [run(case, wanted) for case in ("calm", "kill") if wanted.only in (None, case)]
+    results = [run(case, options) for case in ("calm", "kill") if options.only in (None, case)]
     met = all(map(is_good, results))
     print(f"target: none missing, twice or early; 99 % within 1 s: {'met' if met else 'MISSED'}")
     return 0 if met else 1

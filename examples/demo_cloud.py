@@ -101,8 +101,8 @@ def keep(cloud: Cloud) -> None:
 def remove(cloud: Cloud) -> None:
     """Delete the stack, and look whether anything is left in the cloud."""
     openstack(cloud, "stack", "delete", "--wait", "-y", STACK)
-    left = cloud.existing(PROJECT).leftovers()
-    say(f"The stack is deleted. What the services still have of it: {left or 'nothing'}")
+    leftovers = cloud.existing(PROJECT).leftovers()
+    say(f"The stack is deleted. What the services still have of it: {leftovers or 'nothing'}")
 
 
 def openstack(cloud: Cloud, *arguments: str, check: bool = True) -> None:

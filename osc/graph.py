@@ -62,13 +62,13 @@ def tree(graph: Json) -> Iterator[tuple[int, Json, bool]]:
     for item in graph["resources"]:
         if (item["stack"], item["name"]) not in needed:
             inside.setdefault(item["stack"], []).append(item)
-    seen: set[int] = set()
+    printed: set[int] = set()
     waiting = [(0, item) for item in reversed(inside.get(graph["stack"]["id"], []))]
     while waiting:
         depth, item = waiting.pop()
-        yield depth, item, item["id"] in seen
-        if item["id"] not in seen:
-            seen.add(item["id"])
+        yield depth, item, item["id"] in printed
+        if item["id"] not in printed:
+            printed.add(item["id"])
             below = [by_name[item["stack"], name] for name in item["required_by"]]
             below = [*inside.get(item["nested"] or "", []), *below]
             waiting += [(depth + 1, one) for one in reversed(below)]

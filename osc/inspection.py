@@ -56,8 +56,8 @@ def report_lines(report: Mapping[str, Json]) -> Iterator[str]:
         counts = ", ".join(f"{count} {state}" for state, count in sorted(report["counts"].items()))
         yield f"unfinished: {counts or 'nothing'}"
         if stack["remaining"] is not None:
-            left = f"{stack['remaining']:.0f} s"
-            yield f"its timeout is paused, with {left} left: all unfinished tasks are held"
+            rest = f"{stack['remaining']:.0f} s"
+            yield f"its timeout is paused, with {rest} left: all unfinished tasks are held"
         elif stack["deadline_at"]:
             yield f"times out: {stack['deadline_at']}"
     for reason in report["general"]:

@@ -33,14 +33,14 @@ class PlanUpdate(command.Command):
         parser.add_argument("-f", "--format", choices=["text", "json"], default="text", help="Form")
         parser.add_argument("--existing", action="store_true", help="Keep what nothing here names")
         parser.add_argument("--hide-nested", action="store_true", help="Leave out nested stacks")
-        for option, value, what in (
+        for option, value, help_text in (
             ("-e", "environment", "Path to an environment"),
             ("--parameter", "key=value", "Value of a parameter"),
             ("--parameter-file", "key=file", "File with the value of a parameter"),
             ("--clear-parameter", "parameter", "Parameter whose value is not kept"),
         ):
             names = ["-e", "--environment"] if option == "-e" else [option]
-            text = f"{what} (may be given several times)"
+            text = f"{help_text} (may be given several times)"
             parser.add_argument(*names, metavar=f"<{value}>", action="append", help=text)
         return parser
 
@@ -103,8 +103,8 @@ def lines(changes: Mapping[str, Sequence[Json]]) -> Iterator[tuple[str, str]]:
     for kind, (sign, _) in SIGNS.items():
         for item in sorted(changes.get(kind, ()), key=path_of_resource):
             details = [text for text in (_values(item), reason_of(kind, item)) if text]
-            shown = "-/+" if details and details[-1].startswith(MAY) else sign
-            text = f"{shown:>3} {harmless(path_of_resource(item))}  {harmless(item['resource_type'])}"
+            mark = "-/+" if details and details[-1].startswith(MAY) else sign
+            text = f"{mark:>3} {harmless(path_of_resource(item))}  {harmless(item['resource_type'])}"
             yield kind, text + (f" ({harmless('; '.join(details), 500)})" if details else "")
     sums = [f"{len(changes.get(kind, ()))} {words}" for kind, words in SUMS]
     may = sum(reason_of("updated", item).startswith(MAY) for item in changes.get("updated", ()))
@@ -114,8 +114,8 @@ def lines(changes: Mapping[str, Sequence[Json]]) -> Iterator[tuple[str, str]]:
 
 def _values(item: Json) -> str:
     """Return the old and new values of properties, where the service says them."""
-    found = item.get("property_changes") or {}
-    pairs = [(name, change.get("old"), change.get("new")) for name, change in sorted(found.items())]
+    changes = item.get("property_changes") or {}
+    pairs = [(name, change.get("old"), change.get("new")) for name, change in sorted(changes.items())]
     return ", ".join(f"{name}: {_value(old)} → {_value(new)}" for name, old, new in pairs)
 
 
@@ -126,7 +126,7 @@ def _value(value: Json) -> str:
 
 def as_json(changes: Mapping[str, Sequence[Json]]) -> Json:
     """Return a plan for programs."""
-    shown: dict[str, Json] = {
+    plan: dict[str, Json] = {
         kind: [
             {
                 "resource": path_of_resource(item),
@@ -138,4 +138,4 @@ def as_json(changes: Mapping[str, Sequence[Json]]) -> Json:
         ]
         for kind in (*SIGNS, "unchanged")
     }
-    return {**shown, "sums": {kind: len(found) for kind, found in shown.items()}}
+    return {**plan, "sums": {kind: len(items) for kind, items in plan.items()}}

@@ -72,6 +72,6 @@ class ListBreakpoints(command.Lister):
         return _listed(stack.to_dict().get("breakpoints", []))
 
 
-def _listed(found: list[dict[str, Json]]) -> tuple[typing.Any, typing.Any]:
-    named = [{**item, "resource_name": item["resource_path"]} for item in found]
+def _listed(breakpoints: list[dict[str, Json]]) -> tuple[typing.Any, typing.Any]:
+    named = [{**item, "resource_name": item["resource_path"]} for item in breakpoints]
     return COLUMNS, [[item.get(column) for column in COLUMNS] for item in named]

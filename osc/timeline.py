@@ -70,20 +70,21 @@ class ShowTimeline(command.Command):
             raise exc.CommandError(
                 "The service says no exact times of events: it is not Stoker, or an older one"
             )
-        found = phases(events if parsed_args.all else last_action(events, stack.id))
+        by_name = phases(events if parsed_args.all else last_action(events, stack.id))
         out = typing.cast(typing.Any, self.app).stdout
         if parsed_args.format == "json":
-            shown = {name: [asdict(phase) for phase in parts] for name, parts in found.items()}
-            out.write(json.dumps(shown, indent=2) + "\n")
+            document = {name: [asdict(phase) for phase in parts] for name, parts in by_name.items()}
+            out.write(json.dumps(document, indent=2) + "\n")
             return
         console = make_console(out)
-        for line in bars(found, max(LEAST_WIDTH, console.size.width)):
+        for line in bars(by_name, max(LEAST_WIDTH, console.size.width)):
             console.print(line)
 
 
 def read_events(client: typing.Any, stack: typing.Any, depth: int) -> Iterator[Json]:
     """Return the events of a stack and of those nested in it, page by page."""
-    marker, count = "", 0
+    marker = ""
+    count = 0
     while count < MOST_EVENTS:
         after = f"&marker={marker}" if marker else ""
         query = f"events?nested_depth={depth}&sort_dir=asc&limit={PAGE}{after}"
@@ -91,7 +92,8 @@ def read_events(client: typing.Any, stack: typing.Any, depth: int) -> Iterator[J
         yield from page
         if not page:
             return
-        marker, count = page[-1]["id"], count + len(page)
+        marker = page[-1]["id"]
+        count = count + len(page)
 
 
 def last_action(events: Sequence[Json], stack_id: str) -> Sequence[Json]:
@@ -106,7 +108,7 @@ def last_action(events: Sequence[Json], stack_id: str) -> Sequence[Json]:
 
 def phases(events: Sequence[Json]) -> dict[str, list[Phase]]:
     """Return the phases of each resource, by its name; those of stacks themselves are left out."""
-    found: dict[str, list[Phase]] = {}
+    by_name: dict[str, list[Phase]] = {}
     own_stack = {event["physical_resource_id"] for event in events if _is_of_stack(event)}
     for event in events:
         if _is_of_stack(event) and event["physical_resource_id"] in own_stack:
@@ -114,8 +116,8 @@ def phases(events: Sequence[Json]) -> dict[str, list[Phase]]:
         name = event["resource_name"]
         if event.get("stack_name") != events[0].get("stack_name"):
             name = f"{event['stack_name']}/{name}"
-        _add(found.setdefault(name, []), event)
-    return {name: parts for name, parts in found.items() if parts}
+        _add(by_name.setdefault(name, []), event)
+    return {name: parts for name, parts in by_name.items() if parts}
 
 
 def _is_of_stack(event: Json) -> bool:
@@ -144,7 +146,8 @@ def _of_attempt(before: Phase | None, event: Json, at: float) -> Iterator[Phase]
     """
     action, _, status = event["resource_status"].partition("_")
     claimed = seconds_of(event["claimed_time"] or event["time"])
-    attempt, conductor = event["attempt"], event.get("conductor")
+    attempt = event["attempt"]
+    conductor = event.get("conductor")
     if status == "IN_PROGRESS":
         if event["ready_time"]:
             yield Phase("ready", seconds_of(event["ready_time"]), claimed, action, attempt)
@@ -158,21 +161,22 @@ def _of_attempt(before: Phase | None, event: Json, at: float) -> Iterator[Phase]
     yield Phase("failed" if status == "FAILED" else "done", begin, at, action, attempt, conductor)
 
 
-def bars(found: Mapping[str, Sequence[Phase]], width: int) -> Iterator[Text]:
+def bars(by_name: Mapping[str, Sequence[Phase]], width: int) -> Iterator[Text]:
     """Return the lines of a timeline: an axis of seconds, then a bar for each resource.
 
     :param width: characters of a line.
     """
-    every = [phase for parts in found.values() for phase in parts]
+    every = [phase for parts in by_name.values() for phase in parts]
     if not every:
         yield Text("nothing has happened yet")
         return
     first = min(phase.begin for phase in every)
     last = max(phase.begin if phase.end is None else phase.end for phase in every)
-    span, room = max(last - first, 0.001), width - NAME - 12
+    span = max(last - first, 0.001)
+    room = width - NAME - 12
     end = f"{span:.1f} s"
     yield Text(f"{'':{NAME}} 0 s{end:>{room - 3}}", IDLE)
-    for name, parts in found.items():
+    for name, parts in by_name.items():
         line = Text(f"{harmless(name, NAME):<{NAME}} ")
         cells = [""] * room
         for phase in parts:

@@ -18,7 +18,8 @@ from .access import Json, add_stack, client_of, find_stack, graph_of
 from .graph import style_of
 
 MARKS = {"COMPLETE": "✓", "FAILED": "✗", "IN_PROGRESS": "●"}
-WAITING, AT_BREAKPOINT = "·", "‖"
+WAITING = "·"
+AT_BREAKPOINT = "‖"
 NAME = 40
 """Characters of a name that are shown in a line."""
 
@@ -89,9 +90,9 @@ def _reader(client: typing.Any, stack: typing.Any, depth: int) -> Callable[[], J
     last: list[Json] = []
 
     def read() -> Json:
-        found = graph_of(client, stack, depth, last[0]["change"] if last else "")
-        if found is not None:
-            last[:] = [found]
+        graph = graph_of(client, stack, depth, last[0]["change"] if last else "")
+        if graph is not None:
+            last[:] = [graph]
         return last[0]
 
     return read
@@ -109,8 +110,8 @@ def _held_reader(client: typing.Any, typed: str, stack_id: str) -> Callable[[Jso
             return ""
         if not last or last[0][0] != graph["change"]:
             # The graph may be a second old, and the stack may have been continued since.
-            found = find_stack(client, stack_id).to_dict().get("breakpoints") or []
-            last[:] = [(graph["change"], held_line(found, typed) if found else "")]
+            breakpoints = find_stack(client, stack_id).to_dict().get("breakpoints") or []
+            last[:] = [(graph["change"], held_line(breakpoints, typed) if breakpoints else "")]
         return last[0][1]
 
     return held
@@ -142,14 +143,15 @@ def watch(
 
 def is_paused(graph: Json) -> bool:
     """Return whether breakpoints hold all that is left to do in a stack."""
-    stack, items = graph["stack"], graph["resources"]
+    stack = graph["stack"]
+    items = graph["resources"]
     if not stack["state"].endswith("IN_PROGRESS"):
         return False
     if stack["seconds_left"] is not None:
         return True
     # The deadline of this stack counts meanwhile, so only the resources say it.
-    shown = {item["id"] for item in graph["nested_stacks"]}
-    states = {item["task"]["state"] for item in items if item["task"] and item["nested"] not in shown}
+    stacks = {item["id"] for item in graph["nested_stacks"]}
+    states = {item["task"]["state"] for item in items if item["task"] and item["nested"] not in stacks}
     return states == {"held"}
 
 
@@ -193,13 +195,15 @@ def screen(graph: Json, now: float, height: int) -> Iterator[Text]:
 
 def _fitting(line: Text) -> Text:
     """Return a line that is cut at the end of the terminal's."""
-    line.no_wrap, line.overflow = True, "ellipsis"
+    line.no_wrap = True
+    line.overflow = "ellipsis"
     return line
 
 
 def headline(graph: Json, now: float) -> Text:
     """Return the line on the stack itself: its state, how much is done, and since when."""
-    stack, items = graph["stack"], graph["resources"]
+    stack = graph["stack"]
+    items = graph["resources"]
     done = sum(style_of(item) == OK for item in items)
     state: str = stack["state"]
     style = BAD if state.endswith("FAILED") else OK if state.endswith("COMPLETE") else RUNNING
@@ -215,7 +219,8 @@ def headline(graph: Json, now: float) -> Text:
     return text
 
 
-HELD_STYLE, REASON = "yellow", 200
+HELD_STYLE = "yellow"
+REASON = 200
 
 
 def _rows(graph: Json) -> Iterator[tuple[int, Json]]:
@@ -232,12 +237,12 @@ def _rows(graph: Json) -> Iterator[tuple[int, Json]]:
 
 def predecessors(graph: Json) -> Mapping[tuple[str, str], list[str]]:
     """Return the names of the unfinished resources that each needs, by stack and name."""
-    found: dict[tuple[str, str], list[str]] = {}
+    names: dict[tuple[str, str], list[str]] = {}
     for item in graph["resources"]:
         if style_of(item) != OK:
             for name in item["required_by"]:
-                found.setdefault((item["stack"], name), []).append(item["name"])
-    return found
+                names.setdefault((item["stack"], name), []).append(item["name"])
+    return names
 
 
 def note_of(item: Json, before: Mapping[tuple[str, str], list[str]]) -> str:
@@ -252,12 +257,12 @@ def note_of(item: Json, before: Mapping[tuple[str, str], list[str]]) -> str:
         waits = ", ".join(harmless(name, NAME) for name in needs[:3])
         return f"waits for {waits}{' and others' if len(needs) > 3 else ''}" if needs else ""
     parts = {"parked": f"waits for a {task['waits_for']}", "ready": "waits for a conductor"}
-    said = [parts.get(task["state"], "")]
+    notes = [parts.get(task["state"], "")]
     if task["attempt"] > 1:
-        said.append(f"attempt {task['attempt']}")
+        notes.append(f"attempt {task['attempt']}")
     if task.get("conductor"):
-        said.append(f"on {harmless(task['conductor'], NAME)}")
-    return ", ".join(part for part in said if part)
+        notes.append(f"on {harmless(task['conductor'], NAME)}")
+    return ", ".join(part for part in notes if part)
 
 
 def _line(depth: int, item: Json, before: Mapping[tuple[str, str], list[str]], now: float) -> Text:
@@ -307,8 +312,8 @@ class PlainLines:
         before = predecessors(graph)
         for item in graph["resources"]:
             # Who waits for others is not worth a line before it starts.
-            said = "" if item["state"].startswith("INIT") and not item["task"] else note_of(item, before)
-            line = f"{harmless(item['name'])} {item['state']}{f' ({said})' if said else ''}"
+            note = "" if item["state"].startswith("INIT") and not item["task"] else note_of(item, before)
+            line = f"{harmless(item['name'])} {item['state']}{f' ({note})' if note else ''}"
             if style_of(item) != IDLE and self._seen.get(item["id"]) != line:
                 self._seen[item["id"]] = line
                 yield line

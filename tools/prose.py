@@ -46,7 +46,8 @@ FOLDERS = (
     ),
     *("rpc", "sandbox", "sealing", "template", "doc/ext", "tools"),
 )
-MOST_WORDS, MANY_WORDS = 40, 30
+MOST_WORDS = 40
+MANY_WORDS = 30
 """A longer sentence is refused; a longer one is warned of."""
 NOT_FIRST = frozenset({"What", "Whether", "Those", "See", "Of", "As", "With", "From"})
 """Words with which no docstring begins."""
@@ -102,8 +103,8 @@ class Avoided:
 
 def vocabulary(glossary: str) -> list[Avoided]:
     """Return the words of the glossary's table."""
-    _, found, rest = glossary.partition(f"## {TABLE}\n")
-    if not found:
+    _, heading, rest = glossary.partition(f"## {TABLE}\n")
+    if not heading:
         raise SystemExit(f"{GLOSSARY} has no section {TABLE!r}")
     rows = [line.strip().strip("|").split("|") for line in rest.splitlines() if line.startswith("|")]
     return [_avoided(*(cell.strip() for cell in row)) for row in rows[2:]]
@@ -127,8 +128,8 @@ def _phrase(text: str) -> str:
 def check(text: Text, words: Sequence[Avoided]) -> Iterator[Finding]:
     """Yield what is wrong with the passage."""
     for avoided in words:
-        for found in avoided.pattern.finditer(text.text):
-            yield Finding(text, f"{' '.join(found[0].split())!r}: write {avoided.instead}")
+        for match in avoided.pattern.finditer(text.text):
+            yield Finding(text, f"{' '.join(match[0].split())!r}: write {avoided.instead}")
     if text.kind == "docstring":
         first = _WORD.match(text.text)
         if first and first[0] in NOT_FIRST:
@@ -147,14 +148,14 @@ def _long_sentences(text: Text) -> Iterator[Finding]:
 
 def sentences(text: str) -> list[str]:
     """Divide a passage where a sentence, a line of a field list or a paragraph ends."""
-    found = []
+    parts = []
     for part in re.split(r"\n\s*\n|\n\s*(?=:\w+[ \w*]*:|[-*] )", text):
         start = 0
         for end in _END.finditer(part):
-            found.append(part[start : end.end()])
+            parts.append(part[start : end.end()])
             start = end.end()
-        found.append(part[start:])
-    return [sentence for sentence in found if sentence.strip()]
+        parts.append(part[start:])
+    return [sentence for sentence in parts if sentence.strip()]
 
 
 # -- passages --------------------------------------------------------------------------------------
@@ -219,22 +220,23 @@ def _first_dedented(value: ast.Constant) -> str:
 
 def _comments(source: str) -> tuple[list[tuple[int, str]], set[int]]:
     """Return comments, lines that follow each other as one, and the lines that have the escape."""
-    found: list[tuple[int, str]] = []
+    comments: list[tuple[int, str]] = []
     escaped: set[int] = set()
     last = -1
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type != tokenize.COMMENT:
             continue
-        text, line = token.string.lstrip("#:").strip(), token.start[0]
+        text = token.string.lstrip("#:").strip()
+        line = token.start[0]
         if ESCAPE in token.string:
             escaped.add(line)
         text = "" if _NOISE.search(token.string) else text
-        if line == last + 1 and not token.line[: token.start[1]].strip() and found:
-            found[-1] = (found[-1][0], f"{found[-1][1]}\n{text}")
+        if line == last + 1 and not token.line[: token.start[1]].strip() and comments:
+            comments[-1] = (comments[-1][0], f"{comments[-1][1]}\n{text}")
         else:
-            found.append((line, text))
+            comments.append((line, text))
         last = line
-    return found, escaped
+    return comments, escaped
 
 
 def _message(node: ast.Constant | ast.JoinedStr) -> str | None:
@@ -248,14 +250,16 @@ def _message(node: ast.Constant | ast.JoinedStr) -> str | None:
 
 def _without_code(text: str) -> str:
     """Return the text without literal blocks, examples, tables, names of fields and inline code."""
-    kept: list[str] = []
+    lines: list[str] = []
     block = False
     for line in text.splitlines():
         indented = line.startswith("    ")
-        block = indented and (block or not kept or not kept[-1].strip() or kept[-1].rstrip().endswith("::"))
+        block = indented and (
+            block or not lines or not lines[-1].strip() or lines[-1].rstrip().endswith("::")
+        )
         if not block and not line.lstrip().startswith(">>>"):
-            kept.append(line)
-    plain = _TABLE_BLOCK.sub("", "\n".join(kept))
+            lines.append(line)
+    plain = _TABLE_BLOCK.sub("", "\n".join(lines))
     plain = re.sub(r"^(\s*:\w+) [^:\n]+:", rf"\1 {CODE}:", plain, flags=re.MULTILINE)
     return re.sub(r":\w+:`[^`]*`|``.*?``|`[^`]*`", CODE, plain, flags=re.DOTALL)
 
@@ -265,7 +269,8 @@ def _without_code(text: str) -> str:
 
 def texts_of(path: pathlib.Path) -> Iterator[Text]:
     """Yield the passages of a file."""
-    name, source = path.relative_to(ROOT).as_posix(), path.read_text()
+    name = path.relative_to(ROOT).as_posix()
+    source = path.read_text()
     parse = {".md": markdown_texts, ".yaml": note_texts}.get(path.suffix, python_texts)
     return parse(name, source)
 
@@ -275,9 +280,9 @@ def files(names: Sequence[str]) -> list[pathlib.Path]:
     if names:
         chosen = [pathlib.Path(name).resolve() for name in names]
         return [path for one in chosen for path in ([one] if one.is_file() else _below(one))]
-    found = [path for pattern in DOCUMENTS for path in ROOT.glob(pattern)]
-    found += [path for folder in FOLDERS for path in _below(ROOT / folder)]
-    return found
+    paths = [path for pattern in DOCUMENTS for path in ROOT.glob(pattern)]
+    paths += [path for folder in FOLDERS for path in _below(ROOT / folder)]
+    return paths
 
 
 def _below(folder: pathlib.Path) -> list[pathlib.Path]:

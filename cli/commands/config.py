@@ -65,38 +65,38 @@ def known_options(plugins: Iterable[str] = ()) -> dict[str, dict[str, cfg.Opt]]:
     points = importlib.metadata.entry_points(group="oslo.config.opts")
     listed = [group for name in NAMESPACES for point in points.select(name=name) for group in point.load()()]
     listed += [(section, _auth_options(plugins)) for section in (SECTION, TRUSTEE)]
-    found: dict[str, dict[str, cfg.Opt]] = {}
+    options_of: dict[str, dict[str, cfg.Opt]] = {}
     for group, opts in listed:
         name = DEFAULT if group is None else str(getattr(group, "name", group))
         for opt in opts:
-            found.setdefault(name, {}).setdefault(opt.dest, opt)
-    return found
+            options_of.setdefault(name, {}).setdefault(opt.dest, opt)
+    return options_of
 
 
 def _auth_options(plugins: Iterable[str]) -> list[cfg.Opt]:
     """Return the options of the account at Keystone."""
-    found = [*loading.get_auth_common_conf_options(), *loading.get_session_conf_options()]
+    auth_options = [*loading.get_auth_common_conf_options(), *loading.get_session_conf_options()]
     for name in plugins:
         try:
-            found += loading.get_auth_plugin_conf_options(loading.get_plugin_loader(name))
+            auth_options += loading.get_auth_plugin_conf_options(loading.get_plugin_loader(name))
         except NoMatchingPlugin:
             continue  # The check of the account reports it.
-    return found
+    return auth_options
 
 
 def auth_types(paths: Iterable[pathlib.Path]) -> set[str]:
     """Return the keystoneauth plugins that the files name; a file that cannot be read names none."""
-    found: set[str] = set()
+    names: set[str] = set()
     for path in paths:
         sections: dict[str, dict[str, list[str]]] = {}
         with contextlib.suppress(cfg.ParseError, OSError):
             cfg.ConfigParser(str(path), sections).parse()
         for values in sections.values():
-            found.update(values.get("auth_type", []))
-    return found
+            names.update(values.get("auth_type", []))
+    return names
 
 
-def in_file(path: pathlib.Path, known: Known) -> Iterator[Problem]:
+def in_file(path: pathlib.Path, options_of: Known) -> Iterator[Problem]:
     """Yield the faults of a file, whatever the other files say."""
     sections: dict[str, dict[str, list[str]]] = {}
     try:
@@ -107,21 +107,23 @@ def in_file(path: pathlib.Path, known: Known) -> Iterator[Problem]:
     auth = set((sections.get(SECTION) or {}).get("auth_section", []))
     for section, values in sections.items():
         where = f"{path}: [{section}]"
-        if section not in known and section not in auth:
-            yield Problem(where, f"there is no such section{did_you_mean(section, known)}")
+        if section not in options_of and section not in auth:
+            yield Problem(where, f"there is no such section{did_you_mean(section, options_of)}")
             continue
-        here = known[SECTION] if section in auth else known[section]
-        for name, given in values.items():
-            yield from _of_option(f"{where} {name}", name.replace("-", "_"), given, (section, here, known))
+        here = options_of[SECTION] if section in auth else options_of[section]
+        for name, texts in values.items():
+            yield from _of_option(
+                f"{where} {name}", name.replace("-", "_"), texts, (section, here, options_of)
+            )
 
 
 def _of_option(
-    where: str, name: str, given: Sequence[str], place: tuple[str, Mapping[str, cfg.Opt], Known]
+    where: str, name: str, texts: Sequence[str], place: tuple[str, Mapping[str, cfg.Opt], Known]
 ) -> Iterator[Problem]:
-    section, here, known = place
+    section, here, options_of = place
     opt = here.get(name)
     if opt is None:
-        instead = _replacement(section, name, known)
+        instead = _replacement(section, name, options_of)
         if instead is not None:
             yield Problem(where, f"its name is {instead} now", serious=False)
         else:
@@ -129,7 +131,7 @@ def _of_option(
         return
     if opt.deprecated_for_removal:
         yield Problem(where, f"it will be removed: {opt.deprecated_reason or 'no reason is given'}", False)
-    for text in given:
+    for text in texts:
         try:
             if "$" not in text:
                 opt.type(text)
@@ -137,9 +139,9 @@ def _of_option(
             yield Problem(where, f"{'the value is wrong' if opt.secret else error}")
 
 
-def _replacement(section: str, name: str, known: Known) -> str | None:
+def _replacement(section: str, name: str, options_of: Known) -> str | None:
     """Return the present name of an option by an older one."""
-    for group, opts in known.items():
+    for group, opts in options_of.items():
         for opt in opts.values():
             for old in opt.deprecated_opts:
                 if (old.group or group, (old.name or opt.name).replace("-", "_")) == (section, name):
@@ -174,18 +176,19 @@ def problems(files: Sequence[pathlib.Path] | None) -> tuple[list[Problem], cfg.C
     :param files: to read; None: those that the daemons would find.
     """
     paths = list(config_files.found("stoker-manage") if files is None else files)
-    known, found = known_options(auth_types(paths)), list[Problem]()
+    options_of = known_options(auth_types(paths))
+    faults = list[Problem]()
     for path in paths:
-        found += in_file(path, known)
+        faults += in_file(path, options_of)
     try:
         conf = options.load([], program="stoker-manage", files=list(files) if files is not None else None)
     except WrongConfiguration as error:
-        if not any(problem.serious for problem in found):
-            found.append(Problem("", str(error)))
-        return found, None
+        if not any(problem.serious for problem in faults):
+            faults.append(Problem("", str(error)))
+        return faults, None
     if (text := config_files.missing(conf)) is not None:
         return [Problem("", text)], None
-    return [*found, *cross_checks(conf)], conf
+    return [*faults, *cross_checks(conf)], conf
 
 
 class ConfigValidate(Command):
@@ -203,12 +206,12 @@ class ConfigValidate(Command):
 
     def take_action(self, parsed: typing.Any) -> int:
         """Run the command; return 1 if something is wrong."""
-        found, conf = problems(typing.cast(typing.Any, self.app).options.config_file)
+        faults, conf = problems(typing.cast(typing.Any, self.app).options.config_file)
         out = self.app.stdout
-        for problem in found:
+        for problem in faults:
             where = f"{problem.where}: " if problem.where else ""
             out.write(f"{'' if problem.serious else 'deprecated: '}{where}{problem.what}\n")
-        wrong = sum(problem.serious for problem in found)
+        wrong = sum(problem.serious for problem in faults)
         if parsed.connect and conf is not None:
             for server, fault in unreachable(conf):
                 out.write(f"{server}: {fault or 'answers'}\n")

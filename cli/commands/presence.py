@@ -24,23 +24,25 @@ def presence_of(session: Session) -> Presence:
     silence_libraries()
     group = make_observer(session.conf).status()
     rows = {row.host: row for row in session.database.read(conductors.list_all)}
-    known, why = (None, group) if isinstance(group, str) else (group, None)
-    return Presence(session.database.clock(), rows, known, why, session.shard_count)
+    status, why = (None, group) if isinstance(group, str) else (group, None)
+    return Presence(session.database.clock(), rows, status, why, session.shard_count)
 
 
 def fleet_of(session: Session, *, manage: str, sleep: Callable[[float], None] = time.sleep) -> ConductorFleet:
     """Return the fleet: alive by their group, or while that is unreachable, by new reports."""
-    found = presence_of(session)
-    late = {row.host: row.heartbeat_at for row in found.rows.values() if found.now - row.heartbeat_at > SKEW}
+    presence = presence_of(session)
+    late = {
+        row.host: row.heartbeat_at for row in presence.rows.values() if presence.now - row.heartbeat_at > SKEW
+    }
     moved: set[str] = set()
-    if found.group is None or late.keys() & found.group.hosts:
+    if presence.group is None or late.keys() & presence.group.hosts:
         sleep(REPORT_TWICE)
         again = session.database.read(conductors.list_all)
-        moved = {row.host for row in again if row.heartbeat_at != _reported(found, row.host)}
-        found = replace(found, now=session.database.clock(), rows={row.host: row for row in again})
-    return make_fleet(found, moved, replace(fleet_settings(session.conf), manage=manage))
+        moved = {row.host for row in again if row.heartbeat_at != _reported(presence, row.host)}
+        presence = replace(presence, now=session.database.clock(), rows={row.host: row for row in again})
+    return make_fleet(presence, moved, replace(fleet_settings(session.conf), manage=manage))
 
 
-def _reported(found: Presence, host: str) -> float | None:
-    row = found.rows.get(host)
+def _reported(presence: Presence, host: str) -> float | None:
+    row = presence.rows.get(host)
     return None if row is None else row.heartbeat_at

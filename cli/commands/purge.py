@@ -24,10 +24,10 @@ def seconds_of(text: str) -> float:
 
     :raises AdminError: the text is no age.
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(s|min|h|d)", text)
-    if found is None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|min|h|d)", text)
+    if match is None:
         raise AdminError(f"{text} is no age: write a number and a unit (s, min, h, d), as in 30d")
-    return float(found[1]) * UNITS[found[2]]
+    return float(match[1]) * UNITS[match[2]]
 
 
 @dataclass
@@ -72,7 +72,8 @@ class DbPurge(Command):
         if parsed.events is not None and parsed.events < 0:
             raise AdminError(f"--events must be 0 or more, not {parsed.events}")
         session = session_of(self, long_work=True)
-        conf, now = session.conf, session.database.clock()
+        conf = session.conf
+        now = session.database.clock()
         age = conf.conductor.keep_deleted if parsed.older_than is None else seconds_of(parsed.older_than)
         most = conf.stacks.max_events_per_stack if parsed.events is None else parsed.events
         done = Purged()
@@ -103,10 +104,12 @@ def purge(database: Database, done: Purged, *, before: float, events_kept: int, 
     for stack_id in _over_limit(database, events_kept) if events_kept else ():
         done.events += database.write(partial(events.keep_newest, stack_id=stack_id, most=events_kept))
         yield
-    now, after, swept = database.clock(), None, False
+    now = database.clock()
+    after = None
+    swept = False
     while not swept:
-        gone, after = database.write(partial(content.purge_unused, now=now, limit=PAGE, after=after))
-        done.contents += gone
+        count, after = database.write(partial(content.purge_unused, now=now, limit=PAGE, after=after))
+        done.contents += count
         swept = after is None
         yield
 
@@ -114,6 +117,6 @@ def purge(database: Database, done: Purged, *, before: float, events_kept: int, 
 def _over_limit(database: Database, most: int) -> Iterator[StackId]:
     """Return the stacks with more events than that."""
     last: StackId | None = None
-    while found := database.read(partial(events.over_limit, most=most, limit=PAGE, after=last)):
-        yield from found
-        last = found[-1]
+    while stack_ids := database.read(partial(events.over_limit, most=most, limit=PAGE, after=last)):
+        yield from stack_ids
+        last = stack_ids[-1]

@@ -33,16 +33,16 @@ WATCH_EVERY = 0.5
 """Seconds between two draws; reading who is alive takes up to some more."""
 
 
-def ring_of(found: Presence) -> View:
+def ring_of(presence: Presence) -> View:
     """Return the ring.
 
     :raises AdminError: the group is unreachable, so the ring is unknown.
     """
-    if found.group is None:
+    if presence.group is None:
         raise AdminError(
-            f"the group of conductors is unreachable: {found.unreachable}; see `config validate --connect`"
+            f"the group of conductors is unreachable: {presence.unreachable}; see `config validate --connect`"
         )
-    return found.ring
+    return presence.ring
 
 
 class RingShow(WithFooter):
@@ -65,9 +65,9 @@ class RingShow(WithFooter):
             self._watch(session)
         if parsed.stack:
             return self._stack(session, parsed)
-        found = presence_of(session)
+        presence = presence_of(session)
         by_shard = session.database.read(stacks.in_progress_by_shard)
-        self.footer = [sums(found, sum(by_shard.values())), health(found)]
+        self.footer = [sums(presence, sum(by_shard.values())), health(presence)]
         columns = (
             "Host",
             "State",
@@ -81,9 +81,12 @@ class RingShow(WithFooter):
             "Reported",
             "Alive",
         )
-        self._screen = ring_screen(found, by_shard)
-        stacks_of, owned = stacks_by_owner(found.ring, by_shard), found.shards()
-        return columns, [self._row(found, host, owned.get(host, 0), stacks_of[host]) for host in found.hosts]
+        self._screen = ring_screen(presence, by_shard)
+        stacks_of = stacks_by_owner(presence.ring, by_shard)
+        owned = presence.shards()
+        return columns, [
+            self._row(presence, host, owned.get(host, 0), stacks_of[host]) for host in presence.hosts
+        ]
 
     def produce_output(self, parsed: typing.Any, column_names: typing.Any, data: typing.Any) -> int:
         """Print the list; on a terminal, its table with marks and bars."""
@@ -103,29 +106,29 @@ class RingShow(WithFooter):
             raise AdminError("--watch needs a terminal; `ring show -f json` is for programs")
         with contextlib.suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as live:
             while True:
-                found = presence_of(session)
+                presence = presence_of(session)
                 by_shard = session.database.read(stacks.in_progress_by_shard)
-                live.update(ring_screen(found, by_shard), refresh=True)
+                live.update(ring_screen(presence, by_shard), refresh=True)
                 time.sleep(WATCH_EVERY)
         raise SystemExit(0)
 
     @staticmethod
-    def _row(found: Presence, host: str, owned: int, stacks_owned: int) -> tuple[object, ...]:
+    def _row(presence: Presence, host: str, owned: int, stacks_owned: int) -> tuple[object, ...]:
         """:param stacks_owned: not known where the group cannot be reached."""
-        row = found.rows.get(host)
-        weights = {member.host: member.weight for member in found.members}
+        row = presence.rows.get(host)
+        weights = {member.host: member.weight for member in presence.members}
         return (
             host,
-            found.state(host),
+            presence.state(host),
             None if row is None else row.wanted,
             weights.get(host, 1.0 if row is None else row.weight),
             owned,
-            Share(owned / found.shard_count),
-            None if found.group is None else stacks_owned,
+            Share(owned / presence.shard_count),
+            None if presence.group is None else stacks_owned,
             OutOf((None, None) if row is None else (row.threads_busy, row.threads)),
             None if row is None else row.ring_version,
-            Age.of(None if row is None else row.heartbeat_at, found.now),
-            Known(found.is_alive(host)),
+            Age.of(None if row is None else row.heartbeat_at, presence.now),
+            Known(presence.is_alive(host)),
         )
 
     @staticmethod
@@ -143,12 +146,12 @@ class RingPlan(WithFooter):
     def get_parser(self, prog_name: str) -> typing.Any:
         """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
-        for option, value, what in (
+        for option, value, effect in (
             ("--leave", "HOST", "the conductor leaves the ring"),
             ("--join", "HOST[=WEIGHT]", "the conductor joins the ring, with this weight (default: 1)"),
             ("--weight", "HOST=WEIGHT", "the conductor has this weight"),
         ):
-            text = f"{what}; may be given several times"
+            text = f"{effect}; may be given several times"
             parser.add_argument(option, metavar=value, action="append", default=[], help=text)
         parser.add_argument("--shards", action="store_true", help="list each shard instead of counts")
         return parser
@@ -158,10 +161,10 @@ class RingPlan(WithFooter):
         session = session_of(self)
         old = ring_of(presence_of(session))
         if not (parsed.leave or parsed.join or parsed.weight):
-            there = ", ".join(owner.host for owner in old.owners) or "nobody"
+            hosts = ", ".join(owner.host for owner in old.owners) or "nobody"
             raise AdminError(
                 "nothing would change: name changes by --leave HOST, --join HOST[=WEIGHT] or "
-                f"--weight HOST=WEIGHT, each as often as needed; on the ring are: {there}"
+                f"--weight HOST=WEIGHT, each as often as needed; on the ring are: {hosts}"
             )
         try:
             new = changed_view(old, parsed.leave, weights_of(parsed.join), weights_of(parsed.weight))
@@ -182,14 +185,14 @@ def weights_of(texts: Sequence[str]) -> dict[str, float]:
 
     :raises AdminError: a weight is no number.
     """
-    found: dict[str, float] = {}
+    weights: dict[str, float] = {}
     for text in texts:
         host, _, value = text.partition("=")
         try:
-            found[host] = float(value or 1)
+            weights[host] = float(value or 1)
         except ValueError as error:
             raise AdminError(f"the weight in {text} must be a number, as in HOST=2.5") from error
-    return found
+    return weights
 
 
 class RingRebalance(Command):
@@ -211,12 +214,13 @@ class RingRebalance(Command):
         return self._wait(session, parsed.timeout) if parsed.wait else 0
 
     def _wait(self, session: Session, timeout: float) -> int:
-        end, line = time.monotonic() + timeout, ProgressLine(self.app.stderr)
+        end = time.monotonic() + timeout
+        line = ProgressLine(self.app.stderr)
         before = {row.host: row.heartbeat_at for row in session.database.read(conductors.list_all)}
         while True:
-            found = presence_of(session)
-            reason = found.unsettled()
-            late = [row.host for row in found.alive if row.heartbeat_at == before.get(row.host)]
+            presence = presence_of(session)
+            reason = presence.unsettled()
+            late = [row.host for row in presence.alive if row.heartbeat_at == before.get(row.host)]
             if reason is None and not late:
                 line.clear()
                 self.app.stdout.write(f"settled: every one of {session.shard_count} shards has one owner\n")
@@ -226,10 +230,10 @@ class RingRebalance(Command):
                 problem = reason or f"no report since from: {', '.join(late)}"
                 self.app.stderr.write(f"not settled within {timeout} s: {problem}\n")
                 return 1
-            owned = sum(row.shards_owned for row in found.alive)
-            agreed = sum(row.ring_version == found.ring.version for row in found.alive)
+            owned = sum(row.shards_owned for row in presence.alive)
+            agreed = sum(row.ring_version == presence.ring.version for row in presence.alive)
             line.show(
-                f"rebalance: {agreed} of {len(found.alive)} conductors agree, "
+                f"rebalance: {agreed} of {len(presence.alive)} conductors agree, "
                 f"{owned} of {session.shard_count} shards are owned"
             )
             time.sleep(0.1)
@@ -260,11 +264,12 @@ class _Drain(Command):
         return self._wait(session, before, parsed) if parsed.wait and before is not None else 0
 
     def _report(self, session: Session, host: str) -> ConductorRecord | None:
-        found = session.database.read(conductors.list_all)
-        return next((row for row in found if row.host == host), None)
+        rows = session.database.read(conductors.list_all)
+        return next((row for row in rows if row.host == host), None)
 
     def _wait(self, session: Session, before: ConductorRecord, parsed: typing.Any) -> int:
-        end, line = time.monotonic() + parsed.timeout, ProgressLine(self.app.stderr)
+        end = time.monotonic() + parsed.timeout
+        line = ProgressLine(self.app.stderr)
         while time.monotonic() < end:
             row = self._report(session, parsed.host) or before
             if row.state == self.wanted and row.heartbeat_at != before.heartbeat_at and self.is_done(row):
@@ -303,8 +308,8 @@ class RingDrain(_Drain):
 
     def progress(self, before: ConductorRecord, row: ConductorRecord) -> str:
         """Return how many shards are left."""
-        left = f"{row.shards_owned} of {max(before.shards_owned, row.shards_owned)} shards left"
-        return f"drain {row.host}: {left}, {row.threads_busy} steps running"
+        shards = f"{row.shards_owned} of {max(before.shards_owned, row.shards_owned)} shards left"
+        return f"drain {row.host}: {shards}, {row.threads_busy} steps running"
 
 
 class RingUndrain(_Drain):

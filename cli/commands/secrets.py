@@ -14,7 +14,8 @@ from .base import AdminError
 from .progress import ProgressLine
 from .sessions import session_of
 
-DONE, NEEDED = 0, 2
+DONE = 0
+NEEDED = 2
 
 
 class SecretsRotate(Command):
@@ -53,49 +54,53 @@ class SecretsRotate(Command):
             progress=lambda table, rows: self._line.show(f"rotate: {rows} rows of {table} read"),
         )
         if parsed.check:
-            found, left = rotation.count(), 0
+            found = rotation.count()
+            left = 0
         else:
             found, left = rotation.run(self._tell, patience=parsed.wait)
         self._line.clear()
         return self._conclude(found, sealer.fingerprints, left)
 
-    def _tell(self, found: RotationRound) -> None:
+    def _tell(self, counts: RotationRound) -> None:
         self._line.clear()
         out = self.app.stdout
-        for table, count in sorted(found.sealed_anew.items()):
+        for table, count in sorted(counts.sealed_anew.items()):
             out.write(f"{table}: {count} rows resealed\n")
-        if found.moved:
-            out.write(f"content: {found.moved} environments moved to their new ids\n")
+        if counts.moved:
+            out.write(f"content: {counts.moved} environments moved to their new ids\n")
 
-    def _conclude(self, found: RotationRound, fingerprints: Sequence[str], left: int) -> int:
+    def _conclude(self, counts: RotationRound, fingerprints: Sequence[str], unfinished: int) -> int:
         first, *older = fingerprints
-        out, missing = self.app.stdout, sorted(found.held.keys() - set(fingerprints))
-        out.write(f"key {first}, the first: sealed {_counted(found, first)}\n")
-        needed = [key for key in older if key in found.held]
+        out = self.app.stdout
+        missing = sorted(counts.held.keys() - set(fingerprints))
+        out.write(f"key {first}, the first: sealed {_counted(counts, first)}\n")
+        needed = [key for key in older if key in counts.held]
         for key in older:
-            state = f"still needed, sealed {_counted(found, key)}" if key in needed else "not needed any more"
+            state = (
+                f"still needed, sealed {_counted(counts, key)}" if key in needed else "not needed any more"
+            )
             out.write(f"key {key}: {state}\n")
         wrong = [
-            f"key {key} is not among [secrets] key, and sealed {_counted(found, key)}: put it below "
+            f"key {key} is not among [secrets] key, and sealed {_counted(counts, key)}: put it below "
             "the first one and run this again, or these values cannot be read"
             for key in missing
         ]
-        wrong += [f"{place}: a value cannot be opened by the key that it names" for place in found.broken]
+        wrong += [f"{place}: a value cannot be opened by the key that it names" for place in counts.broken]
         if wrong:
             raise AdminError("\n".join(wrong))
-        if left:
+        if unfinished:
             out.write(
-                f"{left} steps that began before are not at an end, and may store what an older key has "
-                "sealed: keep the older keys, and run this again later\n"
+                f"{unfinished} steps that began before are not at an end, and may store what an older key "
+                "has sealed: keep the older keys, and run this again later\n"
             )
-        elif not found.quiet:
+        elif not counts.quiet:
             out.write("an older key still seals: is the first key the first one on all hosts?\n")
-        return NEEDED if needed or left or not found.quiet else DONE
+        return NEEDED if needed or unfinished or not counts.quiet else DONE
 
 
-def _counted(found: RotationRound, key: str) -> str:
+def _counted(counts: RotationRound, key: str) -> str:
     """Return what a key has sealed: ``3 values (resource: 1, stack: 2)``."""
-    return _sum(found.held.get(key, collections.Counter()))
+    return _sum(counts.held.get(key, collections.Counter()))
 
 
 def _sum(counts: "collections.Counter[str]") -> str:

@@ -17,9 +17,9 @@ class ServiceList(WithFooter):
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
         """Run the command."""
-        found = presence_of(session_of(self))
-        if found.group is None:
-            self.footer = [f"unknown: {found.unsettled()}; the last reports are shown"]
+        presence = presence_of(session_of(self))
+        if presence.group is None:
+            self.footer = [f"unknown: {presence.unsettled()}; the last reports are shown"]
         columns = (
             "Host",
             "Incarnation",
@@ -37,15 +37,15 @@ class ServiceList(WithFooter):
                 row.host,
                 row.incarnation,
                 row.state,
-                found.status(row.host),
+                presence.status(row.host),
                 row.threads_busy,
                 row.threads,
                 row.threads_written_off,
                 row.rpc_version,
                 round(row.clock_ahead, 1),
-                Age.of(row.heartbeat_at, found.now),
+                Age.of(row.heartbeat_at, presence.now),
             )
-            for row in found.rows.values()
+            for row in presence.rows.values()
         ]
 
 

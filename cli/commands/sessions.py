@@ -39,11 +39,11 @@ def find_stack(session: Session, name: str, project: str | None) -> Stack:
     :param project: of the stack; None: any project.
     :raises AdminError: there is none, or there are several.
     """
-    found = session.database.read(lambda conn: inspections.find(conn, name, project))
-    if not found:
-        whose = f" of project {project}" if project else ""
-        raise AdminError(f"there is no stack {name}{whose}, by id or by name")
-    if len(found) > 1:
-        ids = ", ".join(f"{stack.id} (project {stack.project_id})" for stack in found)
+    matches = session.database.read(lambda conn: inspections.find(conn, name, project))
+    if not matches:
+        owner = f" of project {project}" if project else ""
+        raise AdminError(f"there is no stack {name}{owner}, by id or by name")
+    if len(matches) > 1:
+        ids = ", ".join(f"{stack.id} (project {stack.project_id})" for stack in matches)
         raise AdminError(f"several stacks are called {name}; name one by its id: {ids}")
-    return found[0]
+    return matches[0]

@@ -22,12 +22,12 @@ DOCUMENTS: Mapping[str, str] = {
 
 def description(program: str) -> str:
     """Return what a program is, in a sentence."""
-    what = f"{program} {PROGRAMS[program]}" if program in PROGRAMS else program
-    return f"{what}. It is a part of Stoker, an orchestration engine for OpenStack."
+    subject = f"{program} {PROGRAMS[program]}" if program in PROGRAMS else program
+    return f"{subject}. It is a part of Stoker, an orchestration engine for OpenStack."
 
 
 def epilog(program: str) -> str:
     """Return the text that names the other programs and the documents."""
-    others = "; ".join(f"{name} {what}" for name, what in PROGRAMS.items() if name != program)
-    documents = ", ".join(f"{path} ({what})" for path, what in DOCUMENTS.items())
+    others = "; ".join(f"{name} {purpose}" for name, purpose in PROGRAMS.items() if name != program)
+    documents = ", ".join(f"{path} ({subject})" for path, subject in DOCUMENTS.items())
     return f"The other programs: {others}. Documents, in the sources: {documents}."

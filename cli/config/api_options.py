@@ -5,7 +5,8 @@ from oslo_config import cfg
 from ..http.limits import ConnectionLimits, RequestLimits
 from .metrics_options import API_DRAIN
 
-_REQUEST, _CONNECTION = RequestLimits(), ConnectionLimits()
+_REQUEST = RequestLimits()
+_CONNECTION = ConnectionLimits()
 API = [
     cfg.StrOpt(
         "auth_strategy",

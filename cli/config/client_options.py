@@ -142,20 +142,21 @@ def client_options(conf: cfg.ConfigOpts) -> ClientOptions:
     :raises WrongConfiguration: a key has no certificate, or a microversion is none.
     """
     default = _options(conf, GROUP)
-    found = {}
+    by_type = {}
     for service, service_type in SERVICES.items():
-        own = _options(conf, f"{GROUP}_{service}")
-        if own != default:
-            found[service_type] = own
-    return ClientOptions(default, found)
+        service_options = _options(conf, f"{GROUP}_{service}")
+        if service_options != default:
+            by_type[service_type] = service_options
+    return ClientOptions(default, by_type)
 
 
 def _options(conf: cfg.ConfigOpts, group: str) -> ServiceOptions:
     def value(name: str) -> object:
-        own = conf[group][name]
-        return conf[GROUP][name] if own is None else own
+        setting = conf[group][name]
+        return conf[GROUP][name] if setting is None else setting
 
-    cert, key = value("cert_file"), value("key_file")
+    cert = value("cert_file")
+    key = value("key_file")
     if key and not cert:
         raise WrongConfiguration(f"[{group}] key_file: cert_file is missing, the certificate of this key")
     options = ServiceOptions(
@@ -169,7 +170,8 @@ def _options(conf: cfg.ConfigOpts, group: str) -> ServiceOptions:
     )
     if group == GROUP:
         return options
-    section, newest = conf[group], conf[group].max_microversion
+    section = conf[group]
+    newest = conf[group].max_microversion
     if newest and not _MICROVERSION.fullmatch(newest):
         raise WrongConfiguration(f"[{group}] max_microversion: must be like 2.79, not {newest}")
     # Heat's word for the project.

@@ -58,7 +58,8 @@ ENVIRONMENTS = [
 
 def fetch_limits(conf: cfg.ConfigOpts) -> FetchLimits:
     """Return the limits of templates that are fetched."""
-    section, most = conf.stacks, conf.api.max_body
+    section = conf.stacks
+    most = conf.api.max_body
     return FetchLimits(
         hosts=section.template_url_hosts,
         max_bytes=min(most, section.max_template or most),

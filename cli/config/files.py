@@ -36,8 +36,8 @@ def found(program: str) -> Sequence[pathlib.Path]:
 def missing(conf: cfg.ConfigOpts) -> str | None:
     """Return where a configuration was searched; None: there is one, in a file or in the environment."""
     connection = conf.get_location("connection", "database")
-    given = connection is not None and connection.location is not cfg.Locations.opt_default
-    if conf.config_file or conf.config_dir or given:
+    is_set = connection is not None and connection.location is not cfg.Locations.opt_default
+    if conf.config_file or conf.config_dir or is_set:
         return None
     names = " or ".join(dict.fromkeys([f"{PROJECT}.conf", f"{conf.prog}.conf"]))
     places = ", ".join(str(pathlib.Path(place).expanduser()) for place in PLACES)

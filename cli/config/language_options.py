@@ -5,7 +5,8 @@ from oslo_config import cfg
 from ...sandbox.limits import MIB, WALL_CLOCK, HelperLimits
 from ...template.compile import Region
 
-_DEFAULT, _REGION = HelperLimits(), Region()
+_DEFAULT = HelperLimits()
+_REGION = Region()
 YAQL = [
     cfg.IntOpt(
         "limit_iterators",

@@ -225,13 +225,13 @@ def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None
     conf.set_default("executor_thread_pool_size", 2)
     log.register_options(conf)
     log.set_defaults(logging_context_format_string=FORMAT, default_log_levels=QUIET)
-    found = config_files.defaults() if files is None else [str(path) for path in files]
+    defaults = config_files.defaults() if files is None else [str(path) for path in files]
     try:
         conf(
             arguments,
             project=config_files.PROJECT,
             prog=program,
-            default_config_files=found,
+            default_config_files=defaults,
             description=about.description(program),
             epilog=about.epilog(program),
         )
@@ -276,13 +276,13 @@ def reload(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) -> Reloa
         )
         prefer_argument(fresh, program)
         _check_values(fresh)
-        other = {name for name, value in _values(fresh).items() if value != before[name]}
+        differing = {name for name, value in _values(fresh).items() if value != before[name]}
         conf.mutate_config_files()
     except (cfg.Error, ValueError) as error:
         raise WrongConfiguration(str(error)) from error
     after = _values(conf)
     changed = sorted(name for name in after if after[name] != before[name])
-    return Reloaded(changed, sorted(other - set(changed)))
+    return Reloaded(changed, sorted(differing - set(changed)))
 
 
 def _register_own(conf: cfg.ConfigOpts, program: str) -> None:
@@ -295,11 +295,11 @@ def _register_own(conf: cfg.ConfigOpts, program: str) -> None:
 
 def _values(conf: cfg.ConfigOpts) -> dict[str, object]:
     """Return the values of Stoker's options, and whether debugging is on."""
-    found: dict[str, object] = {"DEFAULT.debug": conf.debug}
+    values: dict[str, object] = {"DEFAULT.debug": conf.debug}
     for group, options in GROUPS.items():
         section = conf if group == "DEFAULT" else conf[group]
-        found |= {f"{group}.{option.dest}": getattr(section, option.dest) for option in options}
-    return found
+        values |= {f"{group}.{option.dest}": getattr(section, option.dest) for option in options}
+    return values
 
 
 def _check_values(conf: cfg.ConfigOpts) -> None:

@@ -16,16 +16,16 @@ def reload_options(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) 
     An invalid configuration changes nothing: the daemon continues with the one that it has.
     """
     try:
-        found = options.reload(conf, arguments, program=program)
+        reloaded = options.reload(conf, arguments, program=program)
     except WrongConfiguration as error:
         LOG.error("The configuration stays as it is: %s", error)
         return f"the configuration stays as it is: {error}"
-    if not found.changed and not found.ignored:
+    if not reloaded.changed and not reloaded.ignored:
         LOG.info("The configuration was read again; nothing has changed")
         return "the configuration was read again; nothing has changed"
-    parts = [f"changed: {', '.join(found.changed)}"] if found.changed else []
-    if found.ignored:
-        parts.append(f"need a restart: {', '.join(found.ignored)}")
+    parts = [f"changed: {', '.join(reloaded.changed)}"] if reloaded.changed else []
+    if reloaded.ignored:
+        parts.append(f"need a restart: {', '.join(reloaded.ignored)}")
     status = f"the configuration was read again; {'; '.join(parts)}"
     LOG.info("%s", status[0].upper() + status[1:])
     return status

@@ -26,10 +26,10 @@ class Systemd:
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
-        found = os.environ if environment is None else environment
-        self._address = found.get("NOTIFY_SOCKET", "")
-        meant = found.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
-        watched = found.get("WATCHDOG_USEC", "") if meant else ""
+        variables = os.environ if environment is None else environment
+        self._address = variables.get("NOTIFY_SOCKET", "")
+        is_watched = variables.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+        watched = variables.get("WATCHDOG_USEC", "") if is_watched else ""
         self.watchdog = int(watched) / 1e6 if watched.isdigit() and int(watched) else None
 
     @property

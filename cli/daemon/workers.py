@@ -251,24 +251,25 @@ class WorkerParent:
             with self._lock:
                 workers = list(self._workers.values())
                 if number == signal.SIGHUP:
-                    self._status, self._announced = status, False
+                    self._status = status
+                    self._announced = False
                     self._reloading = {worker.pid for worker in workers}
                     self._systemd.reloading()
             for worker in workers:
                 worker.send(signal.Signals(number))
 
     def _read_messages(self) -> None:
-        mine = self._inbox.fileno()
+        inbox = self._inbox.fileno()
         while True:
             handles = {} if self._stopping else {w.handle: w for w in self._workers.values()}
-            found = select.select([mine, *handles], [], [], min(1.0, self._systemd.pause or 1.0))[0]
-            if mine in found:
+            readable = select.select([inbox, *handles], [], [], min(1.0, self._systemd.pause or 1.0))[0]
+            if inbox in readable:
                 lines = self._inbox.recv(4096).decode().split("\n")
                 message = dict(line.partition("=")[::2] for line in lines)
                 if int(message["PID"]) == self._pid:
                     return
                 self._take(int(message["PID"]), message)
-            for handle in set(found) & handles.keys():
+            for handle in set(readable) & handles.keys():
                 self._forget(handles[handle])
             if self._signals.next(0.0) == OperatorSignal.STOP:  # Nobody reads the log.
                 self._stop(1)
@@ -321,4 +322,5 @@ class WorkerParent:
             if now > worker.due:
                 LOG.critical("Worker process %s hangs; it is ended and restarted", worker.pid)
                 worker.send(signal.SIGKILL if worker.aborted else signal.SIGABRT)
-                worker.due, worker.aborted = now + ABORT_WITHIN, True
+                worker.due = now + ABORT_WITHIN
+                worker.aborted = True

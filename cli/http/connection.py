@@ -76,11 +76,11 @@ class Channel(HTTPChannel):
         """Take data that has arrived; waitress calls it."""
         if self._begun is None:
             self._begun = self._monotonic()
-        taken = bool(super().received(data))
+        accepted = bool(super().received(data))
         if self.requests:
             self._begun = None
             self._refused = self._refused or self.requests[-1].error is not None
-        return taken
+        return accepted
 
     def service(self) -> None:
         """Answer a request; a worker thread of waitress calls it."""
@@ -148,7 +148,9 @@ class Channel(HTTPChannel):
         with self.requests_lock:
             request = self.request or self.parser_class(self.adj)
             request.refuse(answer)
-            self.request, self._begun, self._refused = None, None, True
+            self.request = None
+            self._begun = None
+            self._refused = True
             self.requests.append(request)
         self.server.add_task(self)
 

@@ -15,7 +15,8 @@ from .limits import RequestLimits
 
 SINGLE = frozenset({b"host", b"content-length", b"transfer-encoding", b"content-type"})
 """Header fields that may occur once: of two, a proxy could use the one that this server ignores."""
-CONTROL_LINE, TRAILER = 256, 4096
+CONTROL_LINE = 256
+TRAILER = 4096
 """Maximum bytes of the line before a chunk, and of the trailer after the last one."""
 
 
@@ -167,7 +168,9 @@ class Parser(HTTPRequestParser):
         self._refuse(answer, b"")
 
     def _refuse(self, answer: Refusal, data: bytes) -> int:
-        self.error, self.completed, self.expect_continue = answer, True, False
+        self.error = answer
+        self.completed = True
+        self.expect_continue = False
         self.close()
         self.body_rcv = None
         return len(data)

@@ -282,13 +282,13 @@ class HttpServer:
         """
         assert self._server is not None
         try:
-            ours, theirs = socket.socketpair()
+            client, server = socket.socketpair()
         except OSError:
             return False
-        self._server.connect(theirs)
-        ours.settimeout(within)
+        self._server.connect(server)
+        client.settimeout(within)
         probe = http.client.HTTPConnection("localhost")
-        probe.sock = ours
+        probe.sock = client
         try:
             probe.request("GET", "/")
             return probe.getresponse().status in (*range(500), 503)
@@ -310,8 +310,8 @@ def listen(host: str, port: int) -> socket.socket:
 
     :raises OSError: the address is in use, or not ours.
     """
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    family, _, _, _, address = found[0]
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, _, _, _, address = addresses[0]
     everywhere = family == socket.AF_INET6 and address[0] == "::"
     return socket.create_server(
         address[:2], family=family, backlog=1024, dualstack_ipv6=everywhere and socket.has_dualstack_ipv6()

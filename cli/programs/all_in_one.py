@@ -106,8 +106,8 @@ class Embedded:
         assert self._watch is not None
         sections: dict[str, Callable[[], str]] = {"Requests": functools.partial(requests, self._watch)}
         for conductor in self.conductors:
-            found = conductor.monitor.sections()
-            sections |= {f"{title} of {conductor.host}": found[title] for title in found}
+            texts = conductor.monitor.sections()
+            sections |= {f"{title} of {conductor.host}": texts[title] for title in texts}
         return start_reports(self._parts.conf, PROGRAM, sections)
 
     def stop(self) -> bool:
@@ -169,12 +169,12 @@ def main(arguments: list[str] | None = None) -> int:
 
     The exit code is 0 after SIGTERM or SIGINT, 1 if it could not start, 2 for wrong arguments.
     """
-    given = _parser().parse_args(arguments)
-    if given.conductors < 1:
-        print(f"stoker: --conductors must be 1 or more, not {given.conductors}", file=sys.stderr)
+    parsed = _parser().parse_args(arguments)
+    if parsed.conductors < 1:
+        print(f"stoker: --conductors must be 1 or more, not {parsed.conductors}", file=sys.stderr)
         return 2
-    files = given.config_file or named()
-    settings = EmbeddedSettings(given.data_dir.resolve(), given.host, given.port, given.conductors, files)
+    files = parsed.config_file or named()
+    settings = EmbeddedSettings(parsed.data_dir.resolve(), parsed.host, parsed.port, parsed.conductors, files)
     return run(PROGRAM, Serve(Embedded(settings)))
 
 

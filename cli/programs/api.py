@@ -105,21 +105,22 @@ def main(arguments: list[str] | None = None) -> int:
     It is 1 if the API could not start, failed, or if nobody reads its output any more.
     """
     print_stacks_on_abort()
-    given = sys.argv[1:] if arguments is None else arguments
+    words = sys.argv[1:] if arguments is None else arguments
     signals = SignalQueue()
     try:
-        conf = options.load(given, program=PROGRAM)
+        conf = options.load(words, program=PROGRAM)
         log.setup(conf, "stoker", VERSION)
         if conf.api.workers > 1:
-            return _run_workers(conf, given, signals)
+            return _run_workers(conf, words, signals)
     except (OSError, WrongConfiguration) as error:
         return cannot_start(PROGRAM, error)
-    return run(PROGRAM, Api(conf, given, signals, Systemd()))
+    return run(PROGRAM, Api(conf, words, signals, Systemd()))
 
 
 def _run_workers(conf: cfg.ConfigOpts, arguments: list[str], signals: SignalQueue) -> int:
     listener = listen(conf.api.bind_host, conf.api.bind_port)
-    host, port = conf.api.bind_host, listener.getsockname()[1]
+    host = conf.api.bind_host
+    port = listener.getsockname()[1]
     settings = WorkerSettings(
         PROGRAM,
         count=conf.api.workers,

@@ -64,7 +64,8 @@ class ConductorProcess:
 
     def serve(self) -> int:
         """Serve until a stop is asked for, see Daemon."""
-        conf, conductor = self._conf, self._conductor
+        conf = self._conf
+        conductor = self._conductor
         assert conductor is not None
         event = OperatorSignal.STOP
         if _join(conductor, self.signals, self._systemd):
@@ -100,14 +101,14 @@ def main(arguments: list[str] | None = None) -> int:
     more; 75 if it ended by itself, to be restarted.
     """
     print_stacks_on_abort()
-    given = sys.argv[1:] if arguments is None else arguments
+    words = sys.argv[1:] if arguments is None else arguments
     signals = SignalQueue()
     try:
-        conf = options.load(given, program=PROGRAM)
+        conf = options.load(words, program=PROGRAM)
         log.setup(conf, "stoker", VERSION)
     except (OSError, WrongConfiguration) as error:
         return cannot_start(PROGRAM, error)
-    return run(PROGRAM, ConductorProcess(conf, given, signals, Systemd()))
+    return run(PROGRAM, ConductorProcess(conf, words, signals, Systemd()))
 
 
 def _join(conductor: Conductor, signals: SignalQueue, systemd: Systemd) -> bool:

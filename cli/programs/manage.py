@@ -73,8 +73,8 @@ class ManageApp(App):
     def run_subcommand(self, argv: list[str]) -> int:
         """Run one command; of a group of commands, such as ``ring``, list them with a line each."""
         group = " ".join(argv[1:] if argv[:1] == ["help"] else argv)
-        if found := self._commands_of(group):
-            self.stdout.write("".join(found))
+        if lines := self._commands_of(group):
+            self.stdout.write("".join(lines))
             return 0 if argv[:1] == ["help"] else 2
         try:
             return int(super().run_subcommand(argv) or 0)
@@ -93,5 +93,5 @@ class ManageApp(App):
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the program; return its exit code."""
-    given = sys.argv[1:] if arguments is None else arguments
-    return run_command(lambda: int(ManageApp().run(given)))
+    words = sys.argv[1:] if arguments is None else arguments
+    return run_command(lambda: int(ManageApp().run(words)))

@@ -44,11 +44,11 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def configuration(self) -> Result:
         """Report wrong and unknown options as failures, deprecated ones as warnings."""
-        found, self._conf = problems(self._files)
-        faults = "; ".join(f"{p.where}: {p.what}" if p.where else p.what for p in found)
-        if any(problem.serious for problem in found):
+        findings, self._conf = problems(self._files)
+        faults = "; ".join(f"{p.where}: {p.what}" if p.where else p.what for p in findings)
+        if any(problem.serious for problem in findings):
             return Result(Code.FAILURE, faults)
-        return Result(Code.WARNING, faults) if found else DONE
+        return Result(Code.WARNING, faults) if findings else DONE
 
     def _server(self, name: str) -> Result:
         if self._conf is None:
@@ -111,17 +111,17 @@ def _schema(conf: cfg.ConfigOpts) -> Result:
 def _keys(conf: cfg.ConfigOpts) -> Result:
     database, _ = open_database(conf)
     sealer = make_sealer(conf)
-    found = Rotation(database, sealer, clock=database.clock, sleep=time.sleep).count()
-    missing = sorted(found.held.keys() - set(sealer.fingerprints))
+    counts = Rotation(database, sealer, clock=database.clock, sleep=time.sleep).count()
+    missing = sorted(counts.held.keys() - set(sealer.fingerprints))
     text = [f"key {key} is not among [secrets] key, and has sealed what is stored" for key in missing]
-    text += [f"{place}: a value cannot be opened by the key that it names" for place in found.broken]
+    text += [f"{place}: a value cannot be opened by the key that it names" for place in counts.broken]
     return Result(Code.FAILURE, "; ".join(text)) if text else DONE
 
 
 def _conductors(conf: cfg.ConfigOpts) -> Result:
     database, _ = open_database(conf)
-    found = conductors.may_rejoin(database.read(conductors.list_all), database.clock())
-    return judged({c.host: c.rpc_version for c in found}, pin=conf.upgrade_levels.conductor)
+    rows = conductors.may_rejoin(database.read(conductors.list_all), database.clock())
+    return judged({c.host: c.rpc_version for c in rows}, pin=conf.upgrade_levels.conductor)
 
 
 def judged(spoken: Mapping[str, str], *, pin: str) -> Result:
@@ -152,14 +152,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("action", choices=["check"], help="lists what prevents this release from running")
     parser.add_argument("--config-file", type=pathlib.Path, action="append", help="file with options")
     parser.add_argument("--json", action="store_true", help="for programs")
-    given = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
-    return run_command(lambda: _shown(Checks(given.config_file), as_json=given.json))
+    options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
+    return run_command(lambda: _shown(Checks(options.config_file), as_json=options.json))
 
 
 def _shown(checks: Checks, *, as_json: bool) -> int:
     """Let the library run and print the checks; it reads --json from a configuration of its own."""
-    shown = cfg.ConfigOpts()
-    upgradecheck.register_cli_options(shown, checks)
-    shown(["upgrade", "check", *(["--json"] if as_json else [])], project="stoker", default_config_files=[])
-    upgradecheck.CONF = shown
-    return int(upgradecheck.run(shown))
+    conf = cfg.ConfigOpts()
+    upgradecheck.register_cli_options(conf, checks)
+    conf(["upgrade", "check", *(["--json"] if as_json else [])], project="stoker", default_config_files=[])
+    upgradecheck.CONF = conf
+    return int(upgradecheck.run(conf))

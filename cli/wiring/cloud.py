@@ -27,10 +27,10 @@ def make_cloud_checks(conf: cfg.ConfigOpts, clock: ServerClock) -> CloudChecks:
     loading.register_session_conf_options(conf, SECTION)
 
     def make_session(auth: BaseAuthPlugin, versions: dict[str, Any]) -> Session:
-        made: Session = loading.load_session_from_conf_options(
+        session: Session = loading.load_session_from_conf_options(
             conf, SECTION, auth=auth, timeout=ANSWERED_WITHIN, discovery_cache=versions
         )
-        return made
+        return session
 
     return CloudChecks(
         options=options,
@@ -47,8 +47,8 @@ def make_downloads(conf: cfg.ConfigOpts) -> Downloads:
     loading.register_session_conf_options(conf, SECTION)
 
     def make_session(auth: BaseAuthPlugin) -> Session:
-        made: Session = loading.load_session_from_conf_options(conf, SECTION, auth=auth)
-        return made
+        session: Session = loading.load_session_from_conf_options(conf, SECTION, auth=auth)
+        return session
 
     files = ContainerFiles(
         client_options(conf), make_session, max_bytes=conf.api.max_body, seconds=limits.seconds

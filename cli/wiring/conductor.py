@@ -33,7 +33,8 @@ def make_conductor(
     """
     context = make_engine_context(parts)
     core = make_core(parts, context, make_nested_stacks(parts, context), host)
-    settings, backgrounds = CurrentSettings(_duty_settings(core)), list[BackgroundPool]()
+    settings = CurrentSettings(_duty_settings(core))
+    backgrounds = list[BackgroundPool]()
 
     def background(name: str) -> BackgroundPool:
         backgrounds.append(BackgroundPool(name, threads=2, waiting=MOST_WAITING))
@@ -78,7 +79,8 @@ def make_conductor(
 
 
 def _duty_settings(core: ConductorCore) -> DutySettings:
-    conf, timing = core.parts.conf, core.membership.timing
+    conf = core.parts.conf
+    timing = core.membership.timing
     return DutySettings(
         host=core.membership.me.host,
         cancel_grace=conf.stacks.cancel_grace,

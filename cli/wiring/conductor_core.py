@@ -79,7 +79,8 @@ def _make_loop(
 
     :param member: returns our name on the ring at this moment; None: we cannot be sure of it.
     """
-    conf, database = parts.conf, parts.database
+    conf = parts.conf
+    database = parts.database
     limits = WorkLimits(
         threads=conf.conductor.threads,
         in_progress=conf.conductor.in_progress,

@@ -34,7 +34,8 @@ def make_observer(conf: cfg.ConfigOpts, *, keep: float = 0.0) -> SharedObserver:
     :param keep: see SharedObserver.
     :raises WrongConfiguration: the options of the coordination are wrong.
     """
-    timing, section = make_timing(conf), conf.coordination
+    timing = make_timing(conf)
+    section = conf.coordination
 
     def make() -> Observer:
         return Observer(Group(section.backend_url, section.group, f"{OBSERVER}-{conf.host}"), timing)

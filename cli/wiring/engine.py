@@ -17,7 +17,8 @@ from .parts import Parts
 
 def make_engine_context(parts: Parts) -> EngineContext:
     """Make the context of the use cases."""
-    clock, settings = parts.database.clock, _engine_settings(parts)
+    clock = parts.database.clock
+    settings = _engine_settings(parts)
     return EngineContext(
         database=parts.database,
         registry=parts.catalogue,

@@ -34,20 +34,20 @@ def with_operator_files(registry: ResourceRegistry, conf: cfg.ConfigOpts) -> Res
     :raises WrongConfiguration: a file cannot be read or is wrong; the text names it.
     """
     shared = pathlib.Path(conf.stacks.template_dir)
-    found = sorted(path for path in shared.rglob("*") if is_template_name(path.name) and path.is_file())
-    names = {path.relative_to(shared).as_posix(): path.absolute().as_uri() for path in found}
+    paths = sorted(path for path in shared.rglob("*") if is_template_name(path.name) and path.is_file())
+    names = {path.relative_to(shared).as_posix(): path.absolute().as_uri() for path in paths}
     folder = pathlib.Path(conf.stacks.environment_dir)
     environments = [(str(path), _read(path)) for path in sorted(folder.glob("[!.]*")) if path.is_file()]
     try:
-        templates = {path.absolute().as_uri(): _read(path) for path in found}
+        templates = {path.absolute().as_uri(): _read(path) for path in paths}
         for name, text in environments:
             templates |= _named_templates(name, text)
         operator = merge_operator_files(environments, templates, names)
         if operator is None:
             return registry
-        made = {address: _type_of(address, text) for address, text in templates.items()}
+        types = {address: _type_of(address, text) for address, text in templates.items()}
         mapped = operator.mapped_templates().items()
-        return registry.with_operator(operator, {name: made[address] for name, address in mapped})
+        return registry.with_operator(operator, {name: types[address] for name, address in mapped})
     except TemplateError as error:
         where, *more = error.path or ("[stacks] environment_dir",)
         raise WrongConfiguration(f"{where}: {TemplateError(error.message, more)}") from error

@@ -58,8 +58,8 @@ def make_level(conf: cfg.ConfigOpts, database: Database) -> Level:
     """Make what chooses the version of messages, by [upgrade_levels] conductor and what is reported."""
 
     def spoken() -> set[str]:
-        found = database.read(conductors.list_all)
-        return {c.rpc_version for c in conductors.may_rejoin(found, database.clock())}
+        rows = database.read(conductors.list_all)
+        return {c.rpc_version for c in conductors.may_rejoin(rows, database.clock())}
 
     return Level(spoken, pin=lambda: conf.upgrade_levels.conductor)
 
@@ -92,12 +92,13 @@ def make_notifier(conf: cfg.ConfigOpts) -> Notifications | None:
     """
     publisher = conf.default_publisher_id or f"{SERVICE}.{conf.host}"
     section = "[oslo_messaging_notifications]"
-    unknown = sorted({*conf.oslo_messaging_notifications.driver} - (known := _notification_drivers()))
+    unknown = sorted({*conf.oslo_messaging_notifications.driver} - (drivers := _notification_drivers()))
     if unknown:
         raise WrongConfiguration(
-            f"{section} driver: there is no {', '.join(unknown)}; known are: {', '.join(sorted(known))}"
+            f"{section} driver: there is no {', '.join(unknown)}; known are: {', '.join(sorted(drivers))}"
         )
-    level, url = conf.default_notification_level, conf.transport_url
+    level = conf.default_notification_level
+    url = conf.transport_url
     try:
         opened = open_notifier(conf, publisher=publisher, level=level, url=url)
     except (ValueError, oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure) as error:

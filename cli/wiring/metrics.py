@@ -73,8 +73,8 @@ class ConductorPage:
             return "200 OK", CONTENT_TYPE, self._text()
         if path != "/healthcheck":
             return "404 Not Found", plain, b"here are /metrics and /healthcheck\n"
-        if found := self._monitor.health_problems():
-            return "503 Service Unavailable", plain, "".join(f"{line}\n" for line in found).encode()
+        if problems := self._monitor.health_problems():
+            return "503 Service Unavailable", plain, "".join(f"{line}\n" for line in problems).encode()
         return "200 OK", plain, b"serving\n"
 
 
@@ -139,16 +139,16 @@ def start_reports(
     if conf.oslo_reports.file_event_handler:
         _Report.setup_autorun(_Product(), program, conf=conf)
         return lambda: None
-    asked: queue.SimpleQueue[None] = queue.SimpleQueue()
+    requested: queue.SimpleQueue[None] = queue.SimpleQueue()
     directory = conf.oslo_reports.log_dir
 
     def write() -> None:
         while True:
-            asked.get()
+            requested.get()
             _Report.handle_signal(_Product(), program, directory, None)
 
     threading.Thread(target=write, name="reports", daemon=True).start()
-    return lambda: asked.put(None)
+    return lambda: requested.put(None)
 
 
 def _section(text: Callable[[], str]) -> Callable[[], ModelWithDefaultViews]:

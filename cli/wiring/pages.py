@@ -46,5 +46,5 @@ def _keystone(conf: cfg.ConfigOpts) -> str | None:
         account = loading.load_auth_from_conf_options(conf, SECTION)
     except (MissingRequiredOptions, NoMatchingPlugin, cfg.Error, ValueError) as error:
         raise WrongConfiguration(f"[{SECTION}]: {error}") from error
-    found: str | None = getattr(account, "auth_url", None) or conf[SECTION].www_authenticate_uri
-    return found
+    address: str | None = getattr(account, "auth_url", None) or conf[SECTION].www_authenticate_uri
+    return address

@@ -98,9 +98,9 @@ def _make_trusts(conf: cfg.ConfigOpts, catalogue: ResourceRegistry) -> TrustProv
     method = conf.stacks.deferred_auth_method
     if "none" in (conf.api.auth_strategy, method) or not catalogue.uses_credentials:
         return NO_TRUSTS
-    found = {point.name: point for point in importlib.metadata.entry_points(group=TRUST_METHODS)}
-    if method not in found:
-        known = ", ".join(sorted({"none", *found}))
-        raise WrongConfiguration(f"[stacks] deferred_auth_method: there is no {method}; known are: {known}")
-    made: TrustProvider = found[method].load()(conf)
-    return made
+    points = {point.name: point for point in importlib.metadata.entry_points(group=TRUST_METHODS)}
+    if method not in points:
+        names = ", ".join(sorted({"none", *points}))
+        raise WrongConfiguration(f"[stacks] deferred_auth_method: there is no {method}; known are: {names}")
+    trusts: TrustProvider = points[method].load()(conf)
+    return trusts

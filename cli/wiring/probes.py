@@ -88,19 +88,19 @@ def answers(conf: cfg.ConfigOpts, option: str, check: Check, within: float = WIT
     :param within: seconds.
     """
     silence_libraries()
-    found: list[str | None] = []
+    faults: list[str | None] = []
 
     def ask() -> None:
         try:
             check(conf)
-            found.append(None)
+            faults.append(None)
         except WrongConfiguration as error:
-            found.append(str(error))
+            faults.append(str(error))
         except Exception as error:  # top of the thread: each library has errors of its own for this
             LOG.debug("%s: it does not answer", option, exc_info=True)
-            found.append(f"{option}: it does not answer: {error}")
+            faults.append(f"{option}: it does not answer: {error}")
 
     thread = threading.Thread(target=ask, name="check", daemon=True)
     thread.start()
     thread.join(within)
-    return found[0] if found else f"{option}: no answer within {within:g} s"
+    return faults[0] if faults else f"{option}: no answer within {within:g} s"

@@ -34,11 +34,11 @@ def make_addresses(conf: cfg.ConfigOpts, database: Database, sealer: Sealer) -> 
 
     :raises WrongConfiguration: the sealing key that the stored key needs is missing.
     """
-    own = sealer.of_installation(installation.SIGNAL_KEY)
-    fresh = sealed(own.seal(secrets.token_hex(KEY_BYTES)))
+    installation_sealer = sealer.of_installation(installation.SIGNAL_KEY)
+    fresh = sealed(installation_sealer.seal(secrets.token_hex(KEY_BYTES)))
     stored = database.write(lambda conn: installation.signal_key(conn, fresh))
     try:
-        key = bytes.fromhex(own.open(stored[ARGS][0]))
+        key = bytes.fromhex(installation_sealer.open(stored[ARGS][0]))
     except SealError as error:
         raise WrongConfiguration(f"[secrets] key: {error}") from error
     return SignalAddresses(

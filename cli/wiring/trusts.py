@@ -46,7 +46,8 @@ def make_trusts(conf: cfg.ConfigOpts) -> KeystoneTrusts:
             f"[{SECTION}]: {error}; trusts need the service's own account with a password, as in "
             f"[{API_SECTION}], or set [stacks] deferred_auth_method to none"
         ) from error
-    roles, again = conf.stacks.trusts_delegated_roles, conf.stacks.allow_trusts_redelegation
+    roles = conf.stacks.trusts_delegated_roles
+    again = conf.stacks.allow_trusts_redelegation
     return KeystoneTrusts(session, roles=roles, redelegation=again)
 
 
@@ -64,10 +65,10 @@ def _sessions(conf: cfg.ConfigOpts) -> Callable[[str | None], Session]:
     def session(trust: str | None) -> Session:
         scope = {} if trust is None else {**UNSCOPED, "trust_id": trust}
         auth = loading.load_auth_from_conf_options(conf, SECTION, **scope)
-        made: Session = loading.load_session_from_conf_options(
+        session: Session = loading.load_session_from_conf_options(
             conf, SECTION, auth=auth, discovery_cache=discovery.current()
         )
-        return made
+        return session
 
     return session
 
@@ -82,7 +83,8 @@ class _Discovery:
     def current(self) -> dict[str, typing.Any]:
         """Return the cache for a new session: an upgraded service is seen after a while."""
         if time.monotonic() - self._since > REDISCOVERED:
-            self._found, self._since = {}, time.monotonic()
+            self._found = {}
+            self._since = time.monotonic()
         return self._found
 
 

@@ -18,8 +18,8 @@ class Generated(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         text = "\n".join(self.lines())
-        found: list[nodes.Node] = self.parse_text_to_nodes(text, allow_section_headings=True)
-        return found
+        content: list[nodes.Node] = self.parse_text_to_nodes(text, allow_section_headings=True)
+        return content
 
 
 def heading(text: str, line: str) -> list[str]:

@@ -60,10 +60,10 @@ class Commands(Generated):
         os.environ["COLUMNS"] = WIDTH
         for title, commands in _programs():
             yield from heading(title, "-")
-            for name, told in commands:
+            for name, text in commands:
                 yield from heading(name, "~")
                 yield from (".. code-block:: text", "")
-                yield from (f"   {line}" for line in told.splitlines())
+                yield from (f"   {line}" for line in text.splitlines())
                 yield ""
 
 
@@ -80,8 +80,10 @@ def _programs() -> Iterator[tuple[str, list[tuple[str, str]]]]:
         ],
     )
     points = importlib.metadata.entry_points(group="openstack.orchestration.v1")
-    ours = {f"openstack {p.name.replace('_', ' ')}": p for p in points if p.value.startswith("stoker.")}
-    commands = [(name, ours[name].load()(None, None).get_parser(name).format_help()) for name in sorted(ours)]
+    by_name = {f"openstack {p.name.replace('_', ' ')}": p for p in points if p.value.startswith("stoker.")}
+    commands = [
+        (name, by_name[name].load()(None, None).get_parser(name).format_help()) for name in sorted(by_name)
+    ]
     yield "openstack", commands
 
 
@@ -100,10 +102,10 @@ class ReleaseNotes(Generated):
     def lines(self) -> Iterator[str]:
         notes = [yaml.safe_load(path.read_text()) for path in sorted(NOTES.glob("*.yaml"))]
         for name, title in SECTIONS.items():
-            found = [text for note in notes for text in _texts(note.get(name))]
-            if found:
+            entries = [text for note in notes for text in _texts(note.get(name))]
+            if entries:
                 yield from heading(title, "-")
-            for text in found:
+            for text in entries:
                 first, *more = text.rstrip().splitlines()
                 yield f"- {first}"
                 yield from (f"  {line}" for line in more)

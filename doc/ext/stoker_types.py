@@ -57,11 +57,11 @@ def _own_types(plugin: str | None = None) -> list[tuple[str, type[ResourceType]]
     :param plugin: name of the one entry point whose types are returned.
     """
     points = importlib.metadata.entry_points(group="stoker.resource_types")
-    found: dict[str, type[ResourceType]] = {}
+    types: dict[str, type[ResourceType]] = {}
     for point in points:
         if point.value.startswith("stoker.") and plugin in (None, point.name):
-            found.update(point.load())
-    registry = ResourceRegistry(found)
+            types.update(point.load())
+    registry = ResourceRegistry(types)
     return [(name, type(registry.get(name))) for name in registry.names()]
 
 
@@ -74,10 +74,10 @@ def _reference(name: str) -> str:
 
 
 def _section(name: str, lines: Iterator[str]) -> Iterator[str]:
-    found = list(lines)
-    if found:
+    content = list(lines)
+    if content:
         yield from heading(name, "~")
-        yield from found
+        yield from content
 
 
 # -- facts about the whole type -------------------------------------------------------------------------
@@ -246,8 +246,8 @@ def _runs(values: Sequence[object]) -> Iterator[str]:
         at, value = item
         return value - at if isinstance(value, int) and not isinstance(value, bool) else f"alone {at}"
 
-    for _, found in itertools.groupby(numbered, run):
-        row = [value for _, value in found]
+    for _, group in itertools.groupby(numbered, run):
+        row = [value for _, value in group]
         if len(row) > 2:
             yield f"{literal(row[0])} to {literal(row[-1])}"
         else:
