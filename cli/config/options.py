@@ -1,6 +1,7 @@
 """All options, with their units and trade-offs.  Only cli/ reads configuration."""
 
 import argparse
+import logging
 import pathlib
 import socket
 from collections.abc import Sequence
@@ -19,11 +20,11 @@ from .client_options import CLIENT_GROUPS
 from .database_options import DATABASE
 from .errors import WrongConfiguration
 from .language_options import CFN, YAQL
+from .message_options import NOTIFICATIONS, UPGRADE_LEVELS
 from .metrics_options import METRICS, METRICS_OF_ONE, prefer_argument
-from .notification_options import NOTIFICATIONS
 from .stack_options import MORE_OF_STACKS
-from .upgrade_options import UPGRADE_LEVELS
 
+LOG = logging.getLogger(__name__)
 DEFAULTS = [
     cfg.HostAddressOpt(
         "host",
@@ -283,6 +284,27 @@ def reload(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) -> Reloa
     after = _values(conf)
     changed = sorted(name for name in after if after[name] != before[name])
     return Reloaded(changed, sorted(differing - set(changed)))
+
+
+def reload_options(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) -> str:
+    """Take over the options that can change at run time; log and return what has changed.
+
+    An invalid configuration changes nothing: the daemon continues with the one that it has.
+    """
+    try:
+        reloaded = reload(conf, arguments, program=program)
+    except WrongConfiguration as error:
+        LOG.error("The configuration stays as it is: %s", error)
+        return f"the configuration stays as it is: {error}"
+    if not reloaded.changed and not reloaded.ignored:
+        LOG.info("The configuration was read again; nothing has changed")
+        return "the configuration was read again; nothing has changed"
+    parts = [f"changed: {', '.join(reloaded.changed)}"] if reloaded.changed else []
+    if reloaded.ignored:
+        parts.append(f"need a restart: {', '.join(reloaded.ignored)}")
+    status = f"the configuration was read again; {'; '.join(parts)}"
+    LOG.info("%s", status[0].upper() + status[1:])
+    return status
 
 
 def _register_own(conf: cfg.ConfigOpts, program: str) -> None:

@@ -13,7 +13,6 @@ from oslo_log import log
 from ...api.app import RequestLog
 from ..config import options
 from ..config.errors import WrongConfiguration
-from ..config.reload import reload_options
 from ..daemon.main_loop import SignalQueue, print_stacks_on_abort, run_main_loop
 from ..daemon.main_thread import cannot_start, run
 from ..daemon.systemd import Systemd
@@ -81,7 +80,7 @@ class Api:
         run_main_loop(
             self.signals,
             self._systemd,
-            reload=lambda: reload_options(self._conf, self._arguments, program=PROGRAM),
+            reload=lambda: options.reload_options(self._conf, self._arguments, program=PROGRAM),
             late=unanswered(lambda: http.answers(PROBE_WITHIN)),
         )
         self._systemd.stopping(self._conf.api.drain + STOPS_WITHIN)
@@ -132,6 +131,6 @@ def _run_workers(conf: cfg.ConfigOpts, arguments: list[str], signals: SignalQueu
         conf,
         signals,
         make=lambda events, systemd: Api(conf, arguments, events, systemd, listener),
-        reload=lambda: reload_options(conf, arguments, program=PROGRAM),
+        reload=lambda: options.reload_options(conf, arguments, program=PROGRAM),
         listener=listener,
     )

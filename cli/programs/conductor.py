@@ -13,7 +13,6 @@ from ...conductor.service import Conductor
 from ...observe.recorder import SILENT
 from ..config import options
 from ..config.errors import WrongConfiguration
-from ..config.reload import reload_options
 from ..daemon.main_loop import OperatorSignal, SignalQueue, print_stacks_on_abort, run_main_loop
 from ..daemon.main_thread import cannot_start, run
 from ..daemon.systemd import Systemd
@@ -125,7 +124,7 @@ def _join(conductor: Conductor, signals: SignalQueue, systemd: Systemd) -> bool:
 
 
 def _reload(conf: cfg.ConfigOpts, conductor: Conductor, arguments: list[str]) -> str:
-    status = reload_options(conf, arguments, program=PROGRAM)
+    status = options.reload_options(conf, arguments, program=PROGRAM)
     conductor.reconfigure(
         weight=conf.conductor.weight,
         drain=conf.conductor.drain,

@@ -11,7 +11,7 @@ from ...template.compile import Limits
 from ..config.environment_options import fetch_limits
 from ..config.language_options import region
 from ..config.limit_options import budget_limits, quotas, software_limits
-from ..config.signal_options import signal_limits
+from ..config.stack_options import signal_limits
 from .parts import Parts
 
 

@@ -9,7 +9,7 @@ import pytest
 PROGRAM = """
 import sys, pathlib
 from stoker.cli.config import options
-from stoker.cli.config.reload import reload_options
+from stoker.cli.config.options import reload_options
 file, *texts = sys.argv[1:]
 path = pathlib.Path(file)
 arguments = ["--config-file", file, "--host", "h"]

@@ -1,10 +1,26 @@
-"""Options of a rolling upgrade, while daemons of two releases run side by side."""
+"""Options of messages: notifications, as Heat calls them, and versions during a rolling upgrade."""
 
 from oslo_config import cfg
 
 from ...rpc.contract import VERSION, VERSIONS
 from ...rpc.level import AUTO
+from ...rpc.notifier import LEVELS
 
+NOTIFICATIONS = [
+    cfg.StrOpt(
+        "default_publisher_id",
+        sample_default="orchestration.HOST",
+        help="Publisher of the notifications. The drivers in [oslo_messaging_notifications] driver "
+        "send them; by default there is no driver, and no notification is sent.",
+    ),
+    cfg.StrOpt(
+        "default_notification_level",
+        default="INFO",
+        ignore_case=True,
+        choices=LEVELS,
+        help="Priority of the notifications, which also ends their topic; those of failures have ERROR.",
+    ),
+]
 UPGRADE_LEVELS = [
     cfg.StrOpt(
         "conductor",
