@@ -12,10 +12,24 @@ from stoker.cli.daemon.main_loop import SignalQueue
 from stoker.cli.wiring.metrics import start_reports
 folder = pathlib.Path(sys.argv[1])
 conf = options.load(["--config-file", str(folder / "stoker.conf")], program="stoker-api")
-told = iter(["first", "second"])
-SignalQueue().report = start_reports(conf, "stoker-api", {"Ours": lambda: "it is the " + next(told)})
+texts = iter(["it is the first", "it is the second"])
+calls = []
+reports = folder / "reports"
+
+def section():
+    calls.append(time.monotonic())
+    return next(texts)
+
+def wait_for(condition):
+    while not condition():
+        time.sleep(0.01)
+
+SignalQueue().report = start_reports(conf, "stoker-api", {"Ours": section})
 for count in range(1, 4):
     os.kill(os.getpid(), signal.SIGUSR2)
+    wait_for(lambda: len(calls) == count)
+    if reports.exists() and count < 3:
+        wait_for(lambda: len(list(reports.iterdir())) == count)
     time.sleep(1.1)  # The name of a report's file holds the second.
 print("still here")
 """
@@ -31,10 +45,10 @@ def test_reports_are_files_where_a_directory_is_configured(tmp_path: pathlib.Pat
     reports = tmp_path / "reports"
     reports.mkdir()
     done = run(tmp_path, f"[oslo_reports]\nlog_dir = {reports}\n")
-    found = [path.read_text() for path in sorted(reports.iterdir())]
+    texts = [path.read_text() for path in sorted(reports.iterdir())]
     assert all(path.name.startswith("stoker-api_gurumeditation_") for path in reports.iterdir())
-    assert ["it is the first" in found[0], "it is the second" in found[1], len(found)] == [True, True, 2]
-    assert "very-secret" not in "".join(found)
+    assert ["it is the first" in texts[0], "it is the second" in texts[1], len(texts)] == [True, True, 2]
+    assert "very-secret" not in "".join(texts)
     assert "Unable to run Guru Meditation Report" in done.stderr, "of the third, whose section breaks"
     assert done.stdout == "still here\n"
 
