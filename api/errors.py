@@ -20,7 +20,7 @@ from ..engine.errors import (
 )
 from ..keystone.delegated_auth import DelegationRefused, KeystoneUnavailable
 from ..planning.requests import TypeForbidden, TypeUnavailable
-from ..resources.errors import NotSupported, PropertyError, SignalError, UnknownType
+from ..resources.errors import AbsentType, NotSupported, PropertyError, SignalError, UnknownType
 from ..sandbox.errors import HelperUnavailable
 from ..sealing.stored import SealError
 from ..template.errors import TemplateError, dotted
@@ -112,6 +112,7 @@ FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
     TemplateError: _template,
     PropertyError: lambda error: Fault(400, "StackValidationFailed", f"Property error: {error}"),
     NotFound: _missing,
+    AbsentType: lambda error: Fault(400, "ResourceTypeUnavailable", str(error)),
     UnknownType: _missing,
     NameTaken: lambda error: Fault(409, "StackExists", str(error)),
     ActionInProgress: lambda error: Fault(409, "ActionInProgress", str(error)),

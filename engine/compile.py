@@ -18,12 +18,13 @@ from ..planning.goal import (
     stored_environment,
     without_lost,
     without_secrets,
+    without_unavailable,
 )
 from ..planning.group_attributes import refreshed_for, with_requested_attributes
 from ..planning.implied import with_implied_dependencies
 from ..planning.nested_check import TemplateTree
 from ..planning.questions import Questions
-from ..planning.requests import EXISTING, Branch, Goal, NestedChild
+from ..planning.requests import EXISTING, Branch, Goal, NestedChild, anything
 from ..resources.registry import ResourceRegistry
 from ..sealing.stored import BoundSealer, StoredLookup
 from ..template.budget import Budget
@@ -149,8 +150,10 @@ class _StackCompiler:
             )
             plan = compile_template(source, identity=self.identity, limits=self.limits, seal=self.sealer.seal)
             check_allowed(plan, self.goal.may_use)
-            if self.goal.cloud is not None:
-                check_available(plan, self.registry, self.goal.cloud.has_service)
+            has_service = anything if self.goal.cloud is None else self.goal.cloud.has_service
+            if self.goal.without_unavailable:
+                plan = without_unavailable(plan, self.registry, has_service)
+            check_available(plan, self.registry, has_service)
             secrets = StoredLookup(self.sealer.open)
             plan = check_types(plan, self.registry, secrets, self.budget)
             if not self.goal.may_need_cloud:

@@ -10,7 +10,8 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from ..resources.errors import PropertyError, UnknownType
+from ..resources.errors import AbsentType, PropertyError, UnknownType
+from ..resources.heat_types import HEAT_TYPES
 from ..resources.properties import validate_properties
 from ..resources.registry import ResourceRegistry
 from ..resources.schema import has_attribute
@@ -18,7 +19,13 @@ from ..sealing.stored import BoundSealer
 from ..template.budget import Budget, charged_at
 from ..template.compile import Limits
 from ..template.environment import Environment, as_document, parse_environment
-from ..template.errors import InvalidProperty, InvalidReference, LimitExceeded, TemplateError
+from ..template.errors import (
+    InvalidProperty,
+    InvalidReference,
+    LimitExceeded,
+    TemplateError,
+    UnavailableType,
+)
 from ..template.language import (
     CompiledTemplate,
     Reference,
@@ -225,6 +232,21 @@ def check_available(
             raise TypeUnavailable(definition.type, service)
 
 
+def without_unavailable(
+    plan: CompiledTemplate, registry: ResourceRegistry, has_service: Callable[[str], bool]
+) -> CompiledTemplate:
+    """Return the plan in which resources of unavailable types need not exist, so that nobody judges them."""
+    unavailable = {
+        name
+        for name, definition in plan.resources.items()
+        if definition.type in HEAT_TYPES
+        and definition.type not in registry
+        or (service := registry.service_of(definition.type)) is not None
+        and not has_service(service)
+    }
+    return replace(plan, uncertain=plan.uncertain | unavailable)
+
+
 def check_needs_no_cloud(plan: CompiledTemplate, registry: ResourceRegistry) -> None:
     """Check that no resource calls a service of a cloud.
 
@@ -264,7 +286,8 @@ def check_types(
             if definition.name in plan.uncertain:
                 wrong.add(definition.name)
             elif isinstance(error, UnknownType):
-                raise TemplateError(str(error), (*path, "type")) from error
+                kind = UnavailableType if isinstance(error, AbsentType) else TemplateError
+                raise kind(str(error), (*path, "type")) from error
             else:
                 raise
     for name, output in plan.outputs.items():

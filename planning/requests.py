@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..keystone.delegated_auth import Trustor
+from ..resources.heat_types import unavailable
 from ..template.budget import Budget
 from ..template.environment import Environment
 from ..template.language import CompiledTemplate, ResourceDefinition
@@ -31,16 +32,10 @@ class TypeForbidden(Exception):
 
 
 class TypeUnavailable(Exception):
-    """The caller's cloud lacks the service of a resource type; in Heat's words, with Heat's number.
-
-    :param reason: why; "": the service catalog does not have it.
-    """
+    """The caller's cloud lacks the service of a resource type; see `unavailable`."""
 
     def __init__(self, type_name: str, service: str, reason: str = "") -> None:
-        reason = reason or f"{service} endpoint is not in service catalog."
-        super().__init__(
-            f"HEAT-E99001 Service {service} is not available for resource type {type_name}, reason: {reason}"
-        )
+        super().__init__(unavailable(type_name, service, reason))
 
 
 @dataclass(frozen=True)
@@ -91,6 +86,8 @@ class Goal:
     :ivar unknown: names of parameters that have no values yet.  What depends on them is not checked.
     :ivar keeps_nested: what was compiled of nested stacks is returned, too.
     :ivar may_need_cloud: it may use a cloud's services, also where this installation has access to none.
+    :ivar without_unavailable: resources of types that the caller's cloud or the installation lacks are not
+        judged.
     :ivar all_members: groups have all members, not only one that is checked for all.
     """
 
@@ -110,6 +107,7 @@ class Goal:
     keeps_nested: bool = False
     may_need_cloud: bool = False
     all_members: bool = False
+    without_unavailable: bool = False
 
 
 @dataclass(frozen=True)

@@ -77,3 +77,7 @@ class PropertyError(ValueError):
 
 class UnknownType(LookupError):
     """No resource type of this name is registered."""
+
+
+class AbsentType(UnknownType):
+    """A type of Heat that does not come with Stoker; the text is Heat's for one whose service is missing."""

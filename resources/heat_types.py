@@ -1,4 +1,4 @@
-"""Types of Heat that do not come with Stoker: their names, and what to do about one; pure."""
+"""Types of Heat that an installation or a cloud lacks: their names, and what to do about one; pure."""
 
 from collections.abc import Iterable, Mapping
 
@@ -79,8 +79,43 @@ HEAT_TYPES = frozenset(
     f"{beginning}::{name}" for beginning, (_, names) in _SERVICES.items() for name in names.split()
 )
 """Names of the types of Heat that do not come with Stoker."""
+_CLIENTS: Mapping[str, str] = {
+    "block-storage": "cinder",
+    "compute": "nova",
+    "image": "glance",
+    "network": "neutron",
+    "orchestration": "heat",
+    "AWS::EC2": "neutron",
+    "AWS::IAM": "keystone",
+    "AWS::S3": "swift",
+    "OS::Heat::SwiftSignal": "swift",
+    "OS::Heat::SwiftSignalHandle": "swift",
+}
+"""Heat's name of a service, by its type in the catalog, by a resource type, or by the beginning of such names."""
 _ALIKE = 0.95
 """Likeness from which a name is taken for a misspelt one of these."""
+
+
+def unavailable(type_name: str, service: str, reason: str = "") -> str:
+    """Return Heat's text, with its number, for a type that a cloud or an installation does not have.
+
+    :param service: its type, as the catalog has it.
+    :param reason: why; "": the service catalog does not have it.
+    """
+    client = _CLIENTS.get(service, service)
+    reason = reason or f"{client} {service} endpoint is not in service catalog."
+    return f"HEAT-E99001 Service {client} is not available for resource type {type_name}, reason: {reason}"
+
+
+def absent(name: str, installed: Iterable[str]) -> str:
+    """Return that text for a type of Heat that does not come with Stoker, and what to do about it.
+
+    :param installed: names of the types that there are.
+    """
+    beginning = next(each for each in _SERVICES if name.startswith(f"{each}::"))
+    project = beginning.partition("::")[2].lower() if beginning.startswith("OS::") else "heat"
+    client = _CLIENTS.get(name) or _CLIENTS.get(beginning, project)
+    return unavailable(name, client, f"the type does not come with Stoker. {_instead(name, set(installed))}")
 
 
 def advice(name: str, installed: Iterable[str]) -> str:
@@ -89,8 +124,6 @@ def advice(name: str, installed: Iterable[str]) -> str:
     :param installed: names of the types that there are.
     """
     names = set(installed)
-    if name in HEAT_TYPES:
-        return f". {_of_heat(name, names)}"
     if (near := nearest(name, HEAT_TYPES - names, alike=_ALIKE)) is not None:
         return f'; did you mean "{near}"? {_of_heat(near, names)}'
     if (near := nearest(name, names)) is not None:
@@ -106,9 +139,11 @@ def _of_heat(name: str, installed: set[str]) -> str:
     beginning = next(each for each in _SERVICES if name.startswith(f"{each}::"))
     service, project = _SERVICES[beginning][0], beginning.partition("::")[2]
     whose = f" for {project} ({service})" if service else ""
+    return f"It is a type of Heat{whose} that does not come with Stoker. {_instead(name, installed)}"
+
+
+def _instead(name: str, installed: set[str]) -> str:
+    """Return a sentence that says what to do about a type of Heat that is not installed."""
     other = _INSTEAD.get(name)
     instead = f"Use {other}, or ask" if other in installed else "Ask"
-    return (
-        f"It is a type of Heat{whose} that does not come with Stoker. {instead} the operator for a "
-        "plugin that has it (entry point group stoker.resource_types)"
-    )
+    return f"{instead} the operator for a plugin that has it (entry point group stoker.resource_types)"

@@ -23,8 +23,8 @@ from ..template.budget import Budget
 from ..template.language import ResourceDefinition, is_template_name
 from ..template.operator_environment import OperatorEnvironment
 from ..template.residual import Lookup
-from .errors import UnknownType
-from .heat_types import advice
+from .errors import AbsentType, UnknownType
+from .heat_types import HEAT_TYPES, absent, advice
 from .nested.base import NestedType
 from .nested.provider import ProviderTemplate
 from .plugin import ResourceType
@@ -124,6 +124,8 @@ class ResourceRegistry:
         try:
             return self._types[name]
         except KeyError:
+            if name in HEAT_TYPES:
+                raise AbsentType(absent(name, self.names())) from None
             hint = advice(name, self.names()) if name not in self._off else _SWITCHED_OFF
             raise UnknownType(f"The Resource Type ({name}) could not be found{hint}") from None
 

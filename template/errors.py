@@ -75,6 +75,13 @@ class FacadeMismatch(TemplateError):
     path_last = True
 
 
+class UnavailableType(TemplateError):
+    """A resource has a type of Heat that this installation does not have."""
+
+    code = "ResourceTypeUnavailable"
+    path_last = True
+
+
 class InvalidReference(TemplateError):
     """A resource, parameter or condition is used that the template does not have."""
 

@@ -2,7 +2,7 @@
 
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from ...observe.instants import iso
 from ...planning.preview import ChangeKind, ResourceChange
@@ -19,9 +19,8 @@ from ..views.stacks import NO_DESCRIPTION
 Json = typing.Any
 NOT_SHOWN = "what becomes of the resources inside of it is not known before the update"
 
-
 IGNORABLE = ("99001",)
-"""Errors that a validation may ignore: a service that a type needs is unavailable; no type here needs one."""
+"""Errors that a validation may ignore: a type, or the service that it needs, is unavailable."""
 
 
 def create(request: Request) -> Reply:
@@ -89,7 +88,8 @@ def validate(request: Request) -> Reply:
     if unknown := sorted(set(request.values("ignore_errors", split=True)) - set(IGNORABLE)):
         wrong, known = shortened(", ".join(unknown)), ", ".join(IGNORABLE)
         raise bad_request(f"Invalid codes in ignore_errors: {wrong}; known are: {known}")
-    goal = parse.goal(request, body)
+    ignores_unavailable = bool(request.values("ignore_errors"))
+    goal = replace(parse.goal(request, body), without_unavailable=ignores_unavailable)
     return Reply(request.services.validation.validate(request.caller.project_id, goal, nested=nested))
 
 

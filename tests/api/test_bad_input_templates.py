@@ -91,8 +91,8 @@ SECTIONS = {
     ),
     "a type of AWS that is not there": (
         template({"r": {"type": "AWS::EC2::VPC"}}),
-        INVALID,
-        ["resources.r.type", "AWS::EC2::VPC"],
+        "ResourceTypeUnavailable",
+        ["HEAT-E99001 Service neutron is not available for resource type AWS::EC2::VPC", "resources.r.type"],
     ),
     "a slash in a resource's name": (template({"a/b": one()}), INVALID, ["resources.a/b", "slash"]),
     "an empty name of a resource": (template({"": one()}), INVALID, ["name", "1 to 255"]),
@@ -100,7 +100,7 @@ SECTIONS = {
     "a type that needs a cloud, where there is none": (
         template({"r": {"type": "OS::Neutron::Net"}}),
         "ResourceTypeUnavailable",
-        ["OS::Neutron::Net", "network", "auth_strategy = keystone", "make demo-cloud"],
+        ["OS::Neutron::Net", "neutron", "auth_strategy = keystone", "make demo-cloud"],
     ),
     "a copy of a type without copies": (
         template({"r": {"type": "OS::Heat::None", "deletion_policy": "Snapshot"}}),

@@ -401,6 +401,21 @@ def test_a_template_without_a_required_property_of_the_type_is_refused(service: 
     assert (found.status, found.error["message"]) == (400, f"{text} (resources.r)")
 
 
+def test_a_validation_may_pass_over_types_that_are_not_there(service: Service, tenant: str) -> None:
+    body = template(
+        {"r": {"type": "OS::Octavia::Listener"}, "u": one(value={"get_attr": ["r", "show"]})},
+        outputs={"o": {"value": {"get_attr": ["r", "show"]}}},
+    )
+    found = answer(service, tenant, body)
+    assert fault(found) == (400, "ResourceTypeUnavailable")
+    assert found.error["message"].startswith("HEAT-E99001 Service octavia is not available")
+    assert answer(service, tenant, body, query="?ignore_errors=99001").status == 200
+    wrong = template({"r": {"type": "OS::Octavia::Listener"}, "w": one(valeu=1)})
+    assert fault(answer(service, tenant, wrong, query="?ignore_errors=99001"))[0] == 400
+    shown = service.call("GET", f"/v1/{tenant}/resource_types/OS::Octavia::Listener")
+    assert fault(shown) == (400, "ResourceTypeUnavailable")
+
+
 def test_what_is_probably_not_meant_is_warned_of(service: Service, tenant: str) -> None:
     body = template(
         {

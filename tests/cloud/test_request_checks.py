@@ -191,4 +191,4 @@ def test_types_of_services_are_listed_where_the_catalog_has_them(
         answer = there.call("POST", "/stacks", {"stack_name": "s", "template": template})
         assert answer.status == 400
         assert answer.body["error"]["type"] == "ResourceTypeUnavailable"
-        assert answer.body["error"]["message"].startswith("HEAT-E99001 Service network is not available")
+        assert answer.body["error"]["message"].startswith("HEAT-E99001 Service neutron is not available")

@@ -252,7 +252,7 @@ def test_a_type_whose_service_is_missing_is_refused_and_not_listed(site: Site) -
     assert "OS::Heat::None" in site.types()
     answer = site.create(template("OS::Heat::None", "Acme::Machine"))
     assert said(answer) == (
-        "HEAT-E99001 Service compute is not available for resource type Acme::Machine, reason: compute "
+        "HEAT-E99001 Service nova is not available for resource type Acme::Machine, reason: nova compute "
         "endpoint is not in service catalog."
     )
     assert answer.json["error"]["type"] == "ResourceTypeUnavailable"
@@ -263,10 +263,12 @@ def test_a_nested_stack_is_checked_too_and_a_template_without_its_values(site: S
     site.auth.catalog = []
     child = json.dumps(template("Acme::Machine"))
     answer = site.create(template("child.yaml"), files={"child.yaml": child})
-    assert "HEAT-E99001 Service compute" in said(answer)
+    assert "HEAT-E99001 Service nova" in said(answer)
     lacking = {**template("Acme::Machine"), "parameters": {"p": {"type": "string"}}}
     answer = site.api.simulate_post("/v1/p1/validate", json={"template": lacking})
-    assert "HEAT-E99001 Service compute" in said(answer)
+    assert "HEAT-E99001 Service nova" in said(answer)
+    ignored = site.api.simulate_post("/v1/p1/validate?ignore_errors=99001", json={"template": lacking})
+    assert ignored.status_code == 200, ignored.text
 
 
 def test_an_update_is_checked_and_a_deletion_is_not(site: Site) -> None:

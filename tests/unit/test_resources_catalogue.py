@@ -6,7 +6,7 @@ import types
 
 import pytest
 from stoker.resources import heat_types
-from stoker.resources.errors import UnknownType
+from stoker.resources.errors import AbsentType, UnknownType
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.resources.plugin import ResourceType
 from stoker.resources.registry import ResourceRegistry
@@ -81,20 +81,10 @@ def test_an_unknown_type_is_answered_with_a_close_one(catalogue):
     ("name", "advice"),
     [
         (
-            "OS::Octavia::LoadBalancer",
-            ". It is a type of Heat for Octavia (load balancers) that does not come with Stoker. Ask the "
-            "operator for a plugin that has it (entry point group stoker.resource_types)",
-        ),
-        (
             "OS::Neutron::LBaaS::Pol",
             '; did you mean "OS::Neutron::LBaaS::Pool"? It is a type of Heat for Neutron (networks) that '
             "does not come with Stoker. Ask the operator for a plugin that has it (entry point group "
             "stoker.resource_types)",
-        ),
-        (
-            "AWS::EC2::NetworkInterface",
-            ". It is a type of Heat that does not come with Stoker. Use OS::Neutron::Port, or ask the "
-            "operator for a plugin that has it (entry point group stoker.resource_types)",
         ),
         ("OS::Nova::Sever", '; did you mean "OS::Nova::Server"?'),
         ("Umbrella::Rain", ". No installed plugin has types that begin with Umbrella::"),
@@ -104,6 +94,24 @@ def test_an_unknown_type_is_answered_with_who_can_bring_it(name, advice):
     with pytest.raises(UnknownType) as caught:
         ResourceRegistry.installed().get(name)
     assert str(caught.value) == f"The Resource Type ({name}) could not be found{advice}"
+
+
+@pytest.mark.parametrize(
+    ("name", "service", "advice"),
+    [
+        ("OS::Octavia::LoadBalancer", "octavia", "Ask the operator"),
+        ("AWS::EC2::NetworkInterface", "neutron", "Use OS::Neutron::Port, or ask the operator"),
+        ("OS::Heat::HARestarter", "heat", "Ask the operator"),
+        ("OS::Heat::SwiftSignal", "swift", "Use OS::Heat::WaitCondition, or ask the operator"),
+    ],
+)
+def test_a_type_of_heat_that_is_lacking_is_answered_as_one_without_a_service(name, service, advice):
+    with pytest.raises(AbsentType) as caught:
+        ResourceRegistry.installed().get(name)
+    assert str(caught.value) == (
+        f"HEAT-E99001 Service {service} is not available for resource type {name}, reason: the type does not "
+        f"come with Stoker. {advice} for a plugin that has it (entry point group stoker.resource_types)"
+    )
 
 
 def test_the_types_of_heat_that_are_lacking_are_those_that_are_not_installed():
