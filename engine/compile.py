@@ -24,12 +24,21 @@ from ..planning.group_attributes import refreshed_for, with_requested_attributes
 from ..planning.implied import with_implied_dependencies
 from ..planning.nested_check import TemplateTree
 from ..planning.questions import Questions
-from ..planning.requests import EXISTING, Branch, Goal, NestedChild, anything
+from ..planning.requests import (
+    EXISTING,
+    Branch,
+    Goal,
+    NestedChild,
+    TypeForbidden,
+    TypeUnavailable,
+    anything,
+)
 from ..resources.registry import ResourceRegistry
 from ..sealing.stored import BoundSealer, StoredLookup
 from ..template.budget import Budget
 from ..template.compile import Identity, Limits, Region, Source, compile_template
-from ..template.formats import errors_in, format_of
+from ..template.errors import ErrorList, named_at_once
+from ..template.formats import format_of
 from ..template.language import CompiledTemplate
 from ..template.load import load_template
 from ..template.parameters import parameter_strings
@@ -60,7 +69,17 @@ class GoalCompiler:
         self._has_cloud = has_cloud
 
     def compile(self, goal: Goal, identity: Identity, sealer: BoundSealer, *, tree: bool = True) -> Compiled:
-        """Compile a goal and check it against the resource types, within the goal's budget."""
+        """Compile a goal and check it against the resource types, within the goal's budget.
+
+        :raises TemplateError: the goal is wrong; up to MOST_ERRORS of its errors are named at once.
+        :raises TypeForbidden: the request may not use a type.
+        """
+        with named_at_once(TypeForbidden, TypeUnavailable) as errors:
+            return self._compile(goal, identity, sealer, errors, tree=tree)
+
+    def _compile(
+        self, goal: Goal, identity: Identity, sealer: BoundSealer, errors: ErrorList, *, tree: bool
+    ) -> Compiled:
         most = 0 if goal.generated else self._limits.template_bytes
         template = load_template(goal.template, max_bytes=most)
         budget = goal.budget or Budget(self._limits.budget)
@@ -83,7 +102,7 @@ class GoalCompiler:
             goal, budget, identity, self._registry, self._limits, sealer, questions, self._region
         )
         root = Branch(template, goal.parameters, environment, goal.facade, goal.secret, 0, goal.unknown)
-        plan, children = compiler.compile(root), typing.cast(Mapping[str, NestedChild], {})
+        plan, children = compiler.compile(root, errors), typing.cast(Mapping[str, NestedChild], {})
         resources = len(plan.resources)
         # Without nested stacks the limit of resources was checked when the root was compiled.
         if tree and any(self._registry.is_nested(found.type) for found in plan.resources.values()):
@@ -92,12 +111,13 @@ class GoalCompiler:
             nested.keeps, nested.all_members = goal.keeps_nested, goal.all_members
             if questions is not None:
                 nested.entering = questions.below
-            children, resources = nested.check(plan, environment).children, nested.count
-            if leaves_open(plan, self._registry.is_nested):
+            children, resources = nested.check(plan, environment, errors).children, nested.count
+            if errors.is_empty and leaves_open(plan, self._registry.is_nested):
                 environment = hiding(environment, environment.parameter_defaults.keys())
-                plan = compiler.compile(replace(root, environment=environment))
+                plan = compiler.compile(replace(root, environment=environment), errors)
         if cloud is not None and questions is not None:
-            questions.ask(cloud)
+            questions.ask(cloud, errors)
+        errors.check()
         hidden = {name for name, parameter in plan.parameters.items() if parameter.hidden}
         if not goal.generated and hidden - goal.secret:
             environment = hiding(environment, hidden - goal.secret)
@@ -134,9 +154,12 @@ class _StackCompiler:
     questions: Questions | None
     region: Region
 
-    def compile(self, branch: Branch) -> CompiledTemplate:
-        """Compile and check one stack, without those nested in it."""
-        with errors_in(format_of(branch.template)):
+    def compile(self, branch: Branch, errors: ErrorList) -> CompiledTemplate:
+        """Compile and check one stack, without those nested in it.
+
+        :param errors: gets its errors; what is returned is then the part of the stack that has none.
+        """
+        with errors.within(format_of(branch.template).native_path) as inside:
             source = Source(
                 branch.template,
                 branch.environment,
@@ -148,19 +171,23 @@ class _StackCompiler:
                 unknown=branch.unknown,
                 region=self.region,
             )
-            plan = compile_template(source, identity=self.identity, limits=self.limits, seal=self.sealer.seal)
+            plan = compile_template(
+                source, identity=self.identity, limits=self.limits, seal=self.sealer.seal, errors=inside
+            )
             check_allowed(plan, self.goal.may_use)
             has_service = anything if self.goal.cloud is None else self.goal.cloud.has_service
             if self.goal.without_unavailable:
                 plan = without_unavailable(plan, self.registry, has_service)
             check_available(plan, self.registry, has_service)
             secrets = StoredLookup(self.sealer.open)
-            plan = check_types(plan, self.registry, secrets, self.budget)
+            plan = check_types(plan, self.registry, secrets, self.budget, inside)
             if not self.goal.may_need_cloud:
                 check_needs_no_cloud(plan, self.registry)
             if self.questions is not None:
                 self.questions.collect(plan, self.registry)
-            check_storable(plan)
+            check_storable(plan, inside)
+            if not inside.is_empty:
+                return plan
             types = {name: self.registry.get(found.type) for name, found in plan.resources.items()}
             if any(self.registry.is_nested(found.type) for found in plan.resources.values()):
                 plan = with_requested_attributes(plan, types)

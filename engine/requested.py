@@ -1,19 +1,12 @@
-"""Compiling what a user asks for: all errors of a wrong template are found at once."""
+"""Compiling what a user asks for."""
 
-import typing
-from collections.abc import Mapping
 from dataclasses import replace
 
 from ..planning.requests import Goal
-from ..planning.template_findings import other_errors
 from ..template.budget import Budget
 from ..template.compile import Identity
-from ..template.errors import TemplateError
-from ..template.load import load_template
 from ..template.merging import Named, parameter_names
 from .context import Compiled, EngineContext
-
-Json = typing.Any
 
 
 def compile_requested(
@@ -27,21 +20,8 @@ def compile_requested(
     """
     identity = Identity(name, stack_id, project_id)
     sealer = context.sealer.of_stack(project_id, root_id)
-    limits = context.settings.limits
-    goal = replace(goal, budget=goal.budget or Budget(limits.budget))
-    try:
-        return context.compiler.compile(goal, identity, sealer)
-    except TemplateError as error:
-        if not error.path:  # The template could not be read, or no part of it is wrong.
-            raise
-
-        def compile_changed(changed: Mapping[str, Json]) -> Compiled:
-            # The cloud is not asked again.
-            return context.compiler.compile(replace(goal, template=changed, cloud=None), identity, sealer)
-
-        template = load_template(goal.template, max_bytes=limits.template_bytes)
-        error.others = other_errors(template, error, compile_changed)
-        raise
+    goal = replace(goal, budget=goal.budget or Budget(context.settings.limits.budget))
+    return context.compiler.compile(goal, identity, sealer)
 
 
 def requested_parameters(context: EngineContext, goal: Goal) -> set[str]:

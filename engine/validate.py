@@ -16,7 +16,7 @@ from ..planning.requests import CreateRequest, Goal, Preview
 from ..planning.template_findings import find_repeated, find_warnings
 from ..template.budget import Budget
 from ..template.compile import describe
-from ..template.errors import TemplateError
+from ..template.errors import ErrorList, TemplateError
 from ..template.load import load_document, load_template
 from .context import Compiled, EngineContext
 from .quotas import QuotaName
@@ -75,7 +75,7 @@ class Validation:
         limits = self._context.settings.limits
         budget = Budget(limits.budget)
         template = load_template(goal.template, max_bytes=limits.template_bytes)
-        described = describe(template)
+        described = describe(template, ErrorList())  # Its errors are among those of the whole, below.
         environment = read_environment(goal, template, budget)
         if (operator := self._context.registry.operator) is not None:
             environment = operator.under(environment, goal.files)

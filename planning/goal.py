@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from ..resources.errors import AbsentType, PropertyError, UnknownType
 from ..resources.heat_types import HEAT_TYPES
-from ..resources.properties import validate_properties
+from ..resources.plugin import ResourceType
+from ..resources.properties import known_properties
 from ..resources.registry import ResourceRegistry
 from ..resources.schema import has_attribute
 from ..sealing.stored import BoundSealer
@@ -20,11 +21,13 @@ from ..template.budget import Budget, charged_at
 from ..template.compile import Limits
 from ..template.environment import Environment, as_document, parse_environment
 from ..template.errors import (
+    ErrorList,
     InvalidProperty,
     InvalidReference,
     LimitExceeded,
     TemplateError,
     UnavailableType,
+    named_at_once,
 )
 from ..template.language import (
     CompiledTemplate,
@@ -259,69 +262,99 @@ def check_needs_no_cloud(plan: CompiledTemplate, registry: ResourceRegistry) -> 
 
 
 def check_types(
-    plan: CompiledTemplate, registry: ResourceRegistry, secrets: Lookup, budget: Budget
+    plan: CompiledTemplate,
+    registry: ResourceRegistry,
+    secrets: Lookup,
+    budget: Budget,
+    errors: ErrorList | None = None,
 ) -> CompiledTemplate:
     """Check every resource against its type, and every reference against the other's attributes.
 
     :param secrets: opens the tokens of hidden parameters.
-    :returns: the plan without those wrong resources that need not exist, with the variants of types.
-    :raises TemplateError: with the path in the template.
+    :param errors: gets the errors, with their paths in the template; None: they are raised.
+    :returns: the plan without the wrong resources, with the variants of types.
+    :raises TemplateError: there are errors.
     """
+    if errors is None:
+        with named_at_once() as errors:
+            return check_types(plan, registry, secrets, budget, errors)
     wrong, chosen = set(), dict[str, ResourceDefinition]()
     for definition in plan.resources.values():
-        path = ("resources", definition.name)
-        try:
-            registry.get(definition.type)
-            if definition.external_id is None:  # Of a thing that is there already nothing is made of them.
-                _check_properties(definition, registry, plan.resources)
+        of_resource = ErrorList()
+        with of_resource.collect():
+            _check_resource(definition, registry, plan.resources, of_resource)
+            if of_resource.is_empty and definition.external_id is None:
                 plugin = registry.get(definition.type)
                 if plugin.chosen_by or plugin.renamed_to:
                     chosen[definition.name] = registry.with_variant(definition, secrets, budget)
-            if registry.is_nested(definition.type) and template_is_secret(
-                definition.type, definition.properties
-            ):
-                raise TemplateError(SECRET_TEMPLATE, (*path, "properties", "template"))
-            _check_references(definition.references, path, plan.resources, registry)
-        except (TemplateError, UnknownType) as error:
-            if definition.name in plan.uncertain:
-                wrong.add(definition.name)
-            elif isinstance(error, UnknownType):
-                kind = UnavailableType if isinstance(error, AbsentType) else TemplateError
-                raise kind(str(error), (*path, "type")) from error
-            else:
-                raise
+        if not of_resource.is_empty:
+            wrong.add(definition.name)
+            if definition.name not in plan.uncertain:
+                errors.add_all(of_resource)
     for name, output in plan.outputs.items():
-        _check_references(output.references, ("outputs", name), plan.resources, registry)
+        _check_references(output.references, ("outputs", name), plan.resources, registry, errors)
     if not wrong and not chosen:
         return plan
     found = {**plan.resources, **chosen}
     return replace(plan, resources={name: item for name, item in found.items() if name not in wrong})
 
 
-def _check_properties(
+def _check_resource(
     definition: ResourceDefinition,
     registry: ResourceRegistry,
     others: Mapping[str, ResourceDefinition],
+    errors: ErrorList,
 ) -> None:
-    plugin, path = registry.get(definition.type), ("resources", definition.name)
-    if plugin.variant_of is not None:
-        raise UnknownType(f"The Resource Type ({definition.type}) could not be found.")
+    path = ("resources", definition.name)
     try:
-        known = validate_properties(plugin.properties_schema, definition.properties)
-        plugin.validate(known)
+        plugin = registry.get(definition.type)
+        if plugin.variant_of is not None:
+            raise UnknownType(f"The Resource Type ({definition.type}) could not be found.")
+    except UnknownType as error:
+        kind = UnavailableType if isinstance(error, AbsentType) else TemplateError
+        errors.add(kind(str(error), (*path, "type")))
+    else:
+        if definition.external_id is None:  # Of a thing that is there already nothing is made of them.
+            _check_properties(definition, plugin, others, errors)
+            _check_policies(definition, plugin, errors)
+    if registry.is_nested(definition.type) and template_is_secret(definition.type, definition.properties):
+        errors.add(TemplateError(SECRET_TEMPLATE, (*path, "properties", "template")))
+    _check_references(definition.references, path, others, registry, errors)
+
+
+def _check_properties(
+    definition: ResourceDefinition,
+    plugin: ResourceType,
+    others: Mapping[str, ResourceDefinition],
+    errors: ErrorList,
+) -> None:
+    path = ("resources", definition.name, "properties")
+    wrong: list[PropertyError] = []
+    known = known_properties(plugin.properties_schema, definition.properties, wrong)
+    checks: list[Callable[[], None]] = []
+    if all(error.path for error in wrong):  # Without its names nothing can be said of the whole.
+        checks.append(lambda: plugin.validate(known))
         if plugin.has_rules_in_stack:
-            plugin.validate_in_stack(definition, others)
-    except PropertyError as error:
-        where = (*path, "properties", *error.path)
-        raise InvalidProperty(error.message, where) from error
+            checks.append(lambda: plugin.validate_in_stack(definition, others))
+    for check in checks:
+        try:
+            check()
+        except PropertyError as error:
+            wrong += [error, *error.others]
+    for each in wrong:
+        errors.add(InvalidProperty(each.message, (*path, *each.path)))
+
+
+def _check_policies(definition: ResourceDefinition, plugin: ResourceType, errors: ErrorList) -> None:
+    path = ("resources", definition.name)
     if definition.deletion_policy == "Snapshot" and not plugin.snapshot_on_delete:
         message = f'"Snapshot" deletion policy not supported for {definition.declared_type}'
-        raise TemplateError(f"{message}: write Delete or Retain", (*path, "deletion_policy"))
-    try:
-        validate_properties(plugin.update_policy_schema, definition.update_policy)
-    except PropertyError as error:
+        errors.add(TemplateError(f"{message}: write Delete or Retain", (*path, "deletion_policy")))
+    wrong: list[PropertyError] = []
+    known_properties(plugin.update_policy_schema, definition.update_policy, wrong)
+    for error in wrong:
         message = error.message.replace("Unknown Property", "Unknown key")
-        raise TemplateError(message, (*path, "update_policy", *error.path)) from error
+        errors.add(TemplateError(message, (*path, "update_policy", *error.path)))
 
 
 def _check_references(
@@ -329,6 +362,7 @@ def _check_references(
     path: tuple[str, ...],
     resources: Mapping[str, ResourceDefinition],
     registry: ResourceRegistry,
+    errors: ErrorList,
 ) -> None:
     for reference in references:
         if not reference.attribute or reference.resource not in resources:
@@ -340,21 +374,21 @@ def _check_references(
             continue  # said at the resource itself
         if not has_attribute(schema, reference.attribute):
             hint = closest(reference.attribute, schema)
-            raise InvalidReference(
+            text = (
                 f"The Referenced Attribute ({reference.resource} {reference.attribute}) is incorrect."
-                f" Its type has no such attribute{hint}",
-                path,
+                f" Its type has no such attribute{hint}"
             )
+            errors.add(InvalidReference(text, path))
 
 
-def check_storable(plan: CompiledTemplate) -> None:
+def check_storable(plan: CompiledTemplate, errors: ErrorList) -> None:
     """Refuse texts that some databases cannot hold in a column.
 
-    :raises TemplateError: a text holds what is not Unicode, or NUL.
+    :param errors: gets an error where a text holds what is not Unicode, or NUL.
     """
     texts: list[tuple[str, tuple[str, ...]]] = [(plan.description, ("description",))]
     for name, definition in plan.resources.items():
         texts += [(name, ("resources",)), (definition.declared_type, ("resources", name, "type"))]
     for text, path in texts:
         if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
-            raise TemplateError("a text must be Unicode without NUL characters", path)
+            errors.add(TemplateError("a text must be Unicode without NUL characters", path))

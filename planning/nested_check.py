@@ -19,6 +19,7 @@ from ..template.budget import Budget
 from ..template.compile import Limits, describe
 from ..template.environment import Environment, facade_of, nested_environment
 from ..template.errors import (
+    ErrorList,
     InvalidReference,
     LimitExceeded,
     ParameterMissing,
@@ -48,15 +49,17 @@ COMMON = frozenset({"outputs", "show", "stack_name"})
 """Attributes that every nested stack has beside its outputs."""
 
 
-def check_names(declared: Mapping[str, Json], given: Mapping[str, Json], environment: Environment) -> None:
+def check_names(
+    declared: Mapping[str, Json], given: Mapping[str, Json], environment: Environment, errors: ErrorList
+) -> None:
     """Check the parameters given to a nested stack against those that its template declares.
 
-    :raises UnknownParameter, ParameterMissing: they differ.
+    :param errors: gets an UnknownParameter or a ParameterMissing for each difference.
     """
-    if unknown := sorted(set(given) - set(declared)):
-        raise UnknownParameter(f"The Parameter ({unknown[0]}) was not defined in template.", ("properties",))
-    if lacking := missing(declared, given, environment):
-        raise ParameterMissing(f"The Parameter ({lacking[0]}) was not provided.", ("properties",))
+    for name in sorted(set(given) - set(declared)):
+        errors.add(UnknownParameter(f"The Parameter ({name}) was not defined in template.", ("properties",)))
+    for name in missing(declared, given, environment):
+        errors.add(ParameterMissing(f"The Parameter ({name}) was not provided.", ("properties",)))
 
 
 def missing(declared: Mapping[str, Json], given: Mapping[str, Json], environment: Environment) -> list[str]:
@@ -69,10 +72,10 @@ def missing(declared: Mapping[str, Json], given: Mapping[str, Json], environment
     ]
 
 
-def check_attributes(name: str, template: Mapping[str, Json], used: Iterable[str]) -> None:
+def check_attributes(name: str, template: Mapping[str, Json], used: Iterable[str], errors: ErrorList) -> None:
     """Check the attributes of a provider template's resource: they are its outputs.
 
-    :raises InvalidReference: it has no such output.
+    :param errors: gets an InvalidReference for each attribute that is none.
     """
     outputs = section_of(template, "outputs")
     known = {*COMMON, *(outputs if isinstance(outputs, Mapping) else ())}
@@ -82,7 +85,7 @@ def check_attributes(name: str, template: Mapping[str, Json], used: Iterable[str
         if attribute.startswith(RESOURCE):  # With the path behind it.
             attribute = ".".join(attribute.partition(",")[0].split(".")[:2])
         if attribute and attribute not in known:
-            raise InvalidReference(f"The Referenced Attribute ({name} {attribute}) is incorrect.")
+            errors.add(InvalidReference(f"The Referenced Attribute ({name} {attribute}) is incorrect."))
 
 
 def attributes_used(plan: CompiledTemplate) -> dict[str, dict[str, None]]:
@@ -116,7 +119,7 @@ class Place:
     copies: int
 
 
-Compile = Callable[[Branch], CompiledTemplate]
+Compile = Callable[[Branch, ErrorList], CompiledTemplate]
 
 
 @dataclass(frozen=True)
@@ -126,12 +129,14 @@ class Parsed:
     :ivar number: unique for each text.
     :ivar stored: bytes of its resources and outputs, without what its functions make.
     :ivar described: what `describe` returns of it.
+    :ivar is_described: this has no errors; they are found again where the template is compiled.
     """
 
     number: int
     stored: int
     template: Mapping[str, Json]
     described: Mapping[str, Json]
+    is_described: bool
 
 
 @dataclass
@@ -161,16 +166,21 @@ class TemplateTree:
     all_members: bool = False
     entering: Callable[[Path], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
     _parsed: dict[str, Parsed] = field(default_factory=dict)
-    _checked: dict[str, CheckedStack] = field(default_factory=dict)
+    _checked: dict[str, tuple[CheckedStack, ErrorList]] = field(default_factory=dict)
 
     def check(
-        self, plan: CompiledTemplate, environment: Environment, depth: int = 0, copies: int = 1
+        self,
+        plan: CompiledTemplate,
+        environment: Environment,
+        errors: ErrorList,
+        depth: int = 0,
+        copies: int = 1,
     ) -> CheckedStack:
         """Check the stacks below a stack.
 
+        :param errors: gets the errors, with their paths from this stack down.
         :param copies: number of equal stacks.
         :returns: one of them; bytes of the stack itself are not included.
-        :raises TemplateError: with the path from this stack down.
         """
         self._count(len(plan.resources) * copies)
         resources, stored = len(plan.resources), 0
@@ -182,15 +192,18 @@ class TemplateTree:
             if plugin is None:
                 continue
             path = format_at(plan.version).native_path(("resources", definition.name))
+            place = Place(environment, depth + 1, copies)
+            uncertain = definition.name in plan.uncertain
+            collected = ErrorList() if uncertain else errors
+            child = None
             try:
-                place = Place(environment, depth + 1, copies)
-                with self.entering(path):
-                    child = self._check_child(definition, plugin, uses.get(definition.name, {}), place)
-            except TemplateError as error:
-                if definition.name in plan.uncertain:
-                    continue  # It need not exist.
-                raise type(error)(error.message, (*path, *error.path)) from error
-            if child is None:
+                with collected.collect(), collected.below(path) as inside, self.entering(path):
+                    used = uses.get(definition.name, {})
+                    child = self._check_child(definition, plugin, used, place, inside)
+            except LimitExceeded:
+                if not uncertain:
+                    raise
+            if child is None or not collected.is_empty and uncertain:
                 continue
             resources += child.stack.resources * child.copies
             stored += child.stack.stored * child.copies
@@ -216,7 +229,12 @@ class TemplateTree:
         return plugin if isinstance(plugin, NestedType) else None
 
     def _check_child(
-        self, definition: ResourceDefinition, plugin: NestedType, uses: Mapping[str, None], place: "Place"
+        self,
+        definition: ResourceDefinition,
+        plugin: NestedType,
+        uses: Mapping[str, None],
+        place: "Place",
+        errors: ErrorList,
     ) -> NestedChild | None:
         """Check one child and all below it.
 
@@ -230,25 +248,26 @@ class TemplateTree:
             return None
         parsed, given = self._read(goal), goal.parameters
         if is_template_name(definition.type):
-            check_attributes(definition.name, parsed.template, uses)
+            check_attributes(definition.name, parsed.template, uses, errors)
         below = nested_environment(place.environment, definition.name, definition.declared_type, self.budget)
         secret: frozenset[str] = frozenset()
         if not goal.generated:
             given, secret = self._opened(given)
         declared = parsed.described["Parameters"]
-        if (replaced := self._facade(definition, place.environment, below)) is not None:
+        replaced = self._facade(definition, place.environment, below)
+        if replaced is not None and parsed.is_described:
             outputs = section_of(parsed.template, "outputs")
             check_facade(definition.declared_type, replaced, declared, outputs, below)
         if unknown := {name for name, value in given.items() if is_deferred(value)}:
-            check_names(declared, given, below)
-            given = {name: value for name, value in given.items() if name not in unknown}
-        if goal.generated:
+            check_names(declared, given, below, errors)
+            given = {name: value for name, value in given.items() if name not in unknown and name in declared}
+        if goal.generated or unknown:
             unknown.update(missing(declared, given, below))
         facade = static_facade(definition)
         branch = Branch(parsed.template, given, below, facade, secret, place.depth, frozenset(unknown))
         # The parameters of a template that a type has made mean nothing to the user.
         described = {**parsed.described, "Parameters": {}} if goal.generated else parsed.described
-        stack = self._check_once(parsed, branch, place.copies * goal.copies)
+        stack = self._check_once(parsed, branch, place.copies * goal.copies, errors)
         return NestedChild(definition, described, branch, stack, goal.copies)
 
     def _facade(
@@ -269,7 +288,7 @@ class TemplateTree:
             return Facade.of_template(general.described["Parameters"], outputs, below)
         return Facade.of_type(self.registry.get(name)) if name in self.registry else None
 
-    def _check_once(self, parsed: Parsed, branch: Branch, copies: int) -> CheckedStack:
+    def _check_once(self, parsed: Parsed, branch: Branch, copies: int, errors: ErrorList) -> CheckedStack:
         """Check one child, or return an equal one."""
         entries = branch.environment.registry.get("resources")
         key = json.dumps(
@@ -285,17 +304,21 @@ class TemplateTree:
             sort_keys=True,
         )
         self.budget.step(1 + len(key) // _WRITTEN)
-        if (found := self._checked.get(key)) is not None:
+        if key in self._checked:
+            found, known = self._checked[key]
+            errors.add_all(known)
             self._count(found.resources * copies)
             self.budget.store(found.stored * copies)
             return found
         before = self.budget.stored
-        child = self.compile(branch)
-        made = self.budget.stored - before
-        own = parsed.stored + made
-        self.budget.store(own * copies - made)
-        below = self.check(child, branch.environment, branch.depth, copies)
-        found = self._checked[key] = replace(below, stored=own + below.stored)
+        with errors.below() as inside:
+            child = self.compile(branch, inside)
+            made = self.budget.stored - before
+            own = parsed.stored + made
+            self.budget.store(own * copies - made)
+            below = self.check(child, branch.environment, inside, branch.depth, copies)
+        found = replace(below, stored=own + below.stored)
+        self._checked[key] = found, inside
         return found
 
     def _read(self, goal: ChildGoal) -> Parsed:
@@ -304,10 +327,12 @@ class TemplateTree:
         if text not in self._parsed:
             most = 0 if goal.generated else self.limits.template_bytes
             template = load_template(goal.template, max_bytes=most, budget=self.budget)
-            described, before = describe(template), self.budget.stored
+            errors = ErrorList()
+            described, before = describe(template, errors), self.budget.stored
             self.budget.take_stored([section_of(template, "resources"), section_of(template, "outputs")])
             stored = self.budget.stored - before
-            self._parsed[text] = Parsed(len(self._parsed), stored, template, described)
+            number = len(self._parsed)
+            self._parsed[text] = Parsed(number, stored, template, described, errors.is_empty)
         return self._parsed[text]
 
     def _opened(self, given: Mapping[str, Json]) -> tuple[dict[str, Json], frozenset[str]]:

@@ -14,7 +14,7 @@ from ..resources.plugin import ResourceType
 from ..resources.properties import asks_cloud, custom_values
 from ..resources.registry import ResourceRegistry
 from ..template import custom_checks
-from ..template.errors import InvalidProperty, TemplateError
+from ..template.errors import ErrorList, InvalidProperty, TemplateError
 from ..template.formats import format_at
 from ..template.language import CompiledTemplate, Parameter, Path
 from .requests import CallersCloud, Question
@@ -94,17 +94,17 @@ class Questions:
                 )
                 self._add(constraint.check_name, value, place)
 
-    def ask(self, cloud: CallersCloud) -> None:
+    def ask(self, cloud: CallersCloud, errors: ErrorList) -> None:
         """Ask the cloud about all values.
 
-        :raises TemplateError: a value does not meet its constraint.
+        :param errors: gets an error for each value that does not meet its constraint.
         """
         if not self._places:
             return
         problems: Mapping[Question, str] = cloud.problems(list(self._places))
         for question, place in self._places.items():
             if question in problems:
-                raise place.error(question.value, problems[question])
+                errors.add(place.error(question.value, problems[question]))
 
     def _collect_parameter(self, parameter: Parameter) -> None:
         for name, description in parameter.custom:

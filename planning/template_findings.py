@@ -1,20 +1,17 @@
-"""Warnings about a template that is valid, and the search for further errors in one that is not; pure."""
+"""Warnings about a template that is valid; pure."""
 
 import itertools
 import typing
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from ..template.errors import LimitExceeded, TemplateError, dotted, not_provided
+from ..template.errors import dotted, not_provided
 from ..template.formats import find_version, section_of
 from ..template.language import CompiledTemplate, Path, Version
 from ..template.load import repeated_keys
 from ..template.residual import ARGS, FN, nodes
 from ..template.suggestions import closest, nearest
-from .requests import TypeForbidden
 
 Json = typing.Any
-MOST_ERRORS = 10
-"""Errors of a template that are named at once."""
 MOST_WARNINGS = 50
 _LONGEST = 500
 """Characters of a warning: users choose the names in it."""
@@ -23,56 +20,6 @@ _MOST_COMPARED = 1000
 _ALIKE = 0.85
 """Likeness from which a word is taken for a misspelt function; difflib's, 1.0: the same."""
 _OUTPUT_KEYS = ("value", "description", "condition")
-_STAND_INS: Mapping[str, Json] = {
-    "resources": {"type": "OS::Heat::None"},
-    "Resources": {"Type": "OS::Heat::None"},
-    "outputs": {"value": None},
-    "Outputs": {"Value": None},
-}
-"""Bodies without errors by the section; references to a resource of this type are right."""
-
-
-def other_errors(
-    template: Mapping[str, Json],
-    error: TemplateError,
-    compile_changed: Callable[[Mapping[str, Json]], object],
-) -> list[TemplateError]:
-    """Return the errors that remain without the resource or output that has the first one, and so on.
-
-    :param error: the first one.
-    :param compile_changed: compiles the changed template.
-    """
-    return list(itertools.islice(_others(template, error, compile_changed), MOST_ERRORS - 1))
-
-
-def _others(
-    template: Mapping[str, Json],
-    error: TemplateError,
-    compile_changed: Callable[[Mapping[str, Json]], object],
-) -> Iterator[TemplateError]:
-    while (changed := without_part(template, error.path)) is not None:
-        template = changed
-        try:
-            compile_changed(template)
-            return
-        except (LimitExceeded, TypeForbidden):
-            return
-        except TemplateError as other:
-            error = other
-        yield error
-
-
-def without_part(template: Mapping[str, Json], path: Path) -> dict[str, Json] | None:
-    """Return a template with a body in the place of the resource or output that has an error.
-
-    :param path: of the error.
-    :returns: None: the error is elsewhere.
-    """
-    section, name = [*path, "", ""][:2]
-    stand_in, bodies = _STAND_INS.get(str(section)), template.get(str(section))
-    if stand_in is None or not isinstance(bodies, Mapping) or bodies.get(name, stand_in) == stand_in:
-        return None
-    return {**template, str(section): {**bodies, name: stand_in}}
 
 
 def find_warnings(

@@ -1,5 +1,7 @@
 """Errors that a step may raise; one class for each different reaction."""
 
+from collections.abc import Sequence
+
 
 class StepError(Exception):
     """Base of the errors that a step raises on purpose."""
@@ -67,7 +69,10 @@ class PropertyError(ValueError):
     """A property's value does not fit its schema.
 
     :ivar path: property names and indices, outermost first.
+    :ivar others: further errors of the properties, which were found after this one.
     """
+
+    others: "Sequence[PropertyError]" = ()
 
     def __init__(self, message: str, path: tuple[str | int, ...] = ()) -> None:
         self.message = message

@@ -7,13 +7,13 @@ Single values are converted as generously as Heat does: ``"5"`` is an integer, `
 import copy
 import math
 import typing
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from ..template.constraints import Constraint, ConstraintError, Custom
 from ..template.custom_checks import OF_CLOUD
 from ..template.errors import LimitExceeded
 from ..template.residual import FN, is_deferred, is_node, members, plain
-from ..template.suggestions import did_you_mean
+from ..template.suggestions import did_you_mean, nearest
 from .errors import PropertyError
 from .schema import ANY_NAME, Property
 
@@ -121,11 +121,38 @@ def validate_properties(schema: Mapping[str, Property], residuals: Mapping[str, 
     :param residuals: a mapping of residuals; or one function node, of which nothing is known.
     :returns: what `ResourceType.validate` takes: values that are known, converted, with defaults; None
         for what is not given; deferred ones are absent.
-    :raises PropertyError: unknown name, missing required property, wrong type, unmet constraint.
+    :raises PropertyError: unknown name, missing required property, wrong type, unmet constraint; the first
+        one, with the others.
+    """
+    errors: list[PropertyError] = []
+    known = known_properties(schema, residuals, errors)
+    _check_none(errors)
+    return known
+
+
+def known_properties(
+    schema: Mapping[str, Property], residuals: Mapping[str, Json], errors: list[PropertyError]
+) -> dict[str, Json]:
+    """Return what `validate_properties` does, without the properties that have errors.
+
+    :param errors: gets the errors.
     """
     if is_node(residuals) and residuals[FN] != "literal":
         return {}
-    return _without_secrets(lambda: _known_members(schema, members(residuals), ()), schema)
+    wrong: list[PropertyError] = []
+    known = _known_members(schema, members(residuals), (), wrong)
+    errors += [_without_secrets(error, schema) for error in wrong]
+    return known
+
+
+def _check_none(errors: Sequence[PropertyError]) -> None:
+    """Raise the first error, with the others.
+
+    :raises PropertyError: there is one.
+    """
+    if errors:
+        errors[0].others = errors[1:]
+        raise errors[0]
 
 
 def resolve_properties(
@@ -139,7 +166,10 @@ def resolve_properties(
     :param secret: names whose values came from secrets and shall not appear in an error.
     :raises PropertyError: as of validate_properties.
     """
-    return _without_secrets(lambda: _resolve_members(schema, values, ()), schema, secret)
+    errors: list[PropertyError] = []
+    resolved = _resolve_members(schema, values, (), errors)
+    _check_none([_without_secrets(error, schema, secret) for error in errors])
+    return resolved
 
 
 def resolve_stored(schema: Mapping[str, Property], values: Mapping[str, Json]) -> dict[str, Json]:
@@ -151,11 +181,9 @@ def resolve_stored(schema: Mapping[str, Property], values: Mapping[str, Json]) -
     resolved: dict[str, Json] = {}
     values = renamed(schema, values)
     for name in {**{key: None for key in schema if key != ANY_NAME}, **values}:
-        one = {name: property_of(schema, name)}
-        try:
-            resolved |= _resolve_members(one, {name: values[name]} if name in values else {}, ())
-        except PropertyError:
-            resolved[name] = values.get(name)
+        one, errors = {name: property_of(schema, name)}, list[PropertyError]()
+        value = _resolve_members(one, {name: values[name]} if name in values else {}, (), errors)
+        resolved |= {name: values.get(name)} if errors else value
     return resolved
 
 
@@ -178,20 +206,14 @@ def immutable_changed(schema: Mapping[str, Property], names: Iterable[str]) -> f
 
 
 def _without_secrets(
-    make: Callable[[], dict[str, Json]], schema: Mapping[str, Property], secret: Collection[str] = ()
-) -> dict[str, Json]:
-    """Call `make`, and keep values of sensitive properties, and of secret ones, out of its errors.
-
-    :raises PropertyError: without the value, in its context, too.
-    """
-    try:
-        return make()
-    except PropertyError as error:
-        name = str(error.path[0]) if error.path else ""
-        if name not in secret and not (name in schema and schema[name].sensitive):
-            raise
-        path = error.path[:1]  # keys below may be secret as well
-    raise PropertyError("The value is not valid; it is secret and not shown", path)
+    error: PropertyError, schema: Mapping[str, Property], secret: Collection[str] = ()
+) -> PropertyError:
+    """Return an error without the value of a property that is sensitive or secret, in its context, too."""
+    name = str(error.path[0]) if error.path else ""
+    if name not in secret and not (name in schema and schema[name].sensitive):
+        return error
+    # Keys below may be secret as well.
+    return PropertyError("The value is not valid; it is secret and not shown", error.path[:1])
 
 
 _UNLISTED = Property("any")
@@ -221,38 +243,45 @@ def renamed(schema: Mapping[str, Property], given: Mapping[str, Json]) -> Mappin
 
 
 def _members(
-    schema: Mapping[str, Property], given: Mapping[str, Json], path: Path
+    schema: Mapping[str, Property], given: Mapping[str, Json], path: Path, errors: list[PropertyError]
 ) -> Iterator[tuple[str, Property, bool]]:
-    """Yield name, property, and whether it is given, for all given ones and all of the schema.
+    """Yield name, property, and whether it is given, for all known given ones and all of the schema.
 
-    :raises PropertyError: a name is unknown or missing.
+    A name that is unknown or missing is an error.  Nothing is said of the name that was probably meant.
     """
-    unknown = None if ANY_NAME in schema else next((name for name in given if name not in schema), None)
-    if unknown is not None:
+    meant: set[str | None] = set()
+    for unknown in () if ANY_NAME in schema else [name for name in given if name not in schema]:
         shown = sorted(known for known, prop in schema.items() if not prop.support_status.hidden)
         allowed = f"allowed: {', '.join(shown)}" if shown else "none is allowed here"
         hint = did_you_mean(str(unknown), shown)
-        raise PropertyError(f"Unknown Property {unknown}{hint} ({allowed})", path)
-    for name in {**{key: None for key in schema if key != ANY_NAME}, **given}:
+        errors.append(PropertyError(f"Unknown Property {unknown}{hint} ({allowed})", path))
+        meant.add(nearest(str(unknown), [name for name in shown if name not in given]))
+    more = [name for name in given if name not in schema] if ANY_NAME in schema else []
+    for name in [*(key for key in schema if key != ANY_NAME), *more]:
         prop = property_of(schema, name)
         if name not in given and prop.required and prop.default is None:
-            raise PropertyError(f"Property {name} not assigned", path)
-        yield name, prop, name in given
+            if name not in meant:
+                errors.append(PropertyError(f"Property {name} not assigned", path))
+        elif name in given or name not in meant:
+            yield name, prop, name in given
 
 
 def _resolve_members(
-    schema: Mapping[str, Property], given: Mapping[str, Json], path: Path
+    schema: Mapping[str, Property], given: Mapping[str, Json], path: Path, errors: list[PropertyError]
 ) -> dict[str, Json]:
     resolved: dict[str, Json] = {}
     given = renamed(schema, given)
-    for name, prop, is_given in _members(schema, given, path):
+    for name, prop, is_given in _members(schema, given, path, errors):
         there = is_given or prop.default is not None
-        resolved[name] = _convert(prop, given.get(name), (*path, name)) if there else None
+        resolved[name] = _convert(prop, given.get(name), (*path, name), errors) if there else None
     return resolved
 
 
-def _convert(prop: Property, value: Json, path: Path) -> Json:
-    """Return the converted and checked value; None means the default or the empty value."""
+def _convert(prop: Property, value: Json, path: Path, errors: list[PropertyError]) -> Json:
+    """Return the converted and checked value; None means the default or the empty value.
+
+    :param errors: gets the errors of the value; if there are any, nothing may be done with the value.
+    """
     if value is None:
         value = prop.default
     try:
@@ -263,24 +292,26 @@ def _convert(prop: Property, value: Json, path: Path) -> Json:
         else:
             converted = CONVERTERS[prop.type](value)
     except ValueError as error:
-        raise PropertyError(str(error), path) from error
+        errors.append(PropertyError(str(error), path))
+        return None
+    before = len(errors)
     if isinstance(prop.schema, Mapping):
-        converted = _resolve_members(prop.schema, converted, path)
+        converted = _resolve_members(prop.schema, converted, path, errors)
     elif prop.schema is not None:
-        converted = [_convert(prop.schema, item, (*path, i)) for i, item in enumerate(converted)]
-    if prop.constraints:
-        _check(prop, converted, path)
+        converted = [_convert(prop.schema, item, (*path, i), errors) for i, item in enumerate(converted)]
+    if prop.constraints and len(errors) == before:
+        _check(prop, converted, path, errors)
     return converted
 
 
-def _check(prop: Property, value: Json, path: Path) -> None:
+def _check(prop: Property, value: Json, path: Path, errors: list[PropertyError]) -> None:
     for constraint in prop.constraints:
         try:
             constraint.check(value)
-        except ConstraintError as error:
-            raise PropertyError(str(error), path) from error
-        except LimitExceeded as error:
-            raise PropertyError(error.message, path) from error
+        except (ConstraintError, LimitExceeded) as error:
+            text = error.message if isinstance(error, LimitExceeded) else str(error)
+            errors.append(PropertyError(text, path))
+            return
 
 
 def asks_cloud(schema: "Mapping[str, Property] | Property | None") -> bool:
@@ -320,32 +351,37 @@ def _of_cloud(constraint: Constraint) -> bool:
     return isinstance(constraint, Custom) and constraint.check_name in OF_CLOUD
 
 
-def _known_members(schema: Mapping[str, Property], given: Mapping[str, Json], path: Path) -> dict[str, Json]:
+def _known_members(
+    schema: Mapping[str, Property], given: Mapping[str, Json], path: Path, errors: list[PropertyError]
+) -> dict[str, Json]:
     known: dict[str, Json] = {}
     given = renamed(schema, given)
-    for name, prop, is_given in _members(schema, given, path):
+    for name, prop, is_given in _members(schema, given, path, errors):
         if is_given and is_deferred(given[name]):
-            _check_partly(prop, given[name], (*path, name))
+            _check_partly(prop, given[name], (*path, name), errors)
         elif is_given or prop.default is not None:
-            known[name] = _convert(prop, plain(given.get(name)), (*path, name))
+            before = len(errors)
+            value = _convert(prop, plain(given.get(name)), (*path, name), errors)
+            if len(errors) == before:
+                known[name] = value
         else:
             known[name] = None
     return known
 
 
-def _check_partly(prop: Property, tree: Json, path: Path) -> None:
+def _check_partly(prop: Property, tree: Json, path: Path, errors: list[PropertyError]) -> None:
     """Check the known parts of a tree with deferred ones; its constraints wait for the step."""
     if is_node(tree) and tree[FN] != "literal":
         return
     tree = members(tree) if is_node(tree) else tree
     kind = "map" if isinstance(tree, dict) else "list"
     if prop.type not in ("any", kind):
-        raise PropertyError(f"Value must be of type {prop.type}, not {kind}", path)
-    if isinstance(prop.schema, Mapping):
-        _known_members(prop.schema, tree, path)
+        errors.append(PropertyError(f"Value must be of type {prop.type}, not {kind}", path))
+    elif isinstance(prop.schema, Mapping):
+        _known_members(prop.schema, tree, path, errors)
     elif prop.schema is not None:
         for index, item in enumerate(tree):
             if is_deferred(item):
-                _check_partly(prop.schema, item, (*path, index))
+                _check_partly(prop.schema, item, (*path, index), errors)
             else:
-                _convert(prop.schema, plain(item), (*path, index))
+                _convert(prop.schema, plain(item), (*path, index), errors)

@@ -7,15 +7,17 @@ import graphlib
 import itertools
 import typing
 import urllib.parse
-from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from .budget import Budget, BudgetLimits, located
 from .conditions import Conditions
 from .environment import Environment, map_type, settings_for
 from .errors import (
+    MOST_ERRORS,
     SUGGESTION,
     CircularDependency,
+    ErrorList,
     InvalidProperty,
     InvalidReference,
     InvalidTemplateSection,
@@ -24,9 +26,10 @@ from .errors import (
     UnknownResource,
     Unresolvable,
     ValueUnknown,
+    named_at_once,
 )
-from .fold import FoldScope, fold
-from .formats import FORMATS, RESOURCE_KEYS, errors_in, find_version, normal_form
+from .fold import FoldScope, fold, fold_parts
+from .formats import FORMATS, RESOURCE_KEYS, find_version, normal_form
 from .language import (
     AWS_DATE,
     AWS_KEY,
@@ -41,7 +44,7 @@ from .language import (
 )
 from .parameters import GivenValues, parse_declarations, resolve_parameters, schema
 from .residual import failing, holds_secret, is_deferred, is_failing, quote, references
-from .suggestions import closest
+from .suggestions import closest, nearest
 
 _SECTIONS = (HOT_KEY, "description", "parameter_groups", "parameters", "resources", "outputs")
 _LATER = ("conditions", "condition", "external_id")
@@ -56,20 +59,46 @@ def _unknown(key: Json, allowed: Iterable[str], what: str, version: Version) -> 
     return f'"{key}" is not {what}{closest(str(key), allowed)}'
 
 
-def check_sections(template: Mapping[str, Json], version: Version) -> None:
-    """Check the names of the sections.
+def _corrected(
+    body: Mapping[str, Json],
+    allowed: Collection[str],
+    refusal: Callable[[Json], TemplateError],
+    errors: ErrorList,
+) -> Mapping[str, Json]:
+    """Return a map that has only certain keys.
 
-    :raises TemplateError: the template has a section that its version does not know.
+    Each other key is an error.  So that it does not lead to more of them, its value is taken for that of the
+    key that was probably meant.
+
+    :param refusal: returns the error for a key.
+    """
+    if all(key in allowed for key in body):
+        return body
+    corrected = {key: value for key, value in body.items() if key in allowed}
+    for key in (key for key in body if key not in allowed):
+        errors.add(refusal(key))
+        meant = nearest(str(key), [name for name in allowed if name not in corrected])
+        if meant is not None and key not in _LATER:
+            corrected[meant] = body[key]
+    return corrected
+
+
+def check_sections(template: Mapping[str, Json], version: Version, errors: ErrorList) -> Mapping[str, Json]:
+    """Check the names of the sections: one that the version does not know is an error.
+
+    :returns: the template, without such sections.
     """
     allowed = [*_SECTIONS, "conditions"]
     if version.is_cfn:
         allowed = [version.key, *FORMATS[version.key].sections.values()]
     if not version.has_conditions:
         allowed.pop(allowed.index("Conditions" if version.is_cfn else "conditions"))
-    for key in template:
-        if key not in allowed:
-            text = _unknown(key, allowed, "a section of a template", version)
-            raise InvalidTemplateSection(f"{key}. {text}")
+
+    def refusal(key: Json) -> TemplateError:
+        text = _unknown(key, allowed, "a section of a template", version)
+        return InvalidTemplateSection(f"{key}. {text}")
+
+    return _corrected(template, allowed, refusal, errors)
 
 
 def section(template: Mapping[str, Json], name: str) -> dict[str, Json]:
@@ -86,44 +115,52 @@ def section(template: Mapping[str, Json], name: str) -> dict[str, Json]:
 
 
 def checked_keys(
-    path: Path, body: Json, allowed: Iterable[str], what: str, version: Version
+    path: Path, body: Json, allowed: Collection[str], version: Version, errors: ErrorList
 ) -> Mapping[str, Json]:
-    """Return the body of something that has only certain keys.
+    """Return the body of a resource or an output, without the keys that it may not have: each is an error.
 
-    :raises TemplateError: the body has other keys, or is no map.
+    :raises TemplateError: the body is no map.
     """
     if not isinstance(body, Mapping):
         raise TemplateError(f"must be a map, not {type(body).__name__}", path)
-    names = list(allowed)
-    for key in body:
-        if key not in names:
-            raise TemplateError(_unknown(key, names, f"a key of {what}", version), path)
-    return body
+    kind = "a key of a resource" if path[0] == "resources" else "a key of an output"
+
+    def refusal(key: Json) -> TemplateError:
+        return TemplateError(_unknown(key, allowed, kind, version), path)
+
+    return _corrected(body, allowed, refusal, errors)
 
 
-def parameter_groups(groups: Json, parameters: Iterable[str]) -> tuple[Mapping[str, Json], ...]:
+def parameter_groups(
+    groups: Json, parameters: Collection[str], errors: ErrorList
+) -> tuple[Mapping[str, Json], ...]:
     """Return the groups, each parameter in one at most.
 
-    :raises TemplateError: the section is malformed, or a parameter is in two groups.
-    :raises InvalidReference: a group names a parameter that the template does not have.
+    :param errors: gets an error where a group is malformed, names a parameter that the template does not
+        have, or one that is in a group already.
     """
+    if groups is None:
+        return ()
     if not isinstance(groups, list):
-        raise TemplateError("must be a list of groups", ["parameter_groups"])
-    known, grouped = set(parameters), set[str]()
+        errors.add(TemplateError("must be a list of groups", ["parameter_groups"]))
+        return ()
+    grouped = set[str]()
     for index, group in enumerate(groups):
         path: Path = ("parameter_groups", index)
-        if not isinstance(group, Mapping):
-            raise TemplateError(f"must be a map, not {type(group).__name__}", path)
-        names = group.get("parameters")
-        if not isinstance(names, list):
-            raise TemplateError("must be a list of parameters' names", (*path, "parameters"))
-        for name in names:
-            _check_grouped(name, known, grouped, (*path, "parameters"))
-            grouped.add(name)
+        with errors.collect():
+            if not isinstance(group, Mapping):
+                raise TemplateError(f"must be a map, not {type(group).__name__}", path)
+            names = group.get("parameters")
+            if not isinstance(names, list):
+                raise TemplateError("must be a list of parameters' names", (*path, "parameters"))
+            for name in names:
+                with errors.collect():
+                    _check_grouped(name, parameters, grouped, (*path, "parameters"))
+                    grouped.add(name)
     return tuple(groups)
 
 
-def _check_grouped(name: Json, known: set[str], grouped: Container[str], path: Path) -> None:
+def _check_grouped(name: Json, known: Collection[str], grouped: Container[str], path: Path) -> None:
     if not isinstance(name, str) or name not in known:
         raise InvalidReference(f'the template has no parameter "{name}"{closest(str(name), known)}', path)
     if name in grouped:
@@ -229,48 +266,66 @@ class Source:
 
 
 def compile_template(
-    source: Source, *, identity: Identity, limits: Limits, seal: Callable[[Json], str]
+    source: Source,
+    *,
+    identity: Identity,
+    limits: Limits,
+    seal: Callable[[Json], str],
+    errors: ErrorList | None = None,
 ) -> CompiledTemplate:
     """Compile a template.
 
     :param seal: makes the token of a secret.
+    :param errors: gets the errors of single parts, and the other parts are compiled nevertheless; None: all
+        errors are raised.
     :raises TemplateError: the template, the environment or the parameters cannot be used.
     """
+    if errors is None:
+        with named_at_once() as errors:
+            return compile_template(source, identity=identity, limits=limits, seal=seal, errors=errors)
     version = find_version(source.template)
-    check_sections(source.template, version)
-    with errors_in(FORMATS[version.key]):
-        return _compiled(source, version, identity, limits, seal)
+    source = replace(source, template=check_sections(source.template, version, errors))
+    with errors.within(FORMATS[version.key].native_path) as inside:
+        return _compiled(source, version, identity, limits, seal, inside)
 
 
 def _compiled(
-    source: Source, version: Version, identity: Identity, limits: Limits, seal: Callable[[Json], str]
+    source: Source,
+    version: Version,
+    identity: Identity,
+    limits: Limits,
+    seal: Callable[[Json], str],
+    errors: ErrorList,
 ) -> CompiledTemplate:
     template = normal_form(source.template) if version.is_cfn else source.template
     pseudo = identity.pseudo(version, source.region)
     budget = Budget(limits.budget) if source.budget is None else source.budget
     parameters = resolve_parameters(
-        template.get("parameters"),
-        source.values,
-        version=version,
-        seal=seal,
+        template.get("parameters"), source.values, version=version, seal=seal, errors=errors
     )
     mappings = section(template, "mappings")
     conditions = Conditions(section(template, "conditions"), version, parameters, pseudo, budget, mappings)
     for name in conditions.definitions:  # Also those that nobody uses.
-        _holds(name, conditions, ("conditions",))
+        with errors.collect():
+            _holds(name, conditions, ("conditions",))
     bodies = section(template, "resources")
     if limits.resources and len(bodies) > limits.resources:
         raise LimitExceeded(
             f"{len(bodies)} resources are above the limit of {limits.resources}", ["resources"]
         )
-    enabled = {name: _enabled(name, body, version, conditions) for name, body in bodies.items()}
+    usable, enabled = dict[str, Mapping[str, Json]](), dict[str, bool | None]()
+    for name, body in bodies.items():
+        with errors.collect():
+            usable[name] = _usable(name, body, version, errors)
+            with errors.collect():
+                enabled[name] = _enabled(name, usable[name], conditions)
     uncertain = frozenset(name for name, on in enabled.items() if on is None)
     scope = FoldScope(
         version=version,
         parameters=parameters,
         pseudo=pseudo,
         files=source.files,
-        resources=frozenset(enabled),
+        resources=frozenset(bodies),
         disabled=frozenset(name for name, on in enabled.items() if on is False),
         condition=conditions.evaluate,
         facade=source.facade,
@@ -280,22 +335,24 @@ def _compiled(
         zones=source.region.zones,
     )
     definitions = {}
-    for name in (name for name, on in enabled.items() if on is not False):
+    for name in (name for name in usable if name not in scope.disabled):
+        wrong = ErrorList()
         try:
-            definitions[name] = _resource(name, bodies[name], scope, source)
+            with wrong.collect():
+                definitions[name] = _resource(name, usable[name], scope, source, wrong)
         except LimitExceeded as error:
             raise located(error, "resources", name) from error
-        except TemplateError:
-            if name not in uncertain:
-                raise
-    groups = template.get("parameter_groups")
+        if name in uncertain and not wrong.is_empty:
+            definitions.pop(name, None)
+        elif not wrong.is_empty:
+            errors.add_all(wrong)
     return CompiledTemplate(
         version=version.date,
         description=str(template.get("description") or ""),
         parameters=parameters,
-        resources=_in_order(definitions),
-        outputs=_outputs(section(template, "outputs"), scope, conditions),
-        parameter_groups=() if groups is None else parameter_groups(groups, parameters),
+        resources=_in_order(definitions, errors),
+        outputs=_outputs(section(template, "outputs"), scope, conditions, errors),
+        parameter_groups=parameter_groups(template.get("parameter_groups"), parameters, errors),
         uncertain=uncertain,
         pseudo=pseudo,
     )
@@ -309,37 +366,48 @@ def _holds(condition: Json, conditions: Conditions, path: Path) -> bool | None:
         return None
 
 
-def _enabled(name: str, body: Json, version: Version, conditions: Conditions) -> bool | None:
-    """Return whether the template has a resource; None: that is not known yet."""
+def _usable(name: str, declared: Json, version: Version, errors: ErrorList) -> Mapping[str, Json]:
+    """Return the body of a resource that has a name and a type."""
     path: Path = ("resources", name)
     if not name or "/" in name or len(name) > MAX_NAME:
         raise TemplateError(
             f"a resource's name must have 1 to {MAX_NAME} characters, and no slash among them", path
         )
     allowed = [*RESOURCE_KEYS, *(["condition", "external_id"] if version.has_conditions else [])]
-    body = checked_keys(path, body, allowed, "a resource", version)
-    declared = body.get("type")
-    if not isinstance(declared, str) or not declared:
-        raise TemplateError(f"must be the name of a resource type, not {declared!r}", (*path, "type"))
+    body = checked_keys(path, declared, allowed, version, errors)
+    type_name = body.get("type")
+    if not isinstance(type_name, str) or not type_name:
+        raise TemplateError(f"must be the name of a resource type, not {type_name!r}", (*path, "type"))
+    return body
+
+
+def _enabled(name: str, body: Mapping[str, Json], conditions: Conditions) -> bool | None:
+    """Return whether the template has a resource; None: that is not known yet."""
     if body.get("condition") is None:
         return True
-    return _holds(body["condition"], conditions, (*path, "condition"))
+    return _holds(body["condition"], conditions, ("resources", name, "condition"))
 
 
-def _resource(name: str, body: Mapping[str, Json], scope: FoldScope, source: Source) -> ResourceDefinition:
+def _resource(
+    name: str, body: Mapping[str, Json], scope: FoldScope, source: Source, errors: ErrorList
+) -> ResourceDefinition:
     path: Path = ("resources", name)
-    parts = {key: _part(key, body, scope, path) for key in ("properties", "metadata", "update_policy")}
+    keys = ("properties", "metadata", "update_policy")
+    parts = {key: _part(key, body, scope, path, errors) for key in keys}
     here = (*source.path, name)
     settings = settings_for(source.environment, here, scope.budget)
     parts["properties"] = {**parts["properties"], **{n: quote(v) for n, v in settings.restored.items()}}
     external, depends, policy = None, tuple[str, ...](), "Delete"
     if body.get("external_id") is not None:
-        external = _external_id(body["external_id"], scope, (*path, "external_id"))
+        with errors.collect():
+            external = _external_id(body["external_id"], scope, (*path, "external_id"))
     uses = references([*parts.values(), external])
     if body.get("depends_on") is not None:
-        depends = _depends_on(body["depends_on"], scope, (*path, "depends_on"))
+        with errors.collect():
+            depends = _depends_on(body["depends_on"], scope, (*path, "depends_on"), errors)
     if body.get("deletion_policy") is not None:
-        policy = _deletion_policy(body["deletion_policy"], scope, (*path, "deletion_policy"))
+        with errors.collect():
+            policy = _deletion_policy(body["deletion_policy"], scope, (*path, "deletion_policy"))
     scope.budget.step((len(uses) + len(depends)) * _EDGE)
     return ResourceDefinition(
         name=name,
@@ -358,19 +426,19 @@ def _resource(name: str, body: Mapping[str, Json], scope: FoldScope, source: Sou
     )
 
 
-def _part(key: str, body: Mapping[str, Json], scope: FoldScope, path: Path) -> Json:
-    try:
-        value = fold(body.get(key), scope, (*path, key))
-    except Unresolvable as error:
-        if key != "properties":
-            raise
-        # As in Heat it is the property that has no value, whatever functions are around.
-        names = itertools.takewhile(lambda part: part not in scope.functions, error.path)
-        raise InvalidProperty(error.message, tuple(names)) from error
+def _part(key: str, body: Mapping[str, Json], scope: FoldScope, path: Path, errors: ErrorList) -> Json:
+    value, wrong = fold_parts(body.get(key), scope, (*path, key))
+    for error in wrong:
+        if key == "properties" and isinstance(error, Unresolvable):
+            # As in Heat it is the property that has no value, whatever functions are around.
+            names = itertools.takewhile(lambda part: part not in scope.functions, error.path)
+            error = InvalidProperty(error.message, tuple(names))
+        errors.add(error)
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise TemplateError(f"must be a map, not {type(value).__name__}", (*path, key))
+        errors.add(TemplateError(f"must be a map, not {type(value).__name__}", (*path, key)))
+        return failing("it is no map")
     return value
 
 
@@ -383,15 +451,15 @@ def _external_id(value: Json, scope: FoldScope, path: Path) -> Residual:
     raise TemplateError(f"must be a string, not {external!r}", path)
 
 
-def _depends_on(value: Json, scope: FoldScope, path: Path) -> tuple[str, ...]:
+def _depends_on(value: Json, scope: FoldScope, path: Path, errors: ErrorList) -> tuple[str, ...]:
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise TemplateError("must be the name of a resource, or a list of names", path)
     for name in names:
         if name not in scope.resources:
             hint = f'The template has no resource "{name}"{closest(name, scope.resources)}'
-            raise UnknownResource.at(name, path, hint)
-    return tuple(sorted(set(names) - scope.disabled))
+            errors.add(UnknownResource.at(name, path, hint))
+    return tuple(sorted(scope.resources.intersection(names) - scope.disabled))
 
 
 def _deletion_policy(value: Json, scope: FoldScope, path: Path) -> str:
@@ -407,26 +475,33 @@ def _deletion_policy(value: Json, scope: FoldScope, path: Path) -> str:
 
 
 def _outputs(
-    bodies: Mapping[str, Json], scope: FoldScope, conditions: Conditions
+    bodies: Mapping[str, Json], scope: FoldScope, conditions: Conditions, errors: ErrorList
 ) -> dict[str, OutputDefinition]:
-    """Return the outputs; an output whose condition is false has the value null.
+    outputs: dict[str, OutputDefinition] = {}
+    for name, raw in bodies.items():
+        with errors.collect():
+            outputs[name] = _output(name, raw, scope, conditions, errors)
+    return outputs
+
+
+def _output(
+    name: str, raw: Json, scope: FoldScope, conditions: Conditions, errors: ErrorList
+) -> OutputDefinition:
+    """Return an output; one whose condition is false has the value null.
 
     As in Heat an unknown key has no effect.
     """
     allowed = [*_OUTPUT_KEYS, "condition"] if scope.version.has_conditions else list(_OUTPUT_KEYS)
-    found: dict[str, OutputDefinition] = {}
-    for name, raw in bodies.items():
-        path: Path = ("outputs", name)
-        is_usable = isinstance(raw, Mapping) and "value" in raw
-        # A condition that an older version does not have would be worse than one that has no effect.
-        is_usable = is_usable and (scope.version.has_conditions or "condition" not in raw)
-        body = raw if is_usable else checked_keys(path, raw, allowed, "an output", scope.version)
-        if "value" not in body:
-            raise TemplateError("an output needs a value", path)
-        disabled = _holds(body.get("condition"), conditions, (*path, "condition")) is False
-        value = None if disabled else _output_value(body["value"], scope, (*path, "value"))
-        found[name] = OutputDefinition(name, value, str(body.get("description") or ""), references(value))
-    return found
+    path: Path = ("outputs", name)
+    is_usable = isinstance(raw, Mapping) and "value" in raw
+    # A condition that an older version does not have would be worse than one that has no effect.
+    is_usable = is_usable and (scope.version.has_conditions or "condition" not in raw)
+    body = raw if is_usable else checked_keys(path, raw, allowed, scope.version, errors)
+    if "value" not in body:
+        raise TemplateError("an output needs a value", path)
+    disabled = _holds(body.get("condition"), conditions, (*path, "condition")) is False
+    value = None if disabled else _output_value(body["value"], scope, (*path, "value"))
+    return OutputDefinition(name, value, str(body.get("description") or ""), references(value))
 
 
 def _output_value(value: Json, scope: FoldScope, path: Path) -> Residual:
@@ -443,27 +518,40 @@ def _output_value(value: Json, scope: FoldScope, path: Path) -> Residual:
         return failing(error.message.partition(SUGGESTION)[0])
 
 
-def _in_order(definitions: Mapping[str, ResourceDefinition]) -> dict[str, ResourceDefinition]:
-    sorter = graphlib.TopologicalSorter({name: item.requires for name, item in definitions.items()})
-    try:
-        return {name: definitions[name] for name in sorter.static_order() if name in definitions}
-    except graphlib.CycleError as error:
-        circle = " -> ".join(reversed(error.args[1]))
-        raise CircularDependency(
-            f"resources wait for each other in a circle: {circle}", ["resources"]
-        ) from error
+def _in_order(
+    definitions: Mapping[str, ResourceDefinition], errors: ErrorList
+) -> dict[str, ResourceDefinition]:
+    """Return the resources, each after those that it requires; as they are, where these form a circle."""
+    graph: dict[str, Collection[str]] = {name: item.requires for name, item in definitions.items()}
+    for _ in range(MOST_ERRORS):
+        try:
+            order = list(graphlib.TopologicalSorter(graph).static_order())
+            return {name: definitions[name] for name in order if name in definitions}
+        except graphlib.CycleError as error:
+            circle = list(reversed(error.args[1]))
+            text = f"resources wait for each other in a circle: {' -> '.join(circle)}"
+            errors.add(CircularDependency(text, ["resources"]))
+            graph = {name: others for name, others in graph.items() if name not in circle}
+    return dict(definitions)
 
 
-def describe(template: Mapping[str, Json]) -> dict[str, typing.Any]:
-    """Return the description of a template's parameters, as Heat's ``template validate`` shows it."""
+def describe(template: Mapping[str, Json], errors: ErrorList | None = None) -> dict[str, typing.Any]:
+    """Return the description of a template's parameters, as Heat's ``template validate`` shows it.
+
+    :param errors: gets the errors, as of `compile_template`.
+    :raises TemplateError: the template cannot be described.
+    """
+    if errors is None:
+        with named_at_once() as errors:
+            return describe(template, errors)
     version = find_version(template)
-    check_sections(template, version)
-    with errors_in(FORMATS[version.key]):
+    template = check_sections(template, version, errors)
+    with errors.within(FORMATS[version.key].native_path) as inside:
         template = normal_form(template)
-        declarations = parse_declarations(template.get("parameters"), version)
-        groups = template.get("parameter_groups")
+        declarations = parse_declarations(template.get("parameters"), version, inside)
+        groups = parameter_groups(template.get("parameter_groups"), declarations, inside)
         return {
             "Description": str(template.get("description") or "No description"),
             "Parameters": {name: schema(declared) for name, declared in declarations.items()},
-            "ParameterGroups": [] if groups is None else list(parameter_groups(groups, declarations)),
+            "ParameterGroups": list(groups),
         }

@@ -73,24 +73,35 @@ class Conditions:
             if self._inside >= _COMPUTED:
                 raise LimitExceeded(f"more than {_COMPUTED} computed names lead from one to the next", path)
             self._inside += 1
-            self._resolve(name)
-            self._inside -= 1
+            try:
+                self._resolve(name)
+            finally:
+                self._inside -= 1
         if (value := self._values[name]) is None:
             raise ValueUnknown(f'the value of the condition "{name}" is not known', path)
         return value
 
     def _resolve(self, name: str) -> None:
-        """Evaluate a condition after all that it names; without recursion, for chains can be long."""
+        """Evaluate a condition after all that it names; without recursion, for chains can be long.
+
+        :raises TemplateError: one of them is wrong; then none of those that lead to it has a value.
+        """
         below = len(self._open)
-        self._begin(name)
-        while len(self._open) > below:
-            name, uses = next(reversed(self._open.items()))
-            other = next((used for used in uses if used not in self._values), None)
-            if other is not None:
-                self._begin(other)
-            else:
-                self._values[name] = self._truth(name)
-                del self._open[name]
+        try:
+            self._begin(name)
+            while len(self._open) > below:
+                name, uses = next(reversed(self._open.items()))
+                other = next((used for used in uses if used not in self._values), None)
+                if other is not None:
+                    self._begin(other)
+                else:
+                    self._values[name] = self._truth(name)
+                    del self._open[name]
+        except TemplateError:
+            for opened in list(self._open)[below:]:
+                self._values[opened] = None
+                del self._open[opened]
+            raise
 
     def _truth(self, name: str) -> bool | None:
         """Return the value of a condition; None: it is not known yet."""

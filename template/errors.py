@@ -1,7 +1,10 @@
 """Errors in a template, its environment or its parameters, which the user can fix."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 
+MOST_ERRORS = 10
+"""Errors of a template that are named at once."""
 _LONGEST = 4000
 """Characters of a message: users choose the names and the values in it."""
 _LONGEST_PART = 255
@@ -15,7 +18,7 @@ class TemplateError(ValueError):
     :ivar path: where in the document, e.g. ``("resources", "web", "properties", "count")``.
     :ivar prefix: Heat's words before the path; "": none.
     :ivar path_last: the path follows the message, which is Heat's.
-    :ivar others: further errors of the template, where they were searched for.
+    :ivar others: further errors of the template, which were found after this one.
     """
 
     code = "StackValidationFailed"
@@ -31,6 +34,15 @@ class TemplateError(ValueError):
             super().__init__(f"{self.message} ({where})")
         else:
             super().__init__(": ".join(part for part in (self.prefix, where, self.message) if part))
+
+    def moved(self, place: "Callable[[tuple[str | int, ...]], Sequence[str | int]]") -> "TemplateError":
+        """Return the error, and the others with it, at another place.
+
+        :param place: returns the new path for a path.
+        """
+        moved = type(self)(self.message, place(self.path))
+        moved.others = [other.moved(place) for other in self.others]
+        return moved
 
 
 def _part(part: str | int) -> str:
@@ -157,3 +169,97 @@ class LimitExceeded(TemplateError):
     """A limit of the service is exceeded: template size, resources, nesting depth or cost."""
 
     code = "RequestLimitExceeded"
+
+
+class ErrorList:
+    """The errors of a template, in the order in which they are found; the search continues after each.
+
+    It keeps MOST_ERRORS of them, each once.
+    """
+
+    def __init__(self) -> None:
+        self._errors: list[TemplateError] = []
+
+    def __iter__(self) -> Iterator[TemplateError]:
+        return iter(self._errors)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no error."""
+        return not self._errors
+
+    def add(self, error: TemplateError) -> None:
+        """Add an error, and the others that it brings."""
+        for one in (error, *error.others):
+            is_new = all((one.path, one.message) != (known.path, known.message) for known in self._errors)
+            if is_new and len(self._errors) < MOST_ERRORS:
+                self._errors.append(one)
+
+    @contextlib.contextmanager
+    def collect(self) -> Iterator[None]:
+        """Add the error that ends the block; what follows the block is checked nevertheless.
+
+        :raises LimitExceeded: a limit ends the search.
+        """
+        try:
+            yield
+        except LimitExceeded:
+            raise
+        except TemplateError as error:
+            self.add(error)
+
+    @contextlib.contextmanager
+    def within(self, place: Callable[[tuple[str | int, ...]], Sequence[str | int]]) -> Iterator["ErrorList"]:
+        """Yield the list of a part; at the end of the block its errors are added here, however it ends.
+
+        :param place: returns the path in the whole for a path in the part.
+        :raises TemplateError: what ends the block, with the path in the whole.
+        """
+        part = ErrorList()
+        try:
+            yield part
+        except TemplateError as error:
+            raise error.moved(place) from error
+        finally:
+            for inside in part:
+                self.add(inside.moved(place))
+
+    def below(self, path: Sequence[str | int] = ()) -> contextlib.AbstractContextManager["ErrorList"]:
+        """Return `within` for a part whose paths begin at `path`."""
+        return self.within(lambda inside: (*path, *inside))
+
+    def add_all(self, part: "ErrorList") -> None:
+        """Add the errors of a part."""
+        for error in part:
+            self.add(error)
+
+    def check(self) -> None:
+        """Raise the first error, with the others.
+
+        :raises TemplateError: there is one.
+        """
+        if self._errors:
+            first, *others = self._errors
+            first.others = others
+            raise first
+
+
+@contextlib.contextmanager
+def named_at_once(*ends: type[Exception]) -> Iterator[ErrorList]:
+    """Yield a list of errors, and raise them together at the end of the block.
+
+    :param ends: further errors that end the search, as LimitExceeded does; they are raised only where no
+        error was found before them.
+    :raises TemplateError: the first error, with the others.
+    """
+    errors = ErrorList()
+    try:
+        with errors.collect():
+            yield errors
+    except LimitExceeded:
+        errors.check()
+        raise
+    except ends:
+        errors.check()
+        raise
+    errors.check()

@@ -18,7 +18,18 @@ from .errors import (
 from .formats import refuse_other
 from .functions.table import APPLY, wrong_form
 from .language import Json, Parameter, Path, Residual, Size, Version, measure
-from .residual import failing, first_node, is_deferred, is_failing, is_node, node, plain, quote, select
+from .residual import (
+    failing,
+    first_node,
+    is_deferred,
+    is_failing,
+    is_node,
+    mapping,
+    node,
+    plain,
+    quote,
+    select,
+)
 from .suggestions import closest
 
 
@@ -70,6 +81,30 @@ def fold(tree: Json, scope: FoldScope, path: Path) -> Residual:
     except LimitExceeded as error:
         raise located(error, *path) from error
     return None if value is OMITTED else value
+
+
+def fold_parts(tree: Json, scope: FoldScope, path: Path) -> tuple[Residual, list[TemplateError]]:
+    """Return the tree as `fold` does, and the errors in it; a part that has one becomes a failing node.
+
+    :raises LimitExceeded: the tree costs too much.
+    """
+    try:
+        return fold(tree, scope, path), []
+    except LimitExceeded:
+        raise
+    except TemplateError as error:
+        key = next(iter(error.path[len(path) :]), None)
+        if isinstance(tree, Mapping) and not (len(tree) == 1 and key in scope.functions) and key is not None:
+            parts = {str(name): fold_parts(item, scope, (*path, str(name))) for name, item in tree.items()}
+            wrong = [each for _, inside in parts.values() for each in inside]
+            if wrong:
+                values = {name: value for name, (value, _) in parts.items()}
+                return mapping(values), wrong
+        elif isinstance(tree, list | tuple):
+            items = [fold_parts(item, scope, (*path, index)) for index, item in enumerate(tree)]
+            if wrong := [each for _, inside in items for each in inside]:
+                return [value for value, _ in items], wrong
+        return failing(error.message), [error]
 
 
 def _fold(tree: Json, scope: FoldScope, path: Path) -> typing.Any:

@@ -245,7 +245,7 @@ def errors_in(form: Format) -> Iterator[None]:
     try:
         yield
     except TemplateError as error:
-        path = form.native_path(error.path)
-        if path == error.path:
+        moved = error.moved(form.native_path)
+        if moved.path == error.path:
             raise
-        raise type(error)(error.message, path) from error
+        raise moved from error

@@ -13,14 +13,16 @@ from .declared_constraints import KINDS, parse_constraint
 from .environment import Environment
 from .errors import (
     SUGGESTION,
+    ErrorList,
     ImmutableParameter,
     LimitExceeded,
     ParameterMissing,
     TemplateError,
     UnknownParameter,
+    named_at_once,
     not_provided,
 )
-from .formats import FORMATS, declaration_in_hot, errors_in, find_version, is_no_echo, section_of
+from .formats import declaration_in_hot, find_version, is_no_echo, section_of
 from .language import Json, Parameter, Path, Version
 from .load import load_document
 from .residual import failing, sealed
@@ -48,6 +50,7 @@ class Declaration:
 
     :ivar default: converted; `has_default` says whether there is one.
     :ivar written_default: as the template has it.
+    :ivar is_wrong: it has an error; it is treated as a parameter of which nothing is known.
     """
 
     name: str
@@ -61,28 +64,36 @@ class Declaration:
     description: str = ""
     tags: tuple[str, ...] = ()
     written_default: Json = None
+    is_wrong: bool = False
 
 
-def parse_declarations(section: Json, version: Version) -> dict[str, Declaration]:
+def parse_declarations(
+    section: Json, version: Version, errors: ErrorList | None = None
+) -> dict[str, Declaration]:
     """Parse the template's ``parameters`` section.
 
+    :param errors: gets the errors of single declarations; None: all of them are raised.
     :raises TemplateError: with the path of what is wrong.
     """
+    if errors is None:
+        with named_at_once() as errors:
+            return parse_declarations(section, version, errors)
     if section is None:
         return {}
     if not isinstance(section, Mapping):
         raise TemplateError("must be a map of parameters", ["parameters"])
-    return {str(name): _declaration(str(name), body, version) for name, body in section.items()}
+    return {str(name): _declaration(str(name), body, version, errors) for name, body in section.items()}
 
 
 def declarations_of(template: Mapping[str, Json]) -> dict[str, Declaration]:
-    """Return the declarations of a template's parameters, whatever its format.
+    """Return the declarations of a template's parameters that are right, whatever its format.
 
-    :raises TemplateError: with the path of what is wrong.
+    :raises TemplateError: the version is unknown.
     """
-    version = find_version(template)
-    with errors_in(FORMATS[version.key]):
-        return parse_declarations(section_of(template, "parameters"), version)
+    section = section_of(template, "parameters")
+    section = section if isinstance(section, Mapping) else {}
+    declarations = parse_declarations(section, find_version(template), ErrorList())
+    return {name: declared for name, declared in declarations.items() if not declared.is_wrong}
 
 
 def declared_names(template: Mapping[str, Json]) -> frozenset[str]:
@@ -91,60 +102,82 @@ def declared_names(template: Mapping[str, Json]) -> frozenset[str]:
     return frozenset(map(str, found)) if isinstance(found, Mapping) else frozenset()
 
 
-def _declaration(name: str, body: Json, version: Version) -> Declaration:
+def _declaration(name: str, body: Json, version: Version, errors: ErrorList) -> Declaration:
+    wrong = ErrorList()
+    # Whoever uses a parameter with an error need not hear of it again.
+    declared = Declaration(name, "string", has_default=True, is_wrong=True)
+    with wrong.collect():
+        declared = _parsed_declaration(name, body, version, wrong)
+    if wrong.is_empty:
+        return declared
+    errors.add_all(wrong)
+    return dataclasses.replace(declared, has_default=True, is_wrong=True)
+
+
+def _parsed_declaration(name: str, body: Json, version: Version, errors: ErrorList) -> Declaration:
     path: Path = ("parameters", name)
     if not isinstance(body, Mapping):
         raise TemplateError("must be a map with at least a type", path)
     if version.is_cfn:
         body = declaration_in_hot(body, path)
     allowed = [key for key in _KEYS if key != "tags" or version.parameter_tags]
-    unknown = [str(key) for key in body if key not in allowed]
-    if unknown:
-        raise TemplateError(f'"{unknown[0]}" is not a key of a parameter{closest(unknown[0], allowed)}', path)
+    for key in (str(key) for key in body if key not in allowed):
+        errors.add(TemplateError(f'"{key}" is not a key of a parameter{closest(key, allowed)}', path))
     if body.get("type") not in tuple(TYPES):
         text = f"must be one of: {', '.join(TYPES)}; not {body.get('type')!r}"
         raise TemplateError(text, (*path, "type"))
     value_type = str(body["type"])
-    kinds = [kind for kind in KINDS if kind != "modulo" or version.parameter_modulo]
-    constraints = body.get("constraints") or []
-    if not isinstance(constraints, list):
-        raise TemplateError("must be a list of constraints", (*path, "constraints"))
-    parsed = tuple(
-        parse_constraint(item, value_type, (*path, "constraints", index), kinds)
-        for index, item in enumerate(constraints)
-    )
+    parsed = _constraints(body.get("constraints") or [], value_type, version, path, errors)
     declared = Declaration(
         name=name,
         type=value_type,
         constraints=parsed,
         has_default=body.get("default") is not None,
-        hidden=_flag(body, "hidden", path),
-        immutable=_flag(body, "immutable", path),
+        hidden=_flag(body, "hidden", path, errors),
+        immutable=_flag(body, "immutable", path, errors),
         label=None if body.get("label") is None else str(body["label"]),
         description=str(body.get("description") or ""),
-        tags=_tags(body.get("tags"), (*path, "tags")),
+        tags=_tags(body.get("tags"), (*path, "tags"), errors),
     )
     if not declared.has_default:
         return declared
     # As in Heat a default that is not used need not satisfy custom constraints: it is often empty.
     plain = tuple(item for item in parsed if not isinstance(item, Custom))
     lenient = dataclasses.replace(declared, constraints=plain)
-    default = _checked(lenient, body["default"], (*path, "default"))
+    default = None
+    with errors.collect():
+        default = _checked(lenient, body["default"], (*path, "default"))
     return dataclasses.replace(declared, default=default, written_default=body["default"])
 
 
-def _flag(body: Mapping[str, Json], key: str, path: Path) -> bool:
+def _constraints(
+    declared: Json, value_type: str, version: Version, path: Path, errors: ErrorList
+) -> tuple[Constraint, ...]:
+    if not isinstance(declared, list):
+        errors.add(TemplateError("must be a list of constraints", (*path, "constraints")))
+        return ()
+    kinds = [kind for kind in KINDS if kind != "modulo" or version.parameter_modulo]
+    parsed: list[Constraint] = []
+    for index, item in enumerate(declared):
+        with errors.collect():
+            parsed.append(parse_constraint(item, value_type, (*path, "constraints", index), kinds))
+    return tuple(parsed)
+
+
+def _flag(body: Mapping[str, Json], key: str, path: Path, errors: ErrorList) -> bool:
     try:
         return boolean(False if body.get(key) is None else body[key])
-    except ValueError as error:
-        raise TemplateError("must be true or false", (*path, key)) from error
+    except ValueError:
+        errors.add(TemplateError("must be true or false", (*path, key)))
+        return True  # If it is to hide the value, no error shows it.
 
 
-def _tags(value: Json, path: Path) -> tuple[str, ...]:
+def _tags(value: Json, path: Path, errors: ErrorList) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
-        raise TemplateError("must be a list of strings", path)
+        errors.add(TemplateError("must be a list of strings", path))
+        return ()
     return tuple(value)
 
 
@@ -198,7 +231,12 @@ class GivenValues:
 
 
 def resolve_parameters(
-    section: Json, values: GivenValues, *, version: Version, seal: Callable[[Json], str]
+    section: Json,
+    values: GivenValues,
+    *,
+    version: Version,
+    seal: Callable[[Json], str],
+    errors: ErrorList | None = None,
 ) -> dict[str, Parameter]:
     """Return the declared parameters with their values.
 
@@ -207,29 +245,40 @@ def resolve_parameters(
 
     :param section: the template's ``parameters``.
     :param seal: makes the token of a hidden value.
+    :param errors: gets the errors of single parameters, whose values are then not known; None: all errors
+        are raised.
     :raises ParameterMissing: a parameter has no value.
     :raises UnknownParameter: a value is for none of the parameters.
     :raises TemplateError: a declaration or a value is wrong.
     """
-    declarations = parse_declarations(section, version)
+    if errors is None:
+        with named_at_once() as errors:
+            return resolve_parameters(section, values, version=version, seal=seal, errors=errors)
+    declarations = parse_declarations(section, version, errors)
     environment = values.environment
     given = {**environment.parameters, **values.supplied}
     for name in given:
         if name not in declarations:
             hint = closest(str(name), declarations)
             text = f'The Parameter ({name}) was not defined in template.{SUGGESTION}parameter "{name}"{hint}'
-            raise UnknownParameter(text, ["parameters", str(name)])
+            errors.add(UnknownParameter(text, ["parameters", str(name)]))
     if values.from_resource:
-        given |= {name: _from_property(declarations[name], value) for name, value in values.supplied.items()}
+        given |= {
+            name: _from_property(declarations[name], value)
+            for name, value in values.supplied.items()
+            if name in declarations
+        }
     hidden = {*environment.encrypted_param_names, *values.secret}
     has_more = environment.operator is not None
     defaults = environment.defaults if has_more else environment.parameter_defaults
     found = {}
     for name, declared in declarations.items():
         declared = dataclasses.replace(declared, hidden=declared.hidden or name in hidden)
-        found[name] = (
-            _unknown(declared) if name in values.unknown else _resolve(declared, given, defaults, seal)
-        )
+        if name not in values.unknown and not declared.is_wrong:
+            with errors.collect():
+                found[name] = _resolve(declared, given, defaults, seal)
+        if name not in found:
+            found[name] = _unknown(declared)
     return found
 
 

@@ -489,6 +489,18 @@ def test_all_errors_of_a_template_are_named_at_once(service: Service, tenant: st
         "resources.c.properties.wait_secs",
         "resources.d.properties.value",
     ]
+    stack = service.call("POST", f"/v1/{tenant}/stacks", {"stack_name": "s", "template": template({})}).body
+    address = f"/v1/{tenant}/stacks/s/{stack['stack']['id']}"
+    for method, path in [
+        ("POST", f"/v1/{tenant}/stacks"),
+        ("POST", f"/v1/{tenant}/stacks/preview"),
+        ("PUT", address),
+        ("PUT", f"{address}/preview"),
+        ("PATCH", address),
+    ]:
+        named = {"stack_name": "other"} if method == "POST" else {}
+        refused = service.call(method, path, {"template": body, **named})
+        assert refused.error == found.error, (method, path)
     many = template({f"r{n}": {"type": "No::Such::Type"} for n in range(20)})
     assert len(answer(service, tenant, many).error["errors"]) == 10
     alone = answer(service, tenant, template({"a": one(no="x"), "b": one()})).error

@@ -4,7 +4,7 @@ import typing
 
 import pytest
 from stoker.planning import template_findings
-from stoker.planning.template_findings import find_repeated, find_warnings, without_part
+from stoker.planning.template_findings import find_repeated, find_warnings
 from stoker.template.compile import Identity, Limits, Source, compile_template
 
 Json = typing.Any
@@ -56,14 +56,3 @@ def test_what_has_no_effect_is_named() -> None:
     assert text == 'outputs.o.vlaue: no key of an output, so it has no effect; did you mean "value"?'
     [text] = find_repeated({"template": "a: 1", "inner.yaml": "b: 1\nb: 2"})
     assert text == 'inner.yaml: the key "b" is in its map twice, again in line 2; the last one counts'
-
-
-def test_a_part_with_an_error_is_replaced_once() -> None:
-    template = {"resources": {"a": {"type": "No"}, "b": {}}, "outputs": {"o": {}}}
-    once = without_part(template, ("resources", "a", "type"))
-    assert once == {**template, "resources": {"a": {"type": "OS::Heat::None"}, "b": {}}}
-    assert template["resources"]["a"] == {"type": "No"}, "the first one stays as it is"
-    assert without_part(once, ("resources", "a", "type")) is None
-    for path in ((), ("resources",), ("parameters", "p"), ("resources", "c")):
-        assert without_part(template, path) is None
-    assert without_part(template, ("outputs", "o")) == {**template, "outputs": {"o": {"value": None}}}
