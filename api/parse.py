@@ -297,10 +297,14 @@ def _document(given: Json) -> Mapping[str, Json]:
 def update_request(request: HttpRequest, *, existing: bool) -> UpdateRequest:
     """Return what PUT and PATCH on a stack ask for.
 
-    :param existing: it is a PATCH: what the request leaves out stays.
+    :param existing: it is a PATCH: what the request leaves out stays.  As in Heat, a PUT may ask for that.
     :raises Fault: 400, with what would be right.
     """
     body = request.valid(UPDATE)
+    _check_renamed(request, body.get("stack_name"))
+    if not boolean(body.get("existing"), "existing", default=True) and existing:
+        raise bad_request("existing: a PATCH keeps what it leaves out; send a PUT")
+    existing = existing or boolean(body.get("existing"), "existing", default=False)
     rollback, abort = body.get("disable_rollback"), body.get(ABORT)
     return UpdateRequest(
         goal=goal(request, body, template_needed=not existing),
@@ -314,6 +318,26 @@ def update_request(request: HttpRequest, *, existing: bool) -> UpdateRequest:
         trustor=request.caller.trustor,
         is_limited=not request.caller.everywhere,
     )
+
+
+def _check_renamed(request: HttpRequest, name: str | None) -> None:
+    """Check that a body's name is that of the stack; clients send it, although a stack keeps its name.
+
+    :raises Fault: 400.
+    """
+    if name not in (None, request.path["stack_name"], request.path["stack_id"]):
+        raise bad_request(f"stack_name: a stack keeps its name, it cannot become {shortened(str(name))}")
+
+
+def check_options(body: Mapping[str, Json]) -> None:
+    """Check the options of a body that a validation gets: a creation would refuse wrong ones.
+
+    :raises Fault: 400, with what would be right.
+    """
+    timeout(body.get("timeout_mins"))
+    tags(body.get("tags"))
+    for name in ("disable_rollback", ABORT):
+        boolean(body.get(name), name, default=False)
 
 
 def boolean(value: Json, name: str, *, default: bool) -> bool:

@@ -25,7 +25,6 @@ _OPTIONS: dict[str, Json] = {
     "abort_on_breakpoint": {"type": ["boolean", "string", "null"]},
     "timeout_mins": {"type": ["integer", "string", "null"]},
     "tags": {"type": ["string", "array", "null"], "items": {"type": "string"}},
-    "show_nested": {"type": ["boolean", "string"]},
 }
 
 CREATE: Json = {
@@ -57,7 +56,7 @@ UPDATE: Json = {
 
 VALIDATE: Json = {
     "type": "object",
-    "properties": {**_GOAL, **_OPTIONS, "ignore_errors": {"type": ["string", "array"]}},
+    "properties": {**_GOAL, **_OPTIONS},
     "additionalProperties": False,
 }
 
@@ -115,7 +114,7 @@ NEW_CONFIG: Json = {
         "options": _NULLABLE_OBJECT,
     },
 }
-"""Other keys are ignored, as in Heat."""
+"""Other keys are ignored, as in Heat: clients send a config, or a deployment, as they have read it."""
 
 _DEPLOYMENT: dict[str, Json] = {
     "input_values": _NULLABLE_OBJECT,
@@ -130,6 +129,7 @@ NEW_DEPLOYMENT: Json = {
         **_DEPLOYMENT,
         "server_id": {"type": "string", "minLength": 1, "maxLength": 255},
         "config_id": {"type": "string", "maxLength": 36},
+        # Of the user who would send signals in Heat; they have an address that is signed instead.
         "stack_user_project_id": {"type": ["string", "null"], "maxLength": 64},
     },
     "required": ["server_id", "config_id"],

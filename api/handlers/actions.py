@@ -19,10 +19,12 @@ def act(request: Request) -> Reply:
     body = request.valid({"type": "object"})
     if len(body) != 1:
         raise bad_request("No action specified" if not body else "Multiple actions specified")
-    (name,) = body
+    [(name, details)] = body.items()
     if name not in ACTIONS:
         known = ", ".join(sorted(ACTIONS))
         raise bad_request(f"Invalid action {shortened(name)} specified; known are: {known}")
+    if details and name not in WITH_DETAILS:
+        raise bad_request(f"{name}: the action takes no details, send null")
     # As in Heat, each action has a rule of its own.
     request.auth.authorize(request.caller, f"actions:{name}")
     return Reply(ACTIONS[name](request, request.living_stack()))
@@ -58,6 +60,7 @@ def _act(kind: TaskKind) -> Callable[[Request, Stack], None]:
     return act
 
 
+WITH_DETAILS = ("continue", "step")
 ACTIONS: Mapping[str, Callable[[Request, Stack], Json]] = {
     "cancel_update": _cancel_update,
     "cancel_without_rollback": _cancel_without_rollback,

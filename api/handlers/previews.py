@@ -88,6 +88,7 @@ def validate(request: Request) -> Reply:
     if unknown := sorted(set(request.values("ignore_errors", split=True)) - set(IGNORABLE)):
         wrong, known = shortened(", ".join(unknown)), ", ".join(IGNORABLE)
         raise bad_request(f"Invalid codes in ignore_errors: {wrong}; known are: {known}")
+    parse.check_options(body)
     ignores_unavailable = bool(request.values("ignore_errors"))
     goal = replace(parse.goal(request, body), without_unavailable=ignores_unavailable)
     return Reply(request.services.validation.validate(request.caller.project_id, goal, nested=nested))
