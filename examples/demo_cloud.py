@@ -17,6 +17,10 @@ from harness.cloud.access import CLOUDS, Cloud
 from harness.cloud.layout import REGION
 from harness.cloud.server import CloudServer
 from harness.ports import free_port
+from harness.processes import ProcessEnded
+from harness.server import MissingServer
+from openstack.exceptions import SDKException
+from stoker.cli.config.errors import WrongConfiguration
 from stoker.cli.programs.all_in_one import Embedded, EmbeddedSettings
 
 LOG = pathlib.Path("var", "demo-cloud.log").absolute()
@@ -28,6 +32,20 @@ PROJECT = "demo"
 
 
 def main() -> int:
+    try:
+        return demonstrate()
+    except (MissingServer, ProcessEnded, TimeoutError, OSError, SDKException, WrongConfiguration) as error:
+        # What has ended prints its own log, which goes with it.
+        say(f"This demonstration cannot start: {error}")
+        if LOG.exists():
+            say(f"Stoker's log: {LOG}")
+        return 1
+
+
+def demonstrate() -> int:
+    """Start a cloud and Stoker, and show them; return the exit code."""
+    LOG.parent.mkdir(exist_ok=True)
+    LOG.unlink(missing_ok=True)
     began = time.monotonic()
     say("A cloud starts: Keystone, Glance, Placement, Neutron, Nova, Cinder, a MariaDB and a RabbitMQ …")
     # The folder goes last: what stops with the cloud may still write into it.
@@ -36,8 +54,6 @@ def main() -> int:
         say(f"It serves after {time.monotonic() - began:.0f} s: {server.url}")
         data = pathlib.Path(directory)
         config = data / "cloud.conf"
-        LOG.parent.mkdir(exist_ok=True)
-        LOG.unlink(missing_ok=True)
         config.write_text(f"[DEFAULT]\nlog_file = {LOG}\n{server.cloud.stoker_options()}")
         embedded = Embedded(EmbeddedSettings(data, port=free_port(), config=[config]))
         embedded.start()
