@@ -91,7 +91,7 @@ _CLIENTS: Mapping[str, str] = {
     "OS::Heat::SwiftSignal": "swift",
     "OS::Heat::SwiftSignalHandle": "swift",
 }
-"""Heat's name of a service, by its type in the catalog, by a resource type, or by the beginning of such names."""
+"""Heat's names of services, by types in the catalog, by resource types, or by beginnings of such names."""
 _ALIKE = 0.95
 """Likeness from which a name is taken for a misspelt one of these."""
 

@@ -185,7 +185,7 @@ class ErrorList:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no error."""
+        """Return whether there is no error."""
         return not self._errors
 
     def add(self, error: TemplateError) -> None:
