@@ -8,7 +8,10 @@ from .errors import Fault
 from .request import RequestContext
 
 _RESOURCE = "/v1/[^/]+/stacks/[^/]+/[^/]+/resources/[^/]+"
-_PATH = re.compile(f"{_RESOURCE}/(signal|guest)/[^/]+/?|/v1/?|/v1/(signal|waitcondition)/.*", re.DOTALL)
+_ACCOUNTS = "/v1/identity/v3(/auth/tokens)?/?|/v1/guest/[^/]+/[^/]+/stacks/.*"
+_PATH = re.compile(
+    f"{_RESOURCE}/(signal|guest)/[^/]+/?|/v1/?|/v1/(signal|waitcondition)/.*|{_ACCOUNTS}", re.DOTALL
+)
 GONE = "the resource that this address was made for was deleted or replaced"
 
 

@@ -108,6 +108,9 @@ class GuestPolls(typing.Protocol):
     def secret(self, access_key: str) -> str:
         """Return the secret of a guest's access key; whether its row exists is not looked up."""
 
+    def account(self, user_id: str, password: str) -> tuple[GuestServer, str] | None:
+        """Return the resource for which an account acts, and its endpoint; None: there is no such account."""
+
     def find(self, stack_id: StackId, row: ResourceId) -> GuestServer | None:
         """Return the server of a row; None: it is gone."""
 

@@ -6,6 +6,7 @@ A new route is a handler, in a file of its own or beside its like, and a line he
 import functools
 from collections.abc import Set
 
+from ..sealing.signal_urls import IDENTITY
 from .context import Operation, Routes
 from .handlers import (
     actions,
@@ -13,6 +14,7 @@ from .handlers import (
     console,
     events,
     guests,
+    identity,
     meta,
     operators,
     previews,
@@ -30,6 +32,7 @@ _NAME = f"{_TENANT}/stacks/{{stack_name}}"
 _STACK = f"{_NAME}/{{stack_id}}"
 _RESOURCE = f"{_STACK}/resources/{{resource_name}}"
 _SNAPSHOT = f"{_STACK}/snapshots/{{snapshot_id}}"
+_ACCOUNT = "/v1/guest/{tenant_id}/{row}/stacks/{stack_name}/{stack_id}/resources/{resource_name}"
 _TYPES = f"{_TENANT}/resource_types"
 _CONFIGS = f"{_TENANT}/software_configs"
 _DEPLOYMENTS = f"{_TENANT}/software_deployments"
@@ -64,6 +67,10 @@ ROUTES: Routes = {
     },
     "/v1/signal/{arn:path}": {"POST": Operation(signals.signed_signal, None, signed=True)},
     "/v1/waitcondition/{arn:path}": {"PUT": Operation(signals.wait_condition, None, signed=True)},
+    IDENTITY: {"GET": Operation(identity.version, None)},
+    f"{IDENTITY}/auth/tokens": {"POST": Operation(identity.token, None, signed=True)},
+    f"{_ACCOUNT}/metadata": {"GET": Operation(guests.metadata_by_account, None, presigned=guests.PURPOSE)},
+    f"{_ACCOUNT}/signal": {"POST": Operation(signals.signal, None, presigned=signals.PURPOSE)},
     "/healthcheck": dict.fromkeys(("GET", "HEAD"), Operation(meta.health, None)),
     f"{_TENANT}/validate": {"POST": Operation(previews.validate, "stacks:validate_template")},
     _TYPES: {"GET": Operation(meta.list_types, "stacks:list_resource_types")},

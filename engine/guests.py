@@ -20,7 +20,7 @@ from ..db.states import Status
 from ..observe.instants import iso
 from ..resources.context import StackFacts
 from ..resources.guests import collect_config, guest_metadata
-from ..sealing.signal_urls import SignalAddresses
+from ..sealing.signal_urls import SignalAddresses, row_of_key
 from .awaited_guests import describe_guest
 from .context import EngineContext
 from .resource_view import view_of
@@ -65,6 +65,24 @@ class Guests:
     def secret(self, access_key: str) -> str:
         """Return the secret of a guest's access key; whether its row exists is not looked up."""
         return self._addresses.guest_secret(access_key)
+
+    def account(self, user_id: str, password: str) -> tuple[GuestServer, str] | None:
+        """Return the resource for which an account acts, and the endpoint of Heat's API for it.
+
+        None: there is no such account, its password is another one, or its resource is gone.
+        """
+        row = row_of_key(user_id)
+        server = None if row is None else self.find(*row)
+        if server is None:
+            return None
+        named = {"tenant_id": server.project_id, "stack_id": server.stack_id}
+        named |= {"resource_name": server.name, "row": str(server.id)}
+        purpose = self._addresses.purpose_of(named, password)
+        return (
+            None
+            if purpose is None
+            else (server, self._addresses.endpoint(purpose, server.project_id, server.id))
+        )
 
     def find(self, stack_id: StackId, row: ResourceId) -> GuestServer | None:
         """Return the server of a row; None: it is gone.  This is one read by a primary key."""

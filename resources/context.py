@@ -128,6 +128,25 @@ class Presigned:
 
 
 @dataclass(frozen=True)
+class StackUser:
+    """An account of Stoker's own, by which clients of Keystone's and Heat's API act for one resource.
+
+    Who has it can read the metadata of a server, or signal, and can do nothing else.
+
+    :ivar auth_url: where Stoker itself answers as Keystone does; it needs none.
+    :ivar password: a secret.
+    :ivar stack_id: name and id of the stack, as the client needs them.
+    """
+
+    auth_url: str
+    user_id: str
+    password: str = field(repr=False)
+    project_id: str
+    stack_id: str
+    resource_name: str
+
+
+@dataclass(frozen=True)
 class GuestAccess:
     """The means by which the agents in a server, its *guest*, read the metadata of the server's resource.
 
@@ -136,6 +155,7 @@ class GuestAccess:
     :ivar metadata_url: of the CloudFormation API, for requests that are signed with the keys.
     :ivar secret_key: a secret.
     :ivar presigned: an address for GET; its signature is a secret, too.
+    :ivar user: an account whose token is for the metadata.
     """
 
     stack_name: str
@@ -144,6 +164,7 @@ class GuestAccess:
     access_key: str
     secret_key: str = field(repr=False)
     presigned: Presigned
+    user: StackUser
 
 
 @dataclass(frozen=True)
@@ -445,6 +466,9 @@ class StepContext(typing.Protocol):
 
     def presigned(self) -> Presigned:
         """Return the address for signals to this resource, for clients without a token."""
+
+    def signal_user(self) -> StackUser:
+        """Return the account whose token is for signals to this resource."""
 
     def guest_access(self) -> GuestAccess:
         """Return the means by which the guest of this resource, a server, reads its metadata."""

@@ -11,6 +11,7 @@ from .errors import PropertyError
 from .schema import Property
 
 POLL_SERVER_CFN = "POLL_SERVER_CFN"
+POLL_SERVER_HEAT = "POLL_SERVER_HEAT"
 POLL_TEMP_URL = "POLL_TEMP_URL"
 COLLECT_CONFIG = "os_collect_config"
 """The attribute of servers with these entries."""
@@ -34,22 +35,36 @@ def _presigned_polls(access: GuestAccess) -> dict[str, Json]:
     return {"request": {"metadata_url": access.presigned.url}}
 
 
+def _heat_polls(access: GuestAccess) -> dict[str, Json]:
+    user = access.user
+    return {
+        "heat": {
+            "auth_url": user.auth_url,
+            "user_id": user.user_id,
+            "password": user.password,
+            "project_id": user.project_id,
+            "stack_id": user.stack_id,
+            "resource_name": user.resource_name,
+        }
+    }
+
+
 TRANSPORTS: Mapping[str, Callable[[GuestAccess], dict[str, Json]]] = {
     POLL_SERVER_CFN: _signed_polls,
+    POLL_SERVER_HEAT: _heat_polls,
     POLL_TEMP_URL: _presigned_polls,
 }
 
 
 REFUSED: Mapping[str, str] = {
-    "POLL_SERVER_HEAT": "it needs a user of Keystone for each server, which Stoker does not make",
     "ZAQAR_MESSAGE": "it needs the messaging service, which Stoker does not use",
 }
 """Other transports of Heat's, and the reason why there are none."""
 TRANSPORT = Property(
     "string",
     "How a server that applies deployments reads its metadata. POLL_SERVER_CFN: by requests that it signs "
-    "with keys of its own. POLL_TEMP_URL: by requests to an address that is signed. The others need services "
-    "not used here.",
+    "with keys of its own. POLL_SERVER_HEAT: by the API, with an account that Stoker makes itself. "
+    "POLL_TEMP_URL: by requests to an address that is signed. ZAQAR_MESSAGE needs a service not used here.",
     default=POLL_SERVER_CFN,
     update_allowed=True,
     constraints=(AllowedValues(values=tuple(sorted({*TRANSPORTS, *REFUSED}))),),

@@ -8,11 +8,13 @@ import urllib.parse
 from collections.abc import Mapping
 
 from ..db.ids import ResourceId, StackId
-from ..resources.context import GuestAccess, Presigned, StackFacts
+from ..resources.context import GuestAccess, Presigned, StackFacts, StackUser
 
 KEY_BYTES = 32
 SIGNAL, METADATA, GUEST = "signal", "metadata", "guest"
 """The purposes that are signed, so that a signature serves no other one."""
+IDENTITY = "/v1/identity/v3"
+"""Path below which Stoker answers as Keystone does to the accounts that it makes itself."""
 _ACCESS_KEY = re.compile(r"([0-9A-Za-z-]{1,36})\.([1-9][0-9]{0,18})")
 
 
@@ -57,7 +59,36 @@ class SignalAddresses:
             access_key=access_key,
             secret_key=self.guest_secret(access_key),
             presigned=Presigned(address, signature),
+            user=self._user(METADATA, stack, resource_name, row),
         )
+
+    def signal_user(self, stack: StackFacts, resource_name: str, row: int) -> StackUser:
+        """Return the account by which clients of Heat's API signal, as long as the row exists."""
+        return self._user(SIGNAL, stack, resource_name, row)
+
+    def _user(self, purpose: str, stack: StackFacts, resource_name: str, row: int) -> StackUser:
+        return StackUser(
+            auth_url=f"{self._root_for(purpose)}{IDENTITY}",
+            user_id=f"{stack.id}.{row}",
+            password=self._signature(purpose, stack.project_id, stack.id, resource_name, str(row)),
+            project_id=stack.project_id,
+            stack_id=f"{stack.name}/{stack.id}",
+            resource_name=resource_name,
+        )
+
+    def _root_for(self, purpose: str) -> str:
+        return self._signal_root if purpose == SIGNAL else self._metadata_root
+
+    def endpoint(self, purpose: str, project_id: str, row: int) -> str:
+        """Return the endpoint of Heat's API for such an account."""
+        return f"{self._root_for(purpose)}/v1/guest/{urllib.parse.quote(project_id, safe='')}/{row}"
+
+    def purpose_of(self, path: Mapping[str, str], password: str) -> str | None:
+        """Return the purpose of an account whose password this is; None: of none.
+
+        :param path: what a presigned address names.
+        """
+        return next((name for name in (METADATA, SIGNAL) if self.is_right(path, password, name)), None)
 
     def guest_secret(self, access_key: str) -> str:
         """Return the secret of a guest's access key; whether its row exists is not looked up."""

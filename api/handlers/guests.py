@@ -1,7 +1,7 @@
 """Handlers for the guests in servers, which read their metadata.
 
-Two transports of Heat's are served: POLL_SERVER_CFN by requests that the guest signs, POLL_TEMP_URL by a GET
-of an address that carries a signature.
+Transports of Heat's are served: POLL_SERVER_CFN by requests that the guest signs, POLL_TEMP_URL by a GET
+of an address that carries a signature, POLL_SERVER_HEAT by Heat's own API; see identity.py.
 """
 
 import email.utils
@@ -9,7 +9,7 @@ import typing
 from collections.abc import Mapping
 
 from ...db.queries.guests import GuestServer
-from ...resources.guests import POLL_SERVER_CFN, POLL_TEMP_URL
+from ...resources.guests import POLL_SERVER_CFN, POLL_SERVER_HEAT, POLL_TEMP_URL
 from ...sealing.signal_urls import METADATA, row_of
 from ..context import Request
 from ..errors import Fault
@@ -28,11 +28,7 @@ JSON = "application/json"
 def metadata(request: Request) -> Reply:
     """Answer GET and HEAD …/resources/NAME/guest/ROW?Signature=…: as JSON; 304 if it is known."""
     guests = request.services.guests
-    server = guests.find(*row_of(request.path))
-    if server is None or server.name != request.path["resource_name"]:
-        raise refused(GONE)
-    if not guests.admits(server, POLL_TEMP_URL):
-        raise refused(GONE)
+    server = _admitted(request, POLL_TEMP_URL)
     guests.record(server, POLL_TEMP_URL)
     if _is_known(request, server):
         return Reply(None, 304, _validators(request, server))
@@ -43,6 +39,29 @@ def metadata(request: Request) -> Reply:
         raise refused(GONE)
     server, text = found
     return Reply(None, 200, _validators(request, server), text=text.encode(), content_type=JSON)
+
+
+def metadata_by_account(request: Request) -> Reply:
+    """Answer GET /v1/guest/…/resources/NAME/metadata, which takes the token of the server's account."""
+    server = _admitted(request, POLL_SERVER_HEAT)
+    found = request.services.guests.document(server)
+    if found is None:
+        raise refused(GONE)
+    server, text = found
+    request.services.guests.record(server, POLL_SERVER_HEAT)
+    return Reply(None, 200, text=b'{"metadata": %s}' % text.encode(), content_type=JSON)
+
+
+def _admitted(request: Request, transport: str) -> GuestServer:
+    """Return the server of the path.
+
+    :raises Fault: 403, it is gone, or its guest asks by another transport.
+    """
+    guests = request.services.guests
+    server = guests.find(*row_of(request.path))
+    if server is None or server.name != request.path["resource_name"] or not guests.admits(server, transport):
+        raise refused(GONE)
+    return server
 
 
 def _validators(request: Request, server: GuestServer) -> Mapping[str, str]:

@@ -151,13 +151,13 @@ GUESTS = [
     cfg.StrOpt(
         "default_software_config_transport",
         default="POLL_SERVER_CFN",
-        choices=["POLL_SERVER_CFN", "POLL_TEMP_URL"],
+        choices=["POLL_SERVER_CFN", "POLL_SERVER_HEAT", "POLL_TEMP_URL"],
         help="How servers read their metadata where a template does not say it; the same for all processes.",
     ),
     cfg.StrOpt(
         "default_deployment_signal_transport",
         default="CFN_SIGNAL",
-        choices=["CFN_SIGNAL", "TEMP_URL_SIGNAL", "NO_SIGNAL"],
+        choices=["CFN_SIGNAL", "TEMP_URL_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL"],
         help="How servers signal that they have applied a deployment where a template does not say it; the "
         "same for all processes.",
     ),

@@ -22,6 +22,7 @@ from ...resources.context import (
     Sibling,
     Software,
     StackFacts,
+    StackUser,
 )
 from ...resources.errors import Cancelled, PermanentError, RetryableError
 from ...sealing.signal_urls import SignalAddresses
@@ -163,6 +164,13 @@ class RunningStepContext:
         resource = self._claim.resource
         made = self._services.addresses.presigned(self._stack, resource.name, resource.id)
         self._secrets.add(made.signature)
+        return made
+
+    def signal_user(self) -> StackUser:
+        """Return the account whose token is for signals; its password is a secret."""
+        resource = self._claim.resource
+        made = self._services.addresses.signal_user(self._stack, resource.name, resource.id)
+        self._secrets.add(made.password)
         return made
 
     def guest_access(self) -> GuestAccess:

@@ -17,15 +17,19 @@ from ..plugin import ResourceType
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from ..signals import Signal
 from ..steps import Done, Park, Poll, Step
-from .software_inputs import deploy_inputs, substituted, with_inputs
+from .software_inputs import ACCOUNT, deploy_inputs, substituted, with_inputs
 from .software_io import ALWAYS_SENT, STATUS_CODE, STDERR, STDOUT, UNGROUPED
 
 ACTIONS = ("CREATE", "UPDATE", "DELETE", "SUSPEND", "RESUME")
 TRANSPORTS = ("CFN_SIGNAL", "TEMP_URL_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL", "ZAQAR_SIGNAL")
-OFFERED: Mapping[str, str] = {"CFN_SIGNAL": "POST", "TEMP_URL_SIGNAL": "PUT", "NO_SIGNAL": ""}
-"""The transports that need no other service, with the method of HTTP; both addresses are presigned."""
+OFFERED: Mapping[str, str] = {
+    "CFN_SIGNAL": "POST",
+    "TEMP_URL_SIGNAL": "PUT",
+    "HEAT_SIGNAL": ACCOUNT,
+    "NO_SIGNAL": "",
+}
+"""The transports that need no other service, with the method of HTTP for a presigned address."""
 REFUSED: Mapping[str, str] = {
-    "HEAT_SIGNAL": "it needs a user of Keystone for each deployment, which Stoker does not make",
     "ZAQAR_SIGNAL": "it needs the messaging service, which Stoker does not use",
 }
 BACKSTOP = 300.0
@@ -51,8 +55,8 @@ COMMON: Mapping[str, Property] = {
     "signal_transport": Property(
         "string",
         "How the server signals. CFN_SIGNAL: by a POST to a signed address. TEMP_URL_SIGNAL: by a PUT to "
-        "one. NO_SIGNAL: it does not, and the deployment is complete at once. The others need services not "
-        "used here.",
+        "one. HEAT_SIGNAL: by the API, with an account that Stoker makes itself. NO_SIGNAL: it does "
+        "not, and the deployment is complete at once. ZAQAR_SIGNAL needs a service not used here.",
         default="CFN_SIGNAL",
         constraints=(AllowedValues(values=TRANSPORTS),),
         default_option="default_deployment_signal_transport",

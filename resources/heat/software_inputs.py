@@ -16,6 +16,14 @@ TRANSPORT = (
 SIGNAL_ID = ("deploy_signal_id", "ID of signal to use for signaling output values")
 SIGNAL_VERB = ("deploy_signal_verb", "HTTP verb to use for signaling output values")
 
+ACCOUNT = "account"
+"""In the place of a method of HTTP: the agent signals by Heat's API, with an account."""
+AUTH_URL = ("deploy_auth_url", "URL for API authentication")
+USER_NAME = ("deploy_username", "Username for API authentication")
+USER_ID = ("deploy_user_id", "User ID for API authentication")
+PASSWORD = ("deploy_password", "Password for API authentication")
+PROJECT_ID = ("deploy_project_id", "ID of project for API authentication")
+
 
 def with_inputs(
     declared: Sequence[Mapping[str, Json]], given: Mapping[str, Json]
@@ -31,7 +39,7 @@ def deploy_inputs(
 ) -> list[Mapping[str, Json]]:
     """Return the inputs that an agent needs to signal, in Heat's words.
 
-    :param verb: method of HTTP; "": the agent does not signal.
+    :param verb: method of HTTP; ACCOUNT: none; "": the agent does not signal.
     """
     values: list[tuple[tuple[str, str], Json]] = [
         (SERVER_ID, target.properties["server"]),
@@ -40,7 +48,11 @@ def deploy_inputs(
         (RESOURCE_NAME, target.name),
         (TRANSPORT, target.properties["signal_transport"]),
     ]
-    if verb:
+    if verb == ACCOUNT:
+        user = context.signal_user()
+        values += [(AUTH_URL, user.auth_url), (USER_NAME, target.name), (USER_ID, user.user_id)]
+        values += [(PASSWORD, user.password), (PROJECT_ID, user.project_id)]
+    elif verb:
         values += [(SIGNAL_ID, context.presigned().url), (SIGNAL_VERB, verb)]
     return [
         {"name": name, "description": text, "type": "String", "value": value}

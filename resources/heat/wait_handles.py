@@ -51,8 +51,8 @@ class WaitConditionHandle(_Handle):
         "signal_transport": Property(
             "string",
             "How clients signal. TOKEN_SIGNAL: by an HTTP POST to the endpoint, with the token. CFN_SIGNAL: "
-            "by an HTTP POST to a signed URL. HEAT_SIGNAL: by the signal call of the API, with credentials "
-            "of their own. NO_SIGNAL: there is no address. The others need services not used here.",
+            "by an HTTP POST to a signed URL. HEAT_SIGNAL: by the signal call of the API, with an account "
+            "that Stoker makes itself. NO_SIGNAL: there is no address. The others need other services.",
             default="TOKEN_SIGNAL",
             constraints=(AllowedValues(values=TRANSPORTS),),
             support_status=SupportStatus(version="6.0.0"),
@@ -106,10 +106,16 @@ class WaitConditionHandle(_Handle):
             case "CFN_SIGNAL":
                 return {"signal": json.dumps({"alarm_url": target.data.get("url")})}
             case "HEAT_SIGNAL":
-                return {"signal": json.dumps({"alarm_url": endpoint})}
+                return {"signal": json.dumps({"alarm_url": endpoint, **(target.data.get("account") or {})})}
         return {"signal": "{}"}
 
     def _address(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+        if target.properties["signal_transport"] == "HEAT_SIGNAL":
+            user = context.signal_user()
+            account = {
+                name: getattr(user, name) for name in ("auth_url", "user_id", "password", "project_id")
+            }
+            return {"endpoint": context.presigned().endpoint, "account": {"username": target.name, **account}}
         if target.properties["signal_transport"] in ("TOKEN_SIGNAL", "CFN_SIGNAL"):
             return super()._address(target, context)
         return {"endpoint": context.signal_url(target.name)}

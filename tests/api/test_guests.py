@@ -278,7 +278,86 @@ def test_the_reason_of_a_deployment_that_waits_is_what_its_server_did(guest: Gue
     assert "waits" not in reason()
 
 
-@pytest.mark.parametrize("transport", ["POLL_SERVER_HEAT", "ZAQAR_MESSAGE"])
+class HeatGuest:
+    """The part of os-collect-config and heat-config-notify that asks Keystone, and then Heat's API."""
+
+    def __init__(self, account: Json) -> None:
+        self.account = account
+        self.token, self.endpoint = "", ""
+
+    def log_in(self, **changes: str) -> int:
+        """Get a token and the endpoint; return the status."""
+        account = {**self.account, **changes}
+        user = {"id": account["user_id"], "password": account["password"]}
+        scope = {"project": {"id": account["project_id"]}}
+        identity = {"methods": ["password"], "password": {"user": user}}
+        body = {"auth": {"identity": identity, "scope": scope}}
+        answer = requests.post(f"{account['auth_url']}/auth/tokens", json=body, timeout=120)
+        if answer.status_code == 201:
+            self.token = answer.headers["X-Subject-Token"]
+            [service] = answer.json()["token"]["catalog"]
+            assert service["type"] == "orchestration"
+            self.endpoint = service["endpoints"][0]["url"]
+        return answer.status_code
+
+    def call(self, method: str, stack_id: str, path: str, body: Json = None) -> requests.Response:
+        url = f"{self.endpoint}/stacks/{stack_id}/resources/{path}"
+        return requests.request(method, url, json=body, headers={"X-Auth-Token": self.token}, timeout=120)
+
+
+def test_an_account_of_a_server_reads_its_metadata_and_nothing_else(service: Service, tenant: str) -> None:
+    path = service.made(tenant, "polled", template("POLL_SERVER_HEAT", {"mine": 1}))
+    account = Guest(service, path).config["heat"]
+    assert set(account) == {"auth_url", "user_id", "password", "project_id", "stack_id", "resource_name"}
+    shown = requests.get(account["auth_url"], timeout=120).json()["version"]
+    assert shown["id"].startswith("v3.")
+    guest = HeatGuest(account)
+    for change in ({"password": "0" * 64}, {"user_id": "nobody"}, {"user_id": account["user_id"] + "1"}):
+        assert guest.log_in(**change) == 401
+    assert guest.log_in() == 201
+    answer = guest.call("GET", account["stack_id"], "server/metadata")
+    assert answer.json()["metadata"]["mine"] == 1
+    assert answer.json()["metadata"]["os-collect-config"]["heat"] == account
+    assert guest.call("GET", account["stack_id"], "other/metadata").status_code == 403
+    assert guest.call("POST", account["stack_id"], "server/signal", {}).status_code == 403
+    assert guest.call("GET", "x/00000000-0000-0000-0000-000000000000", "server/metadata").status_code == 403
+    other = HeatGuest(
+        Guest(service, service.made(tenant, "two", template("POLL_SERVER_HEAT"))).config["heat"]
+    )
+    assert other.log_in() == 201
+    assert other.call("GET", account["stack_id"], "server/metadata").status_code == 403
+    service.call("DELETE", path)
+    service.settled(path)
+    assert guest.log_in() == 401
+    assert guest.call("GET", account["stack_id"], "server/metadata").status_code == 403
+
+
+def test_an_account_of_a_handle_signals_and_reads_nothing(service: Service, tenant: str) -> None:
+    body = template()
+    handle = {"type": "OS::Heat::WaitConditionHandle", "properties": {"signal_transport": "HEAT_SIGNAL"}}
+    waits = {"handle": {"get_resource": "handle"}, "timeout": 600}
+    body["resources"] |= {
+        "handle": handle,
+        "waits": {"type": "OS::Heat::WaitCondition", "properties": waits},
+    }
+    path = service.create(tenant, "signalled", body)
+    url = f"{path}/resources/handle?with_attr=signal"
+    wait_for(lambda: service.get(url)["resource"]["resource_status"] == "CREATE_COMPLETE")
+    signal = json.loads(service.get(url)["resource"]["attributes"]["signal"])
+    guest = HeatGuest(signal)
+    assert guest.log_in() == 201
+    stack_id = path.partition("/stacks/")[2]
+    assert guest.call("GET", stack_id, "handle/metadata").status_code == 403
+    headers = {"X-Auth-Token": guest.token}
+    assert (
+        requests.post(signal["alarm_url"], json={"id": "a"}, headers=headers, timeout=120).status_code == 200
+    )
+    assert service.settled(path)["stack_status"] == "CREATE_COMPLETE"
+    assert guest.call("POST", stack_id, "handle/signal", {"id": "b"}).status_code == 200
+    assert set(service.get(f"{path}/resources/handle/metadata")["metadata"]) == {"a", "b"}
+
+
+@pytest.mark.parametrize("transport", ["ZAQAR_MESSAGE"])
 def test_a_transport_that_needs_another_service_is_refused_with_the_reason(
     service: Service, tenant: str, transport: str
 ) -> None:

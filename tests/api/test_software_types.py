@@ -486,7 +486,21 @@ def test_a_group_keeps_its_deployments_when_its_type_gets_the_new_name(
         assert (group()["physical_resource_id"], deployments(service, tenant)[0]["id"]) == before
 
 
-@pytest.mark.parametrize("transport", ["HEAT_SIGNAL", "ZAQAR_SIGNAL"])
+def test_an_account_is_among_the_inputs_and_its_password_is_shown_to_nobody(
+    service: Service, tenant: str
+) -> None:
+    service.create(tenant, "s", {**deploying(signal_transport="HEAT_SIGNAL")})
+    inputs = Guest(service, tenant).inputs("CREATE")
+    assert "deploy_signal_id" not in inputs
+    assert inputs["deploy_auth_url"] == f"{service.url}/v1/identity/v3"
+    assert inputs["deploy_project_id"] == tenant
+    assert len(inputs["deploy_password"]) == 64
+    for config in service.get(f"/v1/{tenant}/software_configs")["software_configs"]:
+        shown = service.call("GET", f"/v1/{tenant}/software_configs/{config['id']}").body
+        assert inputs["deploy_password"] not in json.dumps(shown)
+
+
+@pytest.mark.parametrize("transport", ["ZAQAR_SIGNAL"])
 def test_transports_that_need_other_services_are_refused_with_the_reason(
     service: Service, tenant: str, transport: str
 ) -> None:
@@ -494,7 +508,7 @@ def test_transports_that_need_other_services_are_refused_with_the_reason(
     answer = service.call("POST", f"/v1/{tenant}/stacks", body)
     assert (answer.status, answer.error["type"]) == (400, "StackValidationFailed")
     assert f"{transport} is not supported: it needs" in answer.error["message"]
-    assert "use one of CFN_SIGNAL, TEMP_URL_SIGNAL, NO_SIGNAL" in answer.error["message"]
+    assert "use one of CFN_SIGNAL, TEMP_URL_SIGNAL, HEAT_SIGNAL, NO_SIGNAL" in answer.error["message"]
 
 
 def test_a_server_without_an_agent_is_refused(service: Service, tenant: str) -> None:

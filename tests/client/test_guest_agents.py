@@ -10,6 +10,12 @@ from harness.waiting import wait_for
 
 pytestmark = [pytest.mark.full, pytest.mark.needs("guests")]
 SCRIPT = '#!/bin/sh\necho "$deploy_action $word" | tee $heat_outputs_path.said\nexit ${code:-0}\n'
+SIGNALS = {
+    "POLL_SERVER_CFN": "CFN_SIGNAL",
+    "POLL_TEMP_URL": "TEMP_URL_SIGNAL",
+    "POLL_SERVER_HEAT": "HEAT_SIGNAL",
+}
+"""By the transport of the metadata: the one of the signals."""
 ACTIONS = ["CREATE", "UPDATE", "DELETE"]
 
 
@@ -37,7 +43,7 @@ def template(transport: str = "POLL_SERVER_CFN", script: str = SCRIPT, **inputs:
                     "config": {"get_resource": "config"},
                     "input_values": inputs,
                     "actions": ACTIONS,
-                    "signal_transport": "TEMP_URL_SIGNAL" if transport == "POLL_TEMP_URL" else "CFN_SIGNAL",
+                    "signal_transport": SIGNALS[transport],
                 },
             },
         },
@@ -88,7 +94,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> typing.Iterator[Service
         running.stop()
 
 
-@pytest.mark.parametrize("transport", ["POLL_SERVER_CFN", "POLL_TEMP_URL"])
+@pytest.mark.parametrize("transport", SIGNALS)
 def test_agents_apply_a_script_at_create_update_and_delete(
     service: Service, tmp_path: pathlib.Path, transport: str
 ) -> None:

@@ -20,6 +20,7 @@ from stoker.resources.context import (
     ResourceView,
     Sibling,
     StackFacts,
+    StackUser,
 )
 from stoker.resources.errors import Cancelled, PermanentError
 from stoker.resources.plugin import ResourceType
@@ -198,6 +199,9 @@ class FakeWork:
 
     def presigned(self) -> Presigned:
         return Presigned(f"{self.signal_url('my handle')}/1", "5161")
+
+    def signal_user(self) -> StackUser:
+        return SignalAddresses("http://api.test", b"key").signal_user(STACK, "thing", 1)
 
     def guest_access(self) -> GuestAccess:
         return SignalAddresses("http://api.test", b"key").guest_access(STACK, "thing", 1)

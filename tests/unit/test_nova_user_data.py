@@ -98,7 +98,7 @@ def test_the_parts_of_a_message_become_parts_of_it() -> None:
     assert content(text, "cfn-userdata") == "#!/bin/sh\necho ä\n"
 
 
-@pytest.mark.parametrize("transport", ["POLL_SERVER_HEAT", "ZAQAR_MESSAGE"])
+@pytest.mark.parametrize("transport", ["ZAQAR_MESSAGE"])
 def test_transports_that_need_other_services_are_refused_where_they_matter(transport: str) -> None:
     given = {"flavor": "f", "image": "i", "software_config_transport": transport, "networks": None}
     with pytest.raises(PropertyError, match=f"{transport} is not supported: it needs"):

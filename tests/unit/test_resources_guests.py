@@ -4,9 +4,10 @@ import pytest
 from harness.fake_work import FakeWork, target_of
 from stoker.cli.config.api_options import GUESTS
 from stoker.conductor.steps.target import guest_attributes
-from stoker.resources.context import GuestAccess, Presigned
+from stoker.resources.context import GuestAccess, Presigned, StackUser
 from stoker.resources.guests import (
     POLL_SERVER_CFN,
+    POLL_SERVER_HEAT,
     POLL_TEMP_URL,
     TRANSPORTS,
     collect_config,
@@ -23,7 +24,16 @@ ACCESS = GuestAccess(
     access_key="1d.1",
     secret_key="00",
     presigned=Presigned("http://m/v1/x", "ff"),
+    user=StackUser("http://m/v1/identity/v3", "1d.1", "ee", "p", "s/1d", "r"),
 )
+HEAT = {
+    "auth_url": "http://m/v1/identity/v3",
+    "user_id": "1d.1",
+    "password": "ee",
+    "project_id": "p",
+    "stack_id": "s/1d",
+    "resource_name": "r",
+}
 CFN = {
     "metadata_url": "http://m/v1/",
     "access_key_id": "1d.1",
@@ -37,6 +47,7 @@ CFN = {
     ("transport", "entries"),
     [
         (POLL_SERVER_CFN, {"collectors": ["ec2", "cfn", "local"], "cfn": CFN}),
+        (POLL_SERVER_HEAT, {"collectors": ["ec2", "heat", "local"], "heat": HEAT}),
         (
             POLL_TEMP_URL,
             {

@@ -263,11 +263,18 @@ def test_the_attributes_of_a_handle_tell_how_to_signal_it():
 
 def test_other_transports_have_no_token():
     plugin, context = WaitConditionHandle(), FakeWork()
-    signed, native = context.presigned().url, context.signal_url("thing")
+    signed, user = context.presigned(), context.signal_user()
+    account = {
+        "auth_url": user.auth_url,
+        "username": "thing",
+        "user_id": user.user_id,
+        "password": user.password,
+        "project_id": user.project_id,
+    }
     for transport, signal in (
         ("NO_SIGNAL", {}),
-        ("HEAT_SIGNAL", {"alarm_url": native}),
-        ("CFN_SIGNAL", {"alarm_url": signed}),
+        ("HEAT_SIGNAL", {"alarm_url": signed.endpoint, **account}),
+        ("CFN_SIGNAL", {"alarm_url": signed.url}),
     ):
         target = target_of(plugin, {"signal_transport": transport})
         values = plugin.attribute_values(run(plugin, "create", target, context))
