@@ -290,6 +290,6 @@ class Intake:
         return taken
 
     def clear(self) -> None:
-        """Forget all hints: the conductor has left the ring, or drains."""
+        """Forget all hints: the conductor drains."""
         with self._lock:
             self.ids.clear()

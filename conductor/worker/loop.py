@@ -194,9 +194,8 @@ class WorkLoop:
             self._cancellation.lose(held)
         # It may be a name we had before a short lapse: we have just dropped what it still claims.
         self._reconciler.uncertain = who is not None
-        if who is None:
-            self._intake.clear()
-        else:
+        # Hints stay: a conductor that is back in a moment claims what nobody else has claimed meanwhile.
+        if who is not None:
             # The old name counts as gone, and with it the steps that its detached threads run.
             for held in self._executor.running():
                 if held.is_detached:

@@ -202,3 +202,18 @@ def test_an_error_that_tells_a_secret_is_shown_without_it(world: World) -> None:
     assert world.settle(lambda: ended(world, stack), within=10)
     assert world.stack(stack.id).reason.endswith("resources.bad: cannot use ******")
     assert "correct-horse" not in str(events_of(world, stack))
+
+
+def test_a_conductor_that_was_silent_for_a_moment_still_claims_what_it_was_told_of(
+    tmp_path: pathlib.Path,
+) -> None:
+    """Otherwise each lapse costs the time until the hint is repeated, which grows up to a minute."""
+    world = World(tmp_path, hosts=1)
+    world.conductors["host0"].run_once()
+    stack = world.create("s", template_of(a={}))
+    world.deliver(0, "host0")
+    world.group.pop("host0")
+    world.look_all()
+    world.conductors["host0"].run_once()
+    assert len(world.conductors["host0"].steps) == 1
+    assert world.settle(lambda: ended(world, stack), within=20)
