@@ -109,6 +109,7 @@ class GoalCompiler:
             secrets = StoredLookup(sealer.open)
             nested = TemplateTree(self._registry, self._limits, files, compiler.compile, secrets, budget)
             nested.keeps, nested.all_members = goal.keeps_nested, goal.all_members
+            nested.is_draft = goal.is_draft
             if questions is not None:
                 nested.entering = questions.below
             children, resources = nested.check(plan, environment, errors).children, nested.count
@@ -169,6 +170,7 @@ class _StackCompiler:
                 secret=branch.secret,
                 budget=self.budget,
                 unknown=branch.unknown,
+                is_draft=self.goal.is_draft,
                 region=self.region,
             )
             plan = compile_template(

@@ -81,7 +81,8 @@ class Validation:
             environment = operator.under(environment, goal.files)
         given = {**environment.parameters, **goal.parameters}
         lacking = frozenset(missing(described["Parameters"], given, environment))
-        goal = replace(goal, unknown=lacking, keeps_nested=nested, budget=budget, may_need_cloud=True)
+        goal = replace(goal, unknown=lacking, is_draft=True, keeps_nested=nested)
+        goal = replace(goal, budget=budget, may_need_cloud=True)
         request = CreateRequest(project_id=project_id, name="validated", goal=goal)
         compiled = self._compile(request)
         shown = described_stack(described, environment, given)

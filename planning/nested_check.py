@@ -50,15 +50,21 @@ COMMON = frozenset({"outputs", "show", "stack_name"})
 
 
 def check_names(
-    declared: Mapping[str, Json], given: Mapping[str, Json], environment: Environment, errors: ErrorList
+    declared: Mapping[str, Json],
+    given: Mapping[str, Json],
+    environment: Environment,
+    errors: ErrorList,
+    *,
+    is_draft: bool = False,
 ) -> None:
     """Check the parameters given to a nested stack against those that its template declares.
 
+    :param is_draft: values may be missing.
     :param errors: gets an UnknownParameter or a ParameterMissing for each difference.
     """
     for name in sorted(set(given) - set(declared)):
         errors.add(UnknownParameter(f"The Parameter ({name}) was not defined in template.", ("properties",)))
-    for name in missing(declared, given, environment):
+    for name in () if is_draft else missing(declared, given, environment):
         errors.add(ParameterMissing(f"The Parameter ({name}) was not provided.", ("properties",)))
 
 
@@ -151,6 +157,7 @@ class TemplateTree:
     :ivar budget: of the request.
     :ivar keeps: returns the plans of all stacks.
     :ivar all_members: compiles all members of a group, not one for all, where the type can say which.
+    :ivar is_draft: see Goal.
     :ivar entering: called with the path of each resource whose child is checked; a context for the check.
     :ivar count: resources found so far.
     """
@@ -164,6 +171,7 @@ class TemplateTree:
     count: int = 0
     keeps: bool = False
     all_members: bool = False
+    is_draft: bool = False
     entering: Callable[[Path], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
     _parsed: dict[str, Parsed] = field(default_factory=dict)
     _checked: dict[str, tuple[CheckedStack, ErrorList]] = field(default_factory=dict)
@@ -259,9 +267,9 @@ class TemplateTree:
             outputs = section_of(parsed.template, "outputs")
             check_facade(definition.declared_type, replaced, declared, outputs, below)
         if unknown := {name for name, value in given.items() if is_deferred(value)}:
-            check_names(declared, given, below, errors)
+            check_names(declared, given, below, errors, is_draft=self.is_draft)
             given = {name: value for name, value in given.items() if name not in unknown and name in declared}
-        if goal.generated or unknown:
+        if goal.generated or unknown or self.is_draft:
             unknown.update(missing(declared, given, below))
         facade = static_facade(definition)
         branch = Branch(parsed.template, given, below, facade, secret, place.depth, frozenset(unknown))

@@ -84,6 +84,8 @@ class Goal:
         template declares them no more.
     :ivar budget: of the request; None: one of its own.
     :ivar unknown: names of parameters that have no values yet.  What depends on them is not checked.
+    :ivar is_draft: nobody makes the stack now: values that lack are not known yet, on any level, and defaults
+        need not satisfy their constraints.
     :ivar keeps_nested: what was compiled of nested stacks is returned, too.
     :ivar may_need_cloud: it may use a cloud's services, also where this installation has access to none.
     :ivar without_unavailable: resources of types that the caller's cloud or the installation lacks are not
@@ -104,6 +106,7 @@ class Goal:
     cloud: CallersCloud | None = field(default=None, repr=False, compare=False)
     budget: Budget | None = field(default=None, repr=False, compare=False)
     unknown: frozenset[str] = frozenset()
+    is_draft: bool = False
     keeps_nested: bool = False
     may_need_cloud: bool = False
     all_members: bool = False

@@ -8,6 +8,7 @@ from ..template.errors import dotted, not_provided
 from ..template.formats import find_version, section_of
 from ..template.language import CompiledTemplate, Path, Version
 from ..template.load import repeated_keys
+from ..template.parameters import find_unfit_defaults
 from ..template.residual import ARGS, FN, nodes
 from ..template.suggestions import closest, nearest
 
@@ -31,7 +32,7 @@ def find_warnings(
     :param unknown: names of parameters that were given no values.
     """
     version = find_version(template)
-    found = [*_misspelt(template, version), *_ignored(template)]
+    found = [*_unfit(template), *_misspelt(template, version), *_ignored(template)]
     return _bounded([*found, *_failing(plan, unknown), *_unused(template, plan)])
 
 
@@ -91,6 +92,11 @@ def _failing(plan: CompiledTemplate, unknown: Collection[str]) -> Iterator[str]:
         reasons = [item[ARGS][0] for item in nodes(output.value) if item[FN] == "error"]
         if reasons and not lacking.intersection(reasons):
             yield f"{dotted(('outputs', name))}: its value cannot be computed: {reasons[0]}"
+
+
+def _unfit(template: Mapping[str, Json]) -> Iterator[str]:
+    for path, reason in find_unfit_defaults(template):
+        yield f"{dotted(path)}: no stack can be created with this template: {reason}"
 
 
 def _unused(template: Mapping[str, Json], plan: CompiledTemplate) -> Iterator[str]:

@@ -242,6 +242,7 @@ class Source:
     :ivar secret: names of parameters that are hidden whatever the template declares.
     :ivar budget: of the request; None: one of its own.
     :ivar unknown: names of parameters whose values are not known yet.  What depends on them is not checked.
+    :ivar is_draft: see GivenValues.
     :ivar region: of the cloud.
     """
 
@@ -254,6 +255,7 @@ class Source:
     secret: frozenset[str] = frozenset()
     budget: Budget | None = None
     unknown: frozenset[str] = frozenset()
+    is_draft: bool = False
     region: Region = Region()
 
     @property
@@ -261,7 +263,12 @@ class Source:
         """Return the values that the parameters are given."""
         is_nested = self.facade is not None
         return GivenValues(
-            self.environment, self.parameters, self.secret, self.unknown, from_resource=is_nested
+            self.environment,
+            self.parameters,
+            self.secret,
+            self.unknown,
+            from_resource=is_nested,
+            is_draft=self.is_draft,
         )
 
 

@@ -68,21 +68,39 @@ class Declaration:
 
 
 def parse_declarations(
-    section: Json, version: Version, errors: ErrorList | None = None
+    section: Json, version: Version, errors: ErrorList | None = None, *, is_draft: bool = False
 ) -> dict[str, Declaration]:
     """Parse the template's ``parameters`` section.
 
     :param errors: gets the errors of single declarations; None: all of them are raised.
+    :param is_draft: defaults need not satisfy constraints.
     :raises TemplateError: with the path of what is wrong.
     """
     if errors is None:
         with named_at_once() as errors:
-            return parse_declarations(section, version, errors)
+            return parse_declarations(section, version, errors, is_draft=is_draft)
     if section is None:
         return {}
     if not isinstance(section, Mapping):
         raise TemplateError("must be a map of parameters", ["parameters"])
-    return {str(name): _declaration(str(name), body, version, errors) for name, body in section.items()}
+    declared: dict[str, Declaration] = {}
+    for name, body in section.items():
+        declared[str(name)] = _declaration(str(name), body, version, errors, is_draft=is_draft)
+    return declared
+
+
+def find_unfit_defaults(template: Mapping[str, Json]) -> Iterator[tuple[Path, str]]:
+    """Yield the defaults of a template that do not satisfy their own constraints, each with the reason."""
+    section = section_of(template, "parameters")
+    section = section if isinstance(section, Mapping) else {}
+    declarations = parse_declarations(section, find_version(template), ErrorList(), is_draft=True)
+    for name, declared in declarations.items():
+        if declared.has_default and not declared.is_wrong:
+            path: Path = ("parameters", name, "default")
+            try:
+                _constrained(_without_custom(declared), declared.default, path)
+            except TemplateError as error:
+                yield path, error.message
 
 
 def declarations_of(template: Mapping[str, Json]) -> dict[str, Declaration]:
@@ -102,12 +120,21 @@ def declared_names(template: Mapping[str, Json]) -> frozenset[str]:
     return frozenset(map(str, found)) if isinstance(found, Mapping) else frozenset()
 
 
-def _declaration(name: str, body: Json, version: Version, errors: ErrorList) -> Declaration:
+def _declaration(
+    name: str, body: Json, version: Version, errors: ErrorList, *, is_draft: bool
+) -> Declaration:
     wrong = ErrorList()
     # Whoever uses a parameter with an error need not hear of it again.
     declared = Declaration(name, "string", has_default=True, is_wrong=True)
     with wrong.collect():
         declared = _parsed_declaration(name, body, version, wrong)
+        if declared.has_default:
+            path: Path = ("parameters", name, "default")
+            declared = dataclasses.replace(
+                declared, default=_converted(declared, declared.written_default, path)
+            )
+            if not is_draft:
+                _constrained(_without_custom(declared), declared.default, path)
     if wrong.is_empty:
         return declared
     errors.add_all(wrong)
@@ -128,26 +155,27 @@ def _parsed_declaration(name: str, body: Json, version: Version, errors: ErrorLi
         raise TemplateError(text, (*path, "type"))
     value_type = str(body["type"])
     parsed = _constraints(body.get("constraints") or [], value_type, version, path, errors)
-    declared = Declaration(
+    return Declaration(
         name=name,
         type=value_type,
         constraints=parsed,
         has_default=body.get("default") is not None,
+        written_default=body.get("default"),
         hidden=_flag(body, "hidden", path, errors),
         immutable=_flag(body, "immutable", path, errors),
         label=None if body.get("label") is None else str(body["label"]),
         description=str(body.get("description") or ""),
         tags=_tags(body.get("tags"), (*path, "tags"), errors),
     )
-    if not declared.has_default:
-        return declared
-    # As in Heat a default that is not used need not satisfy custom constraints: it is often empty.
-    plain = tuple(item for item in parsed if not isinstance(item, Custom))
-    lenient = dataclasses.replace(declared, constraints=plain)
-    default = None
-    with errors.collect():
-        default = _checked(lenient, body["default"], (*path, "default"))
-    return dataclasses.replace(declared, default=default, written_default=body["default"])
+
+
+def _without_custom(declared: Declaration) -> Declaration:
+    """Return the declaration by which defaults are judged.
+
+    As in Heat a default that is not used need not satisfy custom constraints: it is often empty.
+    """
+    plain = tuple(item for item in declared.constraints if not isinstance(item, Custom))
+    return dataclasses.replace(declared, constraints=plain)
 
 
 def _constraints(
@@ -182,17 +210,20 @@ def _tags(value: Json, path: Path, errors: ErrorList) -> tuple[str, ...]:
 
 
 def _checked(declared: Declaration, value: Json, path: Path) -> Json:
-    """Return the converted value, if it satisfies the constraints.
+    """Return the converted value, if it satisfies the constraints."""
+    return _constrained(declared, _converted(declared, value, path), path)
+
+
+def _converted(declared: Declaration, value: Json, path: Path) -> Json:
+    """Return the value as one of the parameter's type.
 
     A hidden value is neither in the error nor in the error that caused it, which a log may show.
     """
     try:
-        converted = convert(value, declared.type)
+        return convert(value, declared.type)
     except ValueError as error:
         if not declared.hidden:
             raise TemplateError(f"{error}, not {value!r:.200}", path) from error
-    else:
-        return _constrained(declared, converted, path)
     raise TemplateError(f"must be a {declared.type}", path)
 
 
@@ -221,6 +252,8 @@ class GivenValues:
         hides.
     :ivar unknown: names of parameters whose values are not known yet.
     :ivar from_resource: `supplied` are the properties of a resource, whose nested stack this is.
+    :ivar is_draft: nobody makes the stack now: a missing value is one that is not known yet, and defaults of
+        the template need not satisfy constraints.
     """
 
     environment: Environment
@@ -228,6 +261,7 @@ class GivenValues:
     secret: Collection[str] = ()
     unknown: Collection[str] = ()
     from_resource: bool = False
+    is_draft: bool = False
 
 
 def resolve_parameters(
@@ -254,7 +288,7 @@ def resolve_parameters(
     if errors is None:
         with named_at_once() as errors:
             return resolve_parameters(section, values, version=version, seal=seal, errors=errors)
-    declarations = parse_declarations(section, version, errors)
+    declarations = parse_declarations(section, version, errors, is_draft=values.is_draft)
     environment = values.environment
     given = {**environment.parameters, **values.supplied}
     for name in given:
@@ -276,7 +310,7 @@ def resolve_parameters(
         declared = dataclasses.replace(declared, hidden=declared.hidden or name in hidden)
         if name not in values.unknown and not declared.is_wrong:
             with errors.collect():
-                found[name] = _resolve(declared, given, defaults, seal)
+                found[name] = _resolve(declared, given, defaults, seal, is_draft=values.is_draft)
         if name not in found:
             found[name] = _unknown(declared)
     return found
@@ -313,6 +347,8 @@ def _resolve(
     given: Mapping[str, Json],
     defaults: Mapping[str, Json],
     seal: Callable[[Json], str],
+    *,
+    is_draft: bool,
 ) -> Parameter:
     path: Path = ("parameters", declared.name)
     if given.get(declared.name) is not None:
@@ -320,7 +356,11 @@ def _resolve(
     elif defaults.get(declared.name) is not None:
         value, supplied = _checked(declared, defaults[declared.name], path), True
     elif declared.has_default:
-        value, supplied = _constrained(declared, declared.default, (*path, "default")), False
+        value, supplied = declared.default, False
+        if not is_draft:
+            _constrained(declared, value, (*path, "default"))
+    elif is_draft:
+        return _unknown(declared)
     else:
         raise ParameterMissing(f"{not_provided(declared.name)} It has no default", path)
     return Parameter(

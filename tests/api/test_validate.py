@@ -201,11 +201,62 @@ def test_the_rest_is_checked_although_values_are_missing(
     assert where in found.error["message"]
 
 
-def test_a_nested_stack_without_a_value_that_it_needs_is_refused(service: Service, tenant: str) -> None:
-    """Its parent gives it none, whatever values the user will give the parent."""
-    body = template({"r": {"type": "mine.yaml"}}, parameters=MISSING)
-    found = answer(service, tenant, body, files={"mine.yaml": random(parameters={"aparam": NUMBER})})
-    assert fault(found) == (400, "UserParameterMissing")
+def test_a_value_that_a_nested_stack_lacks_is_no_error(service: Service, tenant: str) -> None:
+    """As in Heat: only who creates the stack needs all values."""
+    child = random(parameters={"aparam": NUMBER, "other": {"type": "number"}})
+    for properties in ({}, {"other": {"get_attr": ["r2", "output"]}}, {"other": {"get_param": "word"}}):
+        body = template(
+            {"r": {"type": "mine.yaml", "properties": properties}, "r2": one()}, parameters=MISSING
+        )
+        found = answer(service, tenant, body, files={"mine.yaml": child})
+        assert found.status == 200, found
+    sent = {"stack_name": "s", "template": template({"r": {"type": "mine.yaml"}})}
+    sent["files"] = {"mine.yaml": json.dumps(child)}
+    refused = service.call("POST", f"/v1/{tenant}/stacks", sent)
+    assert fault(refused) == (400, "UserParameterMissing")
+    unknown = template({"r": {"type": "mine.yaml", "properties": {"none": 1}}})
+    assert fault(answer(service, tenant, unknown, files={"mine.yaml": child}))[0] == 400
+
+
+def test_a_default_against_its_own_constraint_is_warned_of(service: Service, tenant: str) -> None:
+    declared = {"type": "string", "default": "9", "constraints": [{"allowed_pattern": "[a-z]+"}]}
+    body = template({"r": one(value={"get_param": "p"})}, parameters={"p": declared})
+    found = answer(service, tenant, body)
+    assert found.status == 200, found
+    [warning] = found.body["Warnings"]
+    assert warning.startswith("parameters.p.default: no stack can be created with this template: ")
+    assert '"9" does not match' in warning
+    for parameters in ({}, {"p": "a"}):
+        sent = {"stack_name": "s", "template": body, "parameters": parameters}
+        assert service.call("POST", f"/v1/{tenant}/stacks", sent).status == 400
+    assert answer(service, tenant, body, parameters={"p": "9"}).status == 400
+
+
+def test_a_repetition_over_a_value_that_is_not_known_is_accepted(service: Service, tenant: str) -> None:
+    """Whether it comes from a parameter, from one of a nested stack, or from another resource."""
+    missing = {"words": {"type": "comma_delimited_list"}, "map": {"type": "json"}}
+    sources: list[Json] = [
+        {"%w%": {"get_param": "words"}},
+        {"%w%": {"get_param": "words"}, "%x%": ["a", "b"]},
+        {"%w%": {"get_param": ["map", "a"]}},
+        {"%w%": {"get_attr": ["other", "show"]}},
+        {"%w%": {"str_split": [",", {"get_param": "words"}]}},
+        {"get_param": "map"},
+    ]
+    repeats: list[Json] = [
+        {"repeat": {"for_each": source, "template": "%w%", **more}}
+        for source in sources
+        for more in ({}, {"permutations": False})
+    ]
+    resources = {
+        f"r{index}": {"type": "OS::Heat::Value", "properties": {"value": repeat}}
+        for index, repeat in enumerate(repeats)
+    }
+    body = template({**resources, "other": one()}, parameters=missing)
+    found = answer(service, tenant, body)
+    assert found.status == 200, found
+    found = answer(service, tenant, template({"n": {"type": "n.yaml"}}), files={"n.yaml": body})
+    assert found.status == 200, found
 
 
 def test_many_equal_nested_stacks_are_described_within_the_budget(service: Service, tenant: str) -> None:
