@@ -116,7 +116,8 @@ def _chosen(
 
 def _matches(item: HeldTask, pattern: str) -> bool:
     """Return whether the task matches a name as Heat's client reads it: a wildcard stays on its level."""
-    names, patterns = item.path.split("/"), pattern.split("/")
+    names = item.path.split("/")
+    patterns = pattern.split("/")
     return len(names) == len(patterns) and all(map(fits, names, patterns))
 
 

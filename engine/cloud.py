@@ -25,7 +25,8 @@ KEPT = 10.0
 """Seconds for which a value that was right is not asked about again."""
 MOST_KEPT = 10_000
 """Values that are kept."""
-THREADS, MOST_WAITING = 16, 200
+THREADS = 16
+MOST_WAITING = 200
 """Questions that are asked at a time, in one process; and those that wait for that."""
 
 

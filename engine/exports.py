@@ -10,10 +10,10 @@ from ..db.ids import ContentId, StackId
 from ..db.rows import Resource, Snapshot, Stack
 from ..db.states import Status
 from ..sealing.stored import InClear, Masked
+from .actions import start_delete
 from .context import EngineContext, Started, announce_started
-from .delete import start_delete
 from .errors import ActionInProgress
-from .nested_reads import living_child
+from .parent_resource import living_child
 from .start import running_of
 
 Json = typing.Any

@@ -212,7 +212,9 @@ class PollRecords:
             self._waiting[key] = poll
             if former in (None, transport) and now - self._flushed_at < FLUSH_EVERY:
                 return
-            due, self._waiting, self._flushed_at = self._waiting, {}, now
+            due = self._waiting
+            self._waiting = {}
+            self._flushed_at = now
         self._context.database.write(lambda conn: guests.store_polls(conn, list(due.values())))
 
 

@@ -1,29 +1,133 @@
-"""Nested stacks: creating and updating them for the steps of their parents' resources."""
+"""Nested stacks: what the steps of their parents' resources ask of them."""
 
+import contextlib
 import typing
 from collections.abc import Callable, Mapping
 
-from ..db.errors import NameTaken
-from ..db.ids import StackId
-from ..db.rows import Stack
+from sqlalchemy.engine import Connection
+
+from ..db import content, resources, snapshots, stacks
+from ..db.errors import NameTaken, NotFound
+from ..db.ids import ContentId, StackId
+from ..db.rows import Resource, Snapshot, Stack
+from ..db.states import TaskKind
+from ..planning.plan import TraversalScope
 from ..planning.requests import AdoptedResource
 from ..resources.context import ChildGoal, ChildInputs
-from ..resources.errors import PermanentError
+from ..resources.errors import ChildGone, PermanentError
+from ..resources.nested.parameterize import restore_values
+from ..sealing.stored import StoredLookup
 from ..template.compile import Identity
 from ..template.errors import TemplateError
 from ..template.language import is_template_name
+from ..template.residual import evaluate
+from .actions import start_action, start_delete
 from .change import Change, commit_update
 from .children import goal_of_child, inputs_of_child, opened_environment
-from .context import Compiled
-from .nested_actions import NestedStackActions, refusal_is_permanent
-from .parent_resource import ParentResource, child_id
+from .context import Compiled, EngineContext, Started, announce_started
+from .errors import ActionInProgress, NotUpdatable
+from .parent_resource import ParentResource, child_id, child_snapshot_id
+from .snapshots import SnapshotRequest, start_snapshot, start_snapshot_deletion
 from .stacks import NewStack, create_stack
 
 Json = typing.Any
 
 
-class NestedStacks(NestedStackActions):
-    """Carries out what steps ask of nested stacks.  Thread-safe."""
+def refuse_address(url: str) -> str:
+    """Refuse to fetch a template.
+
+    :raises PermanentError: always.
+    """
+    raise PermanentError(f"Could not fetch remote template '{url:.300}': no host is allowed")
+
+
+class NestedStacks:
+    """Reads nested stacks, and carries out what steps ask of them.  Thread-safe."""
+
+    def __init__(self, context: EngineContext, templates: Callable[[str], str] = refuse_address) -> None:
+        """Keep the collaborators.
+
+        :param templates: returns the template at an address, or raises PermanentError.
+        """
+        self._context = context
+        self._templates = templates
+
+    # -- reads -------------------------------------------------------------------------------------
+
+    def find(self, key: StackId, stack_id: StackId) -> Stack | None:
+        """Return the child of a resource of the stack.
+
+        None: it is deleted, or never existed, or belongs to another tree.  (An orphaned child is in another
+        tree than the stack that it was created for.)
+        """
+        found = self._context.database.read(lambda conn: stacks.find_undeleted(conn, key))
+        return found if found is not None and _same_tree(found, self.stack(stack_id)) else None
+
+    def rows(self, key: StackId) -> list[Resource]:
+        """Return the child's resources."""
+        return self._context.database.read(lambda conn: resources.of_stack(conn, key))
+
+    def bodies(self, child: Stack, unseal: Callable[[str], Json]) -> Mapping[str, Mapping[str, Json]]:
+        """Return what the generated template of a child says of its resources, in clear.
+
+        :param unseal: opens the token of a secret.
+        """
+        given = evaluate(child.parameters, StoredLookup(unseal))
+        return restore_values(self.content(child.template_id), given)
+
+    def file(self, stack_id: StackId, name: str) -> str:
+        """Return the text of a file of the stack.
+
+        :raises PermanentError: the stack has no such file.
+        """
+        files: Mapping[str, str] = self.content(self.stack(stack_id).files_id)
+        if (operator := self._context.registry.operator) is not None:
+            files = operator.with_templates(files)
+        if name not in files:
+            raise PermanentError(
+                f"the file {name} is not among those of the stack", kind="StackValidationFailed"
+            )
+        return str(files[name])
+
+    def template(self, url: str) -> str:
+        """Return the text of a template at an address.
+
+        :raises PermanentError: it cannot be fetched.
+        """
+        return self._templates(url)
+
+    def snapshot_of(self, nest: ParentResource, key: StackId) -> Snapshot | None:
+        """Return the child's snapshot that a step with the parent resource's key has begun."""
+        self.parent(nest, key)
+        snapshot_id = child_snapshot_id(nest.key)
+        try:
+            return self._context.database.read(lambda conn: snapshots.get(conn, key, snapshot_id))
+        except NotFound:
+            return None
+
+    def parent(self, nest: ParentResource, key: StackId) -> Stack:
+        """Return the stack around a child.
+
+        :raises ChildGone: the child does not belong to its tree.
+        """
+        parent = self.stack(nest.stack_id)
+        if not _same_tree(self.stack(key), parent):
+            raise ChildGone
+        return parent
+
+    def stack(self, key: StackId) -> Stack:
+        """Return a stack.
+
+        :raises NotFound: there is none.
+        """
+        return self._context.database.read(lambda conn: stacks.get(conn, key))
+
+    def content(self, key: ContentId) -> Mapping[str, Json]:
+        """Return a stored template, environment or set of files."""
+        found: Mapping[str, Json] = self._context.database.read(lambda conn: content.get(conn, key))
+        return found
+
+    # -- a goal ------------------------------------------------------------------------------------
 
     def create(
         self, nest: ParentResource, goal: ChildGoal, adopted: Mapping[str, Json] | None = None
@@ -67,7 +171,8 @@ class NestedStacks(NestedStackActions):
 
         :raises PermanentError: the goal is wrong, or the child is being deleted, or suspended.
         """
-        parent, done = self.parent(nest, key), False
+        parent = self.parent(nest, key)
+        done = False
         while not done:
             child = self.stack(key)
             identity = Identity(child.name, child.id, child.project_id)
@@ -91,7 +196,91 @@ class NestedStacks(NestedStackActions):
         stored = self.content(stack.environment_id)
         return inputs_of_child(self._context, stored, self._files(stack), resource, unseal)
 
+    # -- other actions -----------------------------------------------------------------------------
+
+    def delete(self, nest: ParentResource, key: StackId) -> None:
+        """Delete the child, whatever it does now."""
+        parent = self.parent(nest, key)
+        hold = self.breakpoints_hold(parent)
+
+        def start(conn: Connection, scope: TraversalScope) -> Started | None:
+            timeout = max(0.0, self.deadline(parent, scope.now) - scope.now)
+            return start_delete(conn, scope, timeout=timeout, breakpoints_hold=hold)
+
+        self._start(nest, key, start)
+
+    def act(self, nest: ParentResource, key: StackId, kind: TaskKind) -> None:
+        """Check, suspend or resume the child.
+
+        :raises PermanentError: it is not in a state for it.
+        """
+        parent = self.parent(nest, key)
+
+        def start(conn: Connection, scope: TraversalScope) -> Started | None:
+            return start_action(conn, kind, scope, deadline_at=self.deadline(parent, scope.now))
+
+        self._start(nest, key, start)
+
+    def snapshot(self, nest: ParentResource, key: StackId) -> None:
+        """Begin a snapshot of the child, or find the one that an earlier attempt has begun.
+
+        :raises PermanentError: the child is not in a state for it.
+        """
+        parent = self.parent(nest, key)
+
+        def start(conn: Connection, scope: TraversalScope) -> Started:
+            request = SnapshotRequest(None, self.deadline(parent, scope.now), id=child_snapshot_id(nest.key))
+            return start_snapshot(conn, request, scope)[0]
+
+        if self.snapshot_of(nest, key) is not None:
+            return
+        try:
+            self._start(nest, key, start)
+        except ActionInProgress as error:
+            raise PermanentError(str(error)) from error
+
+    def delete_snapshot(self, nest: ParentResource, key: StackId) -> None:
+        """Delete that snapshot, whatever the child does.
+
+        :raises PermanentError: it is being taken.
+        """
+        found = self.snapshot_of(nest, key)
+        if found is None:
+            return
+        snapshot_id = found.id
+        timeout = self._context.settings.stack_timeout
+        with contextlib.suppress(NotFound):
+            self._start(
+                nest,
+                key,
+                lambda conn, scope: start_snapshot_deletion(conn, snapshot_id, scope, timeout=timeout),
+            )
+
     # -- inside ------------------------------------------------------------------------------------
+
+    def _start(
+        self,
+        nest: ParentResource,
+        key: StackId,
+        start: Callable[[Connection, TraversalScope], Started | None],
+    ) -> None:
+        def guarded(conn: Connection, scope: TraversalScope) -> Started | None:
+            nest.guard(conn)
+            return start(conn, scope)
+
+        with refusal_is_permanent():
+            started = self._context.start_traversal(key, guarded)
+        if started is not None:
+            announce_started(self._context.hints, started)
+
+    def breakpoints_hold(self, parent: Stack) -> bool:
+        """Return whether breakpoints hold: a rollback stops at none, on no level."""
+        return self.stack(parent.root_id).action != "ROLLBACK"
+
+    def deadline(self, parent: Stack, now: float, goal: ChildGoal | None = None) -> float:
+        """Return the parent's deadline, or an earlier one where the child has a timeout of its own."""
+        of_parent = parent.deadline_at or now + self._context.timeout(parent.timeout_mins)
+        return of_parent if goal is None or goal.timeout is None else min(of_parent, now + goal.timeout)
 
     def _files(self, stack: Stack) -> Mapping[str, str]:
         return typing.cast(Mapping[str, str], self.content(stack.files_id))
@@ -131,3 +320,19 @@ class NestedStacks(NestedStackActions):
             return self._context.compiler.compile(child_goal, identity, sealer, tree=False)
         except TemplateError as error:
             raise PermanentError(str(error), kind="StackValidationFailed") from error
+
+
+def _same_tree(one: Stack, other: Stack) -> bool:
+    return one.root_id == other.root_id
+
+
+@contextlib.contextmanager
+def refusal_is_permanent() -> typing.Iterator[None]:
+    """Turn the refusal of an action into an error of the step.
+
+    :raises PermanentError: the stack is not in a state for the action.
+    """
+    try:
+        yield
+    except NotUpdatable as error:
+        raise PermanentError(str(error), kind="NotSupported") from error

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
+from ..db import stacks
 from ..db.ids import ResourceId, SnapshotId, StackId
+from ..db.rows import Resource, Stack
+from ..resources.registry import ResourceRegistry
 
 Json = typing.Any
 Guard = Callable[[Connection], None]
@@ -43,3 +46,10 @@ def child_snapshot_id(key: str) -> SnapshotId:
 def child_id(key: str) -> StackId:
     """Return the id of the child that a resource with this key has."""
     return StackId(str(uuid.uuid5(NAMESPACE, key)))
+
+
+def living_child(conn: Connection, row: Resource, registry: ResourceRegistry) -> Stack | None:
+    """Return the stack that a resource is; None: its type has none, or the stack does not exist."""
+    if row.physical_id is None or not registry.is_nested(row.plugin):
+        return None
+    return stacks.find_undeleted(conn, StackId(row.physical_id))

@@ -22,7 +22,7 @@ from .children import compile_previewed_child
 from .context import Compiled, EngineContext
 from .errors import NotUpdatable
 from .goals import compile_update, identity_of
-from .nested_reads import living_child
+from .parent_resource import living_child
 from .stack_state import check_updatable
 
 
@@ -79,12 +79,14 @@ class Previews:
         self, item: ResourceChange, preview: UpdatePreview, compiled: Compiled
     ) -> Sequence[NestedChanges]:
         """Return the changes of the stack that the resource is now, and of that which it will be."""
-        had, definition = self._child(item.row), item.definition
+        had = self._child(item.row)
+        definition = item.definition
         stays = had is not None and item.effect in (ChangeKind.UNCHANGED, ChangeKind.UPDATED)
         found = [] if had is None or stays else [self._deleted(had)]
         if definition is None or not self._context.registry.is_nested(definition.type):
             return found
-        child, parent = had if stays else None, compiled.identity
+        child = had if stays else None
+        parent = compiled.identity
         name = f"{parent.stack_name}-{item.name}"
         own = Identity(name, "", parent.project_id) if child is None else identity_of(child)
         goal = compile_previewed_child(self._context, definition, preview, compiled, own)

@@ -69,7 +69,8 @@ class SoftwareOperations:
         :raises LimitExceeded: it is too large, or the project has as many as it may have.
         """
         limits = self._context.settings.software
-        inputs, outputs = declared_inputs(new.inputs), declared_outputs(new.outputs)
+        inputs = declared_inputs(new.inputs)
+        outputs = declared_outputs(new.outputs)
         body = config_body(new.config, inputs, outputs, new.options)
         made = StoredConfig(
             id=str(uuid.uuid4()),
@@ -233,7 +234,8 @@ def store_result(
     if seen.status != IN_PROGRESS:
         return None
     place = context.sealer.of_software(seen.project_id)
-    derived, before = opened(place, config.body), opened(place, seen.output_values)
+    derived = opened(place, config.body)
+    before = opened(place, seen.output_values)
     result = result_of(derived.value["outputs"], before.value or {}, details)
     longest_first = sorted(derived.secrets, key=len, reverse=True)
     changes = {

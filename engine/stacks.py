@@ -14,9 +14,8 @@ from ..db.work import endings
 from ..planning.adopt import plan_adoption
 from ..planning.plan import PlannedBreakpoints, TraversalScope, plan_create
 from ..planning.requests import AdoptedResource, CreateRequest
-from .actions import start_action
+from .actions import start_action, start_delete
 from .context import Compiled, EngineContext, Started, announce_started
-from .delete import start_delete
 from .quotas import QuotaName
 from .requested import compile_requested
 from .start import store_plan
@@ -143,7 +142,8 @@ class StackOperations:
         :raises LimitExceeded: the project has as much as it may have.
         :raises DelegationRefused, KeystoneUnavailable: the stack needs a credential and cannot get one.
         """
-        context, stack_id = self._context, StackId(str(uuid.uuid4()))
+        context = self._context
+        stack_id = StackId(str(uuid.uuid4()))
         quotas = context.settings.quotas
         if quotas is not None and request.is_limited:
             # Before it costs more: a user who may have no more stacks would get this answer anyway.

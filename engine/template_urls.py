@@ -112,7 +112,8 @@ class TemplateFetcher:
     def _parts(self, url: str) -> tuple[str, int, str]:
         try:
             parts = urllib.parse.urlsplit(url)
-            host, port = (parts.hostname or "").lower(), parts.port or _PORT
+            host = (parts.hostname or "").lower()
+            port = parts.port or _PORT
         except ValueError as error:
             raise TemplateNotFetched(f"the address is malformed: {error}") from error
         if parts.scheme != "https":
@@ -153,7 +154,8 @@ class TemplateFetcher:
             connection.close()
 
     def _body(self, answer: http.client.HTTPResponse, until: float) -> bytes:
-        most, body = self._limits.max_bytes, b""
+        most = self._limits.max_bytes
+        body = b""
         while piece := answer.read(_PIECE):
             body += piece
             if len(body) > most:

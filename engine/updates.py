@@ -112,7 +112,8 @@ class Updates:
         )
 
     def _restoration(self, stack: Stack, snapshot_id: SnapshotId) -> Change:
-        database, sealer = self._context.database, self._context.sealer_of(stack)
+        database = self._context.database
+        sealer = self._context.sealer_of(stack)
         found = database.read(lambda conn: snapshots.get(conn, stack.id, snapshot_id))
         if (found.action, found.status) != ("CREATE", Status.COMPLETE):
             raise NotUpdatable("Restoring incomplete snapshot is not supported")
@@ -133,11 +134,13 @@ class Updates:
         """Return what the snapshot of a nested stack keeps, by the copy of the resource that the stack is."""
         if kept.physical_id is None or kept.key is None or not self._context.registry.is_nested(kept.plugin):
             return []
-        child, snapshot_id = StackId(kept.physical_id), child_snapshot_id(kept.key)
+        child = StackId(kept.physical_id)
+        snapshot_id = child_snapshot_id(kept.key)
         return self._context.database.read(lambda conn: resources.copies(conn, child, snapshot_id))
 
     def _cancel(self, stack: Stack, why: str) -> bool:
-        now, grace = self._context.clock(), self._context.settings.defaults.cancel_grace
+        now = self._context.clock()
+        grace = self._context.settings.defaults.cancel_grace
         done = self._context.database.write(
             lambda conn: ending.cancel_stack(conn, stack, why, now=now, grace=grace)
         )

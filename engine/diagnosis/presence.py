@@ -11,7 +11,9 @@ from ...ring.hashring import Member, View, assign
 from ...ring.observer import GroupStatus
 from .fleet import SKEW, ConductorFleet
 
-UP, DOWN, UNKNOWN = "up", "down", "unknown"
+UP = "up"
+DOWN = "down"
+UNKNOWN = "unknown"
 SILENT = "silent"
 
 

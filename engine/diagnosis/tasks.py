@@ -109,7 +109,8 @@ def _before(task: Unfinished, context: DiagnosisContext, claimed_at: float) -> L
 
 def _longest(fleet: ConductorFleet, step: LongStep) -> tuple[str, str]:
     """Return a text about the step that has kept a thread for longest, and the command that frees it."""
-    age, host = describe_span(fleet.now - step.claimed_at), host_of(step.member)
+    age = describe_span(fleet.now - step.claimed_at)
+    host = host_of(step.member)
     if fleet.is_discreet:
         return f"the longest call takes {age} so far", fleet.retry(step.stack_id, step.resource)
     text = (
@@ -161,8 +162,10 @@ def _not_stopped(task: Unfinished, fleet: ConductorFleet, host: str) -> Reason:
 
 
 def _ready(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) -> Reason:
-    sent, due = task.redelivered + 1, task.due_at or fleet.now
-    owner, command = fleet.owner_of(task.shard), fleet.retry(task.stack_id)
+    sent = task.redelivered + 1
+    due = task.due_at or fleet.now
+    owner = fleet.owner_of(task.shard)
+    command = fleet.retry(task.stack_id)
     if not fleet.alive:
         return Reason(
             "conductors", "the task is ready, but no conductor is alive", "nothing", None, fleet.revive()
@@ -213,7 +216,8 @@ def _parked(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) 
     awaited = task.waits_on
     if awaited is not None and awaited.is_stack:
         return _on_child(task, fleet, context.children.get(awaited.key))
-    owner, command = fleet.owner_of(task.shard), fleet.retry(task.stack_id, task.resource)
+    owner = fleet.owner_of(task.shard)
+    command = fleet.retry(task.stack_id, task.resource)
     if awaited is not None and awaited.kind == AwaitedKind.RESOURCE:
         handle = context.handles.get(awaited.key, "?")
         why = f"it waits for a signal to {handle}, which has not arrived"
@@ -236,7 +240,8 @@ def _parked(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) 
 
 def _on_child(task: Unfinished, fleet: ConductorFleet, child: Child | None) -> Reason:
     name = task.waits_on if child is None else f"{child.name} ({child.action}_{child.status})"
-    owner, command = fleet.owner_of(task.shard), fleet.retry(task.stack_id, task.resource)
+    owner = fleet.owner_of(task.shard)
+    command = fleet.retry(task.stack_id, task.resource)
     if child is not None and child.status == Status.IN_PROGRESS:
         then = "the end of that stack resumes it"
         if child.is_paused:
