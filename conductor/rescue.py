@@ -137,7 +137,7 @@ class Rescue:
             if stack.rollback_at is not None and self._give_up_rollback(stack):
                 break
             stop = functools.partial(
-                ending.cancel_stack, seen=stack, reason=reason, now=now, grace=self._grace
+                ending.cancel_stack, expected=stack, reason=reason, now=now, grace=self._grace
             )
             done = self._database.write(stop)
             if done is not None:

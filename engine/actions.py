@@ -78,10 +78,10 @@ def start_delete(
     # The nested stacks are deleted when their resources are; nothing more is done for them until then.
     inside = cancel_nested(conn, [stack.id], now=scope.now, grace=scope.defaults.cancel_grace)
     running = running_of(conn, stack, on_copies=True)
-    found = resources.of_stack(conn, stack.id)
+    rows = resources.of_stack(conn, stack.id)
     copies = resources.copies(conn, stack.id)
     again = stack.action == "DELETE"
     breakpoints = replace(breakpoints_of(conn, stack), may_abort=not again, active=breakpoints_hold)
-    plan = plan_delete(found, running, replace(scope, breakpoints=breakpoints), copies)
+    plan = plan_delete(rows, running, replace(scope, breakpoints=breakpoints), copies)
     started = store_plan(conn, deleting, plan, running.values(), now=scope.now)
     return replace(started, superseded=[*started.superseded, *inside])

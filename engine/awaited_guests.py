@@ -14,7 +14,7 @@ def describe_guest(guest: AwaitedGuest, moment: Callable[[float], str]) -> str:
     if guest.asked_at is None:
         agents = "it runs, has the agents, and reaches [guests] metadata_url"
         return f"{server} has never asked for its metadata: check that {agents}"
-    asked = f"last asked for its metadata {moment(guest.asked_at)}"
+    poll = f"last asked for its metadata {moment(guest.asked_at)}"
     if not guest.is_up_to_date:
-        return f"{server} {asked}, and has not got the newest deployment: check that its agent still runs"
-    return f"{server} {asked}, and has all of its deployments: see the log of its agent"
+        return f"{server} {poll}, and has not got the newest deployment: check that its agent still runs"
+    return f"{server} {poll}, and has all of its deployments: see the log of its agent"

@@ -33,18 +33,18 @@ class BreakpointOperations:
         if not isinstance(hook, str):
             raise InvalidHook(f"unset_hook must be the name of a hook, not {hook!r}")
 
-        def work(conn: Connection) -> Cleared:
+        def transaction(conn: Connection) -> Cleared:
             row = _row(conn, stack, resource)
             if hook not in HOOKS:
-                raise InvalidHook(f'Invalid hook type "{hook}" for {_shown(row, stack)}')
-            found = held_itself(conn, stack.id)
-            ids = [item.id for item in found if (item.resource_name, item.hook) == (resource, hook)]
+                raise InvalidHook(f'Invalid hook type "{hook}" for {_heat_name(row, stack)}')
+            held = held_itself(conn, stack.id)
+            ids = [item.id for item in held if (item.resource_name, item.hook) == (resource, hook)]
             done = self._clear(conn, ids, None) if ids else None
             if done is None:
-                raise InvalidHook(f'The "{hook}" hook is not defined on {_shown(row, stack)}')
+                raise InvalidHook(f'The "{hook}" hook is not defined on {_heat_name(row, stack)}')
             return done
 
-        announce(self._context.hints, self._context.database.write(work).ready)
+        announce(self._context.hints, self._context.database.write(transaction).ready)
 
     def continue_held(
         self, stack: Stack, *, names: Sequence[str] | None = None, hook: str | None = None, step: bool = False
@@ -61,9 +61,9 @@ class BreakpointOperations:
             raise InvalidHook(f'"{hook}" is not one of: {", ".join(HOOKS)}')
         stepping = True if step else False if names is None and hook is None else None
 
-        def work(conn: Connection) -> tuple[list[HeldTask], Cleared]:
-            found, traversals = breakpoints.held_in_tree(conn, stack.id)
-            chosen = _chosen(found, stack, names, hook)
+        def transaction(conn: Connection) -> tuple[list[HeldTask], Cleared]:
+            held, traversals = breakpoints.held_in_tree(conn, stack.id)
+            chosen = _chosen(held, stack, names, hook)
             done = self._clear(conn, [item.id for item in chosen], stepping)
             if done is None:
                 raise InvalidHook(f"Stack {stack.name} continued meanwhile; read where it is held now")
@@ -71,7 +71,7 @@ class BreakpointOperations:
                 clear_breakpoints.set_stepping(conn, traversal, stepping)
             return chosen, done
 
-        chosen, done = self._context.database.write(work)
+        chosen, done = self._context.database.write(transaction)
         announce(self._context.hints, done.ready)
         return chosen
 
@@ -92,10 +92,10 @@ def held_itself(conn: Connection, stack_id: StackId) -> list[HeldTask]:
 
 def _row(conn: Connection, stack: Stack, name: str) -> Resource:
     """Return a row of the resource; a replaced one may be held before or after its deletion."""
-    found = [row for row in resources.of_stack(conn, stack.id) if row.name == name]
-    if not found:
+    rows = [row for row in resources.of_stack(conn, stack.id) if row.name == name]
+    if not rows:
         raise NotFound("Resource", name)
-    return found[-1]
+    return rows[-1]
 
 
 def _chosen(
@@ -121,7 +121,7 @@ def _matches(item: HeldTask, pattern: str) -> bool:
     return len(names) == len(patterns) and all(map(fits, names, patterns))
 
 
-def _shown(row: Resource, stack: Stack) -> str:
+def _heat_name(row: Resource, stack: Stack) -> str:
     """Return the resource as Heat names it in its errors."""
     physical = f" [{row.physical_id}]" if row.physical_id else ""
     return f'{row.type.rpartition("::")[2]} "{row.name}"{physical} Stack "{stack.name}" [{stack.id}]'

@@ -48,11 +48,11 @@ def time_out_all(
     :param by: host of the conductor, for the events.
     :param grace: seconds in which running tasks may end.
     """
-    seen = {stack.id: stack.traversal for stack in due}
+    traversal_of = {stack.id: stack.traversal for stack in due}
     late = [
         stack
-        for stack in stacks.lock_due(conn, seen, now)
-        if stack.traversal == seen[stack.id] and stack.status == Status.IN_PROGRESS
+        for stack in stacks.lock_due(conn, traversal_of, now)
+        if stack.traversal == traversal_of[stack.id] and stack.status == Status.IN_PROGRESS
     ]
     if not late:
         return TimedOutStacks()
@@ -67,14 +67,14 @@ def time_out_all(
 
 
 def cancel_stack(
-    conn: Connection, seen: Stack, reason: str, *, now: float, grace: float
+    conn: Connection, expected: Stack, reason: str, *, now: float, grace: float
 ) -> TimedOutStacks | None:
-    """Fail a stack that is in progress, at a user's request; None if it is not as `seen` any more.
+    """Fail a stack that is in progress, at a user's request; None if it is not as `expected` any more.
 
     :param grace: seconds in which running tasks may end.
     """
-    stack = stacks.lock(conn, seen.id)
-    if stack.traversal != seen.traversal or stack.status != Status.IN_PROGRESS:
+    stack = stacks.lock(conn, expected.id)
+    if stack.traversal != expected.traversal or stack.status != Status.IN_PROGRESS:
         return None
     state = stack.action, stack.status
     late = [LateStack(stack.id, stack.name, stack.traversal, *state, stack.has_sinks)]
@@ -135,7 +135,7 @@ def _end_snapshots(conn: Connection, late: Sequence[LateStack], reason: str) -> 
 def _stop(conn: Connection, late: Sequence[LateStack], now: float, grace: float) -> list[TraversalId]:
     """Ask all running tasks of the stacks, of any traversal, to stop; return the traversals."""
     t = tables.task
-    found = conn.execute(
+    rows = conn.execute(
         sa.select(t.c.id, t.c.traversal)
         .where(
             t.c.stack_id.in_([stack.id for stack in late]),
@@ -145,8 +145,8 @@ def _stop(conn: Connection, late: Sequence[LateStack], now: float, grace: float)
         .order_by(t.c.id)
         .with_for_update()
     ).all()
-    cancel.ask_to_stop(conn, [TaskId(row.id) for row in found], now=now, stop_by=now + grace)
-    return sorted({TraversalId(row.traversal) for row in found})
+    cancel.ask_to_stop(conn, [TaskId(row.id) for row in rows], now=now, stop_by=now + grace)
+    return sorted({TraversalId(row.traversal) for row in rows})
 
 
 def _wake(conn: Connection, late: Sequence[LateStack], now: float) -> ReadyTasks:

@@ -82,9 +82,9 @@ def inputs_of_child(
     """
     environment = parse_environment(evaluate(stored, StoredLookup(unseal)))
     operator = context.registry.operator
-    theirs = {} if operator is None else operator.templates
-    own = {name: text for name, text in files.items() if name not in theirs}
-    return ChildInputs(own, as_document(nested_environment(environment, *resource)))
+    operator_files = {} if operator is None else operator.templates
+    stack_files = {name: text for name, text in files.items() if name not in operator_files}
+    return ChildInputs(stack_files, as_document(nested_environment(environment, *resource)))
 
 
 def compile_previewed_child(
@@ -103,8 +103,8 @@ def compile_previewed_child(
     if not isinstance(plugin, NestedType) or not plugin.previewable:
         return None
     try:
-        known = preview.known(definition)
-        goal = None if known is None else static_goal(definition, plugin, known, parent.files)
+        known_values = preview.known(definition)
+        goal = None if known_values is None else static_goal(definition, plugin, known_values, parent.files)
         if goal is None:
             return None
         secret = secret_parameters(goal.parameters, preview.kept(definition), lambda value: False)

@@ -77,11 +77,11 @@ class CloudChecks:
     def _problems(self, access: CallerAccess, questions: Collection[Question]) -> Mapping[Question, str]:
         if not self._enabled():
             return {}
-        found: dict[Question, str | None] = {}
+        answers: dict[Question, str | None] = {}
         running: dict[Question, concurrent.futures.Future[str | None]] = {}
         for question in questions:
             if question.check == "expiration":
-                found[question] = _expired(question.value, self._clock())
+                answers[question] = _expired(question.value, self._clock())
             elif not self._is_known(access, question):
                 try:
                     running[question] = self._pool.submit(self._ask, access, question)
@@ -92,8 +92,8 @@ class CloudChecks:
         for future in reversed(running.values()):
             future.cancel()
         for question, future in running.items():
-            found[question] = self._answer(access, question, future)
-        return {question: problem for question, problem in found.items() if problem is not None}
+            answers[question] = self._answer(access, question, future)
+        return {question: problem for question, problem in answers.items() if problem is not None}
 
     def _answer(
         self, access: CallerAccess, question: Question, future: concurrent.futures.Future[str | None]

@@ -42,7 +42,7 @@ class ContainerFiles:
         self._max_bytes = max_bytes
         self._seconds = seconds
 
-    def read(self, access: CallerAccess | None, container: str, given: Collection[str]) -> dict[str, str]:
+    def read(self, access: CallerAccess | None, container: str, present: Collection[str]) -> dict[str, str]:
         """Return the files of a container, without those that the request has itself.
 
         :param access: of the request's caller; None: nothing is known of a cloud.
@@ -61,7 +61,7 @@ class ContainerFiles:
         )
         until = time.monotonic() + self._seconds
         try:
-            return self._files(adapter, container, set(given), until)
+            return self._files(adapter, container, set(present), until)
         except exceptions.HttpError as error:
             raise ContainerNotRead(container, f"Swift answers {error.http_status}") from error
         except (KeyError, TypeError, ValueError) as error:  # requests has errors that are both.
@@ -70,19 +70,19 @@ class ContainerFiles:
             raise ContainerNotRead(container, f"Swift is unavailable: {type(error).__name__}") from error
 
     def _files(
-        self, adapter: Adapter, container: str, given: Collection[str], until: float
+        self, adapter: Adapter, container: str, present: Collection[str], until: float
     ) -> dict[str, str]:
         place = "/" + urllib.parse.quote(container, safe="")
-        answer = adapter.get(f"{place}?format=json&limit={MOST_FILES + 1}", timeout=_left(until))
+        answer = adapter.get(f"{place}?format=json&limit={MOST_FILES + 1}", timeout=_remaining(until))
         listed = {str(item["name"]): int(item["bytes"]) for item in answer.json() if "name" in item}
-        wanted = {name: size for name, size in listed.items() if name not in given}
-        if len(wanted) > MOST_FILES:
+        sizes = {name: size for name, size in listed.items() if name not in present}
+        if len(sizes) > MOST_FILES:
             raise ContainerNotRead(container, f"it has more than {MOST_FILES} files")
-        if sum(wanted.values()) > self._max_bytes:
-            raise self._too_large(container, sum(wanted.values()))
-        found: dict[str, str] = {}
+        if sum(sizes.values()) > self._max_bytes:
+            raise self._too_large(container, sum(sizes.values()))
+        texts: dict[str, str] = {}
         total = 0
-        for name in wanted:
+        for name in sizes:
             if time.monotonic() >= until:
                 raise ContainerNotRead(container, f"its files did not arrive within {self._seconds:g} s")
             body = self._object(
@@ -92,14 +92,14 @@ class ContainerFiles:
             if total > self._max_bytes:
                 raise self._too_large(container, total)
             try:
-                found[name] = body.decode()
+                texts[name] = body.decode()
             except UnicodeDecodeError as error:
                 raise ContainerNotRead(container, f"{name:.300} is not a text in UTF-8") from error
-        return found
+        return texts
 
     def _object(self, adapter: Adapter, path: str, most: int, until: float) -> bytes:
         """Return an object; of one that has grown since it was listed a little more than `most` bytes."""
-        with adapter.get(path, stream=True, timeout=_left(until)) as answer:
+        with adapter.get(path, stream=True, timeout=_remaining(until)) as answer:
             body = b""
             for piece in answer.iter_content(_PIECE):
                 body += piece
@@ -115,5 +115,5 @@ class ContainerFiles:
         )
 
 
-def _left(until: float) -> float:
+def _remaining(until: float) -> float:
     return max(0.001, until - time.monotonic())

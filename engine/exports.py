@@ -41,10 +41,10 @@ class Exports:
         return document
 
     def _abandon(
-        self, conn: Connection, own: StackId, timeout: float
+        self, conn: Connection, stack_id: StackId, timeout: float
     ) -> tuple[dict[str, Json], list[Started]]:
-        stack = stacks.lock(conn, own)
-        inside = sorted(conn.execute(statements.inside([own])).scalars())
+        stack = stacks.lock(conn, stack_id)
+        inside = sorted(conn.execute(statements.inside([stack_id])).scalars())
         tree = [stack, *(stacks.lock(conn, StackId(key)) for key in inside)]
         for each in tree:
             if each.status == Status.IN_PROGRESS or running_of(conn, each):
@@ -58,21 +58,21 @@ class Exports:
 
     def export(self, conn: Connection, stack: Stack) -> dict[str, Json]:
         """Return Heat's document of a stack, as `adopt` takes it: with its secrets in clear."""
-        shown = InClear(self._context.sealer_of(stack).open)
+        clear = InClear(self._context.sealer_of(stack).open)
         keys = (stack.template_id, stack.environment_id, stack.files_id)
-        found = content.get_many(conn, keys)
+        bodies = content.get_many(conn, keys)
         rows = [row for row in resources.of_stack(conn, stack.id) if row.replaced_by is None]
         return {
-            **_goal([found[key] for key in keys], stack.parameters, shown),
+            **_goal([bodies[key] for key in keys], stack.parameters, clear),
             **_identity(stack),
             "action": stack.action,
             "status": stack.status,
             "tags": list(stack.tags) or None,
-            "resources": {row.name: self._entry(conn, row, shown) for row in rows},
+            "resources": {row.name: self._entry(conn, row, clear) for row in rows},
         }
 
-    def _entry(self, conn: Connection, row: Resource, shown: Shown) -> dict[str, Json]:
-        entry = _resource(row, shown)
+    def _entry(self, conn: Connection, row: Resource, clear: Shown) -> dict[str, Json]:
+        entry = _resource(row, clear)
         child = living_child(conn, row, self._context.registry)
         return entry if child is None else {**entry, **self.export(conn, child)}
 
@@ -82,7 +82,7 @@ def snapshot_document(
     snapshot: Snapshot,
     contents: Mapping[ContentId, Json],
     copies: Sequence[Resource],
-    shown: Shown,
+    clear: Shown,
 ) -> dict[str, Json]:
     """Return Heat's document of a stack as it was when the snapshot was taken.
 
@@ -91,12 +91,12 @@ def snapshot_document(
     """
     bodies = [contents[key] for key in snapshot.contents]
     return {
-        **_goal(bodies, snapshot.goal["parameters"], shown),
+        **_goal(bodies, snapshot.goal["parameters"], clear),
         **_identity(stack),
         "action": "SNAPSHOT",
         "status": snapshot.status,
         "tags": list(snapshot.tags) or None,
-        "resources": {row.name: _resource(row, shown) for row in copies if row.status == Status.COMPLETE},
+        "resources": {row.name: _resource(row, clear) for row in copies if row.status == Status.COMPLETE},
     }
 
 
@@ -109,23 +109,23 @@ def _identity(stack: Stack) -> dict[str, Json]:
     }
 
 
-def _goal(bodies: Sequence[Json], parameters: Json, shown: Shown) -> dict[str, Json]:
+def _goal(bodies: Sequence[Json], parameters: Json, clear: Shown) -> dict[str, Json]:
     template, environment, files = bodies
-    values = {**shown.residual(environment["parameters"]), **shown.residual(parameters)}
+    values = {**clear.residual(environment["parameters"]), **clear.residual(parameters)}
     return {
         "template": template,
-        "environment": {**shown.residual(environment), "parameters": values},
+        "environment": {**clear.residual(environment), "parameters": values},
         "files": files,
     }
 
 
-def _resource(row: Resource, shown: Shown) -> dict[str, Json]:
+def _resource(row: Resource, clear: Shown) -> dict[str, Json]:
     return {
         "name": row.name,
         "resource_id": row.physical_id,
         "type": row.type,
         "action": row.action,
         "status": row.status,
-        "metadata": shown.metadata(row),
-        "resource_data": shown.data(row),
+        "metadata": clear.metadata(row),
+        "resource_data": clear.data(row),
     }

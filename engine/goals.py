@@ -66,15 +66,15 @@ def previous_goal(context: EngineContext, stack: Stack) -> Goal:
     return Goal({key: template[key]})
 
 
-def stored_goal(context: EngineContext, stack: Stack, kept: Mapping[str, Json]) -> Goal:
+def stored_goal(context: EngineContext, stack: Stack, reference: Mapping[str, Json]) -> Goal:
     """Return a goal of the stack of which the contents' ids are stored."""
     lookup = StoredLookup(context.sealer_of(stack).open)
     return Goal(
-        template=_content(context, kept["template"]),
-        environment=evaluate(_content(context, kept["environment"]), lookup),
-        files=_content(context, kept["files"]),
-        parameters=evaluate(kept["parameters"], lookup),
-        secret=_secret(kept["parameters"]),
+        template=_content(context, reference["template"]),
+        environment=evaluate(_content(context, reference["environment"]), lookup),
+        files=_content(context, reference["files"]),
+        parameters=evaluate(reference["parameters"], lookup),
+        secret=_secret(reference["parameters"]),
     )
 
 

@@ -113,8 +113,8 @@ class Guests:
 
         None: the row is gone.  Unless something has changed, the database is not asked.
         """
-        if (kept := self._cache.get(server)) is not None:
-            return server, kept
+        if (document := self._cache.get(server)) is not None:
+            return server, document
         read = self._context.database.read(lambda conn: _read(conn, server.stack_id, server.id))
         if read is None:
             return None
@@ -133,24 +133,24 @@ class Guests:
         """Note that the server's guest has asked now by a transport, and got all there is."""
         self._records.add(server, transport)
 
-    def explained(self, conn: Connection, found: Sequence[Resource]) -> Sequence[Resource]:
+    def explained(self, conn: Connection, rows: Sequence[Resource]) -> Sequence[Resource]:
         """Return resources; the reason of a deployment that waits says what the guest of its server did."""
         is_deployment = self._context.registry.is_deployment
         waiting = {
             item.physical_id: item
-            for item in found
+            for item in rows
             if item.status == Status.IN_PROGRESS
             and item.reason in NOTHING_SAID
             and item.physical_id
             and is_deployment(item.plugin)
         }
         if not waiting:
-            return found
+            return rows
         reasons = {
             waiting[deployment].id: f"waits for a signal; {describe_guest(guest, lambda at: f'at {iso(at)}')}"
             for deployment, guest in guests.awaited(conn, waiting).items()
         }
-        return [replace(item, reason=reasons.get(item.id, item.reason)) for item in found]
+        return [replace(item, reason=reasons.get(item.id, item.reason)) for item in rows]
 
     def _transport(self, stored: _Stored) -> str | None:
         """Return the transport that the template names; None: the guest applies no deployments."""
@@ -178,8 +178,8 @@ def _read(conn: Connection, stack_id: StackId, row: ResourceId) -> _Stored | Non
     if server is None or stack is None or resource is None:
         return None
     physical_id = server.physical_id
-    found = software.deployed_configs(conn, server.project_id, physical_id) if physical_id else []
-    return _Stored(server, stack, resource, found)
+    configs = software.deployed_configs(conn, server.project_id, physical_id) if physical_id else []
+    return _Stored(server, stack, resource, configs)
 
 
 class PollRecords:

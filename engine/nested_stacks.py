@@ -60,8 +60,8 @@ class NestedStacks:
         None: it is deleted, or never existed, or belongs to another tree.  (An orphaned child is in another
         tree than the stack that it was created for.)
         """
-        found = self._context.database.read(lambda conn: stacks.find_undeleted(conn, key))
-        return found if found is not None and _same_tree(found, self.stack(stack_id)) else None
+        child = self._context.database.read(lambda conn: stacks.find_undeleted(conn, key))
+        return child if child is not None and _same_tree(child, self.stack(stack_id)) else None
 
     def rows(self, key: StackId) -> list[Resource]:
         """Return the child's resources."""
@@ -72,8 +72,8 @@ class NestedStacks:
 
         :param unseal: opens the token of a secret.
         """
-        given = evaluate(child.parameters, StoredLookup(unseal))
-        return restore_values(self.content(child.template_id), given)
+        parameters = evaluate(child.parameters, StoredLookup(unseal))
+        return restore_values(self.content(child.template_id), parameters)
 
     def file(self, stack_id: StackId, name: str) -> str:
         """Return the text of a file of the stack.
@@ -124,8 +124,8 @@ class NestedStacks:
 
     def content(self, key: ContentId) -> Mapping[str, Json]:
         """Return a stored template, environment or set of files."""
-        found: Mapping[str, Json] = self._context.database.read(lambda conn: content.get(conn, key))
-        return found
+        body: Mapping[str, Json] = self._context.database.read(lambda conn: content.get(conn, key))
+        return body
 
     # -- a goal ------------------------------------------------------------------------------------
 
@@ -137,18 +137,18 @@ class NestedStacks:
         :param adopted: see Children.
         :raises PermanentError: the goal is wrong, or too deep.
         """
-        own = child_id(nest.key)
-        if self.find(own, nest.stack_id) is not None:
-            return own
+        stack_id = child_id(nest.key)
+        if self.find(stack_id, nest.stack_id) is not None:
+            return stack_id
         parent = self.stack(nest.stack_id)
         deepest = self._context.settings.limits.depth
         if deepest and parent.depth + 1 > deepest:
             raise PermanentError(f"stacks may be nested {deepest} levels deep", kind="StackValidationFailed")
-        identity = Identity(nest.child_name, own, parent.project_id)
+        identity = Identity(nest.child_name, stack_id, parent.project_id)
         compiled = self._compile(parent, nest, goal, identity, self._files(parent))
         entries = (adopted or {}).items()
         new = NewStack(
-            id=own,
+            id=stack_id,
             name=nest.child_name,
             project_id=parent.project_id,
             username=parent.owner,
@@ -162,9 +162,9 @@ class NestedStacks:
         try:
             create_stack(self._context, new, compiled, nest.guard)
         except NameTaken:  # By itself: an attempt beside this one was faster.
-            if self.find(own, nest.stack_id) is None:
+            if self.find(stack_id, nest.stack_id) is None:
                 raise
-        return own
+        return stack_id
 
     def update(self, nest: ParentResource, key: StackId, goal: ChildGoal) -> None:
         """Bring the child to another goal, whatever it does now.
@@ -244,10 +244,10 @@ class NestedStacks:
 
         :raises PermanentError: it is being taken.
         """
-        found = self.snapshot_of(nest, key)
-        if found is None:
+        snapshot = self.snapshot_of(nest, key)
+        if snapshot is None:
             return
-        snapshot_id = found.id
+        snapshot_id = snapshot.id
         timeout = self._context.settings.stack_timeout
         with contextlib.suppress(NotFound):
             self._start(
@@ -322,8 +322,8 @@ class NestedStacks:
             raise PermanentError(str(error), kind="StackValidationFailed") from error
 
 
-def _same_tree(one: Stack, other: Stack) -> bool:
-    return one.root_id == other.root_id
+def _same_tree(first: Stack, second: Stack) -> bool:
+    return first.root_id == second.root_id
 
 
 @contextlib.contextmanager

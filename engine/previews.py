@@ -51,19 +51,19 @@ class Previews:
     def _of_stack(
         self, compiled: Compiled, stack: Stack, *, converge: bool = False, nested: bool = True
     ) -> list[ResourceChange]:
-        found = self._context.database.read(
+        child = self._context.database.read(
             lambda conn: PreviewedStack(
                 stack.id,
                 resources.of_stack(conn, stack.id),
                 tasks.running_of_stack(conn, stack.id, lock=False),
             )
         )
-        return self._read(compiled, found, converge=converge, nested=nested)
+        return self._read(compiled, child, converge=converge, nested=nested)
 
     def _read(
         self, compiled: Compiled, stack: PreviewedStack, *, converge: bool = False, nested: bool = True
     ) -> list[ResourceChange]:
-        preview, found = preview_update(
+        preview, changes = preview_update(
             compiled.plan,
             replace(stack, hidden=compiled.environment["encrypted_param_names"]),
             registry=self._context.registry,
@@ -72,8 +72,8 @@ class Previews:
             converge=converge,
         )
         if not nested:
-            return found
-        return [replace(item, inside=self._nested(item, preview, compiled)) for item in found]
+            return changes
+        return [replace(item, inside=self._nested(item, preview, compiled)) for item in changes]
 
     def _nested(
         self, item: ResourceChange, preview: UpdatePreview, compiled: Compiled
@@ -82,16 +82,16 @@ class Previews:
         had = self._child(item.row)
         definition = item.definition
         stays = had is not None and item.effect in (ChangeKind.UNCHANGED, ChangeKind.UPDATED)
-        found = [] if had is None or stays else [self._deleted(had)]
+        deleted = [] if had is None or stays else [self._deleted(had)]
         if definition is None or not self._context.registry.is_nested(definition.type):
-            return found
+            return deleted
         child = had if stays else None
         parent = compiled.identity
         name = f"{parent.stack_name}-{item.name}"
-        own = Identity(name, "", parent.project_id) if child is None else identity_of(child)
-        goal = compile_previewed_child(self._context, definition, preview, compiled, own)
+        identity = Identity(name, "", parent.project_id) if child is None else identity_of(child)
+        goal = compile_previewed_child(self._context, definition, preview, compiled, identity)
         changes = None if goal is None else self._of_child(child, goal)
-        return [*found, NestedChanges(StackId(own.stack_id), own.stack_name, changes)]
+        return [*deleted, NestedChanges(StackId(identity.stack_id), identity.stack_name, changes)]
 
     def _of_child(self, child: Stack | None, goal: Compiled) -> list[ResourceChange] | None:
         if child is None:

@@ -58,18 +58,18 @@ class Restoring:
 
     def _entries(self, copy_of: Resource) -> dict[str, Json]:
         """Return the environment's entries for the resources of a nested stack."""
-        found: dict[str, Json] = {}
+        entries: dict[str, Json] = {}
         for row in self.inside(copy_of):
             if below := self._entries(row):
-                found[row.name] = below
+                entries[row.name] = below
             elif restored := self._restored(row):
-                found[row.name] = {STOKER: {RESTORED: dict(restored)}}
-        return found
+                entries[row.name] = {STOKER: {RESTORED: dict(restored)}}
+        return entries
 
     def _restored(self, row: Resource) -> Mapping[str, Json]:
         try:
             plugin = self.registry.get(row.plugin)
         except UnknownType as error:
             raise TemplateError(str(error), ("resources", row.name, "type")) from error
-        shown = InClear(self.unseal)
-        return plugin.handle_restore(shown.residual(row.properties or {}), shown.data(row))
+        clear = InClear(self.unseal)
+        return plugin.handle_restore(clear.residual(row.properties or {}), clear.data(row))

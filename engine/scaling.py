@@ -45,31 +45,31 @@ def scale(context: EngineContext, stack: Stack, request: ScalingRequest) -> None
     """
     rows = context.database.read(lambda conn: resources.of_stack(conn, stack.id))
     group_id = request.adjustment.group
-    found = [
+    policies = [
         row for row in rows if row.replaced_by is None and group_id in (row.physical_id, row.reference_id)
     ]
-    if not found:
+    if not policies:
         raise NotFound("Scaling group", group_id)
-    plugin = context.registry.get(found[0].plugin)
+    plugin = context.registry.get(policies[0].plugin)
     if not isinstance(plugin, NestedType):
-        raise NotSupported(f"Resource {found[0].name} of type {found[0].type} cannot be scaled")
+        raise NotSupported(f"Resource {policies[0].name} of type {policies[0].type} cannot be scaled")
     scope = context.scope(stack.id)
-    of_type = scope.type_timeouts.get(found[0].plugin)
+    of_type = scope.type_timeouts.get(policies[0].plugin)
     timeout = scope.defaults.timeout or of_type or context.timeout(stack.timeout_mins)
 
     def start(conn: Connection) -> Task:
         current = stacks.lock(conn, stack.id)
-        group = _idle(conn, current, found[0])
-        asked = request.adjustment
-        scaling = plugin.plan_scaling(view_of(context, current, group), asked, scope.now)
+        group = _idle(conn, current, policies[0])
+        adjustment = request.adjustment
+        scaling = plugin.plan_scaling(view_of(context, current, group), adjustment, scope.now)
         task, ended = plan_scaling(
-            current, group.id, (asked, scaling), scope, timeout=timeout, keep=traversals.KEPT
+            current, group.id, (adjustment, scaling), scope, timeout=timeout, keep=traversals.KEPT
         )
         tasks.insert_many(conn, [task])
         traversals.keep(conn, ended)
         events.add_many(conn, [request.event])
-        message = f"Start resizing the group {asked.group}"
-        fact = ScalingFact("start", asked.group, asked.kind, asked.by, scaling.before, message)
+        message = f"Start resizing the group {adjustment.group}"
+        fact = ScalingFact("start", adjustment.group, adjustment.kind, adjustment.by, scaling.before, message)
         notifications.about_scaling(conn, stack.id, fact)
         return task
 
@@ -77,17 +77,17 @@ def scale(context: EngineContext, stack: Stack, request: ScalingRequest) -> None
     announce(context.hints, {begun.traversal: [begun.id]})
 
 
-def _idle(conn: Connection, stack: Stack, seen: Resource) -> Resource:
+def _idle(conn: Connection, stack: Stack, expected: Resource) -> Resource:
     """Return the group as it is now, of a stack whose row is locked.
 
     :raises NoAction: an action on it, or on its stack, is in progress.
     """
     if stack.status == Status.IN_PROGRESS or stack.action in ("DELETE", "SUSPEND"):
         raise NoAction(f"stack {stack.name} is {stack.action}_{stack.status}")
-    group = resources.by_ids(conn, [seen.id]).get(seen.id)
+    group = resources.by_ids(conn, [expected.id]).get(expected.id)
     if group is None or group.replaced_by is not None or group.status != Status.COMPLETE:
         raise NoAction("the group is not complete")
     others = tasks.of_traversal(conn, stack.traversal)
-    if any(task.resource_id == seen.id and task.state not in FINAL for task in others):
+    if any(task.resource_id == expected.id and task.state not in FINAL for task in others):
         raise NoAction("the group is being scaled")
     return group

@@ -65,19 +65,19 @@ class Signals:
                 self._note_refusal(stack, resource)
                 raise NotSupported(f"Signal resource during {resource.action} is not supported")
             target = view_of(self._context, stack, resource)
-            taken = plugin.handle_signal(target, details)
-            if taken.outputs is not None:
-                self._store_outputs(stack, resource, taken.outputs)
+            signal = plugin.handle_signal(target, details)
+            if signal.outputs is not None:
+                self._store_outputs(stack, resource, signal.outputs)
                 return
-            limits.check_reason(taken.reason)
-            if taken.adjustment is not None:
-                self._scale(stack, resource, taken, taken.adjustment)
+            limits.check_reason(signal.reason)
+            if signal.adjustment is not None:
+                self._scale(stack, resource, signal, signal.adjustment)
                 return
             metadata = metadata_changed(
-                resource.metadata, target.metadata, taken.metadata, self._context.sealer_of(stack).seal
+                resource.metadata, target.metadata, signal.metadata, self._context.sealer_of(stack).seal
             )
-            limits.check_metadata(target.metadata, taken.metadata, metadata)
-            if self._store(stack, resource, metadata, taken.reason):
+            limits.check_metadata(target.metadata, signal.metadata, metadata)
+            if self._store(stack, resource, metadata, signal.reason):
                 return
         raise NotSupported(f"Resource {resource_name} gets too many signals at once")
 
@@ -117,8 +117,8 @@ class Signals:
         )
         self._context.database.write(lambda conn: events.add_many(conn, [event]))
 
-    def _scale(self, stack: Stack, policy: Resource, taken: Signal, adjustment: Adjustment) -> None:
-        event = _event(stack, policy, SIGNALLED, taken.reason, self._context.clock())
+    def _scale(self, stack: Stack, policy: Resource, signal: Signal, adjustment: Adjustment) -> None:
+        event = _event(stack, policy, SIGNALLED, signal.reason, self._context.clock())
         try:
             scale(self._context, stack, ScalingRequest(adjustment, event))
         except NoAction as error:
@@ -130,10 +130,10 @@ class Signals:
 
         def change(conn: typing.Any) -> ReadyTasks:
             woken = wake_waiting(conn, resource.id, now)
-            said = store_result(conn, self._context, resource, details, now)
-            if said is None:
+            reason = store_result(conn, self._context, resource, details, now)
+            if reason is None:
                 return ReadyTasks()
-            events.add_many(conn, [_event(stack, resource, SIGNALLED, said, now)])
+            events.add_many(conn, [_event(stack, resource, SIGNALLED, reason, now)])
             return woken
 
         announce(self._context.hints, self._context.database.write(change))
@@ -159,17 +159,17 @@ def _named(conn: typing.Any, stack: Stack, name: str) -> Resource:
         return resources.by_name(conn, stack.id, name)
     except NotFound:
         living = [row for row in resources.of_stack(conn, stack.id) if row.replaced_by is None]
-        found = [row for row in living if row.physical_id == name]
-        found = found or [row for row in living if row.reference_id == name]
-        if len(found) > 1:
+        rows = [row for row in living if row.physical_id == name]
+        rows = rows or [row for row in living if row.reference_id == name]
+        if len(rows) > 1:
             raise AmbiguousId(name) from None
-        if not found:
+        if not rows:
             raise
-        return found[0]
+        return rows[0]
 
 
-def _event(stack: Stack, resource: Resource, what: tuple[str, Status], reason: str, now: float) -> Event:
-    action, status = what
+def _event(stack: Stack, resource: Resource, state: tuple[str, Status], reason: str, now: float) -> Event:
+    action, status = state
     return Event(
         stack_id=resource.stack_id,
         resource_name=resource.name,

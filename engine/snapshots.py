@@ -94,7 +94,7 @@ def start_snapshot(
         )
     previous = kept_goal(stack)
     acting = begin(conn, stack, scope, action="SNAPSHOT", deadline_at=request.deadline_at, previous=previous)
-    made = Snapshot(
+    snapshot = Snapshot(
         id=request.id or SnapshotId(str(uuid.uuid4())),
         stack_id=stack.id,
         name=request.name,
@@ -107,11 +107,11 @@ def start_snapshot(
         created_at=scope.now,
         goal_size=stack.goal_size,
     )
-    snapshots.insert(conn, made)
+    snapshots.insert(conn, snapshot)
     running = running_of(conn, stack)
-    plan = plan_snapshot(resources.of_stack(conn, stack.id), running, made.id, scope)
+    plan = plan_snapshot(resources.of_stack(conn, stack.id), running, snapshot.id, scope)
     started = store_plan(conn, acting, plan, running.values(), now=scope.now)
-    return started, snapshots.get(conn, stack.id, made.id)
+    return started, snapshots.get(conn, stack.id, snapshot.id)
 
 
 def start_snapshot_deletion(
@@ -125,17 +125,19 @@ def start_snapshot_deletion(
     """
     scope = replace(scope, last_timeout=timeout)
     stack = stacks.lock(conn, scope.stack_id)
-    seen = snapshots.get(conn, stack.id, snapshot_id)
-    if seen.status == Status.IN_PROGRESS:
-        if seen.action == "DELETE":
+    snapshot = snapshots.get(conn, stack.id, snapshot_id)
+    if snapshot.status == Status.IN_PROGRESS:
+        if snapshot.action == "DELETE":
             return None
         raise NotUpdatable("Deleting in-progress snapshot is not supported: wait until it is complete")
-    begun = snapshots.begin_deletion(conn, seen, scope.traversal, "Snapshot delete started")
+    begun = snapshots.begin_deletion(conn, snapshot, scope.traversal, "Snapshot delete started")
     assert begun, "the stack's row is locked"
     copies = resources.copies(conn, stack.id, snapshot_id)
-    mine = {copy.id for copy in copies}
+    copy_ids = {copy.id for copy in copies}
     found = running_of(conn, stack, on_copies=True)
-    running = {row_id: task for row_id, task in found.items() if row_id in mine}
+    running = {row_id: task for row_id, task in found.items() if row_id in copy_ids}
     plan = plan_snapshot_deletion(copies, running, scope)
-    beside = replace(stack, traversal=scope.traversal)
-    return store_plan(conn, beside, plan, running.values(), now=scope.now, action="DELETE_SNAPSHOT")
+    stack_of_deletion = replace(stack, traversal=scope.traversal)
+    return store_plan(
+        conn, stack_of_deletion, plan, running.values(), now=scope.now, action="DELETE_SNAPSHOT"
+    )

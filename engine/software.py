@@ -72,7 +72,7 @@ class SoftwareOperations:
         inputs = declared_inputs(new.inputs)
         outputs = declared_outputs(new.outputs)
         body = config_body(new.config, inputs, outputs, new.options)
-        made = StoredConfig(
+        config = StoredConfig(
             id=str(uuid.uuid4()),
             project_id=project_id,
             name=new.name,
@@ -83,9 +83,9 @@ class SoftwareOperations:
         )
 
         def store(conn: Connection) -> StoredConfig:
-            software.insert_config(conn, made)
+            software.insert_config(conn, config)
             limits.check_config(conn, project_id)
-            return made
+            return config
 
         return self._context.database.write(store)
 
@@ -96,7 +96,9 @@ class SoftwareOperations:
         """
         self._context.database.write(lambda conn: delete_config(conn, config.id))
 
-    def create_deployment(self, project_id: str, server_id: str, given: DeploymentValues) -> StoredDeployment:
+    def create_deployment(
+        self, project_id: str, server_id: str, values: DeploymentValues
+    ) -> StoredDeployment:
         """Store a deployment.
 
         :raises UnknownConfig: the project has no such config.
@@ -104,29 +106,29 @@ class SoftwareOperations:
         """
         limits = self._context.settings.software
         sealer = self._context.sealer.of_software(project_id)
-        input_values = dict(given.input_values or {})
-        made = StoredDeployment(
+        input_values = dict(values.input_values or {})
+        deployment = StoredDeployment(
             id=str(uuid.uuid4()),
             project_id=project_id,
             server_id=server_id,
-            config_id=given.config_id or "",
-            action="INIT" if given.action is None else given.action,
-            status="COMPLETE" if given.status is None else given.status,
-            reason=given.reason or "",
+            config_id=values.config_id or "",
+            action="INIT" if values.action is None else values.action,
+            status="COMPLETE" if values.status is None else values.status,
+            reason=values.reason or "",
             input_values=stored(sealer, input_values),
             input_size=limits.size_of_values(input_values, "input_values"),
             created_at=self._context.clock(),
         )
 
         def store(conn: Connection) -> StoredDeployment:
-            _lock_config(conn, project_id, given.config_id)
-            software.insert_deployment(conn, made)
-            limits.check_deployment(conn, made, QuotaName.SOFTWARE_DEPLOYMENTS)
-            return made
+            _lock_config(conn, project_id, values.config_id)
+            software.insert_deployment(conn, deployment)
+            limits.check_deployment(conn, deployment, QuotaName.SOFTWARE_DEPLOYMENTS)
+            return deployment
 
         return self._context.database.write(store)
 
-    def update_deployment(self, deployment: StoredDeployment, given: DeploymentValues) -> StoredDeployment:
+    def update_deployment(self, deployment: StoredDeployment, values: DeploymentValues) -> StoredDeployment:
         """Change a deployment; a task of its resource that waits for it reads it again.
 
         As in Heat, empty values change nothing.
@@ -140,27 +142,27 @@ class SoftwareOperations:
         changes: dict[str, Json] = {
             name: value
             for name, value in (
-                ("config_id", given.config_id),
-                ("action", given.action),
-                ("status", given.status),
-                ("reason", given.reason),
+                ("config_id", values.config_id),
+                ("action", values.action),
+                ("status", values.status),
+                ("reason", values.reason),
             )
             if value
         }
         for name, size in (("input_values", "input_size"), ("output_values", "output_size")):
-            if value := getattr(given, name):
+            if value := getattr(values, name):
                 changes[name] = stored(sealer, dict(value))
                 changes[size] = limits.size_of_values(value, name)
 
         def change(conn: Connection) -> tuple[StoredDeployment, ReadyTasks]:
             now = self._context.clock()
             woken = wake_resource(conn, deployment, now)
-            seen = software.get_deployment(conn, deployment.id, lock=True)
+            current = software.get_deployment(conn, deployment.id, lock=True)
             if "config_id" in changes:
-                _lock_config(conn, deployment.project_id, given.config_id)
-            software.change_deployment(conn, seen, changes, now)
+                _lock_config(conn, deployment.project_id, values.config_id)
+            software.change_deployment(conn, current, changes, now)
             changed = software.get_deployment(conn, deployment.id)
-            if _grows(seen, changed):
+            if _grows(current, changed):
                 limits.check_deployment(conn, changed)
             return changed, woken
 
@@ -175,10 +177,10 @@ class SoftwareOperations:
             now = self._context.clock()
             woken = wake_resource(conn, deployment, now)
             try:
-                seen = software.get_deployment(conn, deployment.id, lock=True)
+                current = software.get_deployment(conn, deployment.id, lock=True)
             except NotFound:
                 return woken
-            software.delete_deployment(conn, seen, now)
+            software.delete_deployment(conn, current, now)
             return woken
 
         announce(self._context.hints, self._context.database.write(delete))
@@ -227,15 +229,15 @@ def store_result(
     room for its outputs: nobody would signal them again.
     """
     try:
-        seen = software.get_deployment(conn, resource.physical_id or "", lock=True)
-        config = software.get_config(conn, seen.config_id)
+        current = software.get_deployment(conn, resource.physical_id or "", lock=True)
+        config = software.get_config(conn, current.config_id)
     except NotFound:
         return None
-    if seen.status != IN_PROGRESS:
+    if current.status != IN_PROGRESS:
         return None
-    place = context.sealer.of_software(seen.project_id)
+    place = context.sealer.of_software(current.project_id)
     derived = opened(place, config.body)
-    before = opened(place, seen.output_values)
+    before = opened(place, current.output_values)
     result = result_of(derived.value["outputs"], before.value or {}, details)
     longest_first = sorted(derived.secrets, key=len, reverse=True)
     changes = {
@@ -244,15 +246,15 @@ def store_result(
         "output_values": stored(place, result.outputs, derived.secrets | before.secrets),
         "output_size": json_size(result.outputs),
     }
-    software.change_deployment(conn, seen, changes, now)
+    software.change_deployment(conn, current, changes, now)
     try:
-        context.settings.software.check_bytes(conn, seen.project_id)
+        context.settings.software.check_bytes(conn, current.project_id)
     except LimitExceeded as error:
         failure = {"status": "FAILED", "reason": f"The outputs are not stored: {error}"}
-        before_it = {"output_values": seen.output_values, "output_size": seen.output_size}
-        software.change_deployment(conn, seen, {**failure, **before_it}, now)
-        return f"deployment {seen.id} failed: its outputs are not stored"
-    return f"deployment {seen.id} {result.event}"
+        before_it = {"output_values": current.output_values, "output_size": current.output_size}
+        software.change_deployment(conn, current, {**failure, **before_it}, now)
+        return f"deployment {current.id} failed: its outputs are not stored"
+    return f"deployment {current.id} {result.event}"
 
 
 def _lock_config(conn: Connection, project_id: str, config_id: str | None) -> None:
@@ -261,10 +263,10 @@ def _lock_config(conn: Connection, project_id: str, config_id: str | None) -> No
     :raises UnknownConfig: the project has no such config.
     """
     try:
-        found = software.get_config(conn, config_id or "", lock=True)
+        config = software.get_config(conn, config_id or "", lock=True)
     except NotFound as error:
         raise UnknownConfig(config_id) from error
-    if found.project_id != project_id:
+    if config.project_id != project_id:
         raise UnknownConfig(config_id)
 
 

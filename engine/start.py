@@ -67,9 +67,9 @@ def _supersede(conn: Connection, plan: Plan, running: Collection[Task], *, now: 
         waiting.setdefault(old.id, list(old.successors)).append(new)
     for old_id, successors in waiting.items():
         tasks.set_successors(conn, old_id, successors)
-    kept = spared.difference(task.id for task in running)
-    tasks.inherit(conn, kept, plan.traversal.id)
-    return len(kept)
+    spared_tasks = spared.difference(task.id for task in running)
+    tasks.inherit(conn, spared_tasks, plan.traversal.id)
+    return len(spared_tasks)
 
 
 def begin(
@@ -107,8 +107,8 @@ def running_of(conn: Connection, stack: Stack, *, on_copies: bool = False) -> di
     :param on_copies: also the deletions of what snapshots keep, which run beside all but the stack's own
         deletion; and the tasks that still make a copy, by the copy too.
     """
-    found = tasks.running_of_stack(conn, stack.id)
+    running = tasks.running_of_stack(conn, stack.id)
     if not on_copies:
-        return tasks_by_resource(task for task in found if task.kind != TaskKind.DELETE_SNAPSHOT)
-    making = {task.spare_id: task for task in found if task.kind == TaskKind.SNAPSHOT and task.spare_id}
-    return {**making, **tasks_by_resource(found)}
+        return tasks_by_resource(task for task in running if task.kind != TaskKind.DELETE_SNAPSHOT)
+    making = {task.spare_id: task for task in running if task.kind == TaskKind.SNAPSHOT and task.spare_id}
+    return {**making, **tasks_by_resource(running)}

@@ -38,8 +38,8 @@ class FetchLimits:
 
 def resolve(host: str, port: int) -> Sequence[str]:
     """Return the addresses of a host; raises OSError."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(item[4][0]) for item in found))
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(item[4][0]) for item in addresses))
 
 
 class TemplateFetcher:
@@ -77,10 +77,10 @@ class TemplateFetcher:
             )
         until = time.monotonic() + self._limits.seconds
         for _ in range(REDIRECTS + 1):
-            found = self._get(url, until)
-            if isinstance(found, bytes):
-                return _text(url, found)
-            url = urllib.parse.urljoin(url, found)
+            answer = self._get(url, until)
+            if isinstance(answer, bytes):
+                return _text(url, answer)
+            url = urllib.parse.urljoin(url, answer)
         raise TemplateNotFetched(f"more than {REDIRECTS} redirects")
 
     def fetch_nested(self, url: str) -> str:
@@ -122,9 +122,9 @@ class TemplateFetcher:
             raise TemplateNotFetched("the address must not have a user or a password")
         allowed = {name if ":" in name else f"{name}:{_PORT}" for name in map(str.lower, self._limits.hosts)}
         if f"{host}:{port}" not in allowed:
-            shown = host if port == _PORT else f"{host}:{port}"
+            address = host if port == _PORT else f"{host}:{port}"
             raise TemplateNotFetched(
-                f"the host {shown:.255} is not allowed; allowed are: {', '.join(self._limits.hosts)}"
+                f"the host {address:.255} is not allowed; allowed are: {', '.join(self._limits.hosts)}"
             )
         path = urllib.parse.quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
         return host, port, f"{path}?{parts.query}" if parts.query else path
@@ -137,14 +137,14 @@ class TemplateFetcher:
             refused = [address for address in addresses if not self._is_allowed(address)]
             if refused or not addresses:
                 raise TemplateNotFetched(f"the host {host} has no public address")
-            plain = socket.create_connection((addresses[0], port), timeout=_left(until))
+            plain = socket.create_connection((addresses[0], port), timeout=_remaining(until))
             connection.sock = plain
             connection.sock = self._tls().wrap_socket(plain, server_hostname=host)
         except OSError as error:
             connection.close()
             raise TemplateNotFetched(self._reason(host, error, until)) from error
         # A timeout counts from byte to byte; a server may send one of them now and then.
-        guard = threading.Timer(_left(until), _shut, [connection.sock])
+        guard = threading.Timer(_remaining(until), _shut, [connection.sock])
         guard.daemon = True
         guard.start()
         try:
@@ -170,7 +170,7 @@ class TemplateFetcher:
         return f"{host}: {error or type(error).__name__}"
 
 
-def _left(until: float) -> float:
+def _remaining(until: float) -> float:
     return max(0.001, until - time.monotonic())
 
 

@@ -114,12 +114,12 @@ class Updates:
     def _restoration(self, stack: Stack, snapshot_id: SnapshotId) -> Change:
         database = self._context.database
         sealer = self._context.sealer_of(stack)
-        found = database.read(lambda conn: snapshots.get(conn, stack.id, snapshot_id))
-        if (found.action, found.status) != ("CREATE", Status.COMPLETE):
+        snapshot = database.read(lambda conn: snapshots.get(conn, stack.id, snapshot_id))
+        if (snapshot.action, snapshot.status) != ("CREATE", Status.COMPLETE):
             raise NotUpdatable("Restoring incomplete snapshot is not supported")
         copies = database.read(lambda conn: resources.copies(conn, stack.id, snapshot_id))
         restoring = Restoring(self._context.registry, sealer.open, self._copies_inside)
-        goal = restoring.goal(stored_goal(self._context, stack, found.goal), copies)
+        goal = restoring.goal(stored_goal(self._context, stack, snapshot.goal), copies)
         timeout = self._context.timeout(stack.timeout_mins)
         return Change(
             stack,
@@ -130,12 +130,12 @@ class Updates:
             columns={"timeout_mins": stack.timeout_mins},
         )
 
-    def _copies_inside(self, kept: Resource) -> list[Resource]:
+    def _copies_inside(self, row: Resource) -> list[Resource]:
         """Return what the snapshot of a nested stack keeps, by the copy of the resource that the stack is."""
-        if kept.physical_id is None or kept.key is None or not self._context.registry.is_nested(kept.plugin):
+        if row.physical_id is None or row.key is None or not self._context.registry.is_nested(row.plugin):
             return []
-        child = StackId(kept.physical_id)
-        snapshot_id = child_snapshot_id(kept.key)
+        child = StackId(row.physical_id)
+        snapshot_id = child_snapshot_id(row.key)
         return self._context.database.read(lambda conn: resources.copies(conn, child, snapshot_id))
 
     def _cancel(self, stack: Stack, why: str) -> bool:

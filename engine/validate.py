@@ -79,23 +79,23 @@ class Validation:
         environment = read_environment(goal, template, budget)
         if (operator := self._context.registry.operator) is not None:
             environment = operator.under(environment, goal.files)
-        given = {**environment.parameters, **goal.parameters}
-        lacking = frozenset(missing(described["Parameters"], given, environment))
+        values = {**environment.parameters, **goal.parameters}
+        lacking = frozenset(missing(described["Parameters"], values, environment))
         goal = replace(goal, unknown=lacking, is_draft=True, keeps_nested=nested)
         goal = replace(goal, budget=budget, may_need_cloud=True)
         request = CreateRequest(project_id=project_id, name="validated", goal=goal)
         compiled = self._compile(request)
-        shown = described_stack(described, environment, given)
+        view = described_stack(described, environment, values)
         if below := nested_parameters(compiled.nested, budget):
-            shown["NestedParameters"] = below
+            view["NestedParameters"] = below
         warnings = [
             *find_repeated(_documents(goal, budget)),
             *find_warnings(template, compiled.plan, lacking),
         ]
         if warnings:
-            shown["Warnings"] = warnings
+            view["Warnings"] = warnings
         types = [item.declared_type for item in compiled.plan.resources.values()]
-        return {**shown, "Environment": described_environment(environment, given, types)}
+        return {**view, "Environment": described_environment(environment, values, types)}
 
     def _compile(self, request: CreateRequest) -> Compiled:
         return compile_requested(

@@ -53,8 +53,8 @@ def without_hosts(fleet: ConductorFleet, alias: Aliases) -> ConductorFleet:
 
 def _aliased(owner_of: Callable[[int], str | None], alias: Aliases) -> Callable[[int], str | None]:
     def owner(shard: int) -> str | None:
-        found = owner_of(shard)
-        return None if found is None else alias.host(found)
+        owner = owner_of(shard)
+        return None if owner is None else alias.host(owner)
 
     return owner
 

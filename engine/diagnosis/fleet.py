@@ -60,8 +60,8 @@ class ConductorFleet:
     @property
     def fully_busy(self) -> list[str]:
         """Return the incarnations that have no free thread."""
-        there = (self.conductors[host] for host in sorted(self.alive))
-        return [c.incarnation for c in there if 0 < c.threads <= c.threads_busy]
+        living = (self.conductors[host] for host in sorted(self.alive))
+        return [c.incarnation for c in living if 0 < c.threads <= c.threads_busy]
 
     def revive(self) -> tuple[str, ...]:
         """Return the commands that bring conductors back."""
@@ -101,28 +101,28 @@ def health_problems(fleet: ConductorFleet, *, unsettled: str | None, database: f
     :param unsettled: why the ring is not settled.
     :param database: seconds by which the database's clock is ahead; None: it has none of its own.
     """
-    found = _of_ring(fleet, unsettled)
+    problems = _of_ring(fleet, unsettled)
     for name, skew in [*fleet.skews.items(), *([] if database is None else [("the database", database)])]:
         if abs(skew) >= SKEW:
             way = "ahead of" if skew > 0 else "behind"
             text = f"the clock of {name} is {describe_span(abs(skew))} {way} this host's"
             why = f"{text}: what is due comes late or early"
-            found.append(Reason("clock", why, "nothing: synchronize the clocks (NTP)", None, ()))
+            problems.append(Reason("clock", why, "nothing: synchronize the clocks (NTP)", None, ()))
     for host in sorted(fleet.alive):
         if lost := fleet.conductors[host].threads_written_off:
-            what = f"{lost} thread{'s hang' if lost > 1 else ' hangs'} in calls that were cancelled"
-            why = f"{host}: {what}, and {'were' if lost > 1 else 'was'} detached"
+            description = f"{lost} thread{'s hang' if lost > 1 else ' hangs'} in calls that were cancelled"
+            why = f"{host}: {description}, and {'were' if lost > 1 else 'was'} detached"
             then = (
                 "a thread that returns counts no longer; "
                 "at [conductor] most_written_off the conductor restarts"
             )
-            found.append(Reason("written-off", why, then, None, (restart(host),)))
-    return found
+            problems.append(Reason("written-off", why, then, None, (restart(host),)))
+    return problems
 
 
 def _of_ring(fleet: ConductorFleet, unsettled: str | None) -> list[Reason]:
     text = (
-        ", ".join(f"{host} ({_told(fleet, host)})" for host in sorted(fleet.conductors))
+        ", ".join(f"{host} ({_last_report(fleet, host)})" for host in sorted(fleet.conductors))
         or "none was ever started"
     )
     if fleet.unreachable is not None:
@@ -140,7 +140,7 @@ def _of_ring(fleet: ConductorFleet, unsettled: str | None) -> list[Reason]:
     return [Reason("ring", f"the ring is not settled: {unsettled}", "it settles", None, (command,))]
 
 
-def _told(fleet: ConductorFleet, host: str) -> str:
+def _last_report(fleet: ConductorFleet, host: str) -> str:
     conductor = fleet.conductors[host]
     if conductor.state == STOPPED:
         return "stopped"

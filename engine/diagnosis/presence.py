@@ -74,12 +74,12 @@ class Presence:
         versions = {row.ring_version for row in self.alive}
         return together if together.version in versions and alone.version not in versions else alone
 
-    def ring_of_reports(self, there: Iterable[ConductorRecord]) -> View:
+    def ring_of_reports(self, records: Iterable[ConductorRecord]) -> View:
         """Return the ring that these conductors make, whatever they report."""
         members = {member.host: member for member in self.members}
         made = [
             members.get(row.host) or Member(row.host, row.incarnation, row.weight, row.state, row.started_at)
-            for row in there
+            for row in records
         ]
         return View.of(made, self.shard_count)
 
@@ -130,41 +130,43 @@ FRESH = 5.0
 """Seconds since its last report within which a conductor reports, for who does not wait for the next one."""
 
 
-def fleet_by_reports(found: Presence, settings: FleetSettings) -> ConductorFleet:
+def fleet_by_reports(presence: Presence, settings: FleetSettings) -> ConductorFleet:
     """Return the fleet at once: while the group is unreachable, those are alive that have reported lately."""
-    within = FRESH if found.group is None else SKEW
-    fresh = {row.host for row in found.rows.values() if found.now - row.heartbeat_at <= within}
-    return make_fleet(found, fresh, settings)
+    within = FRESH if presence.group is None else SKEW
+    fresh = {row.host for row in presence.rows.values() if presence.now - row.heartbeat_at <= within}
+    return make_fleet(presence, fresh, settings)
 
 
-def make_fleet(found: Presence, moved: Set[str], settings: FleetSettings) -> ConductorFleet:
+def make_fleet(presence: Presence, moved: Set[str], settings: FleetSettings) -> ConductorFleet:
     """Return the fleet: alive by their group, or while that is unreachable, by new reports.
 
     :param moved: hosts that have reported while somebody watched.
     """
-    there = (
-        found.alive if found.group is not None else [row for row in found.rows.values() if row.host in moved]
+    living = (
+        presence.alive
+        if presence.group is not None
+        else [row for row in presence.rows.values() if row.host in moved]
     )
-    view = found.ring_of_reports(there)
+    view = presence.ring_of_reports(living)
     assignment = assign(view) if view.owners else None
     return ConductorFleet(
-        now=found.now,
-        conductors=dict(found.rows) | {row.host: row for row in there},
-        alive=frozenset(row.host for row in there),
+        now=presence.now,
+        conductors=dict(presence.rows) | {row.host: row for row in living},
+        alive=frozenset(row.host for row in living),
         owner_of=lambda shard: None if assignment is None else assignment.owner_of(shard),
         takeover=settings.takeover,
         grace=settings.grace,
         manage=settings.manage,
-        skews=_skews(there, found.now, moved),
-        unsettled=found.unsettled(),
-        unreachable=found.unreachable,
+        skews=_skews(living, presence.now, moved),
+        unsettled=presence.unsettled(),
+        unreachable=presence.unreachable,
     )
 
 
-def _skews(there: Sequence[ConductorRecord], now: float, moved: Set[str]) -> dict[str, float]:
+def _skews(records: Sequence[ConductorRecord], now: float, moved: Set[str]) -> dict[str, float]:
     """Return by how many seconds hosts' clocks differ; a new report seems old by a slow clock.
 
     :param moved: hosts that have reported between the two reads.
     """
-    ahead = {row.host: row.heartbeat_at - now for row in there}
+    ahead = {row.host: row.heartbeat_at - now for row in records}
     return {host: skew for host, skew in ahead.items() if skew > SKEW or (skew < -SKEW and host in moved)}

@@ -50,7 +50,7 @@ class StackReport:
     def more(self) -> int:
         """Return the number of tasks that are not shown."""
         counted = sum(count for state, count in self.waiting.counts.items() if state != TaskState.WAITING)
-        return max(0, counted - sum(found.task.state != TaskState.CANCELLED for found in self.findings))
+        return max(0, counted - sum(finding.task.state != TaskState.CANCELLED for finding in self.findings))
 
 
 def read_report(
@@ -81,7 +81,7 @@ def read_report(
     findings = [explain(task, fleet, context) for task in waiting.tasks]
     if not hosts:
         general = general_for_users(general)
-        findings = [replace(found, reason=for_users(found.reason)) for found in findings]
+        findings = [replace(finding, reason=for_users(finding.reason)) for finding in findings]
     return StackReport(stack, owner, waiting, general, findings, failed, hosts)
 
 
@@ -98,19 +98,19 @@ def of_stack(stack: Stack, waiting: Waiting, owner: str | None, fleet: Conductor
         return [Reason("failed", stack.reason, "nothing: it has ended", None, (command_to_continue(stack),))]
     if stack.status != Status.IN_PROGRESS:
         return [Reason("complete", stack.reason, "nothing: it has ended", None, ())]
-    found: list[Reason] = []
+    reasons: list[Reason] = []
     if stack.deadline_at is not None and fleet.now - stack.deadline_at > LATE:
         why = "its timeout should have expired"
         commands = (f"{fleet.manage} stack fail {stack.id}", *(() if owner else fleet.revive()))
-        found.append(
+        reasons.append(
             Reason("duties", why, f"{owner or 'no conductor'} must end it", stack.deadline_at, commands)
         )
     if not any(waiting.counts.get(state) for state in TaskState if state != TaskState.WAITING):
         why = "it is in progress, but none of its tasks can run: this is a bug, please report it"
-        found.append(
+        reasons.append(
             Reason("lost", why, "its timeout", stack.deadline_at, (f"{fleet.manage} stack fail {stack.id}",))
         )
-    return found
+    return reasons
 
 
 def command_to_continue(stack: Stack) -> str:
@@ -142,13 +142,13 @@ def _lines(report: StackReport, fleet: ConductorFleet) -> Iterator[str]:
         yield from _reason(reason, fleet, ["", f"! {reason.why}"])
     for failed in report.failed:
         yield f"  {failed.path}: {failed.action} failed: {failed.reason}"
-    for found in report.findings:
-        task = found.task
-        held = f" on {found.holder}" if found.holder else ""
-        since = f" since {when(fleet, found.since)}" if found.since else ""
+    for finding in report.findings:
+        task = finding.task
+        held = f" on {finding.holder}" if finding.holder else ""
+        since = f" since {when(fleet, finding.since)}" if finding.since else ""
         of = f", for {task.request}" if task.request else ""
         line = f"{task.path}: {task.kind} is {task.state}{held}{since}, attempt {task.attempt}{of}"
-        yield from _reason(found.reason, fleet, ["", line, f"  why: {found.reason.why}"])
+        yield from _reason(finding.reason, fleet, ["", line, f"  why: {finding.reason.why}"])
     if report.more:
         yield ""
         yield f"{report.more} more are not shown; --limit shows more"
@@ -186,18 +186,18 @@ def as_json(report: StackReport) -> typing.Any:
         "failed": [{"resource": f.path, "action": f.action, "reason": f.reason} for f in report.failed],
         "tasks": [
             {
-                "resource": found.task.path,
-                "stack": found.task.stack_id,
-                "type": found.task.type,
-                "action": str(found.task.kind),
-                "state": str(found.task.state),
-                "attempt": found.task.attempt,
-                "request": found.task.request,
-                **({"held_by": found.task.member} if report.hosts else {}),
-                "since": _iso(found.since),
-                **_json(found.reason),
+                "resource": finding.task.path,
+                "stack": finding.task.stack_id,
+                "type": finding.task.type,
+                "action": str(finding.task.kind),
+                "state": str(finding.task.state),
+                "attempt": finding.task.attempt,
+                "request": finding.task.request,
+                **({"held_by": finding.task.member} if report.hosts else {}),
+                "since": _iso(finding.since),
+                **_json(finding.reason),
             }
-            for found in report.findings
+            for finding in report.findings
         ],
         "more": report.more,
     }

@@ -11,28 +11,28 @@ from .presence import Presence
 
 def stacks_by_owner(view: View, by_shard: Mapping[int, int]) -> collections.Counter[str]:
     """Count the stacks in progress of each conductor."""
-    found: collections.Counter[str] = collections.Counter()
+    counts: collections.Counter[str] = collections.Counter()
     if view.owners:
         assignment = assign(view)
         for shard, count in by_shard.items():
-            found[assignment.owner_of(shard)] += count
-    return found
+            counts[assignment.owner_of(shard)] += count
+    return counts
 
 
-def reporting(found: Presence) -> list[ConductorRecord]:
+def reporting(presence: Presence) -> list[ConductorRecord]:
     """Return the reports of conductors that have not stopped."""
-    return [row for row in found.rows.values() if row.state != STOPPED or found.is_alive(row.host)]
+    return [row for row in presence.rows.values() if row.state != STOPPED or presence.is_alive(row.host)]
 
 
-def health(found: Presence) -> str:
+def health(presence: Presence) -> str:
     """Return the health of the ring in one line."""
-    reason = found.unsettled()
-    if found.group is None:
+    reason = presence.unsettled()
+    if presence.group is None:
         return f"unknown: {reason}; the last reports are shown"
     if reason is not None:
         return f"not settled: {reason}"
-    settled = f"every one of {found.shard_count} shards has one owner"
-    if down := sorted(row.host for row in reporting(found) if not found.is_alive(row.host)):
+    settled = f"every one of {presence.shard_count} shards has one owner"
+    if down := sorted(row.host for row in reporting(presence) if not presence.is_alive(row.host)):
         return f"settled: {settled}; not alive: {', '.join(down)}"
     return f"healthy: {settled}"
 
@@ -91,18 +91,18 @@ def ring_plan(old: View, new: View, by_shard: Mapping[int, int]) -> RingChange:
     return RingChange(moves, before, after, stacks, old.shard_count)
 
 
-def sums(found: Presence, in_progress: int) -> str:
+def sums(presence: Presence, in_progress: int) -> str:
     """Return the sums over all conductors in one line.
 
     :param in_progress: number of stacks.
     """
-    there = reporting(found)
-    owned = sum(found.shards().values())
-    working: Sequence[ConductorRecord] = there if found.group is None else found.alive
-    alive = "?" if found.group is None else len(found.group.alive)
+    rows = reporting(presence)
+    owned = sum(presence.shards().values())
+    working: Sequence[ConductorRecord] = rows if presence.group is None else presence.alive
+    alive = "?" if presence.group is None else len(presence.group.alive)
     return (
-        f"alive: {alive} of {max(len(there), len(found.members))} conductors; "
-        f"shards: {owned} of {found.shard_count} ({owned / found.shard_count:.1%}); "
+        f"alive: {alive} of {max(len(rows), len(presence.members))} conductors; "
+        f"shards: {owned} of {presence.shard_count} ({owned / presence.shard_count:.1%}); "
         f"stacks in progress: {in_progress}; "
         f"threads busy: {sum(r.threads_busy for r in working)} of {sum(r.threads for r in working)}"
     )

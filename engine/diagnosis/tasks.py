@@ -103,8 +103,8 @@ def _running(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext)
 
 def _before(task: Unfinished, context: DiagnosisContext, claimed_at: float) -> LongStep | None:
     """Return the step that has kept a thread of the same conductor for longest."""
-    theirs = (step for step in context.longest if step.member == task.member)
-    return next((step for step in theirs if step.claimed_at < claimed_at), None)
+    member_steps = (step for step in context.longest if step.member == task.member)
+    return next((step for step in member_steps if step.claimed_at < claimed_at), None)
 
 
 def _longest(fleet: ConductorFleet, step: LongStep) -> tuple[str, str]:

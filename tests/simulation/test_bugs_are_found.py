@@ -14,7 +14,7 @@ from stoker.db.schema.tables import IDS
 from stoker.db.states import TaskState
 from stoker.db.work import commit, countdown
 from stoker.db.work.claim import Claimant
-from stoker.engine import delete
+from stoker.engine import actions
 from stoker.planning import plan as planning
 from stoker.planning.plan import Edges, Plan
 from stoker.planning.update import UpdatePlanner
@@ -152,12 +152,12 @@ def test_stacks_are_deleted_in_the_order_of_creation(
         def add(self, first: TaskId, then: TaskId) -> None:
             super().add(then, first)
 
-    plan_delete = delete.plan_delete
+    plan_delete = actions.plan_delete
 
     def turned(*given: object) -> Plan:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(planning, "Edges", Turned)
             return plan_delete(*given)
 
-    monkeypatch.setattr(delete, "plan_delete", turned)
+    monkeypatch.setattr(actions, "plan_delete", turned)
     found_by(tmp_path, "was deleted under")
