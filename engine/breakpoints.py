@@ -14,6 +14,7 @@ from ..db.work.breakpoints import HeldTask
 from ..db.work.clear_breakpoints import Cleared
 from ..template.environment import fits
 from ..template.resource_settings import HOOKS
+from ..template.scalars import written
 from .context import EngineContext, announce
 from .errors import InvalidHook
 
@@ -31,7 +32,7 @@ class BreakpointOperations:
         :raises InvalidHook: it is no breakpoint, or the resource is not held there; nothing is changed.
         """
         if not isinstance(hook, str):
-            raise InvalidHook(f"unset_hook must be the name of a hook, not {hook!r}")
+            raise InvalidHook(f"unset_hook must be the name of a hook, not {written(hook)}")
 
         def transaction(conn: Connection) -> Cleared:
             row = _row(conn, stack, resource)

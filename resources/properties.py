@@ -13,6 +13,7 @@ from ..template.constraints import Constraint, ConstraintError, Custom
 from ..template.custom_checks import OF_CLOUD
 from ..template.errors import LimitExceeded
 from ..template.residual import FN, is_deferred, is_node, members, plain
+from ..template.scalars import as_text, written
 from ..template.suggestions import did_you_mean, nearest
 from .errors import PropertyError
 from .schema import ANY_NAME, Property
@@ -26,7 +27,7 @@ def to_string(value: Json) -> str:
         return value
     if isinstance(value, int):
         return str(value)
-    raise ValueError(f"Value must be a string; got {value!r}")
+    raise ValueError(f"Value must be a string; got {written(value)}")
 
 
 def to_integer(value: Json) -> int:
@@ -40,7 +41,7 @@ def to_integer(value: Json) -> int:
             return int(value)
         except ValueError:
             pass
-    raise ValueError(f"Value '{value}' is not an integer")
+    raise ValueError(f"Value '{as_text(value)}' is not an integer")
 
 
 def to_number(value: Json) -> int | float:
@@ -56,7 +57,7 @@ def to_number(value: Json) -> int | float:
             return _finite(float(value))
         except ValueError:
             pass
-    raise ValueError(f"Value '{value}' is not a number")
+    raise ValueError(f"Value '{as_text(value)}' is not a number")
 
 
 def _finite(value: float) -> float:
@@ -74,21 +75,21 @@ def to_boolean(value: Json) -> bool:
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
-    raise ValueError(f'"{value}" is not a valid boolean')
+    raise ValueError(f'"{as_text(value)}" is not a valid boolean')
 
 
 def to_map(value: Json) -> dict[str, Json]:
     """Copy a map; JSON text is not parsed."""
     if isinstance(value, Mapping):
         return dict(value)
-    raise ValueError(f'"{value}" is not a map')
+    raise ValueError(f'"{as_text(value)}" is not a map')
 
 
 def to_list(value: Json) -> list[Json]:
     """Copy a list; a string is not split."""
     if isinstance(value, list | tuple):
         return list(value)
-    raise ValueError(f'"{value!r}" is not a list')
+    raise ValueError(f'"{as_text(value)}" is not a list')
 
 
 #: By type name; ``any`` is absent, it takes everything as it is.

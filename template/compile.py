@@ -44,6 +44,7 @@ from .language import (
 )
 from .parameters import GivenValues, parse_declarations, resolve_parameters, schema
 from .residual import failing, holds_secret, is_deferred, is_failing, quote, references
+from .scalars import kind_of, written
 from .suggestions import closest, nearest
 
 _SECTIONS = (HOT_KEY, "description", "parameter_groups", "parameters", "resources", "outputs")
@@ -110,7 +111,7 @@ def section(template: Mapping[str, Json], name: str) -> dict[str, Json]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise TemplateError(f"must be a map, not {type(value).__name__}", [name])
+        raise TemplateError(f"must be a map, not {kind_of(value)}", [name])
     return {str(key): body for key, body in value.items()}
 
 
@@ -122,7 +123,7 @@ def checked_keys(
     :raises TemplateError: the body is no map.
     """
     if not isinstance(body, Mapping):
-        raise TemplateError(f"must be a map, not {type(body).__name__}", path)
+        raise TemplateError(f"must be a map, not {kind_of(body)}", path)
     kind = "a key of a resource" if path[0] == "resources" else "a key of an output"
 
     def refusal(key: Json) -> TemplateError:
@@ -149,7 +150,7 @@ def parameter_groups(
         path: Path = ("parameter_groups", index)
         with errors.collect():
             if not isinstance(group, Mapping):
-                raise TemplateError(f"must be a map, not {type(group).__name__}", path)
+                raise TemplateError(f"must be a map, not {kind_of(group)}", path)
             names = group.get("parameters")
             if not isinstance(names, list):
                 raise TemplateError("must be a list of parameters' names", (*path, "parameters"))
@@ -384,7 +385,7 @@ def _usable(name: str, declared: Json, version: Version, errors: ErrorList) -> M
     body = checked_keys(path, declared, allowed, version, errors)
     type_name = body.get("type")
     if not isinstance(type_name, str) or not type_name:
-        raise TemplateError(f"must be the name of a resource type, not {type_name!r}", (*path, "type"))
+        raise TemplateError(f"must be the name of a resource type, not {written(type_name)}", (*path, "type"))
     return body
 
 
@@ -444,7 +445,7 @@ def _part(key: str, body: Mapping[str, Json], scope: FoldScope, path: Path, erro
     if value is None:
         return {}
     if not isinstance(value, dict):
-        errors.add(TemplateError(f"must be a map, not {type(value).__name__}", (*path, key)))
+        errors.add(TemplateError(f"must be a map, not {kind_of(value)}", (*path, key)))
         return failing("it is no map")
     return value
 
@@ -455,7 +456,7 @@ def _external_id(value: Json, scope: FoldScope, path: Path) -> Residual:
         raise TemplateError("must not hold the value of a hidden parameter: an id is stored and shown", path)
     if isinstance(external, str | None) or is_deferred(external):
         return external
-    raise TemplateError(f"must be a string, not {external!r}", path)
+    raise TemplateError(f"must be a string, not {written(external)}", path)
 
 
 def _depends_on(value: Json, scope: FoldScope, path: Path, errors: ErrorList) -> tuple[str, ...]:
@@ -477,7 +478,7 @@ def _deletion_policy(value: Json, scope: FoldScope, path: Path) -> str:
     if scope.version.has_conditions and not scope.version.is_cfn:
         spellings.update({name.lower(): name for name in _POLICIES})
     if not isinstance(policy, str) or policy not in spellings:
-        raise TemplateError(f"must be one of: {', '.join(spellings)}; not {policy!r}", path)
+        raise TemplateError(f"must be one of: {', '.join(spellings)}; not {written(policy)}", path)
     return spellings[policy]
 
 

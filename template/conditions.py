@@ -9,6 +9,7 @@ from .formats import refuse_other
 from .functions.table import APPLY, CONDITION_FIRST, wrong_form
 from .language import AWS_DATE, AWS_KEY, Json, Parameter, Path, Size, Version, measure
 from .residual import select
+from .scalars import written
 from .suggestions import closest
 
 _PARAMETER = ("get_param", "Ref")
@@ -62,7 +63,7 @@ class Conditions:
             return self._named(value, path)
         if isinstance(value, bool):
             return value
-        shown = "the value of a hidden parameter" if self._uses_hidden(condition) else f"{value!r:.200}"
+        shown = "the value of a hidden parameter" if self._uses_hidden(condition) else written(value)
         raise TemplateError(f"a condition must be true or false, not {shown}", path)
 
     def _named(self, name: str, path: Path) -> bool:
@@ -219,7 +220,7 @@ class Conditions:
         args = self._value(argument, path)
         name, *steps = args if isinstance(args, list) and args else [args]
         if not isinstance(name, str) or (steps and path[-1] == "Ref"):
-            raise TemplateError(f"the parameter's name must be a string, not {args!r:.200}", path)
+            raise TemplateError(f"the parameter's name must be a string, not {written(args)}", path)
         if name in self.pseudo:
             return select(self.pseudo[name], steps, "")
         if name not in self.parameters:

@@ -10,7 +10,7 @@ from ..sandbox import evaluator
 from ..sandbox.errors import EvaluationError
 from . import custom_checks
 from .errors import LimitExceeded
-from .scalars import boolean, equality_key, number
+from .scalars import as_text, boolean, equality_key, number
 
 Json = typing.Any
 
@@ -92,7 +92,7 @@ class Length(Constraint):
 
 
 def _range(minimum: Json, maximum: Json) -> str:
-    return f"min: {minimum}, max: {maximum}"
+    return ", ".join(f"{key}: {value}" for key, value in _bounds(minimum, maximum).items())
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,8 @@ class AllowedValues(Constraint):
         wrong = next((item for item in items if not self._allows(item)), _NONE)
         if wrong is _NONE:
             return None
-        return f"{wrong!r} is not an allowed value ({', '.join(str(allowed) for allowed in self.values)})"
+        allowed = ", ".join(map(as_text, self.values))
+        return f'"{as_text(wrong)}" is not an allowed value [{allowed}]'
 
     def _allows(self, value: Json) -> bool:
         if isinstance(value, bool):

@@ -50,7 +50,7 @@ def problem(name: str, value: object) -> str | None:
     if check is None:
         return None
     if not isinstance(value, str):
-        return f"{value!r} is not a string"
+        return f"{json.dumps(value, default=str)} is not a string"
     return check(value)
 
 

@@ -9,7 +9,7 @@ from . import custom_checks
 from .constraints import AllowedPattern, AllowedValues, Constraint, Custom, Length, Modulo, Range
 from .errors import LimitExceeded, TemplateError
 from .language import Json, Path
-from .scalars import number
+from .scalars import number, written
 from .suggestions import all_near
 
 KINDS = ("length", "range", "modulo", "allowed_values", "allowed_pattern", "custom_constraint")
@@ -47,11 +47,11 @@ def _bound(value: Json, path: Path, *, whole: bool) -> Json:
     try:
         found = number(value)
     except ValueError as error:
-        raise TemplateError(f"must be a number, not {value!r}", path) from error
+        raise TemplateError(f"must be a number, not {written(value)}", path) from error
     if found == int(found):
         return int(found)
     if whole:
-        raise TemplateError(f"must be a whole number, not {value!r}", path)
+        raise TemplateError(f"must be a whole number, not {written(value)}", path)
     return found
 
 
@@ -93,7 +93,7 @@ def _allowed_values(body: Json, description: str | None, path: Path) -> Constrai
 
 def _allowed_pattern(body: Json, description: str | None, path: Path) -> Constraint:
     if not isinstance(body, str):
-        raise TemplateError(f"must be a regular expression, not {body!r}", path)
+        raise TemplateError(f"must be a regular expression, not {written(body)}", path)
     try:
         evaluator.current().match(body, None)
     except LimitReached as error:
@@ -105,7 +105,7 @@ def _allowed_pattern(body: Json, description: str | None, path: Path) -> Constra
 
 def _custom(body: Json, description: str | None, path: Path) -> Constraint:
     if not isinstance(body, str) or not body:
-        raise TemplateError(f"must be the name of a constraint, not {body!r}", path)
+        raise TemplateError(f"must be the name of a constraint, not {written(body)}", path)
     if body not in custom_checks.KNOWN:
         hint = ", ".join(all_near(body, custom_checks.KNOWN, most=3))
         raise TemplateError(f'there is no constraint "{body}"{hint and f"; there are: {hint}"}', path)

@@ -11,6 +11,7 @@ from .event_sinks import parse_sinks
 from .language import Path, ResourceSettings, is_template_name
 from .load import check_tree
 from .resource_settings import SETTINGS, check_setting, combined, with_hooks, words
+from .scalars import kind_of, written
 from .suggestions import closest
 
 Json = typing.Any
@@ -131,7 +132,7 @@ def parse_environment(document: Mapping[str, Json] | None, budget: Budget | None
     """
     body = {} if document is None else document
     if not isinstance(body, Mapping):
-        raise TemplateError(f"must be a map, not {type(body).__name__}", ["environment"])
+        raise TemplateError(f"must be a map, not {kind_of(body)}", ["environment"])
     check_tree(body, "environment")
     unknown = [str(key) for key in body if key not in SECTIONS]
     if unknown:
@@ -179,14 +180,14 @@ def _with_text_keys(value: Json) -> Json:
 def _mapping(body: Mapping[str, Json], key: str) -> Mapping[str, Json]:
     value = body.get(key)
     if value is not None and not isinstance(value, Mapping):
-        raise TemplateError(f"must be a map, not a {type(value).__name__}", ["environment", key])
+        raise TemplateError(f"must be a map, not {kind_of(value)}", ["environment", key])
     return {str(name): item for name, item in (value or {}).items()}
 
 
 def _list(body: Mapping[str, Json], key: str) -> Sequence[Json]:
     value = body.get(key)
     if value is not None and not isinstance(value, list):
-        raise TemplateError(f"must be a list, not a {type(value).__name__}", ["environment", key])
+        raise TemplateError(f"must be a list, not {kind_of(value)}", ["environment", key])
     return value or []
 
 
@@ -212,14 +213,16 @@ def _check_registry(registry: Mapping[str, Json]) -> None:
                 raise TemplateError("must be a map of resource names", (*path, name))
             _check_resources(target or {}, (*path, name))
         elif not isinstance(target, str | None):
-            raise TemplateError(f"must be the name of a type or of a template, not {target!r}", (*path, name))
+            raise TemplateError(
+                f"must be the name of a type or of a template, not {written(target)}", (*path, name)
+            )
 
 
 def _check_resources(entries: Mapping[str, Json], path: Path) -> None:
     for name, entry in entries.items():
         here = (*path, str(name))
         if not isinstance(entry, Mapping | None):
-            raise TemplateError(f"must be a map, not {entry!r}", here)
+            raise TemplateError(f"must be a map, not {written(entry)}", here)
         for key, value in (entry or {}).items():
             _check_entry(str(key), value, (*here, str(key)), here)
 

@@ -30,6 +30,7 @@ from .residual import (
     quote,
     select,
 )
+from .scalars import written
 from .suggestions import closest
 
 
@@ -185,7 +186,7 @@ def _get_param(argument: Json, scope: FoldScope, path: Path) -> Residual:
     name, *steps = args if isinstance(args, list) and args else [args]
     name = _known(name, path, "the parameter's name")
     if not isinstance(name, str):
-        raise TemplateError(f"the parameter's name must be a string, not {name!r}")
+        raise TemplateError(f"the parameter's name must be a string, not {written(name)}")
     if name not in scope.parameters and name not in scope.pseudo:
         hint = closest(name, [*scope.parameters, *scope.pseudo])
         raise Unresolvable(f'{not_provided(name)}{SUGGESTION}parameter "{name}"{hint}')
@@ -218,7 +219,7 @@ def check_resource(name: Json, scope: FoldScope, path: Path) -> str:
     :raises InvalidReference: the template has no such resource.
     """
     if not isinstance(name, str):
-        raise InvalidReference(f"the resource's name must be a string, not {name!r}")
+        raise InvalidReference(f"the resource's name must be a string, not {written(name)}")
     if name in scope.disabled:
         hint = f'The resource "{name}" does not exist: its condition is false'
         raise UnknownResource.at(name, path[:-1], hint)
@@ -244,14 +245,14 @@ def _get_attr(argument: Json, scope: FoldScope, path: Path) -> Residual:
     resource = check_resource(_known(name, path, "the resource's name"), scope, path)
     attribute = _known(rest[0], path, "the attribute's name") if rest else ""
     if not isinstance(attribute, str):
-        raise TemplateError(f"the attribute's name must be a string, not {attribute!r}")
+        raise TemplateError(f"the attribute's name must be a string, not {written(attribute)}")
     return node("get_attr", resource, attribute, *rest[1:])
 
 
 def _get_file(argument: Json, scope: FoldScope, path: Path) -> Residual:
     name = _known(fold(argument, scope, path), path, "the file's name")
     if not isinstance(name, str):
-        raise TemplateError(f"the file's name must be a string, not {name!r}")
+        raise TemplateError(f"the file's name must be a string, not {written(name)}")
     if name not in scope.files:
         missing = f'No content found in the "files" section for {path[-1]} path: {name}.'
         raise Unresolvable(f'{missing}{SUGGESTION}file "{name}"{closest(name, scope.files)}')
@@ -266,7 +267,7 @@ _CFN_FACADE = {"Metadata": "metadata", "DeletionPolicy": "deletion_policy", "Upd
 def _resource_facade(argument: Json, scope: FoldScope, path: Path) -> Residual:
     names = _FACADE if path[-1] == "resource_facade" else _CFN_FACADE
     if not isinstance(argument, str) or argument not in names:
-        raise TemplateError(f"must be one of: {', '.join(names)}; not {argument!r}")
+        raise TemplateError(f"must be one of: {', '.join(names)}; not {written(argument)}")
     if scope.facade is None:
         raise TemplateError("has a meaning only in a nested stack's template")
     return scope.facade.get(names[argument])
@@ -275,7 +276,7 @@ def _resource_facade(argument: Json, scope: FoldScope, path: Path) -> Residual:
 def _ref(argument: Json, scope: FoldScope, path: Path) -> Residual:
     name = _known(fold(argument, scope, path), path, "the name")
     if not isinstance(name, str):
-        raise TemplateError(f"must be the name of a parameter or of a resource, not {name!r}")
+        raise TemplateError(f"must be the name of a parameter or of a resource, not {written(name)}")
     if name in scope.parameters and (name not in scope.resources or name in scope.disabled):
         return _get_param(name, scope, path)
     if name in scope.resources:
@@ -311,7 +312,7 @@ def _find_in_map(argument: Json, scope: FoldScope, path: Path) -> Residual:
 def _get_azs(argument: Json, scope: FoldScope, path: Path) -> Residual:
     region = fold(argument, scope, path)
     if not isinstance(region, str | None) and not is_deferred(region):
-        raise TemplateError(f"must be the name of a region, or an empty string, not {region!r}")
+        raise TemplateError(f"must be the name of a region, or an empty string, not {written(region)}")
     return list(scope.zones)
 
 

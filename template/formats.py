@@ -22,6 +22,7 @@ from .language import (
     Path,
     Version,
 )
+from .scalars import written
 from .suggestions import closest
 
 _SECTIONS = ("description", "parameters", "conditions", "resources", "outputs")
@@ -208,7 +209,7 @@ def declaration_in_hot(body: Mapping[str, Json], path: Path) -> dict[str, Json]:
         raise TemplateError(f'"{unknown[0]}" is not a key of a parameter{closest(unknown[0], known)}', path)
     found = {name: body[native] for native, name in _PARAMETER.items() if native in body}
     if str(body.get("Type")) not in _TYPES:
-        text = f"must be one of: {', '.join(_TYPES)}; not {body.get('Type')!r:.200}"
+        text = f"must be one of: {', '.join(_TYPES)}; not {written(body.get('Type'))}"
         raise TemplateError(text, (*path, "type"))
     constraints: dict[str, Json] = {}
     for (kind, *bound), native in _CONSTRAINTS.items():

@@ -10,6 +10,7 @@ import yaml
 
 from .budget import Budget
 from .errors import LimitExceeded, TemplateError
+from .scalars import kind_of, written
 
 Json = typing.Any
 
@@ -90,7 +91,7 @@ def load_template(
     if isinstance(document, Mapping):
         check_tree(document, "template")
     elif not isinstance(document, str):
-        raise TemplateError(f"the template must be a text or a mapping, not {type(document).__name__}")
+        raise TemplateError(f"the template must be a text or a mapping, not {kind_of(document)}")
     if max_bytes:
         text = document if isinstance(document, str) else json.dumps(document)
         size = len(text.encode(errors="replace"))
@@ -116,7 +117,7 @@ def load_document(text: str, what: str = "document", budget: Budget | None = Non
     if value is None:
         raise TemplateError(f"the {what} is empty")
     if not isinstance(value, dict):
-        raise TemplateError(f"the {what} must be a mapping, not {type(value).__name__}")
+        raise TemplateError(f"the {what} must be a mapping, not {kind_of(value)}")
     check_tree(value, what)
     return value
 
@@ -269,7 +270,7 @@ def check_tree(value: Json, what: str) -> None:
             elif isinstance(item, int) and item.bit_length() > _MAX_BITS:
                 raise TemplateError(f"the {what} holds a number of more than {_MAX_BITS} bits")
             elif not isinstance(item, str | int | None) and not _finite(item):
-                raise TemplateError(f"the {what} holds {item!r:.100}, which JSON does not know")
+                raise TemplateError(f"the {what} holds {written(item)}, which JSON does not know")
         level = below
 
 

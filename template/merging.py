@@ -13,6 +13,7 @@ from .environment import parse_environment
 from .errors import TemplateError
 from .load import load_document
 from .parameters import Declaration
+from .scalars import written
 
 Json = typing.Any
 
@@ -153,7 +154,7 @@ def _strategies(document: Mapping[str, Json], name: str) -> Mapping[str, str]:
     declared = document.get(_SECTION) or {}
     for parameter, strategy in declared.items():
         if strategy not in STRATEGIES:
-            text = f"must be one of: {', '.join(STRATEGIES)}; not {strategy!r}"
+            text = f"must be one of: {', '.join(STRATEGIES)}; not {written(strategy)}"
             raise TemplateError(text, [name, _SECTION, str(parameter)])
     return {str(parameter): strategy for parameter, strategy in declared.items()}
 

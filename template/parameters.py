@@ -26,7 +26,7 @@ from .formats import declaration_in_hot, find_version, is_no_echo, section_of
 from .language import Json, Parameter, Path, Version
 from .load import load_document
 from .residual import failing, sealed
-from .scalars import boolean
+from .scalars import boolean, written
 from .suggestions import closest
 
 TYPES = {
@@ -151,7 +151,7 @@ def _parsed_declaration(name: str, body: Json, version: Version, errors: ErrorLi
     for key in (str(key) for key in body if key not in allowed):
         errors.add(TemplateError(f'"{key}" is not a key of a parameter{closest(key, allowed)}', path))
     if body.get("type") not in tuple(TYPES):
-        text = f"must be one of: {', '.join(TYPES)}; not {body.get('type')!r}"
+        text = f"must be one of: {', '.join(TYPES)}; not {written(body.get('type'))}"
         raise TemplateError(text, (*path, "type"))
     value_type = str(body["type"])
     parsed = _constraints(body.get("constraints") or [], value_type, version, path, errors)
@@ -223,7 +223,7 @@ def _converted(declared: Declaration, value: Json, path: Path) -> Json:
         return convert(value, declared.type)
     except ValueError as error:
         if not declared.hidden:
-            raise TemplateError(f"{error}, not {value!r:.200}", path) from error
+            raise TemplateError(f"{error}, not {written(value)}", path) from error
     raise TemplateError(f"must be a {declared.type}", path)
 
 
@@ -322,7 +322,7 @@ def _from_property(declared: Declaration, value: Json) -> Json:
     :raises TemplateError: a property that is a string takes no list or map, though a parameter does.
     """
     if declared.type == "string" and isinstance(value, Mapping | list):
-        shown = "" if declared.hidden else f", not {value!r:.200}"
+        shown = "" if declared.hidden else f", not {written(value)}"
         raise TemplateError(f"must be a string{shown}", ("parameters", declared.name))
     return as_members(value) if declared.type == "comma_delimited_list" else value
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from .errors import TemplateError
 from .language import Path, ResourceSettings
+from .scalars import written
 
 Json = typing.Any
 
@@ -35,7 +36,7 @@ def _check_restricted(value: Json, path: Path) -> None:
 
 def _check_stoker(value: Json, path: Path) -> None:
     if not isinstance(value, Mapping):
-        raise TemplateError(f"must be a map, not {value!r}", path)
+        raise TemplateError(f"must be a map, not {written(value)}", path)
     for name, setting in value.items():
         if name not in ("timeout", "retries", RESTORED):
             raise TemplateError(f'"{name}" is not one of: timeout, retries', path)
@@ -47,17 +48,17 @@ def _check_stoker(value: Json, path: Path) -> None:
 
 def _check_restored(value: Json, path: Path) -> None:
     if not isinstance(value, Mapping):
-        raise TemplateError(f"must be a map of properties, not {value!r}", path)
+        raise TemplateError(f"must be a map of properties, not {written(value)}", path)
 
 
 def _check_retries(value: Json, path: Path) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise TemplateError(f"must be a whole number, 0 or more, not {value!r}", path)
+        raise TemplateError(f"must be a whole number, 0 or more, not {written(value)}", path)
 
 
 def _check_seconds(value: Json, path: Path) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise TemplateError(f"must be a number of seconds above 0, not {value!r}", path)
+        raise TemplateError(f"must be a number of seconds above 0, not {written(value)}", path)
 
 
 def _check_words(value: Json, allowed: Sequence[str], path: Path) -> None:
@@ -73,7 +74,9 @@ def _check_hooks(value: Json, path: Path) -> None:
     for hook, options in value.items():
         _check_words(hook, HOOKS, path)
         if not isinstance(options, Mapping | None):
-            raise TemplateError(f"must be a map of: {', '.join(OPTIONS)}; not {options!r}", (*path, hook))
+            raise TemplateError(
+                f"must be a map of: {', '.join(OPTIONS)}; not {written(options)}", (*path, hook)
+            )
         for name, option in (options or {}).items():
             _check_option(name, option, (*path, hook), options or {})
 
@@ -88,7 +91,7 @@ def _check_option(name: str, value: Json, path: Path, options: Mapping[str, Json
             raise TemplateError("is valid beside a timeout only", here)
     elif name == "abort":
         if not isinstance(value, bool):
-            raise TemplateError(f"must be true or false, not {value!r}", here)
+            raise TemplateError(f"must be true or false, not {written(value)}", here)
     else:
         raise TemplateError(f'"{name}" is not one of: {", ".join(OPTIONS)}', path)
 

@@ -1,5 +1,6 @@
-"""Numbers and truth values as users spell them, and equality of values as Heat defines it."""
+"""Numbers and truth values as users spell them, equality as Heat defines it, and values in messages."""
 
+import json
 import math
 import typing
 from collections.abc import Mapping
@@ -7,6 +8,37 @@ from collections.abc import Mapping
 TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
 """The words of oslo.utils' strutils, as in Heat; pure folders import nothing of oslo."""
+
+_LONGEST = 200
+"""Characters of a value in a message."""
+
+
+def written(value: typing.Any) -> str:
+    """Return a value as JSON writes it, for a message; of a long one the beginning."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = kind_of(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def as_text(value: typing.Any) -> str:
+    """Return a text as it is, and other values as `written` does, for a message that quotes the value."""
+    return value if isinstance(value, str) else written(value)
+
+
+def kind_of(value: typing.Any) -> str:
+    """Return the name that a message gives to the type of a value, with its article."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, str):
+        return "a string"
+    kinds = ((Mapping, "a map"), (set, "a set"), (bytes, "binary data"))
+    return next((name for types, name in kinds if isinstance(value, types)), "a list")
 
 
 def boolean(value: typing.Any) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from ..errors import TemplateError
 from ..language import AWS_DATE, CFN_VERSIONS, CostMeter, Function, ListForm, Version
+from ..scalars import written
 from ..suggestions import closest
 
 Json = typing.Any
@@ -24,10 +25,6 @@ _LONGEST_NUMBER = 309
 _MEMBER = re.compile(r"\.member\.([0-9]{1,18})\.([^=]*)=(.*)", re.DOTALL)
 
 
-def _short(value: Json) -> str:
-    return repr(value)[:120]
-
-
 def _items(args: Json, count: int, form: str) -> list[Json]:
     if not isinstance(args, list) or len(args) != count:
         raise TemplateError(f"must be of the form {form}")
@@ -37,7 +34,7 @@ def _items(args: Json, count: int, form: str) -> list[Json]:
 def base64(args: Json, version: Version, budget: CostMeter) -> str:
     """Return the text unchanged: as in Heat, user data is not encoded in the template."""
     if not isinstance(args, str):
-        raise TemplateError(f"must be a string, not {_short(args)}")
+        raise TemplateError(f"must be a string, not {written(args)}")
     return args
 
 
@@ -53,16 +50,16 @@ def select(args: Json, version: Version, budget: CostMeter) -> Json:
         items = _parsed(items, budget)
     if isinstance(items, Mapping):
         if not isinstance(index, str):
-            raise TemplateError(f"the key of a map must be a string, not {_short(index)}")
+            raise TemplateError(f"the key of a map must be a string, not {written(index)}")
         return items.get(index, "")
     if not isinstance(items, list):
-        raise TemplateError(f"can only select from a list or a map, not {_short(items)}")
+        raise TemplateError(f"can only select from a list or a map, not {written(items)}")
     try:
         return items[int(index)]
     except IndexError:
         return ""
     except (TypeError, ValueError, OverflowError):
-        raise TemplateError(f"the index of a list must be a whole number, not {_short(index)}") from None
+        raise TemplateError(f"the index of a list must be a whole number, not {written(index)}") from None
 
 
 def _parsed(text: str, budget: CostMeter) -> Json:
@@ -71,7 +68,7 @@ def _parsed(text: str, budget: CostMeter) -> Json:
     try:
         found = json.loads(text, parse_constant=_number, parse_int=_number, parse_float=_number)
     except (ValueError, RecursionError):
-        raise TemplateError(f"a string to select from must be JSON, not {_short(text)}") from None
+        raise TemplateError(f"a string to select from must be JSON, not {written(text)}") from None
     budget.take_value(found)
     return found
 
@@ -89,12 +86,12 @@ def member_list_to_map(args: Json, version: Version, budget: CostMeter) -> dict[
     if not isinstance(keys, str) or not isinstance(values, str):
         raise TemplateError("the names of keys and values must be strings")
     if not isinstance(members, list):
-        raise TemplateError(f"the members must be a list of strings, not {_short(members)}")
+        raise TemplateError(f"the members must be a list of strings, not {written(members)}")
     budget.step(len(members))
     found: dict[int, dict[str, str]] = {}
     for item in members:
         if not isinstance(item, str) or "=" not in item:
-            raise TemplateError(f'a member must be like ".member.0.{keys}=…", not {_short(item)}')
+            raise TemplateError(f'a member must be like ".member.0.{keys}=…", not {written(item)}')
         if match := _MEMBER.match(item):
             found.setdefault(int(match[1]), {})[match[2]] = match[3]
     pairs = (found[index] for index in sorted(found))
@@ -106,7 +103,7 @@ def find_in_map(args: Json, version: Version, budget: CostMeter) -> Json:
     value, *keys = _items(args, 3, _FIND.text)
     for key in keys:
         if isinstance(key, Mapping | list | None):
-            raise TemplateError(f"a key of a mapping must be a string, not {_short(key)}")
+            raise TemplateError(f"a key of a mapping must be a string, not {written(key)}")
         name = key if isinstance(key, str) else json.dumps(key)
         if not isinstance(value, Mapping) or name not in value:
             hint = closest(name, value) if isinstance(value, Mapping) else ""

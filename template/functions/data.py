@@ -10,17 +10,13 @@ from ...sandbox import evaluator
 from ...sandbox.errors import EvaluationError, LimitReached, UnusableResult
 from ..errors import LimitExceeded, TemplateError
 from ..language import ANY_NUMBER, AWS_DATE, CostMeter, Function, ListForm, MapForm, Version, measure
-from ..scalars import equality_key
+from ..scalars import equality_key, written
 
 Json = typing.Any
 
 
 def _is_list(value: Json) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
-
-
-def _short(value: Json) -> str:
-    return repr(value)[:120]
 
 
 def map_merge(args: Json, version: Version, budget: CostMeter) -> Json:
@@ -30,7 +26,7 @@ def map_merge(args: Json, version: Version, budget: CostMeter) -> Json:
     merged: dict[str, Json] = {}
     for item in args:
         if item is not None and not isinstance(item, Mapping):
-            raise TemplateError(f"items to merge must be maps, not {_short(item)}")
+            raise TemplateError(f"items to merge must be maps, not {written(item)}")
         merged.update(item or {})
     return merged
 
@@ -56,7 +52,7 @@ def map_replace(args: Json, version: Version, budget: CostMeter) -> Json:
         if new is None:
             new = key
         elif not isinstance(new, str):
-            raise TemplateError(f"a new key must be a string, not {_short(new)}")
+            raise TemplateError(f"a new key must be a string, not {written(new)}")
         elif (new in original and new != key) or new in replaced:
             raise TemplateError(f'the new key "{new}" is in the map already')
         hashable = isinstance(value, str | int | float | bool | None)
@@ -72,9 +68,9 @@ def filter_list(args: Json, version: Version, budget: CostMeter) -> Json:
     if not items:
         return items
     if not _is_list(items):
-        raise TemplateError(f"can only filter a list, not {_short(items)}")
+        raise TemplateError(f"can only filter a list, not {written(items)}")
     if values and not _is_list(values):
-        raise TemplateError(f"the values must be a list, not {_short(values)}")
+        raise TemplateError(f"the values must be a list, not {written(values)}")
     budget.step(_COMPARED * (len(items) + len(values or ())))
     removed = {equality_key(value) for value in values or ()}
     return [item for item in items if equality_key(item) not in removed]
@@ -87,7 +83,7 @@ def list_concat(args: Json, version: Version, budget: CostMeter) -> Json:
     joined: list[Json] = []
     for item in args:
         if item is not None and not _is_list(item):
-            raise TemplateError(f"can only concatenate lists, not {_short(item)}")
+            raise TemplateError(f"can only concatenate lists, not {written(item)}")
         joined.extend(item or ())
     return joined
 
@@ -106,9 +102,9 @@ def contains(args: Json, version: Version, budget: CostMeter) -> bool:
         raise TemplateError("must be of the form [value, [item, …]]")
     value, items = args
     if not isinstance(items, Sequence):
-        raise TemplateError(f"the second argument must be a list, not {_short(items)}")
+        raise TemplateError(f"the second argument must be a list, not {written(items)}")
     if isinstance(items, str) and not isinstance(value, str):
-        raise TemplateError(f"only a string can be in a string, not {_short(value)}")
+        raise TemplateError(f"only a string can be in a string, not {written(value)}")
     return value in items
 
 
@@ -125,7 +121,7 @@ def yaql_evaluate(args: Json, version: Version, budget: CostMeter) -> Json:
         raise TemplateError("must be a map with the keys expression and data")
     expression = args["expression"]
     if not isinstance(expression, str):
-        raise TemplateError(f"expression must be a string, not {_short(expression)}")
+        raise TemplateError(f"expression must be a string, not {written(expression)}")
     failed = f'cannot evaluate "{expression:.200}"'
     try:
         return evaluator.current().yaql(expression, args.get("data", {}), budget=budget)
@@ -177,7 +173,7 @@ def _loop(name: str, items: Json, *, maps: bool) -> list[Json]:
         return []
     if not _is_list(items) and not (maps and isinstance(items, Mapping)):
         allowed = "a list or a map" if maps else "a list"
-        raise TemplateError(f"for_each.{name} must be {allowed}, not {_short(items)}")
+        raise TemplateError(f"for_each.{name} must be {allowed}, not {written(items)}")
     return list(items)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ..errors import TemplateError
 from ..language import ANY_NUMBER, CFN_VERSIONS, CostMeter, Function, ListForm, MapForm, Version, measure
+from ..scalars import written
 
 Json = typing.Any
 
@@ -30,13 +31,13 @@ def list_join(args: Json, version: Version, budget: CostMeter) -> str:
         )
     delimiter, *lists = args
     if not isinstance(delimiter, str):
-        raise TemplateError(f"the delimiter must be a string, not {delimiter!r}")
+        raise TemplateError(f"the delimiter must be a string, not {written(delimiter)}")
     items: list[str] = []
     for part in lists:
         # As in Heat any empty value counts as an empty list in the versions that join several lists.
         nothing = part is None or (version.json_in_text and not part)
         if not nothing and not _is_list(part):
-            raise TemplateError(f"must join lists, not {_short(part)}")
+            raise TemplateError(f"must join lists, not {written(part)}")
         budget.step(len(part or ()))
         items.extend(_item_text(item, version, budget) for item in part or ())
     length = sum(map(len, items)) + len(delimiter) * max(0, len(items) - 1)
@@ -53,11 +54,7 @@ def _item_text(item: Json, version: Version, budget: CostMeter) -> str:
     if version.json_in_text and isinstance(item, Mapping | list | tuple):
         return budget.json_text(item)
     allowed = "strings, maps and lists" if version.json_in_text else "strings"
-    raise TemplateError(f"items to join must be {allowed}, not {_short(item)}")
-
-
-def _short(value: Json) -> str:
-    return repr(value)[:120]
+    raise TemplateError(f"items to join must be {allowed}, not {written(item)}")
 
 
 def str_replace(args: Json, version: Version, budget: CostMeter) -> str:
@@ -80,9 +77,9 @@ def _replace(args: Json, version: Version, budget: CostMeter, *, strict: bool, e
         raise TemplateError("must be a map with the keys template and params")
     text, params = args["template"], args["params"]
     if not isinstance(text, str):
-        raise TemplateError(f"template must be a string, not {_short(text)}")
+        raise TemplateError(f"template must be a string, not {written(text)}")
     if not isinstance(params, Mapping):
-        raise TemplateError(f"params must be a map, not {_short(params)}")
+        raise TemplateError(f"params must be a map, not {written(params)}")
     words = sorted(sorted(str(word) for word in params), key=len, reverse=True)
     if "" in words:
         raise TemplateError("params must not have an empty key")
@@ -140,7 +137,7 @@ def _param_text(word: Json, value: Json, version: Version, budget: CostMeter, *,
         return str(value)
     if version.json_in_text and isinstance(value, Mapping | list | tuple):
         return budget.json_text(value)
-    raise TemplateError(f"param {word} must be a string or a number, not {_short(value)}")
+    raise TemplateError(f"param {word} must be a string or a number, not {written(value)}")
 
 
 def str_split(args: Json, version: Version, budget: CostMeter) -> Json:
@@ -149,11 +146,11 @@ def str_split(args: Json, version: Version, budget: CostMeter) -> Json:
         raise TemplateError('must be of the form [delimiter, string, index], e.g. [",", "a,b", 0]')
     delimiter, text = args[0], args[1]
     if not isinstance(delimiter, str) or not delimiter:
-        raise TemplateError(f"the delimiter must be a string that is not empty, not {delimiter!r}")
+        raise TemplateError(f"the delimiter must be a string that is not empty, not {written(delimiter)}")
     if text is None:
         return None
     if not isinstance(text, str):
-        raise TemplateError(f"can only split a string, not {_short(text)}")
+        raise TemplateError(f"can only split a string, not {written(text)}")
     budget.take_list(1 + text.count(delimiter), _PIECE)
     budget.take_text(len(text), is_ascii=text.isascii())
     parts = text.split(delimiter)
@@ -162,7 +159,7 @@ def str_split(args: Json, version: Version, budget: CostMeter) -> Json:
     try:
         return parts[int(args[2])]
     except (TypeError, ValueError) as error:
-        raise TemplateError(f"the index must be a whole number, not {args[2]!r}") from error
+        raise TemplateError(f"the index must be a whole number, not {written(args[2])}") from error
     except IndexError as error:
         raise TemplateError(f"the index {args[2]} is not between 0 and {len(parts) - 1}") from error
 
@@ -198,10 +195,10 @@ def make_url(args: Json, version: Version, budget: CostMeter) -> str:
         raise TemplateError(f"does not know {', '.join(unknown)}; keys are: {', '.join(_URL_KEYS)}")
     for key in set(args) - {"port", "query"}:
         if not isinstance(args[key], str):
-            raise TemplateError(f"{key} must be a string, not {_short(args[key])}")
+            raise TemplateError(f"{key} must be a string, not {written(args[key])}")
     query = args.get("query", {})
     if not isinstance(query, Mapping):
-        raise TemplateError(f"query must be a map, not {_short(query)}")
+        raise TemplateError(f"query must be a map, not {written(query)}")
     scheme = args.get("scheme", "")
     if ":" in scheme:
         raise TemplateError(f'scheme must not contain ":", as "{scheme}" does')
@@ -238,7 +235,7 @@ def _port(value: Json) -> int:
     try:
         port = int(value)
     except (TypeError, ValueError) as error:
-        raise TemplateError(f"port must be a number, not {_short(value)}") from error
+        raise TemplateError(f"port must be a number, not {written(value)}") from error
     if not 0 < port <= 65535:
         raise TemplateError(f"port must be between 1 and 65535, not {port}")
     return port
@@ -274,9 +271,9 @@ def cfn_replace(args: Json, version: Version, budget: CostMeter) -> str:
     """Replace words: ``[{word: value}, string]``."""
     words, text = _two(args, _REPLACE)
     if not isinstance(words, Mapping):
-        raise TemplateError(f"the words to replace must be a map, not {_short(words)}")
+        raise TemplateError(f"the words to replace must be a map, not {written(words)}")
     if not isinstance(text, str):
-        raise TemplateError(f"can only replace words of a string, not {_short(text)}")
+        raise TemplateError(f"can only replace words of a string, not {written(text)}")
     return str_replace({"template": text, "params": words}, version, budget)
 
 

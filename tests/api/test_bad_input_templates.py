@@ -42,8 +42,8 @@ DOCUMENTS = {
         ["aliases", "500000"],
     ),
     "too deep": (text("description: " + "[" * 200 + "]" * 200), LIMIT, ["100 levels"]),
-    "not a number": (text("resources: {r: {type: OS::Heat::None, metadata: {a: .nan}}}"), INVALID, ["nan"]),
-    "infinity": (text("resources: {r: {type: OS::Heat::None, metadata: {a: .inf}}}"), INVALID, ["inf"]),
+    "not a number": (text("resources: {r: {type: OS::Heat::None, metadata: {a: .nan}}}"), INVALID, ["NaN"]),
+    "infinity": (text("resources: {r: {type: OS::Heat::None, metadata: {a: .inf}}}"), INVALID, ["Infinity"]),
     "too long": (text("description: " + "x" * 524_288), LIMIT, ["524288", "limit"]),
     "a NUL by an escape of YAML": (text('description: "a\\0b"'), INVALID, ["description", "NUL"]),
     "half a surrogate pair by an escape of YAML": (
@@ -179,7 +179,7 @@ FUNCTIONS = {
         ["get_file", "nope.txt"],
     ),
     "get_attr with one word": (value({"get_attr": "a"}), INVALID, ["get_attr", "[resource, attribute"]),
-    "get_resource with a list": (value({"get_resource": ["a"]}), REFERENCE, ["must be a string", "['a']"]),
+    "get_resource with a list": (value({"get_resource": ["a"]}), REFERENCE, ["must be a string", '["a"]']),
     "str_replace without params": (
         value({"str_replace": {"template": "x"}}),
         INVALID,

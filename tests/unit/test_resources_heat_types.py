@@ -183,7 +183,7 @@ class TestValue:
         self.plugin.validate(known)
 
     def test_types_and_the_need_of_a_value_are_checked(self):
-        with pytest.raises(PropertyError, match="type: 'int' is not an allowed value"):
+        with pytest.raises(PropertyError, match='type: "int" is not an allowed value'):
             validate_properties(self.plugin.properties_schema, {"value": 1, "type": "int"})
         with pytest.raises(PropertyError, match="Property value not assigned"):
             validate_properties(self.plugin.properties_schema, {})

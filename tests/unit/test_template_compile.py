@@ -83,15 +83,15 @@ def test_an_external_resource_is_never_deleted():
 
 
 WRONG = [
-    ("text", "must be a map, not str"),
-    (None, "must be a map, not NoneType"),
-    ({}, "type: must be the name of a resource type, not None"),
-    ({"type": ""}, "type: must be the name of a resource type, not ''"),
-    ({"type": {"get_param": "x"}}, "type: must be the name of a resource type, not {'get_param': 'x'}"),
+    ("text", "must be a map, not a string"),
+    (None, "must be a map, not null"),
+    ({}, "type: must be the name of a resource type, not null"),
+    ({"type": ""}, 'type: must be the name of a resource type, not ""'),
+    ({"type": {"get_param": "x"}}, 'type: must be the name of a resource type, not {"get_param": "x"}'),
     ({**TYPE, "propreties": {}}, '"propreties" is not a key of a resource; did you mean "properties"?'),
-    ({**TYPE, "properties": ["a"]}, "properties: must be a map, not list"),
-    ({**TYPE, "metadata": "a"}, "metadata: must be a map, not str"),
-    ({**TYPE, "update_policy": 1}, "update_policy: must be a map, not int"),
+    ({**TYPE, "properties": ["a"]}, "properties: must be a map, not a list"),
+    ({**TYPE, "metadata": "a"}, "metadata: must be a map, not a string"),
+    ({**TYPE, "update_policy": 1}, "update_policy: must be a map, not a number"),
     ({**TYPE, "depends_on": 1}, "depends_on: must be the name of a resource, or a list of names"),
     ({**TYPE, "depends_on": [1]}, "depends_on: must be the name of a resource, or a list of names"),
     (
@@ -142,9 +142,9 @@ def test_a_name_that_no_resource_can_have(name):
             'The template section is invalid: resuorces. "resuorces" is not a section of a',
         ),
         ("mappings", {}, 'The template section is invalid: mappings. "mappings" is not'),
-        ("resources", ["r"], "resources: must be a map, not list"),
-        ("outputs", "o", "outputs: must be a map, not str"),
-        ("outputs", {"o": 1}, "outputs.o: must be a map, not int"),
+        ("resources", ["r"], "resources: must be a map, not a list"),
+        ("outputs", "o", "outputs: must be a map, not a string"),
+        ("outputs", {"o": 1}, "outputs.o: must be a map, not a number"),
         ("outputs", {"o": {}}, "outputs.o: an output needs a value"),
         (
             "outputs",
@@ -225,7 +225,7 @@ def test_parameter_groups():
     ("groups", "words"),
     [
         ({}, "parameter_groups: must be a list of groups"),
-        (["a"], "parameter_groups.0: must be a map, not str"),
+        (["a"], "parameter_groups.0: must be a map, not a string"),
         ([{}], "parameter_groups.0.parameters: must be a list of parameters' names"),
         ([{"parameters": "a"}], "parameter_groups.0.parameters: must be a list of parameters' names"),
         (

@@ -97,8 +97,8 @@ def test_a_function_may_give_the_name_of_a_condition():
     ("condition", "words"),
     [
         (1, "conditions.c: a condition must be true or false, not 1"),
-        (["a"], "conditions.c: a condition must be true or false, not ['a']"),
-        ({"get_param": "zone"}, "conditions.c: a condition must be true or false, not 'east'"),
+        (["a"], 'conditions.c: a condition must be true or false, not ["a"]'),
+        ({"get_param": "zone"}, 'conditions.c: a condition must be true or false, not "east"'),
         ({"equals": [1]}, "conditions.c.equals: must be of the form [value_1, value_2]"),
         ({"and": [True]}, "conditions.c.and: must be a list of at least two conditions"),
         ({"or": True}, "conditions.c.or: must be a list of at least two conditions"),
@@ -110,7 +110,7 @@ def test_a_function_may_give_the_name_of_a_condition():
         ),
         (
             {"get_param": {"a": "b"}},
-            "conditions.c.get_param: the parameter's name must be a string, not {'a': 'b'}",
+            'conditions.c.get_param: the parameter\'s name must be a string, not {"a": "b"}',
         ),
         ({"get_param": []}, "conditions.c.get_param: the parameter's name must be a string, not []"),
         ({"contains": ["a", 1]}, "conditions.c.contains: the second argument must be a list, not 1"),
@@ -139,7 +139,7 @@ def test_a_circle_of_conditions_is_shown_with_its_members():
 
 @pytest.mark.parametrize("section", [["c"], "c", 1])
 def test_the_section_must_be_a_map(section):
-    with pytest.raises(TemplateError, match=r"^conditions: must be a map, not (list|str|int)$"):
+    with pytest.raises(TemplateError, match=r"^conditions: must be a map, not (a list|a string|a number)$"):
         compiled(conditions=section)
 
 

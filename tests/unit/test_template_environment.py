@@ -56,23 +56,23 @@ REGISTRY = "environment.resource_registry"
 @pytest.mark.parametrize(
     ("document", "words"),
     [
-        ([], "environment: must be a map, not list"),
+        ([], "environment: must be a map, not a list"),
         (
             {"paramters": {}},
             'environment: "paramters" is not a section of an environment; did you mean "parameters"?',
         ),
         ({"parameters": ["a"]}, "environment.parameters: must be a map, not a list"),
-        ({"parameter_defaults": "a"}, "environment.parameter_defaults: must be a map, not a str"),
+        ({"parameter_defaults": "a"}, "environment.parameter_defaults: must be a map, not a string"),
         ({"parameter_merge_strategies": "merge"}, "environment.parameter_merge_strategies: must be a map"),
-        ({"event_sinks": {}}, "environment.event_sinks: must be a list, not a dict"),
+        ({"event_sinks": {}}, "environment.event_sinks: must be a list, not a map"),
         ({"event_sinks": [{"target": "q"}]}, "environment.event_sinks.0: must be a map with a type"),
         ({"encrypted_param_names": [1]}, "environment.encrypted_param_names: must be a list of names"),
-        ({"resource_registry": "x.yaml"}, f"{REGISTRY}: must be a map, not a str"),
+        ({"resource_registry": "x.yaml"}, f"{REGISTRY}: must be a map, not a string"),
         (
             {"resource_registry": {"A": 1}},
             f"{REGISTRY}.A: must be the name of a type or of a template, not 1",
         ),
-        ({"resource_registry": {"resources": {"r": "x"}}}, f"{REGISTRY}.resources.r: must be a map, not 'x'"),
+        ({"resource_registry": {"resources": {"r": "x"}}}, f'{REGISTRY}.resources.r: must be a map, not "x"'),
         (
             {"resource_registry": {"resources": {"r": {"hooks": "pre-creat"}}}},
             f'{REGISTRY}.resources.r.hooks: "pre-creat" is not one of: {", ".join(HOOKS)}',

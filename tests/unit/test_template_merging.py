@@ -143,7 +143,7 @@ def test_an_error_of_merging_does_not_tell_the_values():
     [
         (
             {"parameter_merge_strategies": {"text": "append"}},
-            "parameter_merge_strategies.text: must be one of: overwrite, merge, deep_merge; not 'append'",
+            'parameter_merge_strategies.text: must be one of: overwrite, merge, deep_merge; not "append"',
         ),
         (
             {"paramters": {}},

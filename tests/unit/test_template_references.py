@@ -100,18 +100,18 @@ def test_a_parameter_that_looks_like_a_node_stays_what_it_is():
     [
         ({"get_param": 1}, "the parameter's name must be a string, not 1"),
         ({"get_param": []}, "the parameter's name must be a string, not []"),
-        ({"get_param": {"a": "b"}}, "the parameter's name must be a string, not {'a': 'b'}"),
+        ({"get_param": {"a": "b"}}, 'the parameter\'s name must be a string, not {"a": "b"}'),
         (
             {"get_param": {"get_attr": ["server", "name"]}},
             "the parameter's name must be known before any resource",
         ),
-        ({"get_resource": ["server"]}, "the resource's name must be a string, not ['server']"),
+        ({"get_resource": ["server"]}, 'the resource\'s name must be a string, not ["server"]'),
         ({"get_attr": "server"}, "must be of the form [resource, attribute, key or index, …]"),
         ({"get_attr": []}, "must be of the form [resource, attribute, key or index, …]"),
         ({"get_attr": ["server", 1]}, "the attribute's name must be a string, not 1"),
         ({"get_attr": ["server", {"get_resource": "net"}]}, "the attribute's name must be known before"),
         ({"resource_facade": "metadata"}, "has a meaning only in a nested stack's template"),
-        ({"resource_facade": "name"}, "must be one of: metadata, deletion_policy, update_policy; not 'name'"),
+        ({"resource_facade": "name"}, 'must be one of: metadata, deletion_policy, update_policy; not "name"'),
     ],
 )
 def test_references_that_lead_nowhere_are_refused_where_they_stand(tree, words):
@@ -255,7 +255,7 @@ def test_a_wrong_form_is_refused_before_the_resources_exist(name, argument, word
 
 def test_an_error_of_evaluation_names_the_function_and_what_would_be_right():
     found = compiled({"list_join": [",", {"get_attr": ["server", "name"]}]})
-    with pytest.raises(ResidualError, match=r"^list_join: must join lists, not 'web'$"):
+    with pytest.raises(ResidualError, match='^list_join: must join lists, not "web"$'):
         evaluate(found.value, Answers())
 
 
