@@ -98,7 +98,7 @@ class Guests:
             return True
         stored = self._context.database.read(lambda conn: _read(conn, server.stack_id, server.id))
         present = None if stored is None else self._transport(stored)
-        return present in (None, transport) or server.read_by != present
+        return present in (None, transport)
 
     def last_modified(self, server: GuestServer) -> int:
         """Return the seconds since the epoch for Last-Modified.

@@ -242,6 +242,8 @@ def test_the_keys_of_the_old_transport_are_invalid_when_the_guest_has_used_the_n
     names = f"{guest.project}:stacks/{guest.stack_name}/{guest.path.rpartition('/')[2]}"
     signal = guest.signed("POST", f"/v1/signal/arn:openstack:heat::{names}/resources/server")
     assert error_of(signal) == (403, "InvalidClientTokenId")
+    change("POLL_SERVER_HEAT")
+    assert error_of(guest.signed()) == (403, "InvalidClientTokenId")
     change("POLL_SERVER_CFN")
     told = requests.get(url, timeout=120).json()["os-collect-config"]
     assert told["cfn"] == guest.config["cfn"]
