@@ -109,6 +109,7 @@ def _resource(
         "stack": item.stack_id,
         "name": item.name,
         "type": item.type,
+        "physical_resource_id": item.physical_id,
         "state": f"{item.action}_{item.status}",
         "reason": item.reason,
         "required_by": sorted(required_by),

@@ -42,6 +42,7 @@ class GraphStack:
 class GraphResource:
     """A resource of a graph.
 
+    :ivar physical_id: its id in the cloud; None: it has none yet.
     :ivar reason: its first characters.
     :ivar requires: ids of the resources that it needs.
     """
@@ -49,6 +50,7 @@ class GraphResource:
     id: ResourceId
     stack_id: StackId
     name: str
+    physical_id: str | None
     type: str
     action: str
     status: str
