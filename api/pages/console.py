@@ -65,11 +65,13 @@ class Console:
     :ivar version: of Stoker.
     :ivar login: logs users in; None: the API does not authenticate them.
     :ivar project: offered as a project where users are not authenticated.
+    :ivar horizon: address of Horizon, to whose pages the console links; None: it has no links.
     """
 
     version: str
     login: KeystoneLogin | None = None
     project: str = "demo"
+    horizon: str | None = None
 
     def add_to(self, app: falcon.App[falcon.Request, falcon.Response]) -> None:
         """Add the console's routes."""
@@ -125,8 +127,13 @@ class _Settings:
     """Says how users log in."""
 
     def __init__(self, console: Console) -> None:
-        known = {"auth": "none" if console.login is None else "keystone"}
-        self._body = json.dumps({**known, "version": console.version, "project": console.project}).encode()
+        settings = {
+            "auth": "none" if console.login is None else "keystone",
+            "version": console.version,
+            "project": console.project,
+            "horizon": console.horizon,
+        }
+        self._body = json.dumps(settings).encode()
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         resp.set_headers({**HEADERS, "Cache-Control": "no-store"})

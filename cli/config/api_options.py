@@ -70,6 +70,12 @@ API = [
         "their password or token of Keystone, which the API passes on to the auth_url of "
         "[keystone_authtoken].",
     ),
+    cfg.URIOpt(
+        "horizon_url",
+        schemes=["http", "https"],
+        help="Address of Horizon, such as https://cloud.example.org/horizon. The console links stacks and "
+        "resources of clouds to their pages there. Empty: it shows no links.",
+    ),
     cfg.FloatOpt("drain", default=0.0, min=0, help=API_DRAIN),
     cfg.IntOpt("max_page", default=1000, min=0, help="Maximum number of entries of a list; 0: no limit."),
     cfg.IntOpt(

@@ -24,7 +24,7 @@ def make_pages(conf: cfg.ConfigOpts, version: str) -> Console | None:
     if not conf.api.console:
         return None
     if conf.api.auth_strategy == "none":
-        return Console(version)
+        return Console(version, horizon=conf.api.horizon_url)
     auth_url = _keystone(conf)
     if auth_url is None:
         LOG.warning("[%s] auth_url is missing: the console is off, for nobody could log in", SECTION)
@@ -36,7 +36,7 @@ def make_pages(conf: cfg.ConfigOpts, version: str) -> Console | None:
         verify = False if options.insecure else options.cafile or True
         return Session(auth=auth, verify=verify, cert=certificate, timeout=KEYSTONE_ANSWERS_WITHIN)
 
-    return Console(version, KeystoneLogin(auth_url, make_session))
+    return Console(version, KeystoneLogin(auth_url, make_session), horizon=conf.api.horizon_url)
 
 
 def _keystone(conf: cfg.ConfigOpts) -> str | None:
