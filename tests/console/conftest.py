@@ -46,16 +46,20 @@ def browser(chromium: Browser) -> Iterator[Browser]:
 
 @dataclasses.dataclass
 class Console:
-    """The console for one project."""
+    """The console for one project.
+
+    :ivar root: address under which the browser reaches it; None: that of the service.
+    """
 
     service: Service
     browser: Browser
     project: str
+    root: str | None = None
 
     def open(self, address: str = "", *, width: int = 1280, height: int = 860, dark: bool = False) -> Page:
         """A page of the console, of a user who has chosen the project."""
         page = self.browser.page(width=width, height=height, dark=dark)
-        page.goto(f"{self.service.url}/console/{address}")
+        page.goto(f"{self.root or self.service.url}/console/{address}")
         page.get_by_label("Project").fill(self.project)
         page.get_by_role("button", name="Open").click()
         page.locator("#top nav").wait_for()

@@ -364,7 +364,7 @@ def test_the_ring_shows_shares_plans_and_drains(service: Service, console: Conso
     expect(plan).to_contain_text("If third joined")
     expect(plan.locator(".moving")).to_have_count(2)
 
-    row = page.locator("main > .tablebox tbody tr").filter(has_text="conductor-1")
+    row = page.locator("main .tablebox tbody tr").filter(has_text="conductor-1")
     row.get_by_role("button", name="Drain conductor-1").click()
     page.get_by_role("dialog").get_by_role("button", name="Drain it").click()
     expect(row.locator(".badge").first).to_have_text("draining")

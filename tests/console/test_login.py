@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from client.serving import Service, fault
+from console.gated_proxy import GatedProxy
 from harness.browser import Browser, shoot
 from harness.keystone import PASSWORD, Keystone
 from harness.templates import flat
@@ -22,9 +23,17 @@ class Guarded:
     keystone: Keystone
     projects: dict[str, str]
 
-    def log_in(self, page: Page, user: str, password: str = PASSWORD, project: str | None = None) -> None:
-        """Fill in the form, and send it."""
-        page.goto(f"{self.service.url}/console/")
+    def log_in(
+        self,
+        page: Page,
+        user: str,
+        password: str = PASSWORD,
+        project: str | None = None,
+        *,
+        root: str | None = None,
+    ) -> None:
+        """Fill in the form, and send it; `root` is another address of the service."""
+        page.goto(f"{root or self.service.url}/console/")
         page.get_by_label("User", exact=True).fill(user)
         page.get_by_label("Password", exact=True).fill(password)
         if project:
@@ -124,6 +133,24 @@ def test_of_more_stacks_than_a_page_the_numbers_of_all_are_said(guarded: Guarded
     guarded.log_in(page, "many-only")
     expect(page.locator("tbody tr")).to_have_count(2)
     expect(page.get_by_text("The latest 2 of 3 stacks are shown")).to_be_visible()
+
+
+def test_an_api_that_is_cut_is_no_reason_to_log_in_again(guarded: Guarded, browser: Browser) -> None:
+    proxy = GatedProxy(guarded.service.url)
+    try:
+        proxy.faulty.set()
+        page = browser.page(width=400, height=800)
+        guarded.log_in(page, "red-only", project="red", root=proxy.url)
+        failed = page.get_by_role("alert").filter(has_text="The stacks could not be read")
+        expect(failed).to_be_visible()
+        shoot(page, "failed-phone")
+        expect(page.get_by_text("no stacks yet")).to_have_count(0)
+        proxy.faulty.clear()
+        page.get_by_role("button", name="Try again").click()
+        expect(page.get_by_text("This project has no stacks yet.")).to_be_visible()
+        expect(page.get_by_text("red-only")).to_be_visible()
+    finally:
+        proxy.close()
 
 
 def test_an_expired_login_asks_again_on_the_same_page(guarded: Guarded, browser: Browser) -> None:

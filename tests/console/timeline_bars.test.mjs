@@ -8,7 +8,7 @@ import { load } from "./modules.mjs";
 
 const { criticalPath, eventsOfBars, latestAction, rowsOf, secondsOf } = await load("attempts.js");
 const { eventsOf, resourcesOf } = await load("shapes.js");
-const { barWords, ticksOf } = await load("timeline.js");
+const { barWords, tickWords, ticksOf } = await load("timeline.js");
 
 const START = Date.parse("2026-11-24T02:12:00Z") / 1000;
 const instant = (second) => `2026-11-24T02:12:${second.toFixed(3).padStart(6, "0")}Z`;
@@ -117,6 +117,16 @@ test("the ticks of the axis are round, leave room for their words, and end with 
       assert.ok(ticks.at(-1) <= length);
       assert.ok(ticks.length >= 2 || width < 400, `${length} s on ${width} pixels: ${ticks}`);
       assert.ok(ticks.length <= Math.max(2, width / 90) + 1, `${length} s on ${width} pixels: ${ticks.length} ticks`);
+    }
+  }
+});
+
+test("the words of a tick are exact: no two ticks of an axis have the same", () => {
+  assert.deepEqual([0.05, 1.05, 45, 60, 90, 150, 3600, 9000, 194_400].map(tickWords), ["0.05 s", "1.05 s", "45 s", "1 min", "1 min 30 s", "2 min 30 s", "1 h", "2 h 30 min", "2 d 6 h"]);
+  for (let length = 0.1; length < 1e8; length *= 1.07) {
+    for (const width of [300, 900, 3000]) {
+      const words = ticksOf(length, width).map(tickWords);
+      assert.equal(new Set(words).size, words.length, `${length} s on ${width} pixels: ${words}`);
     }
   }
 });

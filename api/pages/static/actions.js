@@ -4,6 +4,20 @@ import { ask } from "./dialog.js";
 import { button, h, named, put, spelled } from "./dom.js";
 import { glyph } from "./states.js";
 
+const STOP = ["cancel_without_rollback", "Stop here", "danger"];
+const ROLL_BACK = ["cancel_update", "Roll back", "danger"];
+
+/** Return the question that a cancel asks, and its answers: what can be rolled back may be. */
+export function cancelChoices(status) {
+  const action = status.split("_")[0];
+  const back = {
+    CREATE: "Roll back deletes the resources that were created, and leaves the stack without any.",
+    UPDATE: "Roll back returns the resources to what they were before the update.",
+  }[action];
+  const stop = "Stop here lets steps in progress end, starts nothing more, and leaves the stack failed.";
+  return back ? { text: `${back} ${stop}`, answers: [ROLL_BACK, STOP] } : { text: stop, answers: [STOP] };
+}
+
 /** Return the actions of a stack: `draw` and `drawHeld` fill their places with buttons. */
 export function actionsOf({ data, api, say, go, refresh, open }) {
   let shown = "";
@@ -20,14 +34,9 @@ export function actionsOf({ data, api, say, go, refresh, open }) {
   }
 
   async function cancel() {
-    const isUpdate = data.stack.stack_status.startsWith("UPDATE");
-    const answers = [["cancel_without_rollback", "Stop here", "danger"]];
-    if (isUpdate) answers.unshift(["cancel_update", "Roll back", "danger"]);
-    const text = isUpdate
-      ? "Roll back returns the resources to what they were before the update. Stop here leaves them as they are, and the stack failed."
-      : "Stop here lets steps in progress end, starts nothing more, and leaves the stack failed.";
+    const { text, answers } = cancelChoices(data.stack.stack_status);
     const chosen = await ask(`Cancel ${spelled(data.name)}?`, text, answers);
-    if (chosen) await act({ [chosen]: null }, () => "The stack is being cancelled.");
+    if (chosen) await act({ [chosen]: null }, () => (chosen === "cancel_update" ? "The stack is being rolled back." : "The stack is being cancelled."));
   }
 
   async function remove() {

@@ -1,8 +1,11 @@
 // Requests to the API.  The token is sent as a header, never in an address.
 
-const ROOT = new URL("../", document.baseURI);
 const MAX_AGE = 1;
 const MOST_KEPT = 40;
+/** Characters of a body without an ETag that is kept, to see whether the next one is the same. */
+const MOST_TEXT = 262_144;
+/** Milliseconds for which a read waits: a network that drops packets would let it wait for minutes. */
+const PATIENCE = 60_000;
 
 /** An answer that is an error, or none at all (status 0). */
 export class ApiError extends Error {
@@ -22,18 +25,21 @@ async function answered(promise) {
   try {
     return await promise;
   } catch (error) {
-    if (error.name === "AbortError") throw error;
+    if (error.name === "TimeoutError") throw new ApiError(0, "Timeout", "The API has not answered within a minute.");
     throw new ApiError(0, "Unreachable", "The API does not answer. Is the service running, and the network up?");
   }
 }
 
-async function bodyOf(response) {
-  const text = await response.text();
+function parsed(text) {
   try {
     return text ? JSON.parse(text) : null;
   } catch {
     return null;
   }
+}
+
+async function bodyOf(response) {
+  return parsed(await answered(response.text()));
 }
 
 /** Request something beside the API proper: settings or login. */
@@ -53,17 +59,19 @@ export class Api {
     this._kept = new Map();
   }
 
-  /** Return the body of a path below the project; `fresh` also reads what is a second old again. */
-  async get(path, { fresh = false, signal, outside = false } = {}) {
+  /** Return the body of a path below the project, the same one while it has not changed; `fresh` also reads what is a second old again. */
+  async get(path, { fresh = false, outside = false } = {}) {
     const kept = this._kept.get(path);
     const headers = { "Cache-Control": fresh ? "max-age=0" : `max-age=${MAX_AGE}` };
-    if (kept) headers["If-None-Match"] = kept.etag;
-    const response = await this._fetch(path, { headers, signal, cache: "no-store" }, outside);
+    if (kept?.etag) headers["If-None-Match"] = kept.etag;
+    const response = await this._fetch(path, { headers, signal: AbortSignal.timeout(PATIENCE), cache: "no-store" }, outside);
     if (response.status === 304 && kept) return kept.body;
-    const body = await bodyOf(response);
+    const text = await answered(response.text());
+    if (response.ok && text === kept?.text) return kept.body;
+    const body = parsed(text);
     if (!response.ok) throw this._fault(response.status, body);
     const etag = response.headers.get("ETag");
-    if (etag) this._keep(path, { etag, body });
+    if (etag || text.length < MOST_TEXT) this._keep(path, { etag, body, text: etag ? null : text });
     return body;
   }
 
@@ -81,7 +89,7 @@ export class Api {
     const headers = { Accept: "application/json", ...options.headers };
     if (this.session.token) headers["X-Auth-Token"] = this.session.token;
     const below = outside ? path : `v1/${encodeURIComponent(this.session.project.id)}/${path}`;
-    return answered(fetch(new URL(below, ROOT), { ...options, headers, credentials: "omit" }));
+    return answered(fetch(new URL(`../${below}`, document.baseURI), { ...options, headers, credentials: "omit" }));
   }
 
   _fault(status, body) {

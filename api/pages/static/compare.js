@@ -1,14 +1,28 @@
 // Shows what an update would do before it is sent.
 
 import { parametersForm, textField } from "./form.js";
-import { button, h, named, prose, put } from "./dom.js";
-import { spelledJson } from "./panels.js";
+import { DataView } from "./data_view.js";
+import { button, h, named, prose, put, spelledJson } from "./dom.js";
+import { Source } from "./live.js";
 
 const KINDS = [["added", "+", "created"], ["updated", "~", "updated"], ["replaced", "±", "replaced"], ["deleted", "−", "deleted"], ["unchanged", "=", "unchanged"]];
 const MOST = 200;
 
-/** Show the tab "Update". */
-export function showCompare({ api, data, say, open, refresh }, place) {
+/** The tab "Update". */
+export class ComparePanel {
+  constructor(context) {
+    const { api, data, refresh } = context;
+    const template = new Source((fresh) => api.get(data.path("template"), { fresh }), { isOnce: true });
+    const stack = new Source(async (fresh) => (await api.get(data.path(), { fresh })).stack, { isOnce: true });
+    const body = h("div", {});
+    this.view = new DataView({
+      subject: "the template", sources: [template, stack], body, retry: refresh,
+      draw: (text, { parameters }) => showCompare(context, body, text, parameters ?? {}),
+    });
+  }
+}
+
+function showCompare({ api, data, say, open, refresh }, place, presentTemplate, presentParameters) {
   const template = textField("Template", { rows: 18 }, "The present one as JSON. Change it, or replace it by another: HOT or CFN, YAML or JSON.");
   const environment = textField("Environment", { rows: 4 }, "Optional: merged over the present one. Files of nested templates stay as they are.");
   const parameters = h("div", {});
@@ -16,22 +30,11 @@ export function showCompare({ api, data, say, open, refresh }, place) {
   const result = h("div", { role: "region", "aria-label": "What the update would do", tabindex: "-1" });
   const compare = h("button", { type: "submit", class: "main" }, "Compare");
   let form = null;
-  let given = {};
-  let present = "";
+  const present = JSON.stringify(presentTemplate, null, 2);
+  const given = Object.fromEntries(Object.entries(presentParameters).filter(([name, value]) => !name.startsWith("OS::") && !/^\*+$/.test(String(value))));
+  template.input.value = present;
   put(place, h("form", { class: "form", on: { submit: (event) => { event.preventDefault(); preview(); } } }, template.element,
     h("details", {}, h("summary", {}, "Environment"), environment.element), parameters, problem, h("div", { class: "actions" }, compare, button("Read the parameters again", () => describe()))), result);
-
-  async function start() {
-    try {
-      const [body, shown] = await Promise.all([api.get(data.path("template")), api.get(data.path())]);
-      present = JSON.stringify(body, null, 2);
-      template.input.value = present;
-      given = Object.fromEntries(Object.entries(shown.stack.parameters ?? {}).filter(([name, value]) => !name.startsWith("OS::") && !/^\*+$/.test(String(value))));
-      await describe();
-    } catch (error) {
-      put(problem, prose(error.message));
-    }
-  }
 
   async function describe() {
     problem.textContent = "";
@@ -97,8 +100,7 @@ export function showCompare({ api, data, say, open, refresh }, place) {
     ];
   }
 
-  start();
-  return { end() {} };
+  describe();
 }
 
 function line(kind, sign, word, item) {

@@ -1,10 +1,12 @@
 // One conductor, for admins: what it reports, and the tasks that it has in hand.
 
+import { DataView } from "./data_view.js";
 import { ago, h, named, put, span, spelled } from "./dom.js";
-import { repeat } from "./live.js";
+import { Live, Source } from "./live.js";
 import { stateOf } from "./ring.js";
+import { hashOf } from "./route.js";
 import { glyph } from "./states.js";
-import { table } from "./table.js";
+import { Table } from "./table.js";
 
 const EVERY = 2;
 
@@ -17,25 +19,27 @@ function doing(item) {
 /** Show a conductor; return a function that ends it. */
 export function showConductor({ api, main, parts }) {
   const [host] = parts;
-  const problem = h("p", { class: "problem", role: "alert" });
   const state = h("span", {});
   const facts = h("p", { class: "facts" });
   const more = h("p", { class: "faint", hidden: true }, "There are more tasks than are shown.");
-  const list = table([
-    ["Resource", (item) => named(item.resource), "grow"],
-    ["Stack", (item) => h("a", { href: `#/stack/${encodeURIComponent(item.stack_name)}/${encodeURIComponent(item.stack)}/why` }, named(item.stack_name)), "grow"],
-    ["Now", (item) => doing(item), ""],
-    ["Action", (item) => item.action, ""],
-    ["Type", (item) => named(item.type), "wide-only"],
-    ["Attempt", (item) => String(item.attempt), "num wide-only"],
-    ["For", (item) => span(item.seconds ?? 0), "num"],
-    ["Project", (item) => named(item.project), "wide-only"],
+  const list = new Table([
+    { title: "Resource", cell: (item) => named(item.resource), kind: "grow", order: (item) => item.resource },
+    { title: "Stack", cell: (item) => h("a", { href: hashOf(["stack", item.stack_name, item.stack, "why"]) }, named(item.stack_name)), kind: "grow", order: (item) => item.stack_name },
+    { title: "Now", cell: (item) => doing(item) },
+    { title: "Action", cell: (item) => item.action, order: (item) => item.action },
+    { title: "Type", cell: (item) => named(item.type), kind: "wide-only", order: (item) => item.type },
+    { title: "Attempt", cell: (item) => String(item.attempt), kind: "num wide-only", order: (item) => item.attempt },
+    { title: "For", cell: (item) => span(item.seconds ?? 0), kind: "num", order: (item) => item.seconds ?? null },
+    { title: "Project", cell: (item) => named(item.project), kind: "wide-only", order: (item) => item.project },
   ], { caption: "Tasks in hand", key: (item) => `${item.stack}/${item.resource}/${item.action}/${item.attempt}` });
+  const source = new Source(async (fresh) => (await api.get(`v1/admin/conductors/${encodeURIComponent(host)}`, { fresh, outside: true })).conductor);
+  const view = new DataView({
+    subject: "the conductor", sources: [source], body: h("div", {}, facts, h("h2", {}, "Tasks in hand"), list.element, more), retry: () => live.now(), draw,
+  });
   put(main, h("p", { class: "crumbs" }, h("a", { href: "#/ring" }, "Ring"), " /"), h("div", { class: "title" }, h("h1", { tabindex: "-1" }, named(host)), state),
-    problem, facts, h("h2", {}, "Tasks in hand"), list.element, more);
+    view.element);
 
-  const live = repeat(async (fresh) => {
-    const found = (await api.get(`v1/admin/conductors/${encodeURIComponent(host)}`, { fresh, outside: true })).conductor;
+  function draw(found) {
     put(state, stateOf(found));
     const fact = (label, value) => h("span", {}, h("span", { class: "k" }, `${label} `), value);
     put(facts, fact("share", `${(100 * found.share).toFixed(1)} %, ${found.shards} shards`), fact("weight", String(found.weight)),
@@ -46,9 +50,12 @@ export function showConductor({ api, main, parts }) {
       fact("ring", h("code", {}, spelled(found.ring_version ?? "–"))), fact("messages", spelled(found.rpc_version ?? "–")), fact("schema", String(found.schema ?? "–")));
     more.hidden = !found.more_tasks;
     list.show(found.tasks, "It has no task in hand.");
-  }, EVERY, (error) => {
-    problem.textContent = error ? error.message : "";
-    if (error?.status === 404) live.stop();
+  }
+
+  const live = new Live(EVERY, () => {
+    if (source.state.error?.status === 404) live.stop();
+    view.update();
   });
+  live.follow([source]);
   return () => live.stop();
 }

@@ -47,6 +47,11 @@ export function spelled(text) {
   return String(text ?? "").replace(INVISIBLE, code);
 }
 
+/** Return JSON as a text to read. */
+export function spelledJson(value) {
+  return JSON.stringify(value, null, 2).split("\n").map(spelled).join("\n");
+}
+
 /** Make the element of a name: one line, cut where it is too long, with its own direction. */
 export function named(text, props) {
   const shown = spelled(text);
@@ -71,9 +76,30 @@ export function span(seconds) {
 /** Return the element of an instant: how long ago it was, with the date as its title. */
 export function ago(text) {
   if (!text) return h("span", { class: "faint" }, "–");
-  const at = new Date(text);
-  const age = (Date.now() - at) / 1000;
-  return h("time", { datetime: text, title: at.toLocaleString() }, age < 5 ? "now" : `${span(Math.round(age))} ago`);
+  return h("time", { class: "age", datetime: text, title: new Date(text).toLocaleString() }, ageWords(text));
+}
+
+function ageWords(text) {
+  const age = (Date.now() - Date.parse(text)) / 1000;
+  return age < 5 ? "now" : `${span(Math.round(age))} ago`;
+}
+
+/** Return the element of an instant to come: in how long that is. */
+export function until(text) {
+  return h("time", { class: "until", datetime: text, title: new Date(text).toLocaleString() }, untilWords(text));
+}
+
+function untilWords(text) {
+  return span(Math.round((Date.parse(text) - Date.now()) / 1000));
+}
+
+/** Let the elements of instants say how far away they are by now. */
+export function refreshAges(root) {
+  for (const element of root.querySelectorAll("time.age, time.until")) {
+    const at = element.getAttribute("datetime");
+    const words = element.classList.contains("age") ? ageWords(at) : untilWords(at);
+    if (element.textContent !== words) element.textContent = words;
+  }
 }
 
 let numbers = 0;

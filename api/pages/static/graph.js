@@ -5,6 +5,7 @@ import { itemAt, itemTowards, sceneOf, shapeOf } from "./scene.js";
 import { STATES, keyOf, shape, words } from "./states.js";
 
 const FAR = 0.65;
+const NEAR = 0.8;
 const LEAST = 0.02;
 const MOST = 2.5;
 const MARGIN = 120;
@@ -53,6 +54,8 @@ export class GraphView {
     this._at = { x: 0, y: 0, k: 1 };
     this._drawn = new Map();
     this._chosen = null;
+    this._goal = null;
+    this._isUnfolded = false;
     this._isFitted = false;
     this._frame = 0;
     this._pointers = new Map();
@@ -108,19 +111,21 @@ export class GraphView {
     cancelAnimationFrame(this._frame);
   }
 
-  /** Show resources of {id, name, type, status, held, parent, requires, hasChild}. */
-  show(resources) {
+  /** Show resources of {id, name, type, status, held, parent, requires, hasChild}; all nested stacks unfolded where `isUnfolded` says so. */
+  show(resources, { isUnfolded = false } = {}) {
     this._resources = new Map(resources.map((item) => [item.id, item]));
-    const shape = shapeOf(resources, this._open);
+    this._isUnfolded = isUnfolded;
+    const open = isUnfolded ? new Set(resources.map((item) => item.parent).filter(Boolean)) : this._open;
+    const shape = shapeOf(resources, open);
     if (shape !== this._shape) {
       this._shape = shape;
-      this._scene = sceneOf(resources, this._open, widthOf);
+      this._scene = sceneOf(resources, open, widthOf);
       this._places = new Map(this._scene.items.map((item) => [item.id, item]));
       this._clear();
       if (!this._isFitted) this.fit();
     }
     const holders = resources.filter((item) => item.hasChild);
-    this._foldAll.hidden = holders.length === 0;
+    this._foldAll.hidden = holders.length === 0 || isUnfolded;
     this._foldAll.textContent = this._open.size ? "Fold all" : "Unfold all";
     for (const [id, drawn] of this._drawn) this._paint(drawn, this._resources.get(id));
     this._later();
@@ -140,9 +145,18 @@ export class GraphView {
     this._later();
   }
 
+  /** Choose a resource, unfold the nested stacks that it is in, and move it into view. */
+  reveal(id) {
+    for (let at = this._resources.get(this._resources.get(id)?.parent); at; at = this._resources.get(at.parent)) this._open.add(at.id);
+    this.show([...this._resources.values()], { isUnfolded: this._isUnfolded });
+    this.choose(id);
+    this._goal = id;
+    this._center();
+  }
+
   /** Unfold the nested stack of a resource, or fold it. */
   toggle(id) {
-    if (!this._resources.get(id)?.hasChild) return;
+    if (this._isUnfolded || !this._resources.get(id)?.hasChild) return;
     if (this._open.has(id)) this._open.delete(id);
     else this._open.add(id);
     this.show([...this._resources.values()]);
@@ -169,6 +183,18 @@ export class GraphView {
     const k = Math.max(LEAST, Math.min(TOP, (width - 40) / scene.width, (height - 40) / scene.height));
     this._at = { k, x: (width - scene.width * k) / 2, y: (height - scene.height * k) / 2 };
     this._isFitted = true;
+    this._center();
+    this._later();
+  }
+
+  /** Show the resource that is to be revealed in the middle, as soon as the view has a size. */
+  _center() {
+    const { width, height } = this.svg.getBoundingClientRect();
+    const place = this._places?.get(this._goal);
+    if (!this._isFitted || !width || !place) return;
+    const k = Math.max(this._at.k, NEAR);
+    this._at = { k, x: width / 2 - (place.x + place.w / 2) * k, y: height / 2 - (place.y + place.h / 2) * k };
+    this._goal = null;
     this._later();
   }
 

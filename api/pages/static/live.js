@@ -1,64 +1,135 @@
-// Repeats a request while its view is shown.
+// Reads again and again what a view shows, while it is shown.
+
+import { ReadState } from "./view_state.js";
+import { refreshAges } from "./dom.js";
 
 const SLOWEST = 30;
+const TICK = 1000;
 
-/**
- * Run `work` now and again `seconds` after it has ended, until `stop`; not while the page is hidden.
- *
- * `now` runs it at once, `pace` changes the seconds.
- * After an error it waits longer each time, and `failed` is called with the error, or null once it works again.
- */
-export function repeat(work, seconds, failed) {
-  let timer = null;
-  let stopped = false;
-  let usual = seconds;
-  let pause = seconds;
-  let running = null;
-  let again = false;
-
-  async function once(fresh) {
-    if (running) {
-      again = again || fresh;
-      return running;
-    }
-    clearTimeout(timer);
-    running = (async () => {
-      try {
-        await work(fresh);
-        pause = usual;
-        if (!stopped) failed(null);
-      } catch (error) {
-        pause = Math.min(SLOWEST, pause * 2);
-        if (!stopped && error.name !== "AbortError") failed(error);
-      }
-    })();
-    await running;
-    running = null;
-    if (stopped) return undefined;
-    if (again) {
-      again = false;
-      return once(true);
-    }
-    if (!document.hidden) timer = setTimeout(() => once(false), pause * 1000);
-    return undefined;
+/** Something that is read from the API, with the state of the read. */
+export class Source {
+  /**
+   * @param read returns a promise of the value; it is called with true where an answer a second old will not do.
+   * @param isOnce it need not be read again once it has been read.
+   */
+  constructor(read, { isOnce = false } = {}) {
+    this._read = read;
+    this.isOnce = isOnce;
+    this.state = new ReadState();
   }
 
-  function shown() {
-    if (!document.hidden && !stopped) once(false);
+  /** Return what was read last; undefined: nothing yet. */
+  get value() {
+    return this.state.value;
   }
 
-  document.addEventListener("visibilitychange", shown);
-  once(true);
-  return {
-    now: () => once(true),
-    pace(other) {
-      usual = other;
-      pause = other;
-    },
-    stop() {
-      stopped = true;
-      clearTimeout(timer);
-      document.removeEventListener("visibilitychange", shown);
-    },
-  };
+  /** Read it; the state says how that ended. */
+  async refresh(isFresh) {
+    this.state.begin(Date.now());
+    try {
+      this.state.succeed(await this._read(isFresh), Date.now());
+    } catch (error) {
+      this.state.fail(error);
+    }
+  }
+}
+
+/** Repeats the read of one source: after an error it waits longer each time, and while the page is hidden for good. */
+class Repetition {
+  constructor(source, seconds, changed) {
+    this._source = source;
+    this._changed = changed;
+    this._usual = seconds;
+    this._pause = seconds;
+    this._timer = null;
+    this._isRunning = false;
+    this._isAgain = false;
+    this._isOver = false;
+  }
+
+  /** Read now, or once more where a read is under way that may have begun too early. */
+  async run(isFresh) {
+    if (this._isOver) return;
+    if (this._isRunning) {
+      this._isAgain ||= isFresh;
+      return;
+    }
+    clearTimeout(this._timer);
+    this._isRunning = true;
+    await this._source.refresh(isFresh);
+    this._isRunning = false;
+    if (this._isOver) return;
+    const { error } = this._source.state;
+    this._pause = error ? Math.min(SLOWEST, this._pause * 2) : this._usual;
+    this._changed();
+    if (this._isOver) return;
+    if (this._isAgain) {
+      this._isAgain = false;
+      this.run(true);
+    } else if (!document.hidden && (error || !this._source.isOnce)) this._timer = setTimeout(() => this.run(false), this._pause * 1000);
+  }
+
+  pace(seconds) {
+    this._usual = seconds;
+  }
+
+  stop() {
+    this._isOver = true;
+    clearTimeout(this._timer);
+  }
+}
+
+/** Follows the sources of a view until it ends; `changed` is called after each read, and each second while the API lets wait. */
+export class Live {
+  constructor(seconds, changed) {
+    this._seconds = seconds;
+    this._changed = changed;
+    this._repetitions = new Map();
+    this._shown = () => document.hidden || this._runAll(false);
+    document.addEventListener("visibilitychange", this._shown);
+    this._timer = setInterval(() => this._tick(), TICK);
+  }
+
+  /** Follow these sources, and no others any more. */
+  follow(sources) {
+    for (const [source, repetition] of this._repetitions) {
+      if (sources.includes(source)) continue;
+      repetition.stop();
+      this._repetitions.delete(source);
+    }
+    for (const source of sources) {
+      if (this._repetitions.has(source)) continue;
+      const repetition = new Repetition(source, this._seconds, this._changed);
+      this._repetitions.set(source, repetition);
+      repetition.run(true);
+    }
+  }
+
+  /** Read all of them now. */
+  now() {
+    this._runAll(true);
+  }
+
+  /** Change the seconds between two reads. */
+  pace(seconds) {
+    this._seconds = seconds;
+    for (const repetition of this._repetitions.values()) repetition.pace(seconds);
+  }
+
+  stop() {
+    clearInterval(this._timer);
+    document.removeEventListener("visibilitychange", this._shown);
+    this.follow([]);
+  }
+
+  _runAll(isFresh) {
+    for (const repetition of this._repetitions.values()) repetition.run(isFresh);
+  }
+
+  _tick() {
+    if (document.hidden) return;
+    refreshAges(document);
+    const isCalm = [...this._repetitions.keys()].every(({ state }) => state.error === null && state.startedAt === null);
+    if (!isCalm) this._changed();
+  }
 }

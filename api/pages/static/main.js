@@ -7,6 +7,7 @@ import { showConductor } from "./conductor.js";
 import { showLaunch } from "./launch.js";
 import { showOverview } from "./overview.js";
 import { showRing } from "./ring.js";
+import { hashOf, routeOf } from "./route.js";
 import { applyTheme, clear, load, save, setTheme, theme } from "./session.js";
 import { showStack } from "./stack.js";
 
@@ -30,17 +31,29 @@ function say(text, kind = "done") {
   if (kind === "done") setTimeout(() => notice.textContent.startsWith(text) && put(notice), 6000);
 }
 
-function route() {
-  const parts = location.hash.replace(/^#\/?/, "").split("/");
+/** Put what is chosen on the page into its address, without a step back for the browser. */
+function remember(choices) {
+  const { parts, query } = routeOf(location.hash);
+  const hash = hashOf(parts, { ...Object.fromEntries(query), ...choices });
+  if (hash !== location.hash) history.replaceState(null, "", hash);
+}
+
+/** Ask whether the user is an admin, until the API has said so or not. */
+async function askWhetherAdmin(asking) {
   try {
-    return parts.map(decodeURIComponent);
-  } catch {
-    return [""];
+    await asking.get("v1/admin/ring", { outside: true });
+  } catch (error) {
+    if (api === asking && (error.status === 0 || error.status >= 500)) setTimeout(() => askWhetherAdmin(asking), 5000);
+    return;
   }
+  if (api !== asking) return;
+  admin = true;
+  header();
+  leave?.now?.();
 }
 
 function header() {
-  const [here] = route();
+  const [here] = routeOf(location.hash).parts;
   const link = (href, text, names) => h("a", { href, "aria-current": names.includes(here) ? "page" : null }, text);
   const themes = h("button", { type: "button", class: "quiet", "aria-label": `Theme: ${theme()}`, title: "Theme", on: { click: () => {
     const names = Object.keys(THEMES);
@@ -82,7 +95,7 @@ function enter(found) {
   api = new Api(session, () => exit("Your login has expired. Log in again; this page stays where it is."));
   admin = null;
   show();
-  api.get("v1/admin/ring", { outside: true }).then(() => { admin = true; header(); leave?.now?.(); }, () => { admin = null; });
+  askWhetherAdmin(api);
 }
 
 function exit(why = null) {
@@ -105,7 +118,7 @@ function show() {
     return;
   }
   header();
-  const [name, ...parts] = route();
+  const { parts: [name, ...parts], query } = routeOf(location.hash);
   const view = VIEWS[name];
   document.title = "Stoker";
   put(main);
@@ -113,7 +126,7 @@ function show() {
     put(main, h("h1", { tabindex: "-1" }, "There is no such page"), h("p", {}, h("a", { href: "#/" }, "Show the stacks")));
     return;
   }
-  leave = view({ api, main, parts, say, session, isAdmin: () => admin !== null, go: (hash) => { location.hash = hash; } }) ?? null;
+  leave = view({ api, main, parts, query, remember, say, session, settings, isAdmin: () => admin !== null, go: (hash) => { location.hash = hash; } }) ?? null;
   main.querySelector("h1")?.focus({ preventScroll: true });
   scrollTo(0, 0);
 }
@@ -121,10 +134,10 @@ function show() {
 let last = null;
 
 function changed() {
-  const [name, ...parts] = route();
+  const { parts: [name, ...parts], query } = routeOf(location.hash);
   // Another tab of the same stack is not another page.
   const here = name === "stack" ? `stack/${parts[0]}/${parts[1]}` : location.hash;
-  if (name === "stack" && here === last && leave?.tab) leave.tab(parts[2]);
+  if (name === "stack" && here === last && leave?.tab) leave.tab(parts[2], query);
   else show();
   last = here;
   header();
@@ -132,6 +145,7 @@ function changed() {
 
 async function start() {
   applyTheme();
+  put(main, h("p", { class: "note", role: "status" }, "Reading the settings of the console …"));
   try {
     settings = await plain("settings");
   } catch (error) {
@@ -142,7 +156,7 @@ async function start() {
   const kept = load();
   if (kept && (settings.auth === "none") === (kept.token === null)) enter(kept);
   else show();
-  const [name, ...parts] = route();
+  const { parts: [name, ...parts] } = routeOf(location.hash);
   last = name === "stack" ? `stack/${parts[0]}/${parts[1]}` : location.hash;
 }
 

@@ -1,141 +1,158 @@
 // The stacks of the project: how many are in which state, which need somebody, and all of them to search.
 
 import { stackPath } from "./api.js";
+import { Bulk } from "./bulk.js";
+import { DataView } from "./data_view.js";
 import { ago, button, h, named, prose, put, spelled } from "./dom.js";
-import { repeat } from "./live.js";
+import { Fleet } from "./fleet.js";
+import { Live, Source } from "./live.js";
+import { hashOf } from "./route.js";
 import { STATES, badge, glyph, isPaused, keyOfStack } from "./states.js";
-import { table } from "./table.js";
+import { Table } from "./table.js";
 
 const PAGE = 1000;
 const EVERY = 3;
-const MOST_RATES = 20;
 const ORDER = ["bad", "held", "run", "ok", "off"];
 
-/** Return the address of a stack's page. */
-export function stackHash(stack, tab = "") {
-  return `#/${["stack", stack.stack_name, stack.id, tab].filter(Boolean).map(encodeURIComponent).join("/")}`;
+/** Show the overview; return a function that ends it. */
+export function showOverview(context) {
+  const view = new Overview(context);
+  const end = () => view.end();
+  end.now = () => view.now();
+  return end;
 }
 
-/** Show the overview; return a function that ends it. */
-export function showOverview({ api, main, say, isAdmin }) {
-  let stacks = [];
-  let state = null;
-  let text = "";
-  let isCut = false;
-  const tiles = h("div", { class: "tiles", role: "group", "aria-label": "Stacks by state" });
-  const stuck = h("section", { class: "stuck", hidden: true, "aria-labelledby": "stuck" });
-  const search = h("input", { type: "search", placeholder: "Search by name, tag or owner", "aria-label": "Search stacks",
-    on: { input: () => { text = search.value.toLowerCase(); draw(); } } });
-  const shown = h("span", { class: "faint", role: "status" });
-  const list = table([
-    ["Name", (stack) => h("a", { href: stackHash(stack) }, named(stack.stack_name)), "grow"],
-    ["State", (stack) => badge(stack.stack_status, isPaused(stack)), ""],
-    ["Changed", (stack) => ago(stack.updated_time ?? stack.creation_time), "nowrap"],
-    ["Created", (stack) => ago(stack.creation_time), "nowrap wide-only"],
-    ["Owner", (stack) => named(stack.stack_owner ?? "–"), "wide-only"],
-    ["Tags", (stack) => (stack.tags ?? []).map((tag) => h("span", { class: "tag" }, named(tag))), "wide-only"],
-  ], { caption: "Stacks" });
-  const problem = h("p", { class: "problem", role: "alert" });
-  const rest = h("p", { class: "faint", hidden: true });
-  const fleet = h("section", { class: "fleet", hidden: true, "aria-label": "The installation" });
-  const allRates = h("b", {});
-  const eachRate = h("ul", {});
-  const rates = h("details", { class: "fleet", hidden: true, open: true }, h("summary", {}, allRates, " by conductor"), eachRate);
-  put(main,
-    h("div", { class: "title" }, h("h1", { tabindex: "-1" }, "Stacks"), h("span", { class: "grow" }), h("a", { class: "button main", href: "#/launch" }, "Launch a stack")),
-    problem, fleet, rates, tiles, rest, stuck, h("div", { class: "bar-row" }, search, shown), list.element);
+/** Return the address of a stack's page. */
+function stackHash(stack, tab = "") {
+  return hashOf(["stack", stack.stack_name, stack.id, tab]);
+}
 
-  function tile(key, count) {
-    return h("button", { type: "button", class: `tile ${key}`, "aria-pressed": String(state === key), on: { click: () => { state = state === key ? null : key; draw(); } } },
-      glyph(key), h("b", {}, String(count)), h("span", {}, STATES[key].word));
+class Overview {
+  constructor({ api, main, say, isAdmin, query, remember }) {
+    Object.assign(this, { _api: api, _say: say, _isAdmin: isAdmin, _remember: remember });
+    const state = query.get("state");
+    this._state = state in STATES ? state : null;
+    this._stacks = new Source((fresh) => api.get(`stacks?limit=${PAGE}`, { fresh }));
+    this._counts = new Source(async (fresh) => (this._stacks.value?.links ? (await api.get("stack_counts", { fresh })).stack_counts : null));
+    this._fleet = null;
+    this._build(main, query);
+    this._live = new Live(EVERY, () => this._update());
+    this.now();
   }
 
-  function draw() {
+  _build(main, query) {
+    this._tiles = h("div", { class: "tiles", role: "group", "aria-label": "Stacks by state" });
+    this._stuck = h("section", { class: "stuck", hidden: true, "aria-labelledby": "stuck" });
+    this._search = h("input", { type: "search", placeholder: "Search by name, tag or owner", "aria-label": "Search stacks", value: query.get("q") ?? "", on: { input: () => this._filter() } });
+    this._number = h("span", { class: "faint", role: "status" });
+    this._rest = h("p", { class: "faint", hidden: true });
+    this._fleetPlace = h("div", {});
+    this._bulk = new Bulk({ api: this._api, say: this._say, refresh: () => this.now(), redraw: () => this._table.redraw() });
+    this._table = this._makeTable();
+    this._view = new DataView({
+      subject: "the stacks", sources: [this._stacks], retry: () => this.now(), draw: ({ stacks }) => this._draw(stacks),
+      body: h("div", {}, this._tiles, this._rest, this._stuck, h("div", { class: "bar-row" }, this._search, this._number), this._bulk.element, this._table.element),
+      isEmpty: ({ stacks }) => stacks.length === 0,
+      empty: () => h("p", {}, "This project has no stacks yet. ", h("a", { href: "#/launch" }, "Launch one from a template"), "."),
+    });
+    put(main, h("div", { class: "title" }, h("h1", { tabindex: "-1" }, "Stacks"), h("span", { class: "grow" }), h("a", { class: "button main", href: "#/launch" }, "Launch a stack")),
+      this._fleetPlace, this._view.element);
+  }
+
+  _makeTable() {
+    return new Table([
+      { title: this._bulk.all, cell: (stack) => this._bulk.cell(stack), kind: "select" },
+      { title: "Name", cell: (stack) => h("a", { href: stackHash(stack) }, named(stack.stack_name)), kind: "grow", order: (stack) => stack.stack_name },
+      { title: "State", cell: (stack) => badge(stack.stack_status, isPaused(stack)), order: (stack) => ORDER.indexOf(keyOfStack(stack)) },
+      { title: "Changed", cell: (stack) => ago(changedAt(stack)), kind: "nowrap", order: (stack) => Date.parse(changedAt(stack)) },
+      { title: "Created", cell: (stack) => ago(stack.creation_time), kind: "nowrap wide-only", order: (stack) => Date.parse(stack.creation_time) },
+      { title: "Owner", cell: (stack) => named(stack.stack_owner ?? "–"), kind: "wide-only", order: (stack) => stack.stack_owner ?? null },
+      { title: "Tags", cell: (stack) => (stack.tags ?? []).map((tag) => h("span", { class: "tag" }, named(tag))), kind: "wide-only" },
+    ], { caption: "Stacks" });
+  }
+
+  /** Read everything now; what admins see, once it is known that the user is one. */
+  now() {
+    if (this._isAdmin() && !this._fleet) {
+      this._fleet = new Fleet(this._api, () => this.now());
+      put(this._fleetPlace, this._fleet.view.element);
+    }
+    this._live.follow([this._stacks, this._counts, ...(this._fleet?.sources ?? [])]);
+    this._live.now();
+  }
+
+  end() {
+    this._live.stop();
+  }
+
+  _update() {
+    this._view.update();
+    this._fleet?.view.update();
+    // One sentence says that the API does not answer.
+    this._fleetPlace.hidden = ["stale", "failed"].includes(this._view.phase) && this._fleet?.view.phase !== "ready";
+    this._drawRest();
+  }
+
+  _filter() {
+    this._remember({ q: this._search.value, state: this._state });
+    this._view.update({ isForced: true });
+  }
+
+  _draw(stacks) {
     const counts = new Map(ORDER.map((key) => [key, 0]));
     for (const stack of stacks) counts.set(keyOfStack(stack), (counts.get(keyOfStack(stack)) ?? 0) + 1);
-    put(tiles, [...counts].filter(([key]) => key in STATES).map(([key, count]) => tile(key, count)));
-    const found = stacks.filter((stack) => (state === null || keyOfStack(stack) === state) && matches(stack));
-    shown.textContent = found.length === stacks.length ? "" : `${found.length} of ${stacks.length}`;
-    list.show(found, stacks.length
-      ? "No stack matches. Clear the search, or choose another state."
-      : h("span", {}, "This project has no stacks yet. ", h("a", { href: "#/launch" }, "Launch one from a template"), "."));
-    drawStuck();
+    const focused = document.activeElement?.dataset?.key;
+    put(this._tiles, [...counts].filter(([key]) => key in STATES).map(([key, count]) => this._tile(key, count)));
+    if (focused) this._tiles.querySelector(`[data-key="${focused}"]`)?.focus();
+    const matches = stacks.filter((stack) => (this._state === null || keyOfStack(stack) === this._state) && this._matches(stack));
+    this._number.textContent = matches.length === stacks.length ? "" : `${matches.length} of ${stacks.length}`;
+    this._bulk.show(matches);
+    this._table.show(matches, "No stack matches. Clear the search, or choose another state.");
+    this._drawStuck(stacks);
   }
 
-  function matches(stack) {
+  _tile(key, count) {
+    return h("button", { type: "button", class: `tile ${key}`, "data-key": key, "aria-pressed": String(this._state === key), on: { click: () => {
+      this._state = this._state === key ? null : key;
+      this._filter();
+    } } }, glyph(key), h("b", {}, String(count)), h("span", {}, STATES[key].word));
+  }
+
+  _matches(stack) {
+    const text = this._search.value.toLowerCase();
     return !text || [stack.stack_name, stack.stack_owner, stack.id, ...(stack.tags ?? [])].some((part) => String(part ?? "").toLowerCase().includes(text));
   }
 
-  function drawStuck() {
-    const found = stacks.filter((stack) => ["bad", "held"].includes(keyOfStack(stack))).slice(0, 6);
-    stuck.hidden = found.length === 0;
-    put(stuck, h("h2", { id: "stuck" }, "Needs attention"), h("ul", {}, found.map((stack) => h("li", { class: keyOfStack(stack) },
+  _drawStuck(stacks) {
+    const stuck = stacks.filter((stack) => ["bad", "held"].includes(keyOfStack(stack))).slice(0, 6);
+    this._stuck.hidden = stuck.length === 0;
+    put(this._stuck, h("h2", { id: "stuck" }, "Needs attention"), h("ul", {}, stuck.map((stack) => h("li", { class: keyOfStack(stack) },
       h("a", { href: stackHash(stack, isPaused(stack) ? "" : "why") }, named(stack.stack_name)), badge(stack.stack_status, isPaused(stack)),
       h("span", { class: "reason", title: spelled(stack.stack_status_reason) }, prose(stack.stack_status_reason)),
-      isPaused(stack) ? button("Continue", () => resume(stack)) : null))));
+      isPaused(stack) ? button("Continue", () => this._resume(stack)) : null))));
   }
 
-  async function resume(stack) {
-    try {
-      await api.send("POST", stackPath(stack.stack_name, stack.id, "actions"), { continue: null });
-      say(`${spelled(stack.stack_name)} continues.`);
-      live.now();
-    } catch (error) {
-      say(error.message, "error");
-    }
-  }
-
-  /** For admins: the installation, and the stacks of all projects that make no progress. */
-  async function loadFleet(fresh) {
-    const ask = (path) => api.get(`v1/admin/${path}`, { fresh, outside: true });
-    const [{ ring }, { stack_counts: counts }, { stuck_stacks: found }] = await Promise.all([ask("ring"), ask("stack_counts"), ask("stuck_stacks?limit=20")]);
-    drawRates(ring.conductors);
-    const text = JSON.stringify([ring.health, ring.sums, counts, found]);
-    if (text === shownFleet) return;
-    shownFleet = text;
-    fleet.hidden = false;
-    const alive = ring.conductors.filter((item) => item.alive);
-    const sum = (key) => alive.reduce((total, item) => total + (item[key] ?? 0), 0);
-    const fact = (number, word) => h("span", {}, h("b", {}, String(number)), ` ${word}`);
-    put(fleet, h("div", { class: "facts" }, h("a", { href: "#/ring" }, "All projects"), fact(counts.total, "stacks"), fact(counts.by_status.IN_PROGRESS ?? 0, "in progress"), fact(counts.by_status.FAILED ?? 0, "failed"),
-      fact(alive.length, alive.length === 1 ? "conductor alive" : "conductors alive"), fact(`${sum("threads_busy")}/${sum("threads")}`, "threads busy"),
-      h("span", { class: ring.settled ? "faint" : "problem" }, spelled(ring.health))),
-    found.length ? h("details", {}, h("summary", {}, `${found.length === 20 ? "20 or more" : found.length} stuck in all projects`), h("ul", {}, found.map((stack) => h("li", {},
-      h("a", { href: stackHash(stack, "why") }, named(stack.stack_name)), badge(stack.stack_status, stack.causes.includes("held")), h("span", {}, stack.causes.join(", ")), named(stack.project, { class: "name faint" }), stack.since ? ago(stack.since) : null)))) : null);
-  }
-
-  /** What each conductor does; the busiest first. */
-  function drawRates(conductors) {
-    const found = conductors.filter((item) => item.alive || item.events_per_second).sort((a, b) => b.tasks_per_second - a.tasks_per_second || (a.host < b.host ? -1 : 1));
-    const words = (tasks, events) => `${tasks.toFixed(1)} tasks/s, ${events.toFixed(1)} events/s`;
-    const sum = (key) => found.reduce((total, item) => total + item[key], 0);
-    rates.hidden = found.length === 0;
-    allRates.textContent = words(sum("tasks_per_second"), sum("events_per_second"));
-    put(eachRate, found.slice(0, MOST_RATES).map((item) => h("li", {}, h("a", { href: `#/conductor/${encodeURIComponent(item.host)}` }, named(item.host)), h("span", {}, words(item.tasks_per_second, item.events_per_second)))),
-      found.length > MOST_RATES ? h("li", { class: "faint" }, `The ${MOST_RATES} busiest of ${found.length} are shown.`) : null);
-  }
-
-  /** Say how many stacks there are beside the latest ones, which are all that is shown. */
-  async function loadRest(fresh) {
-    rest.hidden = !isCut;
+  /** Say how many stacks there are besides the latest ones, which are all that is shown. */
+  _drawRest() {
+    const isCut = Boolean(this._stacks.value?.links);
+    this._rest.hidden = !isCut;
     if (!isCut) return;
-    const { stack_counts: counts } = await api.get("stack_counts", { fresh });
-    rest.textContent = `The latest ${stacks.length} of ${counts.total} stacks are shown and counted here; ${counts.by_status.FAILED ?? 0} of all have failed, ${counts.by_status.IN_PROGRESS ?? 0} are in progress.`;
+    const counts = this._counts.value;
+    const shown = `The latest ${this._stacks.value.stacks.length}${counts ? ` of ${counts.total}` : ""} stacks are shown and counted here`;
+    this._rest.textContent = counts ? `${shown}; ${counts.by_status.FAILED ?? 0} of all have failed, ${counts.by_status.IN_PROGRESS ?? 0} are in progress.` : `${shown}; there are more.`;
   }
 
-  let shownFleet = "";
-  draw();
-  const live = repeat(async (fresh) => {
-    if (isAdmin()) await loadFleet(fresh);
-    const body = await api.get(`stacks?limit=${PAGE}`, { fresh });
-    isCut = Boolean(body.links);
-    if (body.stacks !== stacks) {
-      stacks = body.stacks;
-      draw();
+  async _resume(stack) {
+    try {
+      await this._api.send("POST", stackPath(stack.stack_name, stack.id, "actions"), { continue: null });
+      this._say(`${spelled(stack.stack_name)} continues.`);
+      this.now();
+    } catch (error) {
+      this._say(error.message, "error");
     }
-    await loadRest(fresh);
-  }, EVERY, (error) => { problem.textContent = error ? error.message : ""; });
-  const end = () => live.stop();
-  end.now = live.now;
-  return end;
+  }
+}
+
+function changedAt(stack) {
+  return stack.updated_time ?? stack.creation_time;
 }

@@ -1,11 +1,12 @@
 // The ring, for admins: who owns which share, what would move, drain and undrain.
 
 import { ask } from "./dialog.js";
+import { DataView } from "./data_view.js";
 import { ago, button, h, named, prose, put, spelled } from "./dom.js";
-import { repeat } from "./live.js";
+import { Live, Source } from "./live.js";
 import { field } from "./login.js";
 import { glyph, hueOf } from "./states.js";
-import { table } from "./table.js";
+import { Table } from "./table.js";
 
 const EVERY = 2;
 const ADMIN = { outside: true };
@@ -33,29 +34,39 @@ function usual(members, key) {
 /** Show the ring; return a function that ends it. */
 export function showRing({ api, main, say }) {
   let ring = null;
-  const problem = h("p", { class: "problem", role: "alert" });
   const health = h("p", { class: "facts", role: "status" });
   const bar = h("div", { class: "ringbar", role: "img" });
   const planned = h("section", { class: "card plan", hidden: true, tabindex: "-1", role: "region", "aria-label": "Plan" });
   const hosts = () => (ring?.conductors ?? []).map((item) => item.host).sort();
   const hue = (host) => hueOf(host, [...hosts(), ...(hosts().includes(host) ? [] : [host])]);
-  const list = table([
-    ["Conductor", (item) => h("a", { href: `#/conductor/${encodeURIComponent(item.host)}` }, h("span", { class: `swatch ${hue(item.host)}` }), named(item.host)), "grow"],
-    ["State", (item) => stateOf(item), ""],
-    ["Share", (item) => percent(item.share), "num wide-only"],
-    ["Shards", (item) => String(item.shards), "num wide-only"],
-    ["Weight", (item) => String(item.weight), "num wide-only"],
-    ["Stacks", (item) => String(item.stacks_in_progress ?? "–"), "num wide-only"],
-    ["Threads", (item) => [`${item.threads_busy ?? "–"}/${item.threads ?? "–"}`, item.threads_hung ? h("span", { class: "badge bad" }, glyph("bad"), `${item.threads_hung} hung`) : null], "num"],
-    ["Versions", (item) => versions(item), "wide-only"],
-    ["Reported", (item) => ago(item.reported_time), "nowrap wide-only"],
-    ["", (item) => acts(item), "nowrap"],
+  const list = new Table([
+    { title: "Conductor", cell: (item) => h("a", { href: `#/conductor/${encodeURIComponent(item.host)}` }, h("span", { class: `swatch ${hue(item.host)}` }), named(item.host)), kind: "grow", order: (item) => item.host },
+    { title: "State", cell: (item) => stateOf(item), order: (item) => item.state },
+    { title: "Share", cell: (item) => percent(item.share), kind: "num wide-only", order: (item) => item.share },
+    { title: "Shards", cell: (item) => String(item.shards), kind: "num wide-only", order: (item) => item.shards },
+    { title: "Weight", cell: (item) => String(item.weight), kind: "num wide-only", order: (item) => item.weight },
+    { title: "Stacks", cell: (item) => String(item.stacks_in_progress ?? "–"), kind: "num wide-only", order: (item) => item.stacks_in_progress ?? null },
+    { title: "Threads", cell: (item) => [`${item.threads_busy ?? "–"}/${item.threads ?? "–"}`, item.threads_hung ? h("span", { class: "badge bad" }, glyph("bad"), `${item.threads_hung} hung`) : null], kind: "num", order: (item) => item.threads_busy ?? null },
+    { title: "Versions", cell: (item) => versions(item), kind: "wide-only" },
+    { title: "Reported", cell: (item) => ago(item.reported_time), kind: "nowrap wide-only", order: (item) => Date.parse(item.reported_time) || null },
+    { title: "", cell: (item) => acts(item), kind: "nowrap" },
   ], { caption: "Conductors", key: (item) => item.host });
   const joining = field("Name of a conductor that joins", { required: true, maxlength: 255 });
   const weight = field("Weight", { type: "number", min: 0.1, step: "any", value: "1" });
-  put(main, h("div", { class: "title" }, h("h1", { tabindex: "-1" }, "Ring"), h("span", { class: "grow" })), problem, health, bar, list.element,
-    h("form", { class: "inline", on: { submit: (event) => { event.preventDefault(); plan({ join: { [joining.input.value]: Number(weight.input.value) || 1 } }, `If ${joining.input.value} joined`); } } },
-      joining.element, weight.element, h("button", { type: "submit" }, "Plan the join")), planned);
+  const source = new Source(async (fresh) => (await api.get("v1/admin/ring", { fresh, ...ADMIN })).ring);
+  const view = new DataView({
+    subject: "the ring", sources: [source], body: h("div", {}, health, bar, list.element, joinForm()), retry: () => live.now(),
+    draw: (value) => {
+      ring = value;
+      draw();
+    },
+  });
+  put(main, h("div", { class: "title" }, h("h1", { tabindex: "-1" }, "Ring"), h("span", { class: "grow" })), view.element, planned);
+
+  function joinForm() {
+    return h("form", { class: "inline", on: { submit: (event) => { event.preventDefault(); plan({ join: { [joining.input.value]: Number(weight.input.value) || 1 } }, `If ${joining.input.value} joined`); } } },
+      joining.element, weight.element, h("button", { type: "submit" }, "Plan the join"));
+  }
 
   function versions(item) {
     const found = [["ring_version", "ring"], ["rpc_version", "messages"], ["schema", "schema"]];
@@ -125,9 +136,7 @@ export function showRing({ api, main, say }) {
     list.show(ring.conductors, "No conductor has ever reported. Start stoker-conductor.");
   }
 
-  const live = repeat(async (fresh) => {
-    ring = (await api.get("v1/admin/ring", { fresh, ...ADMIN })).ring;
-    draw();
-  }, EVERY, (error) => { problem.textContent = error ? error.message : ""; });
+  const live = new Live(EVERY, () => view.update());
+  live.follow([source]);
   return () => live.stop();
 }

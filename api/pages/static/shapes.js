@@ -26,6 +26,7 @@ export function resourcesOf(graph) {
     stack: item.stack,
     stackName: item.stack === root ? graph.stack.name : (names.get(item.stack) ?? null),
     child: item.nested,
+    physical: item.physical_resource_id ?? null,
     updated: item.updated_time,
     requiredBy: item.required_by,
     requires: [],

@@ -6,13 +6,27 @@ import { hueOf } from "./states.js";
 
 const ROW = 24;
 const SPARE = 8;
-const TICKS = [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400];
+const TICKS = [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400];
+const UNITS = [["d", 86_400], ["h", 3600], ["min", 60], ["s", 1]];
 
 /** Return the instants of the ticks of an axis, from 0: its length is in seconds, its width in pixels. */
 export function ticksOf(length, width) {
   const room = Math.max(2, width / 90);
   const step = TICKS.find((tick) => length / tick <= room) ?? TICKS.at(-1) * Math.ceil(length / TICKS.at(-1) / room);
   return Array.from({ length: Math.floor(length / step) + 1 }, (_, index) => index * step);
+}
+
+/** Return the words of a tick, exactly: "1 h 30 min". */
+export function tickWords(at) {
+  if (at < 60) return `${Number(at.toFixed(2))} s`;
+  let rest = Math.round(at);
+  const parts = [];
+  for (const [unit, seconds] of UNITS) {
+    const count = Math.floor(rest / seconds);
+    if (count) parts.push(`${count} ${unit}`);
+    rest -= count * seconds;
+  }
+  return parts.join(" ");
 }
 
 /** Return the words of a bar; `now` is the end of one that has not ended, in seconds. */
@@ -29,6 +43,7 @@ export class TimelineView {
   constructor(pick) {
     this._pick = pick;
     this._rows = [];
+    this._hosts = null;
     this._frame = 0;
     this._drawn = new Map();
     this._axis = h("div", { class: "axis", "aria-hidden": "true" });
@@ -84,7 +99,7 @@ export class TimelineView {
     this._frame = 0;
     if (!this._rows.length) {
       put(this._axis);
-      put(this._body, h("p", { class: "empty" }, "Nothing has been tried yet. Bars appear here as soon as a conductor starts a resource."));
+      put(this._body, this._hosts ? h("p", { class: "empty" }, "This action has tried no resource.") : null);
       return;
     }
     if (!this._drawn.size) {
@@ -110,7 +125,7 @@ export class TimelineView {
   _drawAxis() {
     const length = this._to - this._from;
     const ticks = ticksOf(length, this._axis.clientWidth);
-    put(this._axis, h("div", {}, ticks.map((at) => h("span", { style: { left: `${(at / length) * 100}%` } }, at === 0 ? "0" : span(at)))));
+    put(this._axis, h("div", {}, ticks.map((at) => h("span", { style: { left: `${(at / length) * 100}%` } }, at === 0 ? "0" : tickWords(at)))));
   }
 
   _row(row, index) {

@@ -1,6 +1,8 @@
 // Why a stack does not continue or has failed: a card for each task that is unfinished, and for each failure.
 
+import { DataView } from "./data_view.js";
 import { ago, button, h, named, prose, put, spelled } from "./dom.js";
+import { Source } from "./live.js";
 import { glyph, words } from "./states.js";
 
 const KEYS = { held: "held", running: "run" };
@@ -42,29 +44,14 @@ function taskCard(task) {
 
 /** The tab "Why". */
 export class WhyPanel {
-  constructor(context, place) {
+  constructor(context) {
     this._context = context;
-    this._place = place;
-    this._report = null;
-    this._shown = "";
-  }
-
-  async load(fresh) {
-    const { api, data } = this._context;
-    try {
-      this._report = await api.get(data.path("inspect"), { fresh });
-    } catch (error) {
-      if (error.status !== 403) throw error;
-      this._report = null;
-      this._refused = error.message;
-    }
-  }
-
-  show() {
-    const text = JSON.stringify([this._report, this._refused]);
-    if (text === this._shown || text === "[null,null]" || (this._report === null && !this._refused)) return;
-    this._shown = text;
-    put(this._place, this._report ? this._draw(this._report) : h("p", { class: "problem" }, this._refused));
+    const { api, data, refresh } = context;
+    const body = h("div", {});
+    this.view = new DataView({
+      subject: "the diagnosis", sources: [new Source((fresh) => api.get(data.path("inspect"), { fresh }))], body, retry: refresh,
+      draw: (report) => put(body, this._draw(report)),
+    });
   }
 
   _draw(report) {

@@ -1,0 +1,120 @@
+// Does the same with several stacks: those that the user has selected in the list.
+
+import { stackPath } from "./api.js";
+import { ask } from "./dialog.js";
+import { button, h, put, spelled } from "./dom.js";
+
+const AT_ONCE = 4;
+const NAMED = 3;
+
+/** What can be done with several stacks; `fits` says with which of them. */
+export const BULK_ACTIONS = [
+  { key: "check", label: "Check", done: "being checked", fits: (status) => !isBusy(status) },
+  { key: "suspend", label: "Suspend", done: "being suspended", fits: (status) => !isBusy(status) && status !== "SUSPEND_COMPLETE" },
+  { key: "resume", label: "Resume", done: "being resumed", fits: (status) => status === "SUSPEND_COMPLETE" },
+  { key: "delete", label: "Delete …", done: "being deleted", fits: (status) => !status.startsWith("DELETE_IN") && status !== "DELETE_COMPLETE" },
+];
+
+function isBusy(status) {
+  return status.endsWith("IN_PROGRESS") || status.startsWith("DELETE");
+}
+
+/** Call `act` with each item, a few at once; return {item, error} of each, whose error is null where it went well. */
+export async function each(items, act, atOnce = AT_ONCE) {
+  const outcomes = new Array(items.length);
+  const rest = items.entries();
+  const next = async () => {
+    for (const [index, item] of rest) {
+      try {
+        await act(item);
+        outcomes[index] = { item, error: null };
+      } catch (error) {
+        outcomes[index] = { item, error };
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, next));
+  return outcomes;
+}
+
+/** Return the sentence about an action on several stacks. */
+export function outcomeWords(outcomes, done) {
+  const refused = outcomes.filter(({ error }) => error);
+  const count = outcomes.length - refused.length;
+  const went = `${count} ${count === 1 ? "stack is" : "stacks are"} ${done}.`;
+  const reasons = refused.slice(0, NAMED).map(({ item, error }) => `${spelled(item.stack_name)}: ${error.message}`);
+  const more = refused.length > NAMED ? ` And ${refused.length - NAMED} more.` : "";
+  return refused.length ? `${went} ${refused.length} refused. ${reasons.join(" ")}${more}` : went;
+}
+
+/** The selected stacks of a list, and a bar with what can be done with them. */
+export class Bulk {
+  constructor({ api, say, refresh, redraw }) {
+    Object.assign(this, { _api: api, _say: say, _refresh: refresh, _redraw: redraw });
+    this._ids = new Set();
+    this._shown = [];
+    this._isAtWork = false;
+    this.element = h("div", { class: "bulk", role: "toolbar", "aria-label": "Selected stacks", hidden: true });
+    this.all = h("input", { type: "checkbox", "aria-label": "Select all that are shown", on: { change: () => this._selectAll() } });
+  }
+
+  /** Make the cell that selects a stack. */
+  cell(stack) {
+    const box = h("input", { type: "checkbox", checked: this._ids.has(stack.id), "aria-label": `Select ${spelled(stack.stack_name)}`, on: { change: () => {
+      if (box.checked) this._ids.add(stack.id);
+      else this._ids.delete(stack.id);
+      this._draw();
+    } } });
+    return box;
+  }
+
+  /** Take the stacks that the list shows now; no others are selected any more. */
+  show(stacks) {
+    this._shown = stacks;
+    const ids = new Set(stacks.map((stack) => stack.id));
+    for (const id of this._ids) if (!ids.has(id)) this._ids.delete(id);
+    this._draw();
+  }
+
+  get selected() {
+    return this._shown.filter((stack) => this._ids.has(stack.id));
+  }
+
+  _selectAll() {
+    this._ids = new Set(this.all.checked ? this._shown.map((stack) => stack.id) : []);
+    this._redraw();
+    this._draw();
+  }
+
+  _draw() {
+    const { selected } = this;
+    this.all.checked = selected.length > 0 && selected.length === this._shown.length;
+    this.all.indeterminate = selected.length > 0 && selected.length < this._shown.length;
+    this.element.hidden = selected.length === 0;
+    put(this.element, h("b", {}, `${selected.length} selected`), BULK_ACTIONS.map((action) => {
+      const fitting = selected.filter((stack) => action.fits(stack.stack_status));
+      const label = fitting.length && fitting.length < selected.length ? `${action.label} (${fitting.length})` : action.label;
+      return button(label, () => this._act(action, fitting), { disabled: this._isAtWork || fitting.length === 0, class: action.key === "delete" ? "danger" : null });
+    }));
+  }
+
+  async _act(action, stacks) {
+    if (action.key === "delete") {
+      const names = stacks.slice(0, 10).map((stack) => spelled(stack.stack_name)).join(", ");
+      const text = `${names}${stacks.length > 10 ? ` and ${stacks.length - 10} more` : ""}: all of their resources are deleted, unless their deletion policy keeps them. This cannot be undone.`;
+      const title = stacks.length === 1 ? "Delete the stack?" : `Delete ${stacks.length} stacks?`;
+      if (!(await ask(title, text, [["yes", stacks.length === 1 ? "Delete the stack" : `Delete ${stacks.length} stacks`, "danger"]]))) return;
+    }
+    this._isAtWork = true;
+    this._draw();
+    const outcomes = await each(stacks, (stack) => (action.key === "delete"
+      ? this._api.send("DELETE", stackPath(stack.stack_name, stack.id))
+      : this._api.send("POST", stackPath(stack.stack_name, stack.id, "actions"), { [action.key]: null })));
+    this._isAtWork = false;
+    for (const { item, error } of outcomes) if (!error) this._ids.delete(item.id);
+    this._say(outcomeWords(outcomes, action.done), outcomes.some(({ error }) => error) ? "error" : "done");
+    this._redraw();
+    this._draw();
+    this._refresh();
+  }
+}

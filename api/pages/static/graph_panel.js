@@ -1,0 +1,199 @@
+// The graph of a stack, with filters above it and what is known of the chosen resource beside it.
+
+import { DataView } from "./data_view.js";
+import { ago, button, h, named, prose, put, spelled, spelledJson } from "./dom.js";
+import { countsOf, matching, withHolders } from "./filters.js";
+import { GraphView } from "./graph.js";
+import { resourcePage } from "./horizon.js";
+import { Source } from "./live.js";
+import { STATES, badge, glyph, taskWords } from "./states.js";
+
+const LINKS = 12;
+const SAMPLES = { ok: "_COMPLETE", run: "_IN_PROGRESS", bad: "_FAILED", held: "", wait: "INIT_COMPLETE", gone: "DELETE_COMPLETE", off: "SUSPEND_COMPLETE" };
+
+/** Buttons that choose states, and a search: which resources the graph and the list show. */
+export class ResourceFilter {
+  constructor({ query, remember, label }, changed) {
+    this._states = new Set((query.get("state") ?? "").split(",").filter((key) => key in STATES));
+    this._changed = () => {
+      remember({ q: this._search.value, state: [...this._states].join(",") });
+      changed();
+    };
+    this._search = h("input", { type: "search", placeholder: "Filter by name or type", "aria-label": label, value: query.get("q") ?? "", on: { input: this._changed } });
+    this._keys = h("span", { class: "keys", role: "group", "aria-label": "Filter by state" });
+    this._count = h("span", { class: "faint", role: "status" });
+    this.element = h("div", { class: "bar-row filter" }, this._search, this._keys, this._count);
+    this._sums = "";
+  }
+
+  get isActive() {
+    return this._states.size > 0 || this._search.value.trim() !== "";
+  }
+
+  /** Return the resources that are to be shown, and say how many they are. */
+  of(resources) {
+    const matches = matching(resources, { text: this._search.value, states: this._states });
+    this._count.textContent = this.isActive ? `${matches.length.toLocaleString("en")} of ${resources.length.toLocaleString("en")}` : "";
+    this._draw(countsOf(resources));
+    return matches;
+  }
+
+  _draw(counts) {
+    const keys = Object.keys(STATES).filter((key) => counts.has(key) || this._states.has(key));
+    const sums = JSON.stringify([keys.map((key) => [key, counts.get(key)]), [...this._states]]);
+    if (sums === this._sums) return;
+    this._sums = sums;
+    const focused = document.activeElement?.dataset?.key;
+    put(this._keys, keys.map((key) => h("button", { type: "button", class: `key-button ${key}`, "data-key": key, "aria-pressed": String(this._states.has(key)),
+      on: { click: () => this._toggle(key) } }, glyph(key), STATES[key].word, h("b", {}, (counts.get(key) ?? 0).toLocaleString("en")))));
+    if (focused) this._keys.querySelector(`[data-key="${focused}"]`)?.focus();
+  }
+
+  _toggle(key) {
+    if (!this._states.delete(key)) this._states.add(key);
+    this._changed();
+  }
+}
+
+/** The tab "Graph". */
+export class GraphPanel {
+  constructor(context, query) {
+    this._context = context;
+    this._graph = new GraphView((id, isEntered) => this._pick(id, isEntered));
+    this._side = h("aside", { class: "side", "aria-label": "The chosen resource" });
+    this._filter = new ResourceFilter({ query, remember: context.remember, label: "Filter the graph" }, () => {
+      this.view.update({ isForced: true });
+      this._graph.fit();
+    });
+    this._nobody = h("p", { class: "empty", hidden: true }, "No resource matches.");
+    this._details = null;
+    this._drawn = "";
+    this._wanted = query.get("resource");
+    const body = h("div", {}, this._filter.element, h("div", { class: "split" }, h("div", {}, this._nobody, this._graph.element), this._side));
+    this.view = new DataView({
+      subject: "the graph", sources: [context.data.graphSource], body, retry: context.refresh,
+      draw: ({ resources }) => this._draw(resources), isEmpty: ({ resources }) => resources.length === 0, empty: () => "This stack has no resources.",
+    });
+  }
+
+  /** Choose the resource that the address names. */
+  choose(query) {
+    this._wanted = query.get("resource");
+    this._chooseWanted(this._context.data.resources ?? []);
+  }
+
+  end() {
+    this._graph.end();
+  }
+
+  _draw(resources) {
+    const matches = this._filter.of(resources);
+    const { isActive } = this._filter;
+    this._graph.show(isActive ? withHolders(matches, resources) : resources, { isUnfolded: isActive });
+    this._nobody.hidden = matches.length > 0;
+    this._graph.element.hidden = matches.length === 0;
+    this._chooseWanted(resources);
+    this._drawSide();
+  }
+
+  _chooseWanted(resources) {
+    const item = this._wanted && resources.find((one) => one.path === this._wanted);
+    if (!item) return;
+    this._wanted = null;
+    this._graph.reveal(item.id);
+    this._pick(item.id);
+  }
+
+  _pick(id, isEntered) {
+    this._details = null;
+    this._drawn = "";
+    this._context.remember({ resource: this._itemOf(id)?.path ?? null });
+    this._drawSide();
+    if (isEntered) this._side.querySelector("button,a")?.focus();
+  }
+
+  _itemOf(id) {
+    return this._context.data.resources?.find((one) => one.id === id);
+  }
+
+  _drawSide() {
+    const resources = this._context.data.resources ?? [];
+    const item = this._itemOf(this._graph.chosen);
+    const text = JSON.stringify(item ?? [...countsOf(resources)]);
+    this._details?.update();
+    if (text === this._drawn) return;
+    this._drawn = text;
+    this._side.classList.toggle("open", Boolean(item));
+    put(this._side, item ? this._about(item) : sums(resources));
+  }
+
+  _about(item) {
+    const row = (label, value) => (value ? [h("dt", {}, label), h("dd", {}, value)] : null);
+    const page = resourcePage(this._context.settings.horizon, item);
+    return [
+      h("div", { class: "title" }, h("h2", {}, named(item.name)), h("span", { class: "grow" }), button("×", () => this._close(), { "aria-label": "Close", class: "quiet" })),
+      badge(item.status, item.held),
+      item.held ? h("p", { class: "heldline" }, `Held at ${item.held}. `, button("Continue", () => this._continue(item))) : null,
+      h("dl", {},
+        row("Type", named(item.type)), row("Task", taskWords(item.task)), row("Reason", item.reason ? prose(item.reason) : null),
+        row("Changed", ago(item.updated)), row("Id", item.physical ? h("code", {}, spelled(item.physical)) : null),
+        row("In", item.parent ? named(item.path) : null),
+        row("Needs", this._links(item.requires)), row("Needed by", this._links(item.requiredBy.map((name) => `${item.stack}/${name}`)))),
+      page ? h("p", {}, h("a", { href: page, target: "_blank", rel: "noopener noreferrer" }, "Show in Horizon")) : null,
+      item.hasChild ? button("Unfold or fold its nested stack", () => this._graph.toggle(item.id)) : null,
+      this._details?.element ?? button("Show attributes", (event) => this._showAttributes(item, event.target)),
+    ];
+  }
+
+  _close() {
+    this._graph.choose(null);
+    this._pick(null);
+    this._graph.svg.focus();
+  }
+
+  _links(ids) {
+    if (!ids.length) return null;
+    const links = ids.slice(0, LINKS).map((id) => button(named(id.slice(id.indexOf("/") + 1)), () => {
+      this._graph.choose(id, { center: true });
+      this._pick(id);
+    }, { class: "link" }));
+    return [links.flatMap((one, index) => (index ? [", ", one] : [one])), ids.length > LINKS ? ` and ${ids.length - LINKS} more` : null];
+  }
+
+  async _continue(item) {
+    const { api, data, say, refresh } = this._context;
+    try {
+      await api.send("POST", data.path("actions"), { continue: { resources: [item.path], hook: item.held } });
+      say(`${spelled(item.name)} continues.`);
+    } catch (error) {
+      say(error.message, "error");
+    }
+    refresh();
+  }
+
+  /** Read the attributes in place of the button. */
+  async _showAttributes(item, place) {
+    const { api } = this._context;
+    const path = ["stacks", item.stackName, item.stack, "resources", item.name].map(encodeURIComponent).join("/");
+    const source = new Source(async (fresh) => (await api.get(path, { fresh })).resource);
+    const body = h("div", {});
+    const read = async () => {
+      const reading = source.refresh(true);
+      details.update();
+      await reading;
+      details.update();
+    };
+    const details = new DataView({
+      subject: "the attributes", sources: [source], body, retry: read,
+      draw: ({ attributes, physical_resource_id: physical }) => put(body, h("h3", {}, "Attributes"), h("pre", {}, spelledJson({ physical_resource_id: physical, ...attributes }))),
+    });
+    this._details = details;
+    place.replaceWith(details.element);
+    await read();
+  }
+}
+
+function sums(resources) {
+  return [h("h2", {}, "Resources"), h("ul", { class: "sums" }, [...countsOf(resources)].map(([key, count]) => h("li", {}, badge(SAMPLES[key], key === "held"), h("b", {}, count.toLocaleString("en"))))),
+    h("p", { class: "faint" }, "Choose a resource to see more. Drag to move, use the wheel or + and − to zoom.")];
+}
