@@ -10,7 +10,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from ..resources.errors import AbsentType, PropertyError, UnknownType
+from ..resources.errors import AbsentType, PropertyError, UnknownProperty, UnknownType
 from ..resources.heat_types import HEAT_TYPES
 from ..resources.plugin import ResourceType
 from ..resources.properties import known_properties
@@ -55,6 +55,8 @@ _HOLDERS = frozenset(
     {"template", "type", "properties", "resource", "resource_def", "resource_properties", "resources"}
 )
 """Keys in the properties of nested types under which a template, or the name of one, may be."""
+_MOST_TYPES = 2
+"""Types that are named as those that have a property."""
 DEEPEST = 20
 """Levels of templates inside of texts that are searched where nested stacks may be as deep as they like."""
 
@@ -315,7 +317,7 @@ def _check_resource(
         errors.add(kind(str(error), (*path, "type")))
     else:
         if definition.external_id is None:  # Of a thing that is there already nothing is made of them.
-            _check_properties(definition, plugin, others, errors)
+            _check_properties(definition, registry, others, errors)
             _check_policies(definition, plugin, errors)
     if registry.is_nested(definition.type) and template_is_secret(definition.type, definition.properties):
         errors.add(TemplateError(SECRET_TEMPLATE, (*path, "properties", "template")))
@@ -324,11 +326,11 @@ def _check_resource(
 
 def _check_properties(
     definition: ResourceDefinition,
-    plugin: ResourceType,
+    registry: ResourceRegistry,
     others: Mapping[str, ResourceDefinition],
     errors: ErrorList,
 ) -> None:
-    path = ("resources", definition.name, "properties")
+    path, plugin = ("resources", definition.name, "properties"), registry.get(definition.type)
     wrong: list[PropertyError] = []
     known = known_properties(plugin.properties_schema, definition.properties, wrong)
     checks: list[Callable[[], None]] = []
@@ -342,7 +344,21 @@ def _check_properties(
         except PropertyError as error:
             wrong += [error, *error.others]
     for each in wrong:
-        errors.add(InvalidProperty(each.message, (*path, *each.path)))
+        message = each.message
+        if isinstance(each, UnknownProperty) and not each.path:
+            message = each.text(_other_type_hint(each.name, definition, registry))
+        errors.add(InvalidProperty(message, (*path, *each.path)))
+
+
+def _other_type_hint(name: str, definition: ResourceDefinition, registry: ResourceRegistry) -> str:
+    """Return that other types of the same service have the property; "": none has, or too many have."""
+    service = definition.type.rpartition("::")[0]
+    types = [
+        other
+        for other in registry.names()
+        if other.rpartition("::")[0] == service and name in registry.get(other).properties_schema
+    ]
+    return f"; it is a property of {' and '.join(types)}" if 0 < len(types) <= _MOST_TYPES else ""
 
 
 def _check_policies(definition: ResourceDefinition, plugin: ResourceType, errors: ErrorList) -> None:

@@ -80,6 +80,43 @@ class PropertyError(ValueError):
         super().__init__(f"{'.'.join(str(part) for part in path)}: {message}" if path else message)
 
 
+class UnknownProperty(PropertyError):
+    """A name is given that the schema does not have.
+
+    :ivar name: that name.
+    :ivar guess: the name that was probably meant; None: none is similar.
+    :ivar allowed: all names that may be given.
+    """
+
+    def __init__(
+        self, name: str, guess: str | None, allowed: Sequence[str], path: tuple[str | int, ...] = ()
+    ) -> None:
+        self.name = name
+        self.guess = guess
+        self.allowed = allowed
+        super().__init__(self.text(), path)
+
+    def text(self, hint: str = "") -> str:
+        """Return the message.
+
+        :param hint: said where no name is similar.
+        """
+        if self.guess is not None:
+            return f'Unknown Property {self.name}; did you mean "{self.guess}"?'
+        allowed = f"allowed: {', '.join(self.allowed)}" if self.allowed else "none is allowed here"
+        return f"Unknown Property {self.name}{hint} ({allowed})"
+
+
+def raise_all(errors: Sequence[PropertyError]) -> None:
+    """Raise the first error, with the others; nothing where there is none.
+
+    :raises PropertyError: there is one.
+    """
+    if errors:
+        errors[0].others = errors[1:]
+        raise errors[0]
+
+
 class UnknownType(LookupError):
     """No resource type of this name is registered."""
 

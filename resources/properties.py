@@ -7,16 +7,17 @@ Single values are converted as generously as Heat does: ``"5"`` is an integer, `
 import copy
 import math
 import typing
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from ..template.constraints import Constraint, ConstraintError, Custom
 from ..template.custom_checks import OF_CLOUD
 from ..template.errors import LimitExceeded
 from ..template.residual import FN, is_deferred, is_node, members, plain
 from ..template.scalars import as_text, written
-from ..template.suggestions import did_you_mean, nearest
-from .errors import PropertyError
+from ..template.suggestions import nearest
+from .errors import PropertyError, UnknownProperty, raise_all
 from .schema import ANY_NAME, Property
+from .units import unit_hint
 
 Json = typing.Any
 
@@ -127,7 +128,7 @@ def validate_properties(schema: Mapping[str, Property], residuals: Mapping[str, 
     """
     errors: list[PropertyError] = []
     known = known_properties(schema, residuals, errors)
-    _check_none(errors)
+    raise_all(errors)
     return known
 
 
@@ -146,16 +147,6 @@ def known_properties(
     return known
 
 
-def _check_none(errors: Sequence[PropertyError]) -> None:
-    """Raise the first error, with the others.
-
-    :raises PropertyError: there is one.
-    """
-    if errors:
-        errors[0].others = errors[1:]
-        raise errors[0]
-
-
 def resolve_properties(
     schema: Mapping[str, Property], values: Mapping[str, Json], secret: Collection[str] = ()
 ) -> dict[str, Json]:
@@ -169,7 +160,7 @@ def resolve_properties(
     """
     errors: list[PropertyError] = []
     resolved = _resolve_members(schema, values, (), errors)
-    _check_none([_without_secrets(error, schema, secret) for error in errors])
+    raise_all([_without_secrets(error, schema, secret) for error in errors])
     return resolved
 
 
@@ -253,9 +244,7 @@ def _members(
     meant: set[str | None] = set()
     for unknown in () if ANY_NAME in schema else [name for name in given if name not in schema]:
         shown = sorted(known for known, prop in schema.items() if not prop.support_status.hidden)
-        allowed = f"allowed: {', '.join(shown)}" if shown else "none is allowed here"
-        hint = did_you_mean(str(unknown), shown)
-        errors.append(PropertyError(f"Unknown Property {unknown}{hint} ({allowed})", path))
+        errors.append(UnknownProperty(str(unknown), nearest(str(unknown), shown), shown, path))
         meant.add(nearest(str(unknown), [name for name in shown if name not in given]))
     more = [name for name in given if name not in schema] if ANY_NAME in schema else []
     for name in [*(key for key in schema if key != ANY_NAME), *more]:
@@ -293,7 +282,8 @@ def _convert(prop: Property, value: Json, path: Path, errors: list[PropertyError
         else:
             converted = CONVERTERS[prop.type](value)
     except ValueError as error:
-        errors.append(PropertyError(str(error), path))
+        hint = "" if prop.type not in ("integer", "number") else _unit_hint(prop, value, path)
+        errors.append(PropertyError(f"{error}{hint}", path))
         return None
     before = len(errors)
     if isinstance(prop.schema, Mapping):
@@ -303,6 +293,11 @@ def _convert(prop: Property, value: Json, path: Path, errors: list[PropertyError
     if prop.constraints and len(errors) == before:
         _check(prop, converted, path, errors)
     return converted
+
+
+def _unit_hint(prop: Property, value: Json, path: Path) -> str:
+    name = next((part for part in reversed(path) if isinstance(part, str)), "it")
+    return unit_hint(name, prop.description, value)
 
 
 def _check(prop: Property, value: Json, path: Path, errors: list[PropertyError]) -> None:

@@ -465,7 +465,8 @@ def _depends_on(value: Json, scope: FoldScope, path: Path, errors: ErrorList) ->
         raise TemplateError("must be the name of a resource, or a list of names", path)
     for name in names:
         if name not in scope.resources:
-            hint = f'The template has no resource "{name}"{closest(name, scope.resources)}'
+            key = "DependsOn" if scope.version.is_cfn else "depends_on"
+            hint = f'{key} names "{name}", which the template does not have{closest(name, scope.resources)}'
             errors.add(UnknownResource.at(name, path, hint))
     return tuple(sorted(scope.resources.intersection(names) - scope.disabled))
 

@@ -22,8 +22,8 @@ from .language import (
     Path,
     Version,
 )
-from .scalars import written
-from .suggestions import closest
+from .scalars import as_text, written
+from .suggestions import closest, did_you_mean
 
 _SECTIONS = ("description", "parameters", "conditions", "resources", "outputs")
 RESOURCE_KEYS = (
@@ -109,6 +109,8 @@ FORMATS: Mapping[str, Format] = {HOT_KEY: _HOT, CFN_KEY: _CFN, AWS_KEY: _CFN}
 
 _INVALID = "The template version is invalid: "
 """Heat's words."""
+_ALIKE = 0.8
+"""Likeness from which a version is taken for a misspelt one; dates are all a bit alike."""
 _NAMES = {key: [name for name, version in VERSIONS.items() if version.key == key] for key in VERSION_KEYS}
 """Names of versions by the key under which a template names one."""
 
@@ -120,6 +122,9 @@ def find_version(template: Mapping[str, object]) -> Version:
     """
     keys = [key for key in VERSION_KEYS if key in template]
     if not keys:
+        hint = next((hint for key in template if (hint := did_you_mean(key, VERSION_KEYS, alike=_ALIKE))), "")
+        if hint:
+            raise InvalidTemplateVersion(f"{_INVALID}Template version was not provided{hint}")
         raise InvalidTemplateVersion(
             f"{_INVALID}Template version was not provided. "
             f"The template has no {HOT_KEY}, which must be one of: {', '.join(_NAMES[HOT_KEY])}; "
@@ -131,7 +136,11 @@ def find_version(template: Mapping[str, object]) -> Version:
         )
     name, known = str(template[keys[0]]), _NAMES[keys[0]]
     if name not in known:
-        raise InvalidTemplateVersion(f'{_INVALID}"{name}". "{keys[0]}" should be {_one_of(known)}')
+        hint = did_you_mean(name, known, alike=_ALIKE) if len(known) > 1 else ""
+        right = f"a version of it{hint}" if hint else _one_of(known)
+        raise InvalidTemplateVersion(
+            f'{_INVALID}"{as_text(template[keys[0]])}". "{keys[0]}" should be {right}'
+        )
     return VERSIONS[name]
 
 

@@ -37,9 +37,9 @@ def all_near(name: str, known: Iterable[str], *, most: int, alike: float = _ALIK
     return difflib.get_close_matches(name, names[start : start + _MOST], n=most, cutoff=alike)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str], *, alike: float = _ALIKE) -> str:
     """Return ``; did you mean "x"?`` where a known name is similar, else an empty text."""
-    near = nearest(name, known)
+    near = nearest(name, known, alike=alike)
     return f'; did you mean "{near}"?' if near is not None else ""
 
 

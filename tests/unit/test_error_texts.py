@@ -77,3 +77,81 @@ def test_a_bound_that_is_none_is_not_named() -> None:
         "5 is out of range (min: 9)",
         "5 is out of range (min: 1, max: 2)",
     ]
+
+
+def of_resource(type_name: str, **properties: Json) -> list[str]:
+    return messages({"resources": {"r": {"type": type_name, "properties": properties}}})
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ("10GB", "; size is in GiB: write 10"),
+        ("10 gib", "; size is in GiB: write 10"),
+        ("2T", "; size is in GiB: write 2048"),
+        ("10MB", "; size is in GiB"),
+        ("10 minutes", "; size is in GiB"),
+        ("ten", ""),
+    ],
+)
+def test_a_size_with_a_unit_is_told_without(value: str, hint: str) -> None:
+    assert of_resource("OS::Cinder::Volume", size=value)[0] == f"Value '{value}' is not an integer{hint}"
+
+
+def test_a_time_with_a_unit_is_told_in_the_propertys_own() -> None:
+    wait = {"handle": "x", "timeout": "5m"}
+    assert of_resource("OS::Heat::WaitCondition", **wait)[0].endswith("; timeout is in seconds: write 300")
+
+
+def test_ports_in_the_wrong_order_are_named_with_their_rule() -> None:
+    def rule(low: Json, high: Json, protocol: str = "tcp") -> Json:
+        return {"protocol": protocol, "port_range_min": low, "port_range_max": high}
+
+    rules = [rule(80, 22), rule(1, 2), rule(8, 0, "icmp"), rule("90", 80, "udp")]
+    assert of_resource("OS::Neutron::SecurityGroup", rules=rules) == [
+        "port_range_min (80) must not be above port_range_max (22)",
+        "port_range_min (90) must not be above port_range_max (80)",
+    ]
+    alone = of_resource("OS::Neutron::SecurityGroupRule", security_group="g", **rule(80, 22))
+    assert alone == ["port_range_min (80) must not be above port_range_max (22)"]
+
+
+def test_a_property_of_another_type_is_named_with_it() -> None:
+    [text] = of_resource("OS::Neutron::Net", cidr="10.0.0.0/24")
+    assert text.startswith("Unknown Property cidr; it is a property of OS::Neutron::Subnet (allowed: ")
+    [text] = of_resource("OS::Neutron::Net", description="x")
+    assert " it is a property of" not in text, "many have it"
+
+
+def test_no_list_of_names_follows_a_good_guess() -> None:
+    [text, *_] = of_resource("OS::Nova::Server", flavour="m1")
+    assert text == 'Unknown Property flavour; did you mean "flavor"?'
+    template = {"resources": {"web": {"type": "OS::Heat::None"}, "db": {"type": "No", "depends_on": ["wbe"]}}}
+    assert messages(template)[0] == (
+        'The specified reference "wbe" (in db.DependsOn) is incorrect. '
+        'depends_on names "wbe", which the template does not have; did you mean "web"?'
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("2018-08-3", "2018-08-31"),
+        ("2018-8-31", "2018-08-31"),
+        ("2013-05-32", "2013-05-23"),
+        ("walaby", "wallaby"),
+        ("2030-01-01", None),
+    ],
+)
+def test_a_version_with_a_typo_is_told_the_nearest(written: str, meant: str | None) -> None:
+    [text] = messages({"heat_template_version": written})
+    beginning = f'The template version is invalid: "{written}". "heat_template_version" should be '
+    assert text.startswith(f"{beginning}{'a version of it; did you mean' if meant else 'one of: '}")
+    assert text.endswith(f'did you mean "{meant}"?') or meant is None
+
+
+def test_a_key_of_the_version_with_a_typo_is_told_the_right_one() -> None:
+    compiler = GoalCompiler(ResourceRegistry.installed(), Limits())
+    goal = Goal({"heat_template_versoin": "2018-08-31"})
+    with pytest.raises(TemplateError, match='not provided; did you mean "heat_template_version"'):
+        compiler.compile(goal, Identity("s", "i", "p"), SEALER)

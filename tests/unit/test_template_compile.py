@@ -97,7 +97,8 @@ WRONG = [
     (
         {**TYPE, "depends_on": "othre"},
         'The specified reference "othre" (in r.DependsOn) is incorrect. '
-        'The template has no resource "othre"; did you mean "other"? (resources.r.depends_on)',
+        'depends_on names "othre", which the template does not have; did you mean "other"? '
+        "(resources.r.depends_on)",
     ),
     (
         {**TYPE, "deletion_policy": "Keep"},

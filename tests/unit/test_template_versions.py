@@ -131,7 +131,7 @@ def test_versions_are_listed_oldest_first_with_their_aliases():
     [
         ({}, ["no heat_template_version", "2013-05-23", "wallaby"]),
         ({VERSION_KEY: "2013-05-24"}, ['"heat_template_version" should', '"2013-05-24"', "2013-05-23"]),
-        ({VERSION_KEY: None}, ['"None"', "2013-05-23"]),
+        ({VERSION_KEY: None}, ['"null"', "2013-05-23"]),
         ({"AWSTemplateFormatVersion": "2010-09-10"}, ['"AWSTemplateFormatVersion" should', "be 2010-09-09"]),
         ({"HeatTemplateFormatVersion": "2012"}, ['"HeatTemplateFormatVersion" should', "be 2012-12-12"]),
     ],

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ....template.constraints import AllowedValues, Custom, Range
 from ...context import Json, ResourceView, StepContext
-from ...errors import PropertyError
+from ...errors import PropertyError, raise_all
 from ...schema import Property, SupportStatus
 from ...steps import Poll, Step
 from ..bodies import NamedThing
@@ -57,6 +57,8 @@ RULE = {
     ),
     "remote_ip_prefix": PREFIX,
 }
+_WITH_PORTS = ("tcp", "udp", "sctp", "dccp", "udplite", "6", "17", "132", "33", "136")
+"""Protocols whose numbers are ports; those of ICMP are a type and a code."""
 COMPARED = (
     *("direction", "ethertype", "port_range_min", "port_range_max", "protocol"),
     *("remote_group_id", "remote_ip_prefix"),
@@ -64,6 +66,18 @@ COMPARED = (
 """Fields that make a rule what it is; the service refuses a second rule that has them all."""
 ALL_EGRESS = tuple({"direction": "egress", "ethertype": version} for version in ("IPv4", "IPv6"))
 """Rules that the service gives a new group; one that has rules of its own for egress does not keep them."""
+
+
+def ports_errors(rule: Mapping[str, Json], path: tuple[str | int, ...] = ()) -> list[PropertyError]:
+    """Return an error where the first port of a rule is above its last one.
+
+    :param path: of the rule.
+    """
+    low, high = rule.get("port_range_min"), rule.get("port_range_max")
+    if rule.get("protocol") not in _WITH_PORTS or low is None or high is None or low <= high:
+        return []
+    text = f"port_range_min ({low}) must not be above port_range_max ({high})"
+    return [PropertyError(text, (*path, "port_range_min"))]
 
 
 class SecurityGroup(NeutronType):
@@ -91,9 +105,13 @@ class SecurityGroup(NeutronType):
     attributes_schema = {"show": SHOWN["show"]}
 
     def validate(self, properties: Mapping[str, Json]) -> None:
-        """Check the name: each project has a group named default."""
+        """Check the name, for each project has a group named default, and the ports of the rules."""
+        errors: list[PropertyError] = []
         if properties.get("name") == "default":
-            raise PropertyError("Security groups cannot be assigned the name 'default'.", ("name",))
+            errors.append(PropertyError("Security groups cannot be assigned the name 'default'.", ("name",)))
+        for index, rule in enumerate(properties.get("rules") or ()):
+            errors += ports_errors(rule, ("rules", index))
+        raise_all(errors)
 
     def has_more(self, target: ResourceView) -> bool:
         """Return whether it has rules; a description of its own, for the mark is there at first."""
@@ -194,10 +212,7 @@ class SecurityGroupRule(NeutronType):
         """Check that the other side is named once, and that ports fit the protocol."""
         if properties.get("remote_group") and properties.get("remote_ip_prefix"):
             raise PropertyError("remote_group and remote_ip_prefix exclude each other")
-        low, high = properties.get("port_range_min"), properties.get("port_range_max")
-        has_ports = properties.get("protocol") in ("tcp", "udp", "6", "17")
-        if has_ports and low is not None and high is not None and low > high:
-            raise PropertyError("port_range_min must not be above port_range_max", ("port_range_min",))
+        raise_all(ports_errors(properties))
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Store that no rule is equal; where one is, the service judges a second one."""

@@ -1,0 +1,47 @@
+"""Units in numbers: a size or a time that users write with a unit, where only the number is allowed."""
+
+import re
+import typing
+
+_WITH_UNIT = re.compile(r"\s*([0-9]{1,12})\s*([A-Za-z]{1,8})\s*")
+_UNIT = re.compile(r"\b(GiB|GB|MiB|MB|KiB|KB|seconds|minutes)\b", re.IGNORECASE)
+"""A unit in the description of a property."""
+_SIZES = {"k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}
+_TIMES = {
+    word: seconds
+    for words, seconds in (
+        ("s sec secs second seconds", 1),
+        ("m min mins minute minutes", 60),
+        ("h hr hour hours", 3600),
+        ("d day days", 86400),
+    )
+    for word in words.split()
+}
+
+
+def unit_hint(name: str, description: str, value: typing.Any) -> str:
+    """Return what to write in the place of a number with a unit; "": it is none, or no unit is known.
+
+    :param name: of the property.
+    :param description: of the property; it names the unit of its values.
+    """
+    match = _WITH_UNIT.fullmatch(value) if isinstance(value, str) else None
+    unit = _UNIT.search(description)
+    if match is None or unit is None:
+        return ""
+    own = unit[0] if unit[0].endswith("B") else unit[0].lower()
+    number = _converted(int(match[1]), match[2].lower(), own.lower())
+    return f"; {name} is in {own}" + (f": write {number}" if number is not None else "")
+
+
+def _converted(number: int, unit: str, own: str) -> int | None:
+    """Return the number in the property's own unit; None: it is none, or the units do not fit."""
+    if own in _TIMES:
+        factor = _TIMES.get(unit)
+        size = _TIMES[own]
+    else:
+        factor = _SIZES.get(unit[:1]) if unit[1:] in ("", "b", "ib") else None
+        size = _SIZES[own[:1]]
+    if factor is None or number * factor % size:
+        return None
+    return number * factor // size
