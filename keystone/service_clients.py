@@ -1,6 +1,7 @@
 """Adapters for the services of the cloud: endpoint, region, certificates, microversion."""
 
 import functools
+import time
 import typing
 
 import requests
@@ -12,6 +13,8 @@ from keystoneauth1.session import Session
 from .client_options import ClientOptions, ServiceOptions
 
 Json = typing.Any
+PAUSE = 0.5
+"""Seconds until a call whose connection failed is repeated."""
 KEPT = 256
 """Sessions with certificates of their own that are kept, those used last."""
 _CREATING = frozenset({"POST", "PATCH"})
@@ -98,11 +101,25 @@ class _ServiceAdapter(Adapter):
         self._options = options
 
     def request(self, url: str, method: str, **kwargs: Json) -> Json:
-        """Send a request; see Session.request."""
+        """Send a request; see Session.request.
+
+        keystoneauth takes a service that does not answer in time for a failed connection, and would repeat
+        the call at once: a silent service would hold the thread for several timeouts.
+        """
         kwargs.setdefault("timeout", self._options.timeout)
         if method in _CREATING:
             kwargs |= {"connect_retries": 0, "status_code_retries": 0}
-        return super().request(url, method, **kwargs)
+        repetitions = kwargs.pop("connect_retries", self._options.connect_retries)
+        while True:
+            try:
+                return super().request(url, method, connect_retries=0, **kwargs)
+            except exceptions.ConnectTimeout:
+                raise
+            except exceptions.RetriableConnectionFailure:
+                if repetitions <= 0:
+                    raise
+            repetitions -= 1
+            time.sleep(kwargs.get("connect_retry_delay", PAUSE))
 
 
 class _AuthOfSession(BaseAuthPlugin):

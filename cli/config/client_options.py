@@ -72,8 +72,9 @@ COMMON = (
         "connect_retries",
         _COUNT,
         2,
-        "Number of times that a call is repeated at once when the connection failed. Calls that create "
-        "something are not: their step is retried, and first searches for what was created.",
+        "Number of times that a call is repeated at once when the connection failed, but did not time out. "
+        "Calls that create something never are: their step is retried, and first searches for what was "
+        "created.",
     ),
     (
         "status_code_retries",

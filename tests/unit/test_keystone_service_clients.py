@@ -155,6 +155,15 @@ def test_a_read_is_repeated_when_the_connection_ends_and_a_create_never(compute:
     assert len(compute.asked) == 2
 
 
+def test_a_service_that_is_silent_is_not_asked_again_at_once(compute: Compute) -> None:
+    adapter = clients(connect_retries=2, timeout=0.3).adapter(compute.session(), "compute", "2.1", None)
+    compute.gate.clear()
+    with pytest.raises(exceptions.ConnectTimeout):
+        adapter.get("/servers", connect_retry_delay=0.01)
+    compute.gate.set()
+    assert len(compute.asked) == 1
+
+
 def test_a_call_in_a_hurry_waits_for_seconds_and_is_not_repeated(compute: Compute) -> None:
     adapter = clients(connect_retries=2).adapter(compute.session(), "compute", "2.1", None, is_hurried=True)
     compute.drops = 1
