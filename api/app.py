@@ -30,8 +30,8 @@ from ..sealing.signal_urls import SignalAddresses
 from .context import Operation, Request, Routes, Services
 from .errors import Fault, bad_request, fault_of, not_found
 from .origins import OriginGuard
-from .pages.console import ROUTES as PAGES
-from .pages.console import Console
+from .pages import ROUTES as PAGES
+from .pages import Pages
 from .parse import read_body, read_raw
 from .presigned import signed_by
 from .request import Reply
@@ -155,7 +155,7 @@ def make_app(
     addresses: SignalAddresses,
     *,
     log: RequestLog | None = None,
-    pages: Console | None = None,
+    pages: Pages | None = None,
     guard: OriginGuard | None = None,
 ) -> falcon.App[falcon.Request, falcon.Response]:
     """Return the application: every answer, also an error, is JSON in Heat's shape with a request id.

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 import falcon
 
 from .errors import Fault
-from .pages.console import PATH as CONSOLE
+from .pages import PATH as CONSOLE
 
 _LOCAL = "localhost"
 _PORTS = {"http": "80", "https": "443"}

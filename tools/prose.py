@@ -35,6 +35,7 @@ FOLDERS = (
         "api",
         "cli",
         "conductor",
+        "console",
         "db",
         "engine",
         "keystone",

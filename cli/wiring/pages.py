@@ -8,7 +8,7 @@ from keystoneauth1.identity.generic.base import BaseGenericPlugin
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
-from ...api.pages.console import Console
+from ...console.pages import Console
 from ...keystone.login import KeystoneLogin
 from ..config.errors import WrongConfiguration
 from .keystone import KEYSTONE_ANSWERS_WITHIN, SECTION, register_options

@@ -6,7 +6,7 @@ import re
 import pytest
 from client.serving import Service, fault
 
-STATIC = pathlib.Path(__file__).parents[2] / "api" / "pages" / "static"
+STATIC = pathlib.Path(__file__).parents[2] / "console" / "page"
 
 
 @pytest.mark.parametrize("name", ["", *sorted(path.name for path in STATIC.iterdir())])

@@ -1,4 +1,4 @@
-"""The modules of the console that need no browser: their tests run in Node (*.test.mjs)."""
+"""The modules of the console that need no browser: their tests run in Node (*.test.js)."""
 
 import pathlib
 import subprocess
@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from harness.server import MissingServer, find_program
 
-FOLDER = pathlib.Path(__file__).parent
+FOLDER = pathlib.Path(__file__).parents[2] / "console" / "tests"
 
 
 @pytest.mark.needs("node")
@@ -15,7 +15,7 @@ def test_the_modules_that_need_no_browser() -> None:
         node = find_program("node", "nodejs")
     except MissingServer as error:
         pytest.fail(str(error), pytrace=False)
-    files = sorted(FOLDER.glob("*.test.mjs"))
+    files = sorted(FOLDER.glob("*.test.js"))
     assert files
     # Node takes some seconds for a hundred tests; a minute is for a machine that is busy.
     outcome = subprocess.run(

@@ -7,9 +7,9 @@ from stoker.api.app import make_app
 from stoker.api.context import Operation, Request
 from stoker.api.handlers.cloudformation import ACTIONS
 from stoker.api.origins import OriginGuard
-from stoker.api.pages.console import Console
 from stoker.api.request import Reply
 from stoker.api.routes import ROUTES
+from stoker.console.pages import Console
 
 GUARD = OriginGuard(["stoker-host"], ["https://stoker.example.org/orchestration"])
 STACKS = "/v1/demo/stacks"

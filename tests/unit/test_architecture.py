@@ -39,8 +39,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("engine", "planning", "template", "sandbox", "resources", "resources/openstack"),
         *("sealing", "keystone", "ring", "rpc", "db", "observe"),
     },
+    "console": {"api", "keystone"},
     "cli": {
-        *("api", "conductor", "engine", "planning", "template", "sandbox"),
+        *("api", "console", "conductor", "engine", "planning", "template", "sandbox"),
         *("resources", "resources/openstack"),
         *("sealing", "keystone", "ring", "rpc", "db", "observe"),
     },

@@ -3,7 +3,7 @@
 import falcon
 import falcon.testing
 import pytest
-from stoker.api.pages.console import Console
+from stoker.console.pages import Console
 
 
 @pytest.mark.parametrize("horizon", [None, "https://cloud.example.org/horizon"])

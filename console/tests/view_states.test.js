@@ -3,9 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { load } from "./modules.mjs";
 
-const { ReadState, sentenceOf, viewOf } = await load("view_state.js");
+import { ReadState, sentenceOf, viewOf } from "../page/view_state.js";
 
 const NOW = 1_800_000_000_000;
 const after = (seconds) => NOW + seconds * 1000;

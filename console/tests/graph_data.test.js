@@ -3,10 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { graphOf, SHOP, WEB } from "./answers.mjs";
-import { load } from "./modules.mjs";
+import { graphOf, SHOP, WEB } from "./answers.js";
 
-const { resourcesOf } = await load("shapes.js");
+import { resourcesOf } from "../page/shapes.js";
 const RESOURCES = resourcesOf(graphOf());
 const resource = (path) => RESOURCES.find((item) => item.path === path);
 

@@ -3,11 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { event, SHOP, stackEvent, WEB } from "./answers.mjs";
-import { load } from "./modules.mjs";
+import { event, SHOP, stackEvent, WEB } from "./answers.js";
 
-const { EventLog, missingWords } = await load("event_log.js");
-const { eventsOf } = await load("shapes.js");
+import { EventLog, missingWords } from "../page/event_log.js";
+import { eventsOf } from "../page/shapes.js";
 
 /** An API that keeps events, and answers pages of at most `page`. */
 class Api {

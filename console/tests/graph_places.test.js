@@ -3,12 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { graphOf, SHOP } from "./answers.mjs";
-import { load } from "./modules.mjs";
+import { graphOf, SHOP } from "./answers.js";
 
-const { layers, layout } = await load("layout.js");
-const { NODE_H, itemAt, itemTowards, sceneOf, shapeOf } = await load("scene.js");
-const { resourcesOf } = await load("shapes.js");
+import { layers, layout } from "../page/layout.js";
+import { NODE_H, itemAt, itemTowards, sceneOf, shapeOf } from "../page/scene.js";
+import { resourcesOf } from "../page/shapes.js";
 
 /** Return a function that returns numbers from 0 to below 1: the same ones for the same seed. */
 function random(seed) {

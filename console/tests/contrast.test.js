@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import { test } from "node:test";
 
-import { STATIC } from "./modules.mjs";
 
-const CSS = fs.readFileSync(new URL("console.css", STATIC), "utf8");
+
+const CSS = fs.readFileSync(new URL("../page/console.css", import.meta.url), "utf8");
 const STATES = ["ok", "run", "bad", "held", "wait", "gone", "off"];
 
 /** Return the colours of a theme: the hexadecimal variables of the block that begins with the selector. */

@@ -3,12 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { event, graphOf, SHOP, stackEvent, WEB } from "./answers.mjs";
-import { load } from "./modules.mjs";
+import { event, graphOf, SHOP, stackEvent, WEB } from "./answers.js";
 
-const { criticalPath, eventsOfBars, latestAction, rowsOf, secondsOf } = await load("attempts.js");
-const { eventsOf, resourcesOf } = await load("shapes.js");
-const { barWords, tickWords, ticksOf } = await load("timeline.js");
+import { criticalPath, eventsOfBars, latestAction, rowsOf, secondsOf } from "../page/attempts.js";
+import { eventsOf, resourcesOf } from "../page/shapes.js";
+import { barWords, tickWords, ticksOf } from "../page/timeline.js";
 
 const START = Date.parse("2026-11-24T02:12:00Z") / 1000;
 const instant = (second) => `2026-11-24T02:12:${second.toFixed(3).padStart(6, "0")}Z`;

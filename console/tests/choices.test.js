@@ -3,15 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { graphOf, SHOP, WEB } from "./answers.mjs";
-import { load } from "./modules.mjs";
+import { graphOf, SHOP, WEB } from "./answers.js";
 
-const { cancelChoices } = await load("actions.js");
-const { BULK_ACTIONS, each, outcomeWords } = await load("bulk.js");
-const { countsOf, matching, sorted, withHolders } = await load("filters.js");
-const { resourcePage, stackPage } = await load("horizon.js");
-const { hashOf, routeOf } = await load("route.js");
-const { resourcesOf } = await load("shapes.js");
+import { cancelChoices } from "../page/actions.js";
+import { BULK_ACTIONS, each, outcomeWords } from "../page/bulk.js";
+import { countsOf, matching, sorted, withHolders } from "../page/filters.js";
+import { resourcePage, stackPage } from "../page/horizon.js";
+import { hashOf, routeOf } from "../page/route.js";
+import { resourcesOf } from "../page/shapes.js";
 
 const RESOURCES = resourcesOf(graphOf());
 const paths = (resources) => resources.map((item) => item.path);

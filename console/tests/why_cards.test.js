@@ -3,9 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { load } from "./modules.mjs";
 
-const { cardsOf } = await load("why.js");
+import { cardsOf } from "../page/why.js";
 
 const HELD = {
   resource: "schema", type: "OS::Heat::TestResource", action: "create", state: "held", attempt: 0, held_by: null, since: "2026-11-24T02:12:38+00:00",

@@ -10,19 +10,16 @@ from dataclasses import dataclass, field
 
 import falcon
 
-from ...keystone.login import KeystoneLogin, Login, LoginRefused, Project
-from ..errors import Fault, not_found
-from ..etags import has_latest
-from ..parse import read_body
-from ..request import validated
+from ..api.errors import Fault, not_found
+from ..api.etags import has_latest
+from ..api.pages import FILE, PATH
+from ..api.parse import read_body
+from ..api.request import validated
+from ..keystone.login import KeystoneLogin, Login, LoginRefused, Project
 
 Json = typing.Any
 LOG = logging.getLogger(__name__)
-PATH = "/console"
-FILE = f"{PATH}/{{name}}"
-ROUTES = (PATH, FILE)
-"""The routes of the files, which are worth no line of the log."""
-FOLDER = pathlib.Path(__file__).parent / "static"
+FOLDER = pathlib.Path(__file__).parent / "page"
 KINDS = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",

@@ -3,10 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { load } from "./modules.mjs";
 
-const { span, spelled } = await load("dom.js");
-const { STATES, hueOf, isPaused, keyOf, keyOfStack, taskWords, words } = await load("states.js");
+import { span, spelled } from "../page/dom.js";
+import { STATES, hueOf, isPaused, keyOf, keyOfStack, taskWords, words } from "../page/states.js";
 
 test("each status has a key with a shape and a word", () => {
   const keys = {
