@@ -21,7 +21,8 @@ from stoker.db.work import commit
 from stoker.db.work.claim import Claimant
 from stoker.db.work.commit import Exchange
 
-PER_TURN, PER_TASK = 40, 16
+PER_TURN = 40
+PER_TASK = 16
 """Statements of one transaction of the work loop: so many, and so many for each result and each claim.  What
 a statement of the work loop touches does not follow the stack's size either: see test_cost.py."""
 
@@ -161,8 +162,9 @@ class Audit:
         if any(conductor.hanging or conductor.paused for conductor in world.conductors.values()):
             return
         rows = self._own.execute(OWNERS).fetchall()
-        keys, held = {key for key, _ in rows}, {physical for _, physical in rows}
-        leaked = {n: t for n, t in self._cloud.things.items() if t.key not in keys and n not in held}
+        keys = {key for key, _ in rows}
+        held = {physical for _, physical in rows}
+        leaked = {n: t for n, t in self._cloud.objects.items() if t.key not in keys and n not in held}
         leaked = {n: t for n, t in leaked.items() if n not in self._cloud.lent}
         self._leaked = {physical: self._leaked.get(physical, 0) + 1 for physical in leaked}
         self.wrong += [
@@ -184,25 +186,25 @@ class Audit:
         self,
         conn: Connection,
         outcomes: Sequence[Outcome],
-        wanted: Sequence[TaskId],
+        expected: Sequence[TaskId],
         *,
         who: Claimant,
         now: float,
         slots: int,
     ) -> Exchange:
         """Stands in the place of db.commits.exchange: does the same, and looks at what was accepted."""
-        seen = {
+        attempts = {
             outcome.task_id: conn.exec_driver_sql(
                 "SELECT state, attempt, member FROM task WHERE id = ?", (outcome.task_id,)
             ).first()
             for outcome in outcomes
         }
         before = self._statements
-        done = self._exchange(conn, outcomes, wanted, who=who, now=now, slots=slots)
+        done = self._exchange(conn, outcomes, expected, who=who, now=now, slots=slots)
         spent = self._statements - before
         refused = {outcome.task_id for outcome in done.refused}
         for outcome in outcomes:
-            latest = tuple(seen[outcome.task_id] or ())
+            latest = tuple(attempts[outcome.task_id] or ())
             is_latest = latest == (TaskState.RUNNING, outcome.attempt, who.member)
             if is_latest == (outcome.task_id in refused):
                 verb = "refused" if is_latest else "accepted"

@@ -12,7 +12,7 @@ from stoker.resources.schema import Attribute, Property
 from stoker.resources.steps import Done, Park, Poll, Step
 
 
-class Thing(typing.NamedTuple):
+class CloudObject(typing.NamedTuple):
     """:ivar needs: physical ids of the things it stands on.
     :ivar value: what it holds; a picture keeps it.
     """
@@ -31,7 +31,7 @@ LOST = "it was there and is lost"
 class Cloud:
     """Things by their physical id.
 
-    :ivar asked: what of a Sim::Volume's rarer hooks was called.
+    :ivar calls: calls of the rarer hooks of Sim::Volume.
     :ivar live: by physical id, properties that somebody has changed behind our back.
     :ivar pictures: of things, by their key: what snapshots keep.
     :ivar lent: what goes from one stack to another: nobody has it until it is adopted.
@@ -47,12 +47,12 @@ class Cloud:
         self.lent: set[str] = set()
         self.late: set[str] = set()
         self.is_owned: Callable[[str], bool] = lambda physical: True
-        self.asked: list[str] = []
+        self.calls: list[str] = []
         self.slots: dict[str, str] = {}
         self.room: dict[str, list[Exception | Poll]] = {}
         self.unread: dict[str, list[Exception]] = {}
         self.live: dict[str, Json] = {}
-        self.things: dict[str, Thing] = {}
+        self.objects: dict[str, CloudObject] = {}
         self.made: dict[str, str] = {}
         self.tries: dict[str, int] = {}
         self.pictures: dict[str, str] = {}
@@ -67,17 +67,17 @@ class Cloud:
         :param late: by a call that hung: what it stands on may be gone by now, and so may be what another
             attempt has made; what it makes then has to be removed again.
         """
-        found = self.made.get(target.key)
-        if found in self.things:
-            return str(found)
-        if found is not None and not late:
+        existing = self.made.get(target.key)
+        if existing in self.objects:
+            return str(existing)
+        if existing is not None and not late:
             self.wrong.append(f"{target.stack.name}.{target.name} was made again after its deletion")
         value = self._value(target)
         self._numbers += 1
         physical = f"thing-{self._numbers}"
         self.made[target.key] = physical
-        needs = tuple(x for x in target.properties["needs"] if x in self.things or not late)
-        self.things[physical] = Thing(target.stack.id, target.name, target.key, needs, value)
+        needs = tuple(x for x in target.properties["needs"] if x in self.objects or not late)
+        self.objects[physical] = CloudObject(target.stack.id, target.name, target.key, needs, value)
         if late:
             self.late.add(physical)
         return physical
@@ -85,10 +85,10 @@ class Cloud:
     def call(self, name: str, target: ResourceView) -> bool:
         """A call to the cloud, which hangs where the resource says so, the first time; whether it did."""
         # Each deletion has a key of its own; what it deletes stays the same.
-        call = (name, str(target.physical_id) if name == "delete" else target.key)
-        hangs = name in target.properties["hangs"] and call not in self.hung
+        request = (name, str(target.physical_id) if name == "delete" else target.key)
+        hangs = name in target.properties["hangs"] and request not in self.hung
         if hangs:
-            self.hung.add(call)
+            self.hung.add(request)
             threads.hang()
         return hangs
 
@@ -117,36 +117,37 @@ class Cloud:
     def make_room(self, target: ResourceView) -> Poll | None:
         """What the next one of `room` says, if there is one; then the slots of a thing are free."""
         planned = self.room.get(target.name) or [None]
-        found = planned.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        if found is None:
+        planned_one = planned.pop(0)
+        if isinstance(planned_one, Exception):
+            raise planned_one
+        if planned_one is None:
             self.free_slots(target.physical_id)
             self.call("prepare", target)
-        return found
+        return planned_one
 
     def users(self, physical: str | None) -> list[str]:
         """The names of those that stand on a thing."""
-        return sorted(thing.resource for thing in self.things.values() if physical in thing.needs)
+        return sorted(item.resource for item in self.objects.values() if physical in item.needs)
 
     def refresh(self, target: ResourceView) -> Mapping[str, Json]:
         """What a server keeps of a thing, as it is now."""
-        self.asked.append(f"refresh {target.name}")
+        self.calls.append(f"refresh {target.name}")
         self.call("refresh", target)
         if self.unread.get(target.name):
             raise self.unread[target.name].pop(0)
-        if target.physical_id not in self.things:
+        if target.physical_id not in self.objects:
             raise PermanentError(LOST)
         return {**target.data, "users": self.users(target.physical_id)}
 
     def change(self, target: ResourceView) -> None:
         """Bring a thing to its new properties."""
         self.call("update", target)
-        if target.physical_id not in self.things:
+        if target.physical_id not in self.objects:
             raise PermanentError(LOST)
-        old = self.things[target.physical_id]
-        needs, value = tuple(target.properties["needs"]), self._value(target)
-        self.things[target.physical_id] = old._replace(needs=needs, value=value)
+        old = self.objects[target.physical_id]
+        needs = tuple(target.properties["needs"])
+        value = self._value(target)
+        self.objects[target.physical_id] = old._replace(needs=needs, value=value)
 
     def _value(self, target: ResourceView) -> str:
         """What a thing shall hold; of a picture that is gone, nothing can be taken."""
@@ -159,25 +160,25 @@ class Cloud:
 
     def take_picture(self, target: ResourceView) -> str:
         """Keep what a thing holds; again the same for the same key."""
-        if target.physical_id not in self.things:
+        if target.physical_id not in self.objects:
             raise PermanentError("it is gone")
         name = f"picture-{target.key}"
-        self.pictures.setdefault(name, self.things[target.physical_id].value)
+        self.pictures.setdefault(name, self.objects[target.physical_id].value)
         return name
 
     def unmake(self, physical: str) -> None:
         """Remove a thing; one that is gone stays gone."""
-        users = {n: t.resource for n, t in self.things.items() if physical in t.needs and n not in self.lent}
+        users = {n: t.resource for n, t in self.objects.items() if physical in t.needs and n not in self.lent}
         users = {n: name for n, name in users.items() if n not in self.late or self.is_owned(n)}
         if users:
             self.wrong.append(f"{physical} was deleted under {list(users.values())}")
-        self.things.pop(physical, None)
+        self.objects.pop(physical, None)
         self.free_slots(physical)
 
     def check_needs(self, target: ResourceView) -> None:
         """A thing is about to be made that stands on others: they must be there."""
         for physical in target.properties["needs"]:
-            if physical not in self.things and physical.startswith("thing"):  # And is no stack.
+            if physical not in self.objects and physical.startswith("thing"):  # And is no stack.
                 self.wrong.append(f"{target.stack.name}.{target.name} began before {physical} was there")
 
 
@@ -244,7 +245,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             return Poll({"looks": 0}, target.properties["after"], physical, {"address": f"at-{physical}"})
 
         def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-            if target.physical_id not in cloud.things:
+            if target.physical_id not in cloud.objects:
                 raise PermanentError(LOST)
             cloud.call("look", target)
             cloud.stumble(target)
@@ -286,7 +287,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
         def handle_check(self, target: ResourceView, context: StepContext) -> Step:
             cloud.call("check", target)
             cloud.stumble(target)
-            if target.physical_id not in cloud.things:
+            if target.physical_id not in cloud.objects:
                 raise PermanentError("it is gone")
             return Done()
 
@@ -303,8 +304,8 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             return cloud.made.get(key)
 
         def attribute_values(self, target: ResourceView) -> dict[str, Json]:
-            known = {name: target.data[name] for name in ("users",) if name in target.data}
-            return {"address": target.data.get("address"), "value": target.properties["value"], **known}
+            attributes = {name: target.data[name] for name in ("users",) if name in target.data}
+            return {"address": target.data.get("address"), "value": target.properties["value"], **attributes}
 
         def refresh(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
             return cloud.refresh(target)
@@ -320,14 +321,14 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
         replaced_when_check_failed = False
 
         def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
-            cloud.asked.append(f"update {target.update_policy['batch']}")
+            cloud.calls.append(f"update {target.update_policy['batch']}")
             if target.properties["value"] == "elsewhere":
                 raise ReplaceNeeded
             return super().handle_update(target, changed, context)
 
         def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
-            cloud.asked.append("failed?")
-            return target.physical_id not in cloud.things
+            cloud.calls.append("failed?")
+            return target.physical_id not in cloud.objects
 
         def handle_create(self, target: ResourceView, context: StepContext) -> Step:
             step = super().handle_create(target, context)
@@ -336,15 +337,15 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             return step
 
         def prepare_for_replace(self, target: ResourceView, context: StepContext) -> Poll | None:
-            cloud.asked.append(f"prepare {target.physical_id}")
+            cloud.calls.append(f"prepare {target.physical_id}")
             return cloud.make_room(target)
 
         def restore_after_replace(self, target: ResourceView, context: StepContext) -> Poll | None:
-            cloud.asked.append(f"restore {target.physical_id}")
+            cloud.calls.append(f"restore {target.physical_id}")
             replacement = context.replacement()
             if replacement is not None:
                 cloud.free_slots(replacement.physical_id or cloud.made.get(replacement.key))
-            if target.physical_id in cloud.things:
+            if target.physical_id in cloud.objects:
                 cloud.take_slot(str(target.physical_id), target.properties["slot"])
             return None
 

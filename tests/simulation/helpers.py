@@ -14,11 +14,12 @@ from stoker.planning.requests import Goal, UpdateRequest
 Json = typing.Any
 
 
-def template(**found: Json) -> Json:
-    made = {
-        name: {"type": "Sim::Server", "properties": {"after": 0, **given}} for name, given in found.items()
+def template(**definitions: Json) -> Json:
+    document = {
+        name: {"type": "Sim::Server", "properties": {"after": 0, **properties}}
+        for name, properties in definitions.items()
     }
-    return {"heat_template_version": "2018-08-31", "resources": made}
+    return {"heat_template_version": "2018-08-31", "resources": document}
 
 
 def on(*names: str) -> Json:
@@ -30,33 +31,33 @@ def ended(world: World, stack: Stack) -> bool:
 
 
 def rows(world: World, stack: Stack) -> dict[str, Resource]:
-    found = world.database.read(lambda conn: resources.of_stack(conn, stack.id))
-    return {row.name: row for row in found if row.replaced_by is None}
+    rows = world.database.read(lambda conn: resources.of_stack(conn, stack.id))
+    return {row.name: row for row in rows if row.replaced_by is None}
 
 
 def all_rows(world: World, stack: Stack) -> int:
     return len(world.database.read(lambda conn: resources.of_stack(conn, stack.id)))
 
 
-def told(world: World, stack: Stack, since: int = 0) -> list[tuple[str, str, str]]:
-    found = world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
-    return [(e.resource_name, e.action, str(e.status)) for e, _ in found][since:]
+def history(world: World, stack: Stack, since: int = 0) -> list[tuple[str, str, str]]:
+    entries = world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
+    return [(e.resource_name, e.action, str(e.status)) for e, _ in entries][since:]
 
 
-def created(world: World, made: Json) -> Stack:
-    stack = world.create("s", made)
+def created(world: World, document: Json) -> Stack:
+    stack = world.create("s", document)
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).status == Status.COMPLETE, world.stack(stack.id).reason
     return stack
 
 
-def updated(world: World, stack: Stack, made: Json) -> Stack:
-    world.update(stack, made)
+def updated(world: World, stack: Stack, document: Json) -> Stack:
+    world.update(stack, document)
     assert world.settle(lambda: ended(world, stack), within=60)
-    found = world.stack(stack.id)
-    assert (found.action, found.status) == ("UPDATE", Status.COMPLETE), found.reason
+    current = world.stack(stack.id)
+    assert (current.action, current.status) == ("UPDATE", Status.COMPLETE), current.reason
     assert world.cloud.wrong == []
-    return found
+    return current
 
 
 def cancel(world: World, stack: Stack, *, rollback: bool = False, by: str | None = "alice") -> Stack:
@@ -74,8 +75,8 @@ def pass_grace(world: World) -> None:
     world.calm()
 
 
-def hooks(**found: Json) -> Json:
-    return {"resource_registry": {"resources": {name: {"hooks": given} for name, given in found.items()}}}
+def hooks(**points: Json) -> Json:
+    return {"resource_registry": {"resources": {name: {"hooks": hook} for name, hook in points.items()}}}
 
 
 def rest(world: World) -> None:
@@ -84,16 +85,16 @@ def rest(world: World) -> None:
 
 
 def status(world: World, stack: Stack) -> str:
-    found = world.stack(stack.id)
-    return f"{found.action}_{found.status}"
+    current = world.stack(stack.id)
+    return f"{current.action}_{current.status}"
 
 
-def foretold(
-    world: World, stack: Stack, made: Json, environment: Json = None, **fields: Json
+def previewed(
+    world: World, stack: Stack, document: Json, environment: Json = None, **fields: Json
 ) -> dict[str, tuple[str, str]]:
-    request = UpdateRequest(Goal(made, environment=environment or {}), **fields)
-    found = world.previews.preview(world.stack(stack.id), request)
-    return {item.name: (item.effect.value, item.reason) for item in found}
+    request = UpdateRequest(Goal(document, environment=environment or {}), **fields)
+    changes = world.previews.preview(world.stack(stack.id), request)
+    return {item.name: (item.effect.value, item.reason) for item in changes}
 
 
 def stored(world: World) -> str:
@@ -108,13 +109,16 @@ def stored(world: World) -> str:
     return world.database.read(read)
 
 
-def template_of(**found: Json) -> Json:
+def template_of(**properties_of: Json) -> Json:
     return {
         "heat_template_version": "2018-08-31",
-        "resources": {name: {"type": "Sim::Server", "properties": given} for name, given in found.items()},
+        "resources": {
+            name: {"type": "Sim::Server", "properties": properties}
+            for name, properties in properties_of.items()
+        },
     }
 
 
 def chain(length: int) -> Json:
     needs = {f"r{i}": {"needs": [{"get_resource": f"r{i - 1}"}] if i else []} for i in range(length)}
-    return template_of(**{name: {**given, "after": 0} for name, given in needs.items()})
+    return template_of(**{name: {**properties, "after": 0} for name, properties in needs.items()})

@@ -71,10 +71,11 @@ class Breaks:
     def clear_one(self, stack: Stack) -> str | None:
         """The user clears a breakpoint of the stack, or all, or goes one step; None: it is not held."""
         self.look()
-        found = self.world.held(stack)
-        if not found:
+        held_items = self.world.held(stack)
+        if not held_items:
             return None
-        one, kind = self.dice.choice(found), self.dice.choice(["clear", "some", "all", "step"])
+        one = self.dice.choice(held_items)
+        kind = self.dice.choice(["clear", "some", "all", "step"])
         if kind == "clear" and one.path == one.resource_name:
             self.world.breakpoints.clear(stack, one.resource_name, one.hook)
         else:
@@ -87,35 +88,40 @@ class Breaks:
         if condition():
             return True
         for stack in self.look():
-            if found := self.world.held_itself(stack):
-                self.world.breakpoints.clear(stack, found[0].resource_name, found[0].hook)
+            if held_items := self.world.held_itself(stack):
+                self.world.breakpoints.clear(stack, held_items[0].resource_name, held_items[0].hook)
         return False
 
     def look(self) -> list[Stack]:
         """Nothing behind a held task has begun, and the deadline is where it belongs; the stacks that are
         held somewhere."""
-        t, s = tables.task.c, tables.stack.c
+        t = tables.task.c
+        s = tables.stack.c
         stopped = sa.select(t.stack_id).where(t.state == TaskState.HELD)
         some = sa.select(s.id).where(sa.or_(s.id.in_(stopped), s.remaining.is_not(None))).order_by(s.name)
         ids = self.world.database.read(lambda conn: conn.execute(some).scalars().all())
         standing = [self.world.stack(StackId(stack_id)) for stack_id in ids]
         for stack in standing:
-            found = self.world.database.read(lambda conn, s=stack: tasks.of_traversal(conn, s.traversal))
+            stored_tasks = self.world.database.read(
+                lambda conn, s=stack: tasks.of_traversal(conn, s.traversal)
+            )
             present = self.world.database.read(lambda conn, s=stack: traversals.get_running(conn, s.id))
-            self.wrong += [f"I10: {stack.name}: {what}" for what in self._wrong(stack, found, present)]
+            self.wrong += [
+                f"I10: {stack.name}: {fault}" for fault in self._wrong(stack, stored_tasks, present)
+            ]
         return standing
 
-    def _wrong(self, stack: Stack, found: Sequence[Task], present: Traversal | None) -> list[str]:
-        held = [task for task in found if task.state == TaskState.HELD]
-        inside = [task for task in found if self._waits_for_one_that_stands(task)]
-        active = [task for task in found if task.state in ACTIVE and task not in inside]
-        behind = {successor for task in held for successor in task.successors}
+    def _wrong(self, stack: Stack, all_tasks: Sequence[Task], present: Traversal | None) -> list[str]:
+        held = [task for task in all_tasks if task.state == TaskState.HELD]
+        inside = [task for task in all_tasks if self._waits_for_one_that_stands(task)]
+        active = [task for task in all_tasks if task.state in ACTIVE and task not in inside]
+        successors = {successor for task in held for successor in task.successors}
         counted = [present.held_tasks] if present is not None and present.open_tasks else []
         stands = stack.remaining is not None
         going = stack.status == Status.IN_PROGRESS
-        said = {
+        rules = {
             "has begun behind a held task": any(
-                task.id in behind and task.state in {*ACTIVE, TaskState.DONE} for task in found
+                task.id in successors and task.state in {*ACTIVE, TaskState.DONE} for task in all_tasks
             ),
             f"counts {counted}, {len(held)} are held": going and counted not in ([], [len(held)]),
             "has two clocks": stands and stack.deadline_at is not None,
@@ -123,15 +129,15 @@ class Breaks:
             "goes although nothing goes on": bool(held or inside)
             and not (stands or active or self._runs(stack)),
         }
-        return [what for what, is_so in said.items() if is_so]
+        return [rule for rule, is_so in rules.items() if is_so]
 
     def _waits_for_one_that_stands(self, task: Task) -> bool:
         """Whether it waits for a nested stack whose clock stands."""
         awaited = task.waits_on
         if task.state != TaskState.PARKED or awaited is None or not awaited.is_stack:
             return False
-        found = self.world.database.read(lambda conn: stacks.find_undeleted(conn, StackId(awaited.key)))
-        return found is not None and found.remaining is not None
+        current = self.world.database.read(lambda conn: stacks.find_undeleted(conn, StackId(awaited.key)))
+        return current is not None and current.remaining is not None
 
     def _runs(self, stack: Stack) -> bool:
         """Whether something of an older traversal runs, or the deadline has passed and strikes soon."""

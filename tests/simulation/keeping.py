@@ -26,16 +26,16 @@ class Keeping:
 
     def take(self, stack: Stack) -> str | None:
         try:
-            made = self.world.snapshots.take(self.world.stack(stack.id), None)
+            snapshot = self.world.snapshots.take(self.world.stack(stack.id), None)
         except (NotUpdatable, ActionInProgress):
             return None
-        return f"{stack.name} {made.id}"
+        return f"{stack.name} {snapshot.id}"
 
     def forget(self, stack: Stack, dice: random.Random) -> str | None:
-        found = self.world.database.read(lambda conn: snapshots.of_stack(conn, stack.id))
-        if not found:
+        copies = self.world.database.read(lambda conn: snapshots.of_stack(conn, stack.id))
+        if not copies:
             return None
-        chosen = dice.choice(found)
+        chosen = dice.choice(copies)
         try:
             self.world.snapshots.delete(self.world.stack(stack.id), chosen.id)
         except NotUpdatable:
@@ -44,18 +44,19 @@ class Keeping:
 
     def restore(self, stack: Stack, dice: random.Random) -> RandomGoal | None:
         """The stack's new goal."""
-        found = self.world.database.read(lambda conn: snapshots.of_stack(conn, stack.id))
-        if not found:
+        copies = self.world.database.read(lambda conn: snapshots.of_stack(conn, stack.id))
+        if not copies:
             return None
         try:
-            self.world.updates.restore(self.world.stack(stack.id), dice.choice(found).id)
+            self.world.updates.restore(self.world.stack(stack.id), dice.choice(copies).id)
         except NotUpdatable:
             return None
         return self._goal(stack)
 
     def hand_over(self, stack: Stack, name: str) -> tuple[Stack, RandomGoal] | None:
         """The stack that has adopted all of the other, and its goal."""
-        goal, rows = self._goal(stack), self._rows(stack)
+        goal = self._goal(stack)
+        rows = self._rows(stack)
         if any(row.replaced_by is not None or row.name not in goal.resources for row in rows):
             return None  # An update has left something that only an update or the deletion takes away.
         inside = self._inside(stack)
@@ -68,18 +69,19 @@ class Keeping:
         cloud = self.world.cloud
         for row in rows:
             if not row.physical_id and row.key in cloud.made:
-                cloud.things.pop(cloud.made[row.key], None)  # Nobody ever learned its id.
-        cloud.lent |= {physical for physical in _things(document) if physical in cloud.things}
+                cloud.objects.pop(cloud.made[row.key], None)  # Nobody ever learned its id.
+        cloud.lent |= {physical for physical in _object_names(document) if physical in cloud.objects}
         return self.world.adopt(name, document), goal
 
     def wrong(self) -> list[str]:
         """Pictures that no snapshot has, and snapshots without their pictures."""
-        pictures, kept = self.world.cloud.pictures, set()
-        found = []
+        pictures = self.world.cloud.pictures
+        pictures_of_rows = set()
+        faults = []
         for copy, snapshot in self.world.database.read(_copies):
-            kept.add(f"picture-{copy.key}")
+            pictures_of_rows.add(f"picture-{copy.key}")
             if snapshot is None:
-                found.append(f"{copy.stack_id}.{copy.name} is a copy of no snapshot")
+                faults.append(f"{copy.stack_id}.{copy.name} is a copy of no snapshot")
                 continue
             complete = (snapshot.action, snapshot.status) == ("CREATE", Status.COMPLETE)
             if (
@@ -87,8 +89,8 @@ class Keeping:
                 and copy.type in ("Sim::Server", "Sim::Client")
                 and f"picture-{copy.key}" not in pictures
             ):
-                found.append(f"{copy.stack_id}.{copy.name} has no picture")
-        return found + [f"{name} leaked" for name in pictures if name not in kept]
+                faults.append(f"{copy.stack_id}.{copy.name} has no picture")
+        return faults + [f"{name} leaked" for name in pictures if name not in pictures_of_rows]
 
     def _inside(self, stack: Stack) -> list[Stack]:
         def read(conn: Connection) -> list[Stack]:
@@ -103,8 +105,8 @@ class Keeping:
         return self.world.database.read(lambda conn: resources.of_stack(conn, stack.id))
 
     def _goal(self, stack: Stack) -> RandomGoal:
-        found = self.world.stack(stack.id)
-        keys = (found.template_id, found.files_id)
+        current = self.world.stack(stack.id)
+        keys = (current.template_id, current.files_id)
         contents = self.world.database.read(lambda conn: content.get_many(conn, keys))
         template, files = (contents[key] for key in keys)
         return RandomGoal({"resources": {}, **template}, files=files)
@@ -113,16 +115,16 @@ class Keeping:
 def _copies(conn: Connection) -> list[tuple[Resource, Snapshot | None]]:
     """All that snapshots keep of resources, with the snapshots."""
     r = tables.resource.c
-    found: list[tuple[Resource, Snapshot | None]] = []
+    copies: list[tuple[Resource, Snapshot | None]] = []
     for key in conn.execute(sa.select(r.stack_id).where(r.snapshot_id.is_not(None)).distinct()).scalars():
-        taken = {snapshot.id: snapshot for snapshot in snapshots.of_stack(conn, key)}
-        found += [(copy, taken.get(copy.snapshot_id)) for copy in resources.copies(conn, key)]
-    return found
+        by_id = {snapshot.id: snapshot for snapshot in snapshots.of_stack(conn, key)}
+        copies += [(copy, by_id.get(copy.snapshot_id)) for copy in resources.copies(conn, key)]
+    return copies
 
 
-def _things(document: Json) -> set[str]:
+def _object_names(document: Json) -> set[str]:
     """All that a document of a stack names."""
-    found: set[str] = set()
+    names: set[str] = set()
     for entry in document["resources"].values():
-        found |= _things(entry) if "resources" in entry else {str(entry["resource_id"])}
-    return found
+        names |= _object_names(entry) if "resources" in entry else {str(entry["resource_id"])}
+    return names

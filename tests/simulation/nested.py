@@ -51,7 +51,8 @@ def created(world: World, template: Json, **fields: Json) -> Stack:
 
 def children(world: World, stack: Stack) -> dict[str, Json]:
     """Rows of the children that live, by the name of their resource."""
-    s, r = tables.stack.c, tables.resource.c
+    s = tables.stack.c
+    r = tables.resource.c
     query = (
         sa.select(r.name.label("resource"), tables.stack)
         .join(tables.resource, r.id == s.parent_resource_id)
@@ -60,9 +61,9 @@ def children(world: World, stack: Stack) -> dict[str, Json]:
     return {row.resource: row for row in world.database.read(lambda conn: conn.execute(query).all())}
 
 
-def group(count: Json, policy: Json = None, *, given: Json = None, **properties: Json) -> Json:
-    """A group of servers; `given` is what their properties say."""
-    definition = {"type": "Sim::Server", "properties": {"after": 0, **(given or {})}}
+def group(count: Json, policy: Json = None, *, member: Json = None, **properties: Json) -> Json:
+    """A group of servers; `member` is what their properties say."""
+    definition = {"type": "Sim::Server", "properties": {"after": 0, **(member or {})}}
     body = {
         "type": "OS::Heat::ResourceGroup",
         "properties": {"count": count, "resource_def": definition, **properties},
@@ -72,19 +73,20 @@ def group(count: Json, policy: Json = None, *, given: Json = None, **properties:
 
 def values(world: World) -> dict[str, str]:
     """What the members' things hold, by the members' names."""
-    return {thing.resource: thing.value for thing in world.cloud.things.values()}
+    return {item.resource: item.value for item in world.cloud.objects.values()}
 
 
 def updated(world: World, stack: Stack, template: Json, **fields: Json) -> Stack:
     world.update(stack, template, **fields)
-    found = settled(world, stack, within=120)
-    assert (found.status, world.cloud.wrong) == (Status.COMPLETE, []), found.reason
-    return found
+    outcome = settled(world, stack, within=120)
+    assert (outcome.status, world.cloud.wrong) == (Status.COMPLETE, []), outcome.reason
+    return outcome
 
 
 def at_work(world: World, stack: Stack) -> int:
     """How many members are being worked on."""
-    r, s = tables.resource.c, tables.stack.c
+    r = tables.resource.c
+    s = tables.stack.c
     query = sa.select(sa.func.count()).where(
         r.stack_id.in_(sa.select(s.id).where(s.parent_id == stack.id)), r.status == "IN_PROGRESS"
     )
@@ -104,8 +106,8 @@ def busiest(world: World, stack: Stack) -> int:
     return most
 
 
-def autoscaling_group(least: int = 1, most: int = 5, *, given: Json = None, **properties: Json) -> Json:
-    """A scaling autoscaling_group of servers; `given` is what their properties say."""
-    member = {"type": "Sim::Server", "properties": {"after": 0, **(given or {})}}
+def autoscaling_group(least: int = 1, most: int = 5, *, values: Json = None, **properties: Json) -> Json:
+    """A scaling autoscaling_group of servers; `values` is what their properties say."""
+    member = {"type": "Sim::Server", "properties": {"after": 0, **(values or {})}}
     body = {"min_size": least, "max_size": most, "resource": member, **properties}
     return {"type": "OS::Heat::AutoScalingGroup", "properties": body}

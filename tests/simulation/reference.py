@@ -6,7 +6,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from simulation.cloud import Thing
+from simulation.cloud import CloudObject
 from simulation.templates import NOTHING, RandomGoal, is_nested
 from stoker.db.rows import Resource
 from stoker.db.states import Status
@@ -20,14 +20,14 @@ CONVERGING = ("CREATE", "UPDATE", "ROLLBACK", "RESTORE", "ADOPT")
 class Story:
     """One stack's.
 
-    :ivar asked: what the user asked for last.
+    :ivar requested: the goal that the user requested last.
     :ivar goal: what the stack is being brought to.
     :ivar complete: the goal it had when it was complete last.
     :ivar reached: what it is; None: something in between.
     :ivar mixed: what there is may come of several goals, for an update has begun and is not complete.
     """
 
-    asked: RandomGoal
+    requested: RandomGoal
     goal: RandomGoal = NOTHING
     complete: RandomGoal = NOTHING
     reached: RandomGoal | None = None
@@ -40,11 +40,11 @@ class Made:
     """What there is.
 
     :ivar rows: by the stack's id; a stack that is deleted is not among them.
-    :ivar things: by their physical id.
+    :ivar objects: by their physical id.
     """
 
     rows: Mapping[str, Sequence[Resource]]
-    things: Mapping[str, Thing]
+    things: Mapping[str, CloudObject]
 
 
 @dataclass(frozen=True)
@@ -61,34 +61,34 @@ class Wanted:
 
     def users(self, name: str) -> set[str]:
         """Those that outputs show as the users of a resource, in the end."""
-        asked = {output["value"]["get_attr"][0] for output in self.outputs.values()}
-        found = {
+        names = {output["value"]["get_attr"][0] for output in self.outputs.values()}
+        names_used = {
             other
             for other, resource in self.resources.items()
             if {"get_resource": name} in list(resource["properties"]["needs"]) and not is_nested(resource)
         }
-        return found if name in asked else set()
+        return names_used if name in names else set()
 
     def required(self, name: str) -> set[str]:
         """The names of those that come before this one: it refers to them, or uses what they offer."""
         properties = self.resources[name]["properties"]
         values = [*properties.get("needs", ()), properties.get("value")]
         uses = [value for value in values if isinstance(value, dict)]
-        found = {use["get_resource"] for use in uses if "get_resource" in use}
-        found |= {use["get_attr"][0] for use in uses if "get_attr" in use}
+        names = {use["get_resource"] for use in uses if "get_resource" in use}
+        names |= {use["get_attr"][0] for use in uses if "get_attr" in use}
         used = properties.get("uses")
         for other, resource in self.resources.items():
             if used is not None and resource["properties"].get("offers") == used:
-                found.add(other)
-        return found
+                names.add(other)
+        return names
 
-    def value(self, given: Json, by_name: Mapping[str, Resource]) -> Json:
+    def value(self, residual: Json, by_name: Mapping[str, Resource]) -> Json:
         """What that comes to in the end, by what the references are."""
-        if isinstance(given, list):
-            return [self.value(item, by_name) for item in given]
-        if not isinstance(given, dict):
-            return given
-        [(function, argument)] = given.items()
+        if isinstance(residual, list):
+            return [self.value(item, by_name) for item in residual]
+        if not isinstance(residual, dict):
+            return residual
+        [(function, argument)] = residual.items()
         if function == "get_param":
             return self.parameters[argument]
         if function == "get_resource":
@@ -104,7 +104,7 @@ class Reference:
 
     def asks(self, name: str, goal: RandomGoal) -> None:
         """The user is about to ask for this; it may be refused."""
-        self._stories.setdefault(name, Story(goal)).asked = goal
+        self._stories.setdefault(name, Story(goal)).requested = goal
 
     def goal(self, name: str) -> RandomGoal:
         """What the stack is being brought to, or was."""
@@ -117,7 +117,7 @@ class Reference:
     def turns_out(self, name: str, goal: RandomGoal) -> None:
         """What was asked for a moment ago is this."""
         story = self._stories[name]
-        story.asked = story.goal = goal
+        story.requested = story.goal = goal
         if story.reached is not None:
             story.reached = story.complete = goal
 
@@ -131,7 +131,7 @@ class Reference:
             if action == "ROLLBACK":
                 story.goal = story.complete
             elif action in CONVERGING:
-                story.goal = story.asked
+                story.goal = story.requested
             if action in CONVERGING or action == "DELETE":
                 story.reached = None
                 story.mixed = action not in ("CREATE", "ADOPT")
@@ -139,46 +139,47 @@ class Reference:
             story.complete = story.reached = story.goal
             story.mixed = False
 
-    def differences(self, name: str, stack_id: str, made: Made) -> list[str]:
+    def differences(self, name: str, stack_id: str, result: Made) -> list[str]:
         """In what the stack is not what it should be."""
         reached = self._stories[name].reached
         if reached is None:
             return []
-        wanted = Wanted(reached.resources, reached.files, outputs=reached.template.get("outputs", {}))
-        return _differences(name, stack_id, wanted, made)
+        goal = Wanted(reached.resources, reached.files, outputs=reached.template.get("outputs", {}))
+        return _differences(name, stack_id, goal, result)
 
 
-def _differences(name: str, stack_id: str, wanted: Wanted, made: Made) -> list[str]:
-    if stack_id not in made.rows:
+def _differences(name: str, stack_id: str, goal: Wanted, result: Made) -> list[str]:
+    if stack_id not in result.rows:
         return [f"{name} is not there"]
-    by_name = {row.name: row for row in made.rows[stack_id]}
-    if sorted(row.name for row in made.rows[stack_id]) != sorted(wanted.resources):
-        return [f"{name} has {sorted(by_name)} and should have {sorted(wanted.resources)}"]
-    found: list[str] = []
-    for n, resource in wanted.resources.items():
-        row, properties = by_name[n], resource["properties"]
-        missing = {by_name[other].id for other in wanted.required(n)} - set(row.requires)
+    by_name = {row.name: row for row in result.rows[stack_id]}
+    if sorted(row.name for row in result.rows[stack_id]) != sorted(goal.resources):
+        return [f"{name} has {sorted(by_name)} and should have {sorted(goal.resources)}"]
+    faults: list[str] = []
+    for n, resource in goal.resources.items():
+        row = by_name[n]
+        properties = resource["properties"]
+        missing = {by_name[other].id for other in goal.required(n)} - set(row.requires)
         if missing:
-            found.append(f"{name}.{n} requires {row.requires} and should require {missing}, too")
-        value = wanted.value(properties.get("value", ""), by_name)
-        needs = wanted.value(properties["needs"], by_name)
+            faults.append(f"{name}.{n} requires {row.requires} and should require {missing}, too")
+        value = goal.value(properties.get("value", ""), by_name)
+        needs = goal.value(properties["needs"], by_name)
         if is_nested(resource):
-            body = json.loads(wanted.files[resource["type"]])
-            below = Wanted(body["resources"], wanted.files, {"value": value, "needs": needs})
-            found += _differences(f"{name}.{n}", str(row.physical_id), below, made)
-            first = [below for below in made.rows.get(str(row.physical_id), ()) if below.name == "s0"]
+            body = json.loads(goal.files[resource["type"]])
+            below = Wanted(body["resources"], goal.files, {"value": value, "needs": needs})
+            faults += _differences(f"{name}.{n}", str(row.physical_id), below, result)
+            first = [below for below in result.rows.get(str(row.physical_id), ()) if below.name == "s0"]
             address = [f"at-{below.physical_id}" for below in first]
             if [(row.attributes or {}).get("address")] != address:
-                found.append(f"{name}.{n} shows {row.attributes} and should be {address}")
+                faults.append(f"{name}.{n} shows {row.attributes} and should be {address}")
             continue
         attributes = {"address": f"at-{row.physical_id}", "value": value}
-        shown = dict(row.attributes or {})
-        users = shown.pop("users", None) or []
-        if missing := wanted.users(n) - set(users):
-            found.append(f"{name}.{n} shows the users {users} and not {missing}, which outputs ask for")
-        if shown != attributes:
-            found.append(f"{name}.{n} shows {row.attributes} and should show {attributes}")
-        thing = made.things.get(str(row.physical_id))
-        if thing is None or thing.needs != tuple(needs):
-            found.append(f"{name}.{n} is {thing} and should stand on {needs}")
-    return found
+        view = dict(row.attributes or {})
+        users = view.pop("users", None) or []
+        if missing := goal.users(n) - set(users):
+            faults.append(f"{name}.{n} shows the users {users} and not {missing}, which outputs ask for")
+        if view != attributes:
+            faults.append(f"{name}.{n} shows {row.attributes} and should show {attributes}")
+        item = result.objects.get(str(row.physical_id))
+        if item is None or item.needs != tuple(needs):
+            faults.append(f"{name}.{n} is {item} and should stand on {needs}")
+    return faults

@@ -15,12 +15,12 @@ def server(**properties: Json) -> Json:
 
 
 def volume(policy: Json = None, **properties: Json) -> Json:
-    made = {"type": "Sim::Volume", "properties": {"after": 0, **properties}}
-    return made if policy is None else {**made, "update_policy": policy}
+    definition = {"type": "Sim::Volume", "properties": {"after": 0, **properties}}
+    return definition if policy is None else {**definition, "update_policy": policy}
 
 
-def template(**found: Json) -> Json:
-    return {"heat_template_version": "2018-08-31", "resources": found}
+def template(**definitions: Json) -> Json:
+    return {"heat_template_version": "2018-08-31", "resources": definitions}
 
 
 def restricted(**actions: Json) -> Json:
@@ -28,8 +28,8 @@ def restricted(**actions: Json) -> Json:
     return {"resource_registry": {"resources": entries}}
 
 
-def update(world: World, stack: Stack, made: Json, environment: Json = None, **fields: Json) -> Stack:
-    request = UpdateRequest(Goal(made, environment=environment or {}), **fields)
+def update(world: World, stack: Stack, document: Json, environment: Json = None, **fields: Json) -> Stack:
+    request = UpdateRequest(Goal(document, environment=environment or {}), **fields)
     world.updates.update(world.stack(stack.id), request)
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.cloud.wrong == []

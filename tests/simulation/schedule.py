@@ -86,8 +86,8 @@ class Run:
         database.close()
 
     def _compare(self) -> None:
-        for name, *found in self._audit.stacks():
-            self.users.reference.sees(name, *found)
+        for name, *columns in self._audit.stacks():
+            self.users.reference.sees(name, *columns)
 
     def _hold(self) -> None:
         """:raises AssertionError: something has happened that must not."""
@@ -96,7 +96,9 @@ class Run:
 
     def go(self, length: int) -> None:
         """Faults and work in a random order; then time without faults until all stacks are final."""
-        database, users, weather = self.world.database, self.users, self.weather
+        database = self.world.database
+        users = self.users
+        weather = self.weather
         weather.begin()
         database.interlude = self._interlude
         actions = [
@@ -129,10 +131,13 @@ class Run:
     def _interlude(self) -> None:
         """Whoever wants to write is held up, in the middle of what it does, while all others go on: what it
         has seen may not be true any more when it writes."""
-        held, users, weather = self.world.acting, self.users, self.weather
+        held = self.world.acting
+        users = self.users
+        weather = self.weather
         if held is None or self._interrupted:
             return
-        self._interrupted, was_cut_off = True, held.cut_off
+        self._interrupted = True
+        was_cut_off = held.cut_off
         self.told.append(f"{self.world.clock.now - 1_000_000:.1f} {held.host} is held up before it writes")
         self.world.pause(held.host)
         others = [
@@ -145,7 +150,8 @@ class Run:
             self._do(action)
         self.told.append(f"{self.world.clock.now - 1_000_000:.1f} {held.host} goes on")
         self.world.resume(held.host)
-        held.cut_off, self._interrupted = was_cut_off, False
+        held.cut_off = was_cut_off
+        self._interrupted = False
 
     def _settle(self, until: Callable[[], bool]) -> None:
         settled = self.world.settle(
@@ -177,12 +183,14 @@ class Run:
         return not self._audit.unsettled() & {stack.id for stack in self.users.stacks.values()}
 
     def _all_final(self) -> bool:
-        s, kept = tables.stack.c, tables.snapshot.c
-        made = sa.select(kept.id).where(kept.status == Status.IN_PROGRESS)
+        s = tables.stack.c
+        snapshot = tables.snapshot.c
+        unfinished = sa.select(snapshot.id).where(snapshot.status == Status.IN_PROGRESS)
         busy = sa.select(s.id).where(sa.or_(s.status == Status.IN_PROGRESS, s.rollback_at.is_not(None)))
         read = self.world.database.read
         return all(
-            read(lambda conn, q=query: conn.execute(q.limit(1)).first()) is None for query in (made, busy)
+            read(lambda conn, q=query: conn.execute(q.limit(1)).first()) is None
+            for query in (unfinished, busy)
         )
 
     # -- what must hold ----------------------------------------------------------------------------
@@ -190,21 +198,24 @@ class Run:
     def check(self) -> None:
         """The invariants, after `go`; the names are those of the design."""
         self._hold()
-        made = self._made()
-        self._let_go(made)
-        every = [row for found in made.rows.values() for row in found]
-        keys, held = {row.key for row in every}, {row.physical_id for row in every}
-        leaked = [thing for name, thing in made.things.items() if thing.key not in keys and name not in held]
-        wanted = [row.physical_id for row in every if row.action != "DELETE" and row.replaced_by is None]
-        lost = [x for x in wanted if x and x not in made.things and x not in made.rows]
+        result = self._made()
+        self._let_go(result)
+        every = [row for rows in result.rows.values() for row in rows]
+        keys = {row.key for row in every}
+        held = {row.physical_id for row in every}
+        leaked = [item for name, item in result.objects.items() if item.key not in keys and name not in held]
+        physical_ids = [
+            row.physical_id for row in every if row.action != "DELETE" and row.replaced_by is None
+        ]
+        lost = [x for x in physical_ids if x and x not in result.objects and x not in result.rows]
         assert (leaked, lost) == ([], []), "\n".join([f"I7: {leaked=} {lost=}", *self.told])
         for name, stack in self.users.stacks.items():
             self._check_stack(name, self.users.now(name))
-            differences = self.users.reference.differences(name, stack.id, made)
+            differences = self.users.reference.differences(name, stack.id, result)
             assert not differences, "\n".join([*differences, *self.told])
         if self.world.sinks:
-            got = {message["id"] for message in self.world.queues.get("q", [])}
-            unsent = [event for event in self._events() if event.uuid not in got]
+            received = {message["id"] for message in self.world.queues.get("q", [])}
+            unsent = [event for event in self._events() if event.uuid not in received]
             assert not unsent, "\n".join([f"not sent: {unsent}", *self.told])
         wrong = self.users.keeping.wrong()
         assert not wrong, "\n".join([f"I7: {wrong}", *self.told])
@@ -224,41 +235,43 @@ class Run:
             query = EventQuery(stack.id, nested_depth=-1)
             for event, _ in self.world.database.read(lambda conn, q=query: events.list_events(conn, q)):
                 yield event
-                own = (event.stack_id, event.resource_name) == (stack.id, stack.name)
-                if own and (event.action, event.status) == ("DELETE", Status.COMPLETE):
+                is_of_stack = (event.stack_id, event.resource_name) == (stack.id, stack.name)
+                if is_of_stack and (event.action, event.status) == ("DELETE", Status.COMPLETE):
                     break
 
-    def _let_go(self, made: Made) -> None:
+    def _let_go(self, result: Made) -> None:
         """What was called off before it was adopted nobody has now: it stays, and is nobody's business."""
-        held = {str(row.physical_id) for found in made.rows.values() for row in found}
+        held = {str(row.physical_id) for rows in result.rows.values() for row in rows}
         for name in self.world.cloud.lent - held:
-            self.world.cloud.things.pop(name, None)
+            self.world.cloud.objects.pop(name, None)
 
     def _made(self) -> Made:
         s = tables.stack.c
-        there = sa.select(s.id).where(s.deleted_at.is_(None))
-        ids = self.world.database.read(lambda conn: conn.execute(there).scalars().all())
+        living = sa.select(s.id).where(s.deleted_at.is_(None))
+        ids = self.world.database.read(lambda conn: conn.execute(living).scalars().all())
         rows = {
             key: self.world.database.read(lambda conn, k=key: resources.of_stack(conn, StackId(k)))
             for key in ids
         }
-        return Made(rows, self.world.cloud.things)
+        return Made(rows, self.world.cloud.objects)
 
     def _check_stack(self, name: str, stack: Stack) -> None:
-        found = self.world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
-        lost = [event for event, _ in found if LOST in event.reason]
+        entries = self.world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
+        lost = [event for event, _ in entries if LOST in event.reason]
         assert not lost, "\n".join([f"I7: {lost}", *self.told])
-        own = [event for event, _ in found if event.resource_name == name]
-        ends = collections.Counter(e.action for e in own if e.status != Status.IN_PROGRESS)
-        starts = collections.Counter(e.action for e in own if e.status == Status.IN_PROGRESS)
+        of_stack = [event for event, _ in entries if event.resource_name == name]
+        ends = collections.Counter(e.action for e in of_stack if e.status != Status.IN_PROGRESS)
+        starts = collections.Counter(e.action for e in of_stack if e.status == Status.IN_PROGRESS)
         assert not ends - starts, f"I4: {name} ended more often than it began: {starts} {ends}"
-        timeouts = [i for i, event in enumerate(own) if event.reason == f"{event.action.title()} timed out"]
+        timeouts = [
+            i for i, event in enumerate(of_stack) if event.reason == f"{event.action.title()} timed out"
+        ]
         for index in timeouts:
-            began = next(e for e in reversed(own[:index]) if e.status == Status.IN_PROGRESS)
-            assert own[index].at - began.at >= 60.0, f"I5: {name} timed out early"
+            began = next(e for e in reversed(of_stack[:index]) if e.status == Status.IN_PROGRESS)
+            assert of_stack[index].at - began.at >= 60.0, f"I5: {name} timed out early"
         if name in self.users.deleted:
             assert stack.action == "DELETE", f"I6: {name} is {stack.action}"
-            in_time = not any(told in stack.reason for told in ("timed out", ABORTED, LOST_OFTEN))
+            in_time = not any(cause in stack.reason for cause in ("timed out", ABORTED, LOST_OFTEN))
             assert stack.status == Status.COMPLETE or not in_time, f"I6: {name}: {stack.reason}"
 
     def clean_up(self) -> None:
@@ -272,19 +285,19 @@ class Run:
             self._settle(self._all_settled)
             self._end_calls()
         left = [stack for stack in self._all() if (stack.action, stack.status) != ("DELETE", Status.COMPLETE)]
-        told = [f"I4: {stack.name} is {stack.action}_{stack.status}: {stack.reason}" for stack in left]
-        assert not left, "\n".join([*told, *self.told])
+        faults = [f"I4: {stack.name} is {stack.action}_{stack.status}: {stack.reason}" for stack in left]
+        assert not left, "\n".join([*faults, *self.told])
         self._let_go(self._made())
         cloud = self.world.cloud
         assert not cloud.pictures, "\n".join([f"I7: {cloud.pictures}", *self.told])
-        assert not cloud.things, "\n".join([f"I7: {self.world.cloud.things}", *self.told])
+        assert not cloud.objects, "\n".join([f"I7: {self.world.cloud.objects}", *self.told])
         left_behind = list(self._made().rows)
         assert not left_behind, "\n".join([f"I7: {left_behind}", *self.told])
 
     def fingerprint(self) -> str:
         """All that is stored, and what happened: two equal runs have equal ones."""
-        found = [*self.told]
+        lines = [*self.told]
         for table in tables.metadata.sorted_tables:
             rows = self.world.database.read(lambda conn, t=table: conn.execute(sa.select(t)).all())
-            found += [f"{table.name} {row}" for row in rows]
-        return "\n".join(found)
+            lines += [f"{table.name} {row}" for row in rows]
+        return "\n".join(lines)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 Json = typing.Any
 
 
-LEAF, BRANCH = "file:///leaf.yaml", "file:///branch.yaml"
+LEAF = "file:///leaf.yaml"
+BRANCH = "file:///branch.yaml"
 """Templates of stacks inside of a stack; a branch may have leaves."""
 
 
@@ -40,14 +41,14 @@ def random_goal(dice: random.Random, *, nested: bool = False) -> RandomGoal:
     :param nested: some of the resources are stacks.
     """
     names = [f"r{index}" for index in range(dice.randint(1, 9))]
-    found = _random_graph(names, dice)
-    template = {"heat_template_version": "2018-08-31", "resources": found}
+    resources = _random_graph(names, dice)
+    template = {"heat_template_version": "2018-08-31", "resources": resources}
     environment = _environment(names, dice)
     if not nested:
         _ask(template)
         return RandomGoal(template, environment)
     files = {LEAF: _inner(dice), BRANCH: _inner(dice)}
-    _nest(found, [LEAF, BRANCH], dice)
+    _nest(resources, [LEAF, BRANCH], dice)
     _nest(files[BRANCH]["resources"], [LEAF], dice)
     _ask(template)
     return RandomGoal(template, environment, {name: json.dumps(body) for name, body in files.items()})
@@ -59,7 +60,7 @@ def is_nested(resource: Json) -> bool:
 
 
 def _random_graph(names: list[str], dice: random.Random) -> Json:
-    found: Json = {}
+    resources: Json = {}
     for index, name in enumerate(names):
         below = dice.sample(names[:index], k=min(index, dice.choice([0, 0, 1, 1, 2, 3])))
         properties: Json = {
@@ -76,9 +77,9 @@ def _random_graph(names: list[str], dice: random.Random) -> Json:
             properties.update(endless=True, after=20)
         if dice.random() < 0.04:
             properties["hangs"] = [dice.choice(["create", "made", "look", "update", "delete"])]
-        found[name] = {"type": "Sim::Server", "properties": properties}
-    _share(found)
-    return found
+        resources[name] = {"type": "Sim::Server", "properties": properties}
+    _share(resources)
+    return resources
 
 
 def _share(resources: Json) -> None:
@@ -91,19 +92,24 @@ def _share(resources: Json) -> None:
     middle = len(names) // 2
     for index, name in enumerate(names):
         if dice.random() < 0.7:
-            found, thing = resources[name], dice.choice(["net", "net", "disk"])
+            definition = resources[name]
+            shared = dice.choice(["net", "net", "disk"])
             if index < middle:
-                found["properties"]["offers"] = thing
+                definition["properties"]["offers"] = shared
             else:
-                found["type"] = "Sim::Client"
-                found["properties"]["uses"] = thing
+                definition["type"] = "Sim::Client"
+                definition["properties"]["uses"] = shared
 
 
 def _ask(template: Json) -> None:
     """Let outputs show who uses some of the resources, which changes after they are made; dice as above."""
     dice = random.Random(json.dumps(template["resources"]))
-    asked = [n for n, found in template["resources"].items() if not is_nested(found) and dice.random() < 0.3]
-    template["outputs"] = {name: {"value": {"get_attr": [name, "users"]}} for name in asked}
+    names = [
+        n
+        for n, definition in template["resources"].items()
+        if not is_nested(definition) and dice.random() < 0.3
+    ]
+    template["outputs"] = {name: {"value": {"get_attr": [name, "users"]}} for name in names}
 
 
 def _inner(dice: random.Random) -> Json:
@@ -125,12 +131,12 @@ def _nest(resources: Json, names: list[str], dice: random.Random) -> None:
     """Make stacks of some of the resources."""
     for name, resource in resources.items():
         if name != "s0" and dice.random() < 0.3:
-            kept = {
+            outputs = {
                 key: resource["properties"][key]
                 for key in ("needs", "value")
                 if key in resource["properties"]
             }
-            resources[name] = {"type": dice.choice(names), "properties": kept}
+            resources[name] = {"type": dice.choice(names), "properties": outputs}
 
 
 def _environment(names: list[str], dice: random.Random) -> Json:
@@ -144,16 +150,16 @@ def mutated(goal: RandomGoal, dice: random.Random) -> RandomGoal:
     """The goal with some of its resources changed, one way or the other, or gone; or another one."""
     if dice.random() < 0.3:
         return random_goal(dice, nested=bool(goal.files))
-    found = copy.deepcopy(goal.template)
+    document = copy.deepcopy(goal.template)
     if dice.random() < 0.3:
-        found["resources"] = _without_one(found["resources"], dice)
-    _change(found["resources"], dice)
-    _ask(found)
+        document["resources"] = _without_one(document["resources"], dice)
+    _change(document["resources"], dice)
+    _ask(document)
     files = {name: json.loads(text) for name, text in goal.files.items()}
     for body in files.values():
         if dice.random() < 0.5:
             _change(body["resources"], dice)
-    return RandomGoal(found, goal.environment, {name: json.dumps(body) for name, body in files.items()})
+    return RandomGoal(document, goal.environment, {name: json.dumps(body) for name, body in files.items()})
 
 
 def _change(resources: Json, dice: random.Random) -> None:
@@ -170,8 +176,8 @@ def _change(resources: Json, dice: random.Random) -> None:
 
 def _without_one(resources: Json, dice: random.Random) -> Json:
     """Without one of the resources, and those that stand on it."""
-    gone = {dice.choice(list(resources))} if resources else set()
+    removed = {dice.choice(list(resources))} if resources else set()
     for name, resource in resources.items():
-        if any(need["get_resource"] in gone for need in resource["properties"]["needs"]):
-            gone.add(name)
-    return {name: resource for name, resource in resources.items() if name not in gone}
+        if any(need["get_resource"] in removed for need in resource["properties"]["needs"]):
+            removed.add(name)
+    return {name: resource for name, resource in resources.items() if name not in removed}

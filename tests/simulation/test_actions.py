@@ -3,7 +3,7 @@
 import pathlib
 
 import pytest
-from simulation.helpers import created, ended, on, rows, template, told, updated
+from simulation.helpers import created, ended, history, on, rows, template, updated
 from simulation.world import World
 from stoker.db import events, resources
 from stoker.db.events import EventQuery
@@ -18,45 +18,45 @@ def world(tmp_path: pathlib.Path) -> World:
 
 
 def act(world: World, stack: Stack, kind: TaskKind) -> Stack:
-    world.orders.act(world.stack(stack.id), kind)
+    world.operations.act(world.stack(stack.id), kind)
     assert world.settle(lambda: ended(world, stack), within=60)
     return world.stack(stack.id)
 
 
 def test_a_suspension_goes_against_the_order_and_a_resumption_with_it(world: World) -> None:
     stack = created(world, template(a={}, b={"needs": on("a")}, c={"needs": on("b")}))
-    count = len(told(world, stack))
-    found = act(world, stack, TaskKind.SUSPEND)
-    assert (found.action, found.status) == ("SUSPEND", Status.COMPLETE)
-    began = [name for name, _, status in told(world, stack, count) if status == "IN_PROGRESS"]
+    count = len(history(world, stack))
+    result = act(world, stack, TaskKind.SUSPEND)
+    assert (result.action, result.status) == ("SUSPEND", Status.COMPLETE)
+    began = [name for name, _, status in history(world, stack, count) if status == "IN_PROGRESS"]
     assert began == ["s", "c", "b", "a"]
     assert {(row.action, row.status) for row in rows(world, stack).values()} == {("SUSPEND", "COMPLETE")}
     with pytest.raises(NotUpdatable, match="Updating a stack when it is suspended is not supported"):
         world.update(stack, template(a={}))
-    world.orders.act(world.stack(stack.id), TaskKind.SUSPEND)
-    assert world.stack(stack.id) == found, "it is suspended already"
-    count = len(told(world, stack))
-    found = act(world, stack, TaskKind.RESUME)
-    assert (found.action, found.status) == ("RESUME", Status.COMPLETE)
-    began = [name for name, _, status in told(world, stack, count) if status == "IN_PROGRESS"]
+    world.operations.act(world.stack(stack.id), TaskKind.SUSPEND)
+    assert world.stack(stack.id) == result, "it is suspended already"
+    count = len(history(world, stack))
+    result = act(world, stack, TaskKind.RESUME)
+    assert (result.action, result.status) == ("RESUME", Status.COMPLETE)
+    began = [name for name, _, status in history(world, stack, count) if status == "IN_PROGRESS"]
     assert began == ["s", "a", "b", "c"]
     updated(world, stack, template(a={"value": "x"}))
-    assert len(world.cloud.things) == 1
+    assert len(world.cloud.objects) == 1
 
 
 def test_a_check_finds_all_that_is_wrong_and_the_next_update_heals_it(world: World) -> None:
-    made = template(a={}, b={"needs": on("a")}, c={}, d={"needs": on("c")})
-    stack = created(world, made)
+    document = template(a={}, b={"needs": on("a")}, c={}, d={"needs": on("c")})
+    stack = created(world, document)
     before = rows(world, stack)
     for name in ("a", "c"):
-        del world.cloud.things[str(before[name].physical_id)]
-    found = act(world, stack, TaskKind.CHECK)
-    assert (found.action, found.status) == ("CHECK", Status.FAILED)
+        del world.cloud.objects[str(before[name].physical_id)]
+    result = act(world, stack, TaskKind.CHECK)
+    assert (result.action, result.status) == ("CHECK", Status.FAILED)
     states = {name: row.status for name, row in rows(world, stack).items()}
     assert states == {"a": "FAILED", "b": "COMPLETE", "c": "FAILED", "d": "COMPLETE"}
-    updated(world, stack, made)
+    updated(world, stack, document)
     after = rows(world, stack)
-    assert {row.physical_id for row in after.values()} == set(world.cloud.things)
+    assert {row.physical_id for row in after.values()} == set(world.cloud.objects)
     assert after["b"].physical_id == before["b"].physical_id
     assert act(world, stack, TaskKind.CHECK).status == Status.COMPLETE
 
@@ -64,8 +64,8 @@ def test_a_check_finds_all_that_is_wrong_and_the_next_update_heals_it(world: Wor
 def test_what_was_never_made_is_left_for_an_update(world: World) -> None:
     stack = world.create("s", template(a={}, b={"fail": True}))
     assert world.settle(lambda: ended(world, stack), within=60)
-    found = act(world, stack, TaskKind.CHECK)
-    assert (found.status, found.reason) == (
+    result = act(world, stack, TaskKind.CHECK)
+    assert (result.status, result.reason) == (
         Status.FAILED,
         "Resource CHECK failed: ResourceFailure: resources.b: the resource does not exist",
     )
@@ -73,7 +73,7 @@ def test_what_was_never_made_is_left_for_an_update(world: World) -> None:
     assert states == {"a": ("CHECK", "COMPLETE"), "b": ("CREATE", "FAILED")}
     updated(world, stack, template(a={}, b={}))
     assert act(world, stack, TaskKind.CHECK).status == Status.COMPLETE
-    assert len(world.cloud.things) == 2
+    assert len(world.cloud.objects) == 2
 
 
 def test_a_check_marks_what_was_never_begun_and_the_next_update_makes_it(world: World) -> None:
@@ -85,10 +85,10 @@ def test_a_check_marks_what_was_never_begun_and_the_next_update_makes_it(world: 
         row = rows(world, stack)["b"]
         assert (row.id, row.action, row.status) == (unmade, "CHECK", "FAILED")
         assert row.reason == "Can not check b, resource not created yet."
-    assert ("b", "CHECK", "FAILED") in told(world, stack)
+    assert ("b", "CHECK", "FAILED") in history(world, stack)
     updated(world, stack, template(a={}, b={"needs": on("a")}))
     assert act(world, stack, TaskKind.CHECK).status == Status.COMPLETE
-    assert len(world.cloud.things) == 2
+    assert len(world.cloud.objects) == 2
     assert unmade not in {row.id for row in rows(world, stack).values()}
 
 
@@ -110,16 +110,16 @@ def test_a_check_of_a_stack_in_which_nothing_was_made_fails_at_once(world: World
 def test_no_action_begins_while_another_is_going_on(world: World, kind: TaskKind) -> None:
     stack = world.create("s", template(a={"after": 10}))
     with pytest.raises(NotUpdatable, match="CREATE_IN_PROGRESS is not supported"):
-        world.orders.act(world.stack(stack.id), kind)
+        world.operations.act(world.stack(stack.id), kind)
 
 
 def test_a_stack_can_be_deleted_while_it_is_being_suspended(world: World) -> None:
     stack = created(world, template(a={}, b={"needs": on("a")}))
-    world.orders.act(world.stack(stack.id), TaskKind.SUSPEND)
-    world.orders.delete(world.stack(stack.id))
+    world.operations.act(world.stack(stack.id), TaskKind.SUSPEND)
+    world.operations.delete(world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).action == "DELETE"
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
 
 
 def test_an_action_waits_for_a_step_that_still_runs_from_before(world: World) -> None:
@@ -129,7 +129,7 @@ def test_an_action_waits_for_a_step_that_still_runs_from_before(world: World) ->
     world.conductors["host0"].run_once()
     assert len(world.conductors["host0"].steps) == 1, "the update's step has not run yet"
     world.updates.cancel(world.stack(stack.id), rollback=False)
-    world.orders.act(world.stack(stack.id), TaskKind.CHECK)
+    world.operations.act(world.stack(stack.id), TaskKind.CHECK)
     while world.bus.hints:
         world.deliver(0, "host1")
     world.conductors["host1"].run_once()
@@ -140,12 +140,12 @@ def test_an_action_waits_for_a_step_that_still_runs_from_before(world: World) ->
 
 def test_a_type_that_cannot_check_says_so(world: World) -> None:
     stack = created(world, {**template(), "resources": {"n": {"type": "OS::Heat::None"}}})
-    world.orders.act(world.stack(stack.id), TaskKind.CHECK)
+    world.operations.act(world.stack(stack.id), TaskKind.CHECK)
     assert world.settle(lambda: world.stack(stack.id).status != Status.IN_PROGRESS, within=20)
-    found = world.database.read(lambda conn: resources.of_stack(conn, stack.id))
-    assert [(row.action, row.status, row.reason) for row in found] == [
+    resource_rows = world.database.read(lambda conn: resources.of_stack(conn, stack.id))
+    assert [(row.action, row.status, row.reason) for row in resource_rows] == [
         ("CHECK", Status.COMPLETE, "CHECK not supported for OS::Heat::None")
     ]
     listed = world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
-    told = [event.reason for event, _ in listed if event.resource_name == "n" and event.action == "CHECK"]
-    assert told == ["state changed", "CHECK not supported for OS::Heat::None"]
+    reasons = [event.reason for event, _ in listed if event.resource_name == "n" and event.action == "CHECK"]
+    assert reasons == ["state changed", "CHECK not supported for OS::Heat::None"]

@@ -5,7 +5,7 @@ import pathlib
 import typing
 
 import pytest
-from simulation.helpers import created, ended, on, rows, stored, told, updated
+from simulation.helpers import created, ended, history, on, rows, stored, updated
 from simulation.helpers import template as plain_template
 from simulation.world import World
 from stoker.db.rows import Stack
@@ -23,13 +23,13 @@ def world(tmp_path: pathlib.Path) -> World:
 
 
 def template() -> Json:
-    made = plain_template(a={"value": "1"}, b={"needs": on("a"), "secret": {"get_param": "word"}}, c={})
-    made["parameters"] = {"word": {"type": "string", "hidden": True, "default": "none"}}
-    made["resources"]["c"] = {"type": "OS::Heat::RandomString"}
-    made["resources"]["b"]["properties"]["value"] = {"get_attr": ["c", "value"]}
-    made["resources"]["b"]["metadata"] = {"colour": "red", "word": {"get_param": "word"}}
-    made["outputs"] = {"address": {"value": {"get_attr": ["b", "address"]}}}
-    return made
+    document = plain_template(a={"value": "1"}, b={"needs": on("a"), "secret": {"get_param": "word"}}, c={})
+    document["parameters"] = {"word": {"type": "string", "hidden": True, "default": "none"}}
+    document["resources"]["c"] = {"type": "OS::Heat::RandomString"}
+    document["resources"]["b"]["properties"]["value"] = {"get_attr": ["c", "value"]}
+    document["resources"]["b"]["metadata"] = {"colour": "red", "word": {"get_param": "word"}}
+    document["outputs"] = {"address": {"value": {"get_attr": ["b", "address"]}}}
+    return document
 
 
 def adopted(world: World, document: Json, name: str = "t", **fields: Json) -> Stack:
@@ -39,19 +39,20 @@ def adopted(world: World, document: Json, name: str = "t", **fields: Json) -> St
 
 
 def test_a_stack_goes_from_one_hand_to_the_other_and_lives_on(world: World) -> None:
-    made = template()
-    stack = world.create("s", made, parameters={"word": "s3cret"})
+    goal = template()
+    stack = world.create("s", goal, parameters={"word": "s3cret"})
     assert world.settle(lambda: ended(world, stack), within=60)
-    before, things = rows(world, stack), dict(world.cloud.things)
+    before = rows(world, stack)
+    objects = dict(world.cloud.objects)
     exported = world.export(world.stack(stack.id))
     document = json.loads(json.dumps(world.exports.abandon(world.stack(stack.id))))
     assert document == exported
     assert document["environment"]["parameters"] == {"word": "s3cret"}
     password = document["resources"]["c"]["resource_data"]["value"]
-    found = world.stack(stack.id)
-    assert (found.action, found.status) == ("DELETE", Status.COMPLETE)
-    assert (world.cloud.things, rows(world, stack)) == (things, {})
-    assert told(world, stack)[-2:] == [("s", "DELETE", "IN_PROGRESS"), ("s", "DELETE", "COMPLETE")]
+    current = world.stack(stack.id)
+    assert (current.action, current.status) == ("DELETE", Status.COMPLETE)
+    assert (world.cloud.objects, rows(world, stack)) == (objects, {})
+    assert history(world, stack)[-2:] == [("s", "DELETE", "IN_PROGRESS"), ("s", "DELETE", "COMPLETE")]
     again = adopted(world, document)
     assert (again.action, again.status, again.reason) == (
         "ADOPT",
@@ -59,7 +60,7 @@ def test_a_stack_goes_from_one_hand_to_the_other_and_lives_on(world: World) -> N
         "Stack ADOPT completed successfully",
     )
     after = rows(world, again)
-    assert world.cloud.things == things
+    assert world.cloud.objects == objects
     for name, row in after.items():
         old = before[name]
         assert (row.action, row.status) == ("ADOPT", "COMPLETE")
@@ -82,19 +83,19 @@ def test_a_stack_goes_from_one_hand_to_the_other_and_lives_on(world: World) -> N
     assert "s3cret" not in text
     assert password not in text
     sent = world.bus.sent
-    world.updates.update(again, _request(made, word="s3cret"))
+    world.updates.update(again, _request(goal, word="s3cret"))
     assert world.bus.sent == sent, "nothing is to be done"
-    updated(world, again, {**made, "resources": {**made["resources"], "d": {"type": "Sim::Server"}}})
+    updated(world, again, {**goal, "resources": {**goal["resources"], "d": {"type": "Sim::Server"}}})
     assert {row.physical_id for row in rows(world, again).values()} >= {
         row.physical_id for row in before.values()
     }
-    world.orders.delete(world.stack(again.id))
+    world.operations.delete(world.stack(again.id))
     assert world.settle(lambda: ended(world, again), within=60)
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
 
 
-def _request(made: Json, **parameters: Json) -> Json:
-    return UpdateRequest(Goal(made, parameters=parameters))
+def _request(document: Json, **parameters: Json) -> Json:
+    return UpdateRequest(Goal(document, parameters=parameters))
 
 
 def test_a_result_that_is_told_again_after_its_stack_was_abandoned_removes_nothing(world: World) -> None:
@@ -112,10 +113,10 @@ def test_a_result_that_is_told_again_after_its_stack_was_abandoned_removes_nothi
             maker.run_once()
     assert world.stack(stack.id).status == Status.COMPLETE
     world.exports.abandon(world.stack(stack.id))
-    things = dict(world.cloud.things)
-    assert len(things) == 1
+    objects = dict(world.cloud.objects)
+    assert len(objects) == 1
     world.settle(lambda: False, within=30)
-    assert world.cloud.things == things
+    assert world.cloud.objects == objects
 
 
 def test_data_that_is_no_secret_is_kept_as_that_of_every_other_stack(world: World) -> None:
@@ -128,41 +129,42 @@ def test_data_that_is_no_secret_is_kept_as_that_of_every_other_stack(world: Worl
 def test_what_is_not_there_cannot_be_adopted_and_the_rest_is_left_as_it_is(world: World) -> None:
     stack = created(world, plain_template(a={}, b={"needs": on("a")}))
     document = world.exports.abandon(world.stack(stack.id))
-    things = dict(world.cloud.things)
+    objects = dict(world.cloud.objects)
     document["resources"]["a"]["resource_id"] = "thing-77"
     again = adopted(world, document)
     assert (again.action, again.status) == ("ADOPT", Status.FAILED)
     assert again.reason == "Resource ADOPT failed: ResourceFailure: resources.a: it is gone"
     assert rows(world, again)["b"].action == "INIT", "it stands on what is not there"
     assert rows(world, again)["b"].physical_id == document["resources"]["b"]["resource_id"]
-    assert world.cloud.things == things
-    world.orders.delete(again)
+    assert world.cloud.objects == objects
+    world.operations.delete(again)
     assert world.settle(lambda: ended(world, again), within=60)
-    assert world.cloud.things == things, "nothing was ever taken over"
+    assert world.cloud.objects == objects, "nothing was ever taken over"
 
 
 def test_an_update_goes_on_with_an_adoption_that_was_cancelled(world: World) -> None:
-    made = plain_template(a={}, b={}, c={"needs": on("b")})
-    stack = created(world, made)
+    text = plain_template(a={}, b={}, c={"needs": on("b")})
+    stack = created(world, text)
     document = world.exports.abandon(world.stack(stack.id))
-    things = set(world.cloud.things)
-    goal, found = Goal(made), document["resources"]
-    again = world.orders.create(
+    objects = set(world.cloud.objects)
+    goal = Goal(text)
+    entries = document["resources"]
+    again = world.operations.create(
         CreateRequest(
-            "tenant", "t", goal, adopted={n: AdoptedResource(r["resource_id"]) for n, r in found.items()}
+            "tenant", "t", goal, adopted={n: AdoptedResource(r["resource_id"]) for n, r in entries.items()}
         )
     )
-    updated(world, again, made)
-    assert set(world.cloud.things) == things
-    assert {row.physical_id for row in rows(world, again).values()} == things
+    updated(world, again, text)
+    assert set(world.cloud.objects) == objects
+    assert {row.physical_id for row in rows(world, again).values()} == objects
     assert world.cloud.wrong == []
 
 
 def test_what_refers_to_something_that_is_changed_is_adopted_before_and_updated_after(world: World) -> None:
-    made = plain_template(a={}, b={"needs": on("a")}, c={"needs": on("b")})
-    stack = created(world, made)
+    goal = plain_template(a={}, b={"needs": on("a")}, c={"needs": on("b")})
+    stack = created(world, goal)
     document = world.exports.abandon(world.stack(stack.id))
-    things = {name: entry["resource_id"] for name, entry in document["resources"].items()}
+    ids = {name: entry["resource_id"] for name, entry in document["resources"].items()}
     again = world.adopt("t", document)
     world.deliver(0, "host0")
     conductor = world.conductors["host0"]
@@ -175,33 +177,33 @@ def test_what_refers_to_something_that_is_changed_is_adopted_before_and_updated_
     assert states == {"a": "ADOPT_COMPLETE", "b": "ADOPT_FAILED", "c": "INIT_COMPLETE"}
     changed = plain_template(a={"size": 2}, b={"needs": on("a")}, c={"needs": on("b")})
     updated(world, again, changed)
-    found = rows(world, again)
-    assert found["a"].physical_id != things["a"]
-    assert {name: found[name].physical_id for name in ("b", "c")} == {n: things[n] for n in ("b", "c")}
-    assert world.cloud.things[things["b"]].needs == (found["a"].physical_id,)
-    assert things["a"] not in world.cloud.things
+    resource_rows = rows(world, again)
+    assert resource_rows["a"].physical_id != ids["a"]
+    assert {name: resource_rows[name].physical_id for name in ("b", "c")} == {n: ids[n] for n in ("b", "c")}
+    assert world.cloud.objects[ids["b"]].needs == (resource_rows["a"].physical_id,)
+    assert ids["a"] not in world.cloud.objects
 
 
 def test_what_stands_on_something_that_was_not_there_is_adopted_and_moved_over(world: World) -> None:
-    made = plain_template(a={}, b={"needs": on("a")}, c={"needs": on("b")})
-    stack = created(world, made)
+    goal = plain_template(a={}, b={"needs": on("a")}, c={"needs": on("b")})
+    stack = created(world, goal)
     document = world.exports.abandon(world.stack(stack.id))
-    things = {name: entry["resource_id"] for name, entry in document["resources"].items()}
+    ids = {name: entry["resource_id"] for name, entry in document["resources"].items()}
     document["resources"]["a"]["resource_id"] = "thing-77"
     again = adopted(world, document)
     assert (again.action, again.status) == ("ADOPT", Status.FAILED)
-    updated(world, again, made)
-    found = rows(world, again)
-    assert {name: found[name].physical_id for name in ("b", "c")} == {n: things[n] for n in ("b", "c")}
-    assert world.cloud.things[things["b"]].needs == (found["a"].physical_id,)
-    assert found["a"].physical_id in world.cloud.things
+    updated(world, again, goal)
+    resource_rows = rows(world, again)
+    assert {name: resource_rows[name].physical_id for name in ("b", "c")} == {n: ids[n] for n in ("b", "c")}
+    assert world.cloud.objects[ids["b"]].needs == (resource_rows["a"].physical_id,)
+    assert resource_rows["a"].physical_id in world.cloud.objects
 
 
 def test_what_is_still_to_be_adopted_is_not_brought_to_something_else(world: World) -> None:
     """Nobody knows yet what it is."""
     stack = created(world, plain_template(a={"value": "1"}, b={}))
     document = world.exports.abandon(world.stack(stack.id))
-    things = dict(world.cloud.things)
+    objects = dict(world.cloud.objects)
     again = world.adopt("t", document)
     changed = plain_template(a={"value": "2"}, b={})
     for wish in (world.previews.preview, world.updates.update):
@@ -211,16 +213,16 @@ def test_what_is_still_to_be_adopted_is_not_brought_to_something_else(world: Wor
             wish(world.stack(again.id), UpdateRequest(Goal(changed)))
     assert world.stack(again.id) == again
     assert world.settle(lambda: ended(world, again), within=60)
-    assert world.cloud.things == things
+    assert world.cloud.objects == objects
     updated(world, again, changed)
-    assert [thing.value for thing in world.cloud.things.values()] == ["2", ""]
+    assert [item.value for item in world.cloud.objects.values()] == ["2", ""]
 
 
 def test_an_update_lets_an_adoption_that_runs_come_to_its_end(world: World) -> None:
     stack = created(world, plain_template(a={"value": "1"}))
     document = world.exports.abandon(world.stack(stack.id))
-    things = set(world.cloud.things)
-    again = world.orders.create(
+    objects = set(world.cloud.objects)
+    again = world.operations.create(
         CreateRequest(
             "tenant",
             "t",
@@ -232,14 +234,14 @@ def test_an_update_lets_an_adoption_that_runs_come_to_its_end(world: World) -> N
     world.conductors["host0"].run_once()
     assert len(world.conductors["host0"].steps) == 1
     updated(world, again, plain_template(a={"value": "2"}))
-    assert set(world.cloud.things) == things
-    assert [thing.value for thing in world.cloud.things.values()] == ["2"]
+    assert set(world.cloud.objects) == objects
+    assert [item.value for item in world.cloud.objects.values()] == ["2"]
 
 
 def test_an_adoption_whose_conductor_died_goes_on_under_an_update(world: World) -> None:
     stack = created(world, plain_template(a={"value": "1"}))
     document = world.exports.abandon(world.stack(stack.id))
-    things = set(world.cloud.things)
+    objects = set(world.cloud.objects)
     again = world.adopt("t", document)
     world.bus.hints[:-1] = []
     world.deliver(0, "host0")
@@ -250,19 +252,19 @@ def test_an_adoption_whose_conductor_died_goes_on_under_an_update(world: World) 
     world.kill("host0")
     assert world.settle(lambda: ended(world, again), within=60)
     assert world.stack(again.id).status == Status.COMPLETE
-    assert {name: thing.value for name, thing in world.cloud.things.items()} == dict.fromkeys(things, "2")
+    assert {name: item.value for name, item in world.cloud.objects.items()} == dict.fromkeys(objects, "2")
 
 
 def test_a_failed_adoption_that_is_rolled_back_leaves_everything_alone(world: World) -> None:
     stack = created(world, plain_template(a={}, b={"needs": on("a")}, c={}))
     document = world.exports.abandon(world.stack(stack.id))
-    things = dict(world.cloud.things)
+    objects = dict(world.cloud.objects)
     document["resources"]["b"]["resource_id"] = None
     again = adopted(world, document, disable_rollback=False)
     assert world.settle(lambda: world.stack(again.id).action == "ROLLBACK" and ended(world, again), within=60)
     assert world.stack(again.id).status == Status.COMPLETE
     assert rows(world, again) == {}
-    assert world.cloud.things == things
+    assert world.cloud.objects == objects
 
 
 def test_nothing_is_abandoned_while_it_still_changes(world: World) -> None:
@@ -277,7 +279,7 @@ def test_nothing_is_abandoned_while_it_still_changes(world: World) -> None:
         world.exports.abandon(world.stack(stack.id))
     world.calm()
     document = world.exports.abandon(world.stack(stack.id))
-    assert document["resources"]["a"]["resource_id"] in world.cloud.things
+    assert document["resources"]["a"]["resource_id"] in world.cloud.objects
 
 
 def test_abandoning_deletes_the_snapshots_which_nobody_could_find_again(world: World) -> None:
@@ -289,13 +291,13 @@ def test_abandoning_deletes_the_snapshots_which_nobody_could_find_again(world: W
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).action == "DELETE"
     assert world.cloud.pictures == {}
-    assert len(world.cloud.things) == 1
+    assert len(world.cloud.objects) == 1
 
 
 def test_an_adoption_stops_at_no_breakpoint(world: World) -> None:
-    made = plain_template(a={})
+    goal = plain_template(a={})
     hooks = {"resource_registry": {"resources": {"*": {"hooks": ["pre-create", "post-create"]}}}}
-    stack = created(world, made)
+    stack = created(world, goal)
     document = world.exports.abandon(world.stack(stack.id))
     again = adopted(world, {**document, "environment": hooks})
     assert (again.action, again.status) == ("ADOPT", Status.COMPLETE)

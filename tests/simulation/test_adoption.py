@@ -5,7 +5,7 @@ import pathlib
 import typing
 
 import pytest
-from simulation.helpers import ended, rows, told
+from simulation.helpers import ended, history, rows
 from simulation.restrictions import server, template
 from simulation.world import World
 from stoker.db.rows import Stack
@@ -38,12 +38,12 @@ def signal(world: World, stack: Stack, number: int = 1) -> None:
 
 def parked(world: World, stack: Stack) -> list[str]:
     traversal = world.stack(stack.id).traversal
-    found = world.database.read(lambda conn: tasks.of_traversal(conn, traversal))
-    return [task.kind.value for task in found if task.state == TaskState.PARKED]
+    stored_tasks = world.database.read(lambda conn: tasks.of_traversal(conn, traversal))
+    return [task.kind.value for task in stored_tasks if task.state == TaskState.PARKED]
 
 
 def complete(world: World, stack: Stack) -> bool:
-    assert world.settle(lambda: ended(world, stack), within=60), told(world, stack)
+    assert world.settle(lambda: ended(world, stack), within=60), history(world, stack)
     assert world.cloud.wrong == []
     return world.stack(stack.id).status == Status.COMPLETE
 
@@ -61,8 +61,8 @@ def test_a_parked_creation_goes_on_under_a_goal_that_repeats_it(world: World) ->
     after = rows(world, stack)
     assert set(after) == {"handle", "wait", "n2"}
     assert (after["wait"].id, after["wait"].action) == (before.id, "CREATE")
-    mine = [(action, status) for name, action, status in told(world, stack) if name == "wait"]
-    assert mine == [("CREATE", "IN_PROGRESS"), ("CREATE", "COMPLETE")]
+    changes = [(action, status) for name, action, status in history(world, stack) if name == "wait"]
+    assert changes == [("CREATE", "IN_PROGRESS"), ("CREATE", "COMPLETE")]
 
 
 def test_the_time_of_what_goes_on_is_not_begun_anew_by_the_newer_goal(world: World) -> None:
@@ -115,18 +115,18 @@ def test_a_step_that_runs_meanwhile_may_be_parked_afterwards(world: World) -> No
     assert complete(world, stack)
     after = rows(world, stack)["wait"]
     assert (after.id, after.action) == (row, "CREATE")
-    assert ("wait", "CREATE", "FAILED") not in told(world, stack)
+    assert ("wait", "CREATE", "FAILED") not in history(world, stack)
 
 
 def test_what_goes_on_keeps_to_what_it_was_given_and_is_updated_afterwards(world: World) -> None:
-    def made(size: int) -> Json:
+    def template_for(size: int) -> Json:
         slow = server(needs=[{"get_resource": "a"}], after=5, looks=2)
         return template(a=server(size=size), b=slow)
 
-    stack = world.create("s", made(1))
+    stack = world.create("s", template_for(1))
     world.calm()
     before = rows(world, stack)
-    world.update(stack, made(2))
+    world.update(stack, template_for(2))
     world.bus.cancels.clear()
     world.kill("host0")
     world.kill("host1")
@@ -135,7 +135,7 @@ def test_what_goes_on_keeps_to_what_it_was_given_and_is_updated_afterwards(world
     after = rows(world, stack)
     assert after["a"].physical_id != before["a"].physical_id
     assert (after["b"].id, after["b"].physical_id) == (before["b"].id, before["b"].physical_id)
-    assert world.cloud.things[str(after["b"].physical_id)].needs == (after["a"].physical_id,)
+    assert world.cloud.objects[str(after["b"].physical_id)].needs == (after["a"].physical_id,)
 
 
 def test_a_goal_that_changes_it_does_not_wait_for_it(world: World) -> None:
@@ -155,15 +155,15 @@ def test_what_went_on_ends_with_the_goal_it_went_on_for(world: World, how: str) 
     world.update(stack, waiting(new=server(fail=how == "failure", after=1)))
     world.calm_once()
     if how == "delete":
-        world.orders.delete(world.stack(stack.id))
+        world.operations.delete(world.stack(stack.id))
     elif how == "cancel":
         world.updates.cancel(world.stack(stack.id), rollback=False)
     assert world.settle(lambda: ended(world, stack), within=320)
-    found = world.stack(stack.id)
+    current = world.stack(stack.id)
     if how == "delete":
-        assert (found.action, found.status) == ("DELETE", Status.COMPLETE)
+        assert (current.action, current.status) == ("DELETE", Status.COMPLETE)
         return
-    assert (found.action, found.status) == ("UPDATE", Status.FAILED)
+    assert (current.action, current.status) == ("UPDATE", Status.FAILED)
     assert parked(world, stack) == []
     assert rows(world, stack)["wait"].status == Status.FAILED
     world.update(stack, waiting())
@@ -189,7 +189,7 @@ def test_a_nested_stack_goes_on_under_a_goal_that_repeats_it(world: World) -> No
     def goal(**more: Json) -> Goal:
         return Goal(template(child={"type": "child.yaml"}, **more), files={"child.yaml": child})
 
-    stack = world.orders.create(CreateRequest("tenant", "s", goal()))
+    stack = world.operations.create(CreateRequest("tenant", "s", goal()))
     world.calm()
     before = rows(world, stack)["child"]
     assert parked(world, stack) == ["create"]
@@ -199,4 +199,4 @@ def test_a_nested_stack_goes_on_under_a_goal_that_repeats_it(world: World) -> No
     assert complete(world, stack)
     after = rows(world, stack)["child"]
     assert (after.id, after.physical_id) == (before.id, before.physical_id)
-    assert len(world.cloud.things) == 2
+    assert len(world.cloud.objects) == 2

@@ -27,17 +27,17 @@ def states(world: World, stack: Stack) -> dict[str, str]:
 
 
 def held(world: World, stack: Stack) -> list[tuple[str, str]]:
-    found = world.held(world.stack(stack.id))
-    return sorted((item.resource_name, item.hook) for item in found)
+    held_items = world.held(world.stack(stack.id))
+    return sorted((item.resource_name, item.hook) for item in held_items)
 
 
 def reasons(world: World, stack: Stack, name: str) -> list[tuple[str, str]]:
-    found = world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
-    return [(f"{e.action}_{e.status}", e.reason) for e, _ in found if e.resource_name == name]
+    entries = world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
+    return [(f"{e.action}_{e.status}", e.reason) for e, _ in entries if e.resource_name == name]
 
 
-def go_on(world: World, stack: Stack, **wanted: Json) -> list[str]:
-    done = world.breakpoints.continue_held(world.stack(stack.id), **wanted)
+def go_on(world: World, stack: Stack, **options: Json) -> list[str]:
+    done = world.breakpoints.continue_held(world.stack(stack.id), **options)
     rest(world)
     return sorted(item.resource_name for item in done)
 
@@ -99,8 +99,8 @@ def test_a_breakpoint_holds_although_no_conductor_is_up_and_none_works_while_it_
 
 
 def test_both_breakpoints_of_one_resource_hold_one_after_the_other(world: World) -> None:
-    wanted = hooks(**{"*": ["pre-create", "post-create"]})
-    stack = world.create("s", template(a={}, b={"needs": on("a")}), environment=wanted)
+    environment = hooks(**{"*": ["pre-create", "post-create"]})
+    stack = world.create("s", template(a={}, b={"needs": on("a")}), environment=environment)
     stops = []
     while status(world, stack) == "CREATE_IN_PROGRESS":
         rest(world)
@@ -134,9 +134,9 @@ def test_clearing_what_is_not_held_is_an_error_and_changes_nothing(world: World,
 
 
 def test_several_go_on_by_wildcard_or_by_the_kind_of_breakpoint(world: World) -> None:
-    made = template(web1={}, web2={}, db1={}, db2={})
-    wanted = hooks(**{"web*": "pre-create", "db1": "pre-create", "db2": "post-create"})
-    stack = world.create("s", made, environment=wanted)
+    document = template(web1={}, web2={}, db1={}, db2={})
+    environment = hooks(**{"web*": "pre-create", "db1": "pre-create", "db2": "post-create"})
+    stack = world.create("s", document, environment=environment)
     rest(world)
     assert go_on(world, stack, names=["web*"]) == ["web1", "web2"]
     assert go_on(world, stack, hook="post-create") == ["db2"]
@@ -161,8 +161,8 @@ def test_steps_stop_before_whatever_comes_next(world: World) -> None:
 
 
 def test_continue_ends_going_step_by_step(world: World) -> None:
-    made = template(a={}, b={"needs": on("a")}, c={"needs": on("b")}, d={"needs": on("c")})
-    stack = world.create("s", made, environment=hooks(a="pre-create", d="pre-create"))
+    document = template(a={}, b={"needs": on("a")}, c={"needs": on("b")}, d={"needs": on("c")})
+    stack = world.create("s", document, environment=hooks(a="pre-create", d="pre-create"))
     rest(world)
     go_on(world, stack, step=True)
     assert held(world, stack) == [("b", "pre-create")]
@@ -176,14 +176,14 @@ def test_continue_ends_going_step_by_step(world: World) -> None:
 
 
 def test_an_update_stops_only_where_there_is_something_to_do(world: World) -> None:
-    def made(value: str, size: int) -> Json:
+    def template_for(value: str, size: int) -> Json:
         return template(
             same={}, follows={"needs": on("changed")}, changed={"value": value}, new={"size": size}
         )
 
-    stack = created(world, made("1", 1))
-    wanted = hooks(**{"*": ["pre-update", "post-update"]})
-    world.update(stack, made("2", 2), environment=wanted)
+    stack = created(world, template_for("1", 1))
+    environment = hooks(**{"*": ["pre-update", "post-update"]})
+    world.update(stack, template_for("2", 2), environment=environment)
     rest(world)
     assert held(world, stack) == [("changed", "pre-update"), ("new", "pre-update")]
     assert states(world, stack)["changed"] == "CREATE_COMPLETE"
@@ -193,17 +193,19 @@ def test_an_update_stops_only_where_there_is_something_to_do(world: World) -> No
     go_on(world, stack)
     assert status(world, stack) == "UPDATE_COMPLETE"
     assert reasons(world, stack, "changed")[-1] == ("UPDATE_COMPLETE", "Hook post-update is cleared")
-    assert len(world.cloud.things) == 4
+    assert len(world.cloud.objects) == 4
 
 
 def test_a_replacement_stops_before_its_creation_and_before_its_cleanup(world: World) -> None:
-    def made(size: int) -> Json:
+    def template_for(size: int) -> Json:
         return template(a={"size": size}, b={"needs": on("a")})
 
-    stack = created(world, made(1))
+    stack = created(world, template_for(1))
     old = rows(world, stack)["a"].physical_id
     world.update(
-        stack, made(2), environment=hooks(a=["pre-create", "pre-delete", "post-delete"], b="pre-delete")
+        stack,
+        template_for(2),
+        environment=hooks(a=["pre-create", "pre-delete", "post-delete"], b="pre-delete"),
     )
     rest(world)
     assert held(world, stack) == [("a", "pre-create")]
@@ -211,14 +213,14 @@ def test_a_replacement_stops_before_its_creation_and_before_its_cleanup(world: W
     go_on(world, stack)
     assert held(world, stack) == [("a", "pre-delete")], "b was not replaced, so nothing of it is cleaned up"
     assert states(world, stack) == {"a": "CREATE_COMPLETE", "b": "UPDATE_COMPLETE"}
-    assert old in world.cloud.things
+    assert old in world.cloud.objects
     world.breakpoints.clear(world.stack(stack.id), "a", "pre-delete")
     rest(world)
     assert held(world, stack) == [("a", "post-delete")]
-    assert old not in world.cloud.things
+    assert old not in world.cloud.objects
     go_on(world, stack)
     assert status(world, stack) == "UPDATE_COMPLETE"
-    assert len(world.cloud.things) == 2
+    assert len(world.cloud.objects) == 2
     assert world.cloud.wrong == []
 
 
@@ -234,15 +236,15 @@ def test_a_cleanup_that_goes_on_under_an_update_leaves_nothing_to_be_held(world:
     conductor.go_on()
     assert world.settle(lambda: ended(world, stack), within=8), "before the step would be given up"
     assert (status(world, stack), held(world, stack)) == ("UPDATE_COMPLETE", [])
-    assert len(world.cloud.things) == 1
+    assert len(world.cloud.objects) == 1
 
 
 def test_a_deletion_stops_before_and_behind_its_resources(world: World) -> None:
-    made = template(a={}, b={"needs": on("a")}, c={})
-    wanted = hooks(b=["pre-delete", "post-delete"])
-    stack = world.create("s", made, environment=wanted)
+    document = template(a={}, b={"needs": on("a")}, c={})
+    environment = hooks(b=["pre-delete", "post-delete"])
+    stack = world.create("s", document, environment=environment)
     rest(world)
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     rest(world)
     assert held(world, stack) == [("b", "pre-delete")]
     assert states(world, stack) == {"a": "CREATE_COMPLETE", "b": "CREATE_COMPLETE"}
@@ -251,22 +253,22 @@ def test_a_deletion_stops_before_and_behind_its_resources(world: World) -> None:
     assert states(world, stack) == {"a": "CREATE_COMPLETE", "b": "DELETE_COMPLETE"}
     go_on(world, stack)
     assert status(world, stack) == "DELETE_COMPLETE"
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
 
 
 @pytest.mark.parametrize("hook", ["pre-delete", "post-delete"])
 def test_a_deletion_that_is_held_can_time_out_and_be_asked_for_again(world: World, hook: str) -> None:
     stack = world.create("s", template(a={}, b={"needs": on("a"), "looks": 3}), environment=hooks(a=hook))
     rest(world)
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     rest(world)
     assert held(world, stack) == [("a", hook)]
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     rest(world)
     assert held(world, stack) == [("a", hook)], "it is being deleted, so it stays as it is"
     go_on(world, stack)
     assert status(world, stack) == "DELETE_COMPLETE"
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
 
 
 def test_an_update_goes_on_from_a_breakpoint_with_another_template(world: World) -> None:
@@ -277,14 +279,14 @@ def test_an_update_goes_on_from_a_breakpoint_with_another_template(world: World)
     after = rows(world, stack)
     assert set(after) == {"a1", "a2", "b1", "d"}
     assert {n: after[n].physical_id for n in ("a1", "b1")} == {n: before[n].physical_id for n in ("a1", "b1")}
-    assert len(world.cloud.things) == 4
+    assert len(world.cloud.objects) == 4
 
 
 def test_a_new_update_sets_a_cleared_breakpoint_again(world: World) -> None:
-    wanted = hooks(a2="pre-create")
-    stack = world.create("s", PATHS, environment=wanted)
+    environment = hooks(a2="pre-create")
+    stack = world.create("s", PATHS, environment=environment)
     rest(world)
-    world.update(stack, PATHS, environment=wanted)
+    world.update(stack, PATHS, environment=environment)
     rest(world)
     assert held(world, stack) == [("a2", "pre-create")]
     go_on(world, stack)
@@ -292,8 +294,8 @@ def test_a_new_update_sets_a_cleared_breakpoint_again(world: World) -> None:
 
 
 def test_a_cleared_breakpoint_does_not_come_back_when_the_action_is_tried_again(world: World) -> None:
-    wanted = hooks(a=["pre-create", "post-create"])
-    stack = world.create("s", template(a={"flaky": 2}), environment=wanted)
+    environment = hooks(a=["pre-create", "post-create"])
+    stack = world.create("s", template(a={"flaky": 2}), environment=environment)
     rest(world)
     go_on(world, stack)
     assert held(world, stack) == [("a", "post-create")]
@@ -308,10 +310,10 @@ def test_a_cleared_breakpoint_does_not_come_back_when_the_action_is_tried_again(
 def test_a_stack_is_deleted_while_it_is_held(world: World, held_at: str) -> None:
     stack = world.create("s", PATHS, environment=hooks(a2=held_at))
     rest(world)
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert status(world, stack) == "DELETE_COMPLETE"
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
 
 
 def test_a_stack_is_cancelled_while_it_is_held(world: World) -> None:
@@ -354,32 +356,32 @@ def test_a_failure_beside_a_held_resource_ends_the_action(world: World) -> None:
 
 
 def test_the_clock_stands_while_all_that_is_unfinished_is_held(world: World) -> None:
-    made = template(a={}, b={"needs": on("a")}, c={"after": 20})
-    stack = world.create("s", made, environment=hooks(a="pre-create"), timeout_mins=1)
+    document = template(a={}, b={"needs": on("a")}, c={"after": 20})
+    stack = world.create("s", document, environment=hooks(a="pre-create"), timeout_mins=1)
     began = world.clock.now
     world.calm()
     assert world.stack(stack.id).deadline_at == began + 60, "c still runs"
     rest(world)
-    found = world.stack(stack.id)
-    assert found.deadline_at is None
-    assert found.remaining is not None
-    assert 30 <= found.remaining <= 40
+    current = world.stack(stack.id)
+    assert current.deadline_at is None
+    assert current.remaining is not None
+    assert 30 <= current.remaining <= 40
     world.settle(lambda: False, within=1000)
     assert status(world, stack) == "CREATE_IN_PROGRESS"
     now = world.clock.now
     world.breakpoints.clear(world.stack(stack.id), "a", "pre-create")
-    assert world.stack(stack.id).deadline_at == now + found.remaining
+    assert world.stack(stack.id).deadline_at == now + current.remaining
     assert world.settle(lambda: ended(world, stack), within=20)
-    found = world.stack(stack.id)
-    assert (found.status, found.deadline_at, found.remaining) == (Status.COMPLETE, None, None)
+    current = world.stack(stack.id)
+    assert (current.status, current.deadline_at, current.remaining) == (Status.COMPLETE, None, None)
 
 
 def test_the_clock_stands_although_a_snapshot_is_being_deleted(world: World) -> None:
     slow = {"after": 5}
     stack = created(world, template(a=slow))
-    kept = world.snapshots.take(stack, None)
+    snapshot = world.snapshots.take(stack, None)
     assert world.settle(lambda: ended(world, stack), within=20)
-    world.snapshots.delete(world.stack(stack.id), kept.id)
+    world.snapshots.delete(world.stack(stack.id), snapshot.id)
     world.calm()
     assert sum(conductor.loop.in_progress for conductor in world.awake()) == 1
     world.update(stack, template(a=slow, b={}), environment=hooks(b="pre-create"))
@@ -390,15 +392,15 @@ def test_the_clock_stands_although_a_snapshot_is_being_deleted(world: World) -> 
 
 def test_the_clock_does_not_stand_while_a_deletion_waits_for_that_of_a_snapshot(world: World) -> None:
     stack = created(world, template(a={}))
-    kept = world.snapshots.take(stack, None)
+    snapshot = world.snapshots.take(stack, None)
     assert world.settle(lambda: ended(world, stack), within=20)
     world.update(stack, template(a={}, b={}), environment=hooks(b="pre-delete"))
     assert world.settle(lambda: ended(world, stack), within=20)
-    world.snapshots.delete(world.stack(stack.id), kept.id)
+    world.snapshots.delete(world.stack(stack.id), snapshot.id)
     world.deliver(0, "host0")
     world.conductors["host0"].run_once()
     assert len(world.conductors["host0"].steps) == 1, "it is taken, and has not begun"
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     while world.bus.hints:
         world.deliver(0, "host1")
     world.conductors["host1"].run_once()
@@ -410,8 +412,8 @@ def test_the_clock_does_not_stand_while_a_deletion_waits_for_that_of_a_snapshot(
 
 
 def test_a_clock_that_went_on_strikes_after_the_time_that_was_left(world: World) -> None:
-    made = template(a={"endless": True, "after": 2})
-    stack = world.create("s", made, environment=hooks(a="pre-create"), timeout_mins=1)
+    document = template(a={"endless": True, "after": 2})
+    stack = world.create("s", document, environment=hooks(a="pre-create"), timeout_mins=1)
     world.settle(lambda: False, within=500)
     cleared_at = world.clock.now
     world.breakpoints.clear(world.stack(stack.id), "a", "pre-create")
@@ -421,23 +423,23 @@ def test_a_clock_that_went_on_strikes_after_the_time_that_was_left(world: World)
 
 
 def test_a_parked_task_keeps_the_clock_going(world: World) -> None:
-    made = template(a={}, b={"flaky": 100})
-    wanted = hooks(a="pre-create")
-    wanted["resource_registry"]["resources"]["b"] = {"retries": 100}
-    stack = world.create("s", made, environment=wanted, timeout_mins=1)
+    document = template(a={}, b={"flaky": 100})
+    environment = hooks(a="pre-create")
+    environment["resource_registry"]["resources"]["b"] = {"retries": 100}
+    stack = world.create("s", document, environment=environment, timeout_mins=1)
     assert world.settle(lambda: ended(world, stack), within=80)
     assert world.stack(stack.id).reason == "Create timed out"
     assert states(world, stack)["a"] == "INIT_COMPLETE"
 
 
 def test_a_task_that_is_parked_until_a_retry_keeps_the_clock_going_when_another_is_held(world: World) -> None:
-    made = template(a={}, slow={"after": 40}, z={"needs": on("slow")}, b={"flaky": 100})
-    wanted = hooks(z="pre-create")
-    wanted["resource_registry"]["resources"]["b"] = {"retries": 100}
-    stack = world.create("s", made, environment=wanted, timeout_mins=10)
+    document = template(a={}, slow={"after": 40}, z={"needs": on("slow")}, b={"flaky": 100})
+    environment = hooks(z="pre-create")
+    environment["resource_registry"]["resources"]["b"] = {"retries": 100}
+    stack = world.create("s", document, environment=environment, timeout_mins=10)
     assert world.settle(lambda: held(world, stack) == [("z", "pre-create")], within=80)
-    found = world.database.read(lambda conn: tasks.of_traversal(conn, stack.traversal))
-    assert TaskState.PARKED in {task.state for task in found}, "b waits for its next try"
+    stored_tasks = world.database.read(lambda conn: tasks.of_traversal(conn, stack.traversal))
+    assert TaskState.PARKED in {task.state for task in stored_tasks}, "b waits for its next try"
     assert world.stack(stack.id).deadline_at is not None
 
 
@@ -453,8 +455,8 @@ def test_the_clock_stands_only_when_work_of_an_older_traversal_has_ended(world: 
     slow = {"after": 10, "looks": 2}
     stack = world.create("s", template(a=slow))
     world.calm()
-    made = template(a={**slow, "needs": on("b")}, b={})
-    world.update(stack, made, environment=hooks(b="pre-create"), timeout_mins=1)
+    document = template(a={**slow, "needs": on("b")}, b={})
+    world.update(stack, document, environment=hooks(b="pre-create"), timeout_mins=1)
     world.bus.cancels.clear()
     world.calm()
     assert held(world, stack) == [("b", "pre-create")]
@@ -468,8 +470,8 @@ def test_the_clock_stands_only_when_work_of_an_older_traversal_has_ended(world: 
 
 
 def test_a_breakpoint_lets_go_by_itself_after_its_limit(world: World) -> None:
-    wanted = hooks(a={"pre-create": {"timeout": 100, "then": "continue"}})
-    stack = world.create("s", template(a={}, b={"needs": on("a")}), environment=wanted)
+    environment = hooks(a={"pre-create": {"timeout": 100, "then": "continue"}})
+    stack = world.create("s", template(a={}, b={"needs": on("a")}), environment=environment)
     world.settle(lambda: False, within=90)
     assert held(world, stack) == [("a", "pre-create")]
     assert world.settle(lambda: ended(world, stack), within=30)
@@ -482,25 +484,25 @@ def test_a_breakpoint_lets_go_by_itself_after_its_limit(world: World) -> None:
 
 @pytest.mark.parametrize("hook", ["pre-create", "post-create"])
 def test_a_breakpoint_ends_the_action_after_its_limit(world: World, hook: str) -> None:
-    wanted = hooks(a={hook: {"timeout": 30, "then": "fail"}}, c={"pre-create": {"timeout": 30}})
-    stack = world.create("s", template(a={}, b={"needs": on("a")}, c={}), environment=wanted)
+    environment = hooks(a={hook: {"timeout": 30, "then": "fail"}}, c={"pre-create": {"timeout": 30}})
+    stack = world.create("s", template(a={}, b={"needs": on("a")}, c={}), environment=environment)
     assert world.settle(lambda: ended(world, stack), within=60)
-    found = world.stack(stack.id)
-    assert (status(world, stack), found.reason) == (
+    current = world.stack(stack.id)
+    assert (status(world, stack), current.reason) == (
         "CREATE_FAILED",
         "CREATE aborted due to breakpoint on resource a",
     )
-    made = "INIT_COMPLETE" if hook == "pre-create" else "CREATE_COMPLETE"
-    assert states(world, stack) == {"a": made, "b": "INIT_COMPLETE", "c": "INIT_COMPLETE"}
+    state = "INIT_COMPLETE" if hook == "pre-create" else "CREATE_COMPLETE"
+    assert states(world, stack) == {"a": state, "b": "INIT_COMPLETE", "c": "INIT_COMPLETE"}
 
 
 # -- abort -----------------------------------------------------------------------------------------
 
 
 def test_a_breakpoint_ends_the_action_where_that_is_wished_after_running_work(world: World) -> None:
-    made = template(slow={"after": 20}, a={}, b={"needs": on("a")}, c={"needs": on("b")})
+    document = template(slow={"after": 20}, a={}, b={"needs": on("a")}, c={"needs": on("b")})
     stack = world.create(
-        "s", made, environment=hooks(b="pre-create"), abort_on_breakpoint=True, disable_rollback=False
+        "s", document, environment=hooks(b="pre-create"), abort_on_breakpoint=True, disable_rollback=False
     )
     world.calm()
     world.settle(lambda: False, within=8)
@@ -515,20 +517,20 @@ def test_a_breakpoint_ends_the_action_where_that_is_wished_after_running_work(wo
         "b": "INIT_COMPLETE",
         "c": "INIT_COMPLETE",
     }
-    updated(world, stack, made)
-    assert len(world.cloud.things) == len(world.cloud.made) == 4
+    updated(world, stack, document)
+    assert len(world.cloud.objects) == len(world.cloud.made) == 4
 
 
 @pytest.mark.parametrize(
     ("hook", "made"), [("pre-create", "INIT_COMPLETE"), ("post-create", "CREATE_COMPLETE")]
 )
-def test_the_first_resource_may_end_the_action(world: World, hook: str, made: str) -> None:
+def test_the_first_resource_may_end_the_action(world: World, hook: str, state: str) -> None:
     stack = world.create(
         "s", template(a={}, b={"needs": on("a")}), environment=hooks(a=hook), abort_on_breakpoint=True
     )
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).reason == "CREATE aborted due to breakpoint on resource a"
-    assert states(world, stack) == {"a": made, "b": "INIT_COMPLETE"}
+    assert states(world, stack) == {"a": state, "b": "INIT_COMPLETE"}
 
 
 @pytest.mark.parametrize(
@@ -536,20 +538,20 @@ def test_the_first_resource_may_end_the_action(world: World, hook: str, made: st
     [("pre-update", 1), ("post-update", 1), ("pre-update", 2), ("pre-create", 2), ("pre-delete", 2)],
 )
 def test_an_update_is_ended_by_a_breakpoint_and_the_next_goes_on(world: World, hook: str, size: int) -> None:
-    def made(number: int) -> Json:
+    def template_for(number: int) -> Json:
         return template(a={"size": 1 if number == 1 else size, "value": str(number)}, b={"needs": on("a")})
 
-    stack = created(world, made(1))
-    wanted = hooks(a={hook: {"abort": True}})
-    world.update(stack, made(2), environment=wanted)
+    stack = created(world, template_for(1))
+    environment = hooks(a={hook: {"abort": True}})
+    world.update(stack, template_for(2), environment=environment)
     assert world.settle(lambda: ended(world, stack), within=60)
     assert (status(world, stack), world.stack(stack.id).reason.partition(" ")[2]) == (
         "UPDATE_FAILED",
         "aborted due to breakpoint on resource a",
     )
     assert {row.status for row in rows(world, stack).values()} == {"COMPLETE"}
-    updated(world, stack, made(2))
-    assert len(world.cloud.things) == 2
+    updated(world, stack, template_for(2))
+    assert len(world.cloud.objects) == 2
     assert world.cloud.wrong == []
 
 
@@ -559,17 +561,17 @@ def test_a_deletion_is_ended_by_a_breakpoint_and_the_next_goes_on(world: World, 
         "s", template(a={}, b={"needs": on("a")}), environment=hooks(b={hook: {"abort": True}})
     )
     rest(world)
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert status(world, stack) == "DELETE_FAILED"
     assert set(states(world, stack)) == ({"a", "b"} if hook == "pre-delete" else {"a"})
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     rest(world)
     if hook == "pre-delete":
         assert held(world, stack) == [("b", hook)], "ended again it could never be deleted"
         go_on(world, stack)
     assert status(world, stack) == "DELETE_COMPLETE"
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
 
 
 # -- what else must hold ---------------------------------------------------------------------------
@@ -577,10 +579,10 @@ def test_a_deletion_is_ended_by_a_breakpoint_and_the_next_goes_on(world: World, 
 
 def test_two_who_clear_at_once_do_not_both_succeed(world: World) -> None:
     stack = world.create("s", template(a={}), environment=hooks(a="pre-create"))
-    seen = world.stack(stack.id)
-    world.breakpoints.clear(seen, "a", "pre-create")
+    current = world.stack(stack.id)
+    world.breakpoints.clear(current, "a", "pre-create")
     with pytest.raises(InvalidHook):
-        world.breakpoints.clear(seen, "a", "pre-create")
+        world.breakpoints.clear(current, "a", "pre-create")
     rest(world)
     assert [r for _, r in reasons(world, stack, "a")].count("Hook pre-create is cleared") == 1
 
@@ -588,17 +590,17 @@ def test_two_who_clear_at_once_do_not_both_succeed(world: World) -> None:
 def test_a_check_stops_nowhere(world: World) -> None:
     stack = world.create("s", template(a={}), environment=hooks(a="pre-update"))
     rest(world)
-    world.orders.act(world.stack(stack.id), TaskKind.CHECK)
+    world.operations.act(world.stack(stack.id), TaskKind.CHECK)
     assert world.settle(lambda: ended(world, stack), within=60)
     assert status(world, stack) == "CHECK_COMPLETE"
 
 
 def test_a_held_resource_has_its_whole_time_when_it_goes_on(world: World) -> None:
-    wanted = hooks(a="pre-update")
+    environment = hooks(a="pre-update")
     # Without retries, for the next try would have a time of its own.
-    wanted["resource_registry"]["resources"]["a"] |= {"timeout": 20, "retries": 0}
+    environment["resource_registry"]["resources"]["a"] |= {"timeout": 20, "retries": 0}
     stack = created(world, template(a={}))
-    world.update(stack, template(a={"value": "x", "after": 10}), environment=wanted)
+    world.update(stack, template(a={"value": "x", "after": 10}), environment=environment)
     world.settle(lambda: False, within=100)
     assert held(world, stack) == [("a", "pre-update")]
     go_on(world, stack)
@@ -610,5 +612,5 @@ def test_no_retries_leave_a_failure_as_it_happened(world: World) -> None:
     stack = world.create("s", template(a={"flaky": 1}), environment=environment)
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).reason == "Resource CREATE failed: ResourceFailure: resources.a: try 1"
-    found = world.database.read(lambda conn: tasks.of_traversal(conn, stack.traversal))
-    assert [task.state for task in found if task.resource_id] == [TaskState.FAILED]
+    stored_tasks = world.database.read(lambda conn: tasks.of_traversal(conn, stack.traversal))
+    assert [task.state for task in stored_tasks if task.resource_id] == [TaskState.FAILED]

@@ -37,10 +37,10 @@ def found_by(folder: pathlib.Path, *fragments: str, since: int = 0) -> int:
     :raises AssertionError: none does.
     """
     for seed in range(since, since + SEEDS):
-        own = folder / str(seed)
-        own.mkdir()
+        seed_folder = folder / str(seed)
+        seed_folder.mkdir()
         try:
-            play(seed, own)
+            play(seed, seed_folder)
         except AssertionError as error:
             first = str(error).splitlines()[0]
             if not any(fragment in first for fragment in fragments):
@@ -111,7 +111,8 @@ def rearranged(
     plan = UpdatePlanner._edges
 
     def edges(planner: UpdatePlanner) -> Edges:
-        right, wrong = plan(planner), Edges()
+        right = plan(planner)
+        wrong = Edges()
         deletions = {job.id for job in planner._deletions.values()}
         tasks = [*planner._jobs.values(), *planner._deletions.values()]
         for first, then in [(job.id, then) for job in tasks for then in right.after(job.id)]:
@@ -141,8 +142,8 @@ def test_what_was_replaced_is_cleaned_up(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr(UpdatePlanner, "_edges", CLEANUPS[kind])
-    told = ("was deleted under", "began before", "and should have", BROKEN)
-    found_by(tmp_path, *told, since=SINCE.get(kind, 0))
+    texts = ("was deleted under", "began before", "and should have", BROKEN)
+    found_by(tmp_path, *texts, since=SINCE.get(kind, 0))
 
 
 def test_stacks_are_deleted_in_the_order_of_creation(
@@ -154,10 +155,10 @@ def test_stacks_are_deleted_in_the_order_of_creation(
 
     plan_delete = actions.plan_delete
 
-    def turned(*given: object) -> Plan:
+    def turned(*arguments: object) -> Plan:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(planning, "Edges", Turned)
-            return plan_delete(*given)
+            return plan_delete(*arguments)
 
     monkeypatch.setattr(actions, "plan_delete", turned)
     found_by(tmp_path, "was deleted under")

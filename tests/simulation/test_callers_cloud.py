@@ -46,7 +46,8 @@ ADDRESSES = SignalAddresses("http://sim", b"key")
 Json = typing.Any
 PATIENT = 60.0
 """Seconds for a service that answers: on a slow host too, its answer comes in time."""
-SMALL, BIG = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
+SMALL = "11111111-1111-4111-8111-111111111111"
+BIG = "22222222-2222-4222-8222-222222222222"
 IMAGES = {SMALL: "small", BIG: "big", "33333333-3333-4333-8333-333333333333": "big"}
 
 
@@ -60,22 +61,24 @@ class ImageService:
     """
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, str]] = []
-        self.status, self.garbled = 200, False
+        self.calls: list[tuple[str, str]] = []
+        self.status = 200
+        self.garbled = False
         self.gate = threading.Event()
         self.gate.set()
         service = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                url, token = urllib.parse.urlsplit(self.path), self.headers.get("X-Auth-Token", "")
+                url = urllib.parse.urlsplit(self.path)
+                token = self.headers.get("X-Auth-Token", "")
                 if url.path in ("/", ""):
                     links = [{"rel": "self", "href": f"{service.url}/v2/"}]
                     body: Json = {"versions": [{"id": "v2.9", "status": "CURRENT", "links": links}]}
                     return self.reply(200, body)
-                service.asked.append((token, self.path))
+                service.calls.append((token, self.path))
                 service.gate.wait(600)
-                own = IMAGES if token == "p1" else {}
+                images = IMAGES if token == "p1" else {}
                 name = urllib.parse.parse_qs(url.query).get("name", [None])[0]
                 last = url.path.rsplit("/", 1)[-1]
                 if service.garbled:
@@ -83,10 +86,10 @@ class ImageService:
                 if service.status != 200:
                     return self.reply(service.status, {"message": "no"})
                 if last == "images":
-                    found = [{"id": key, "name": item} for key, item in own.items() if item == name]
-                    return self.reply(200, {"images": found})
-                if last in own:
-                    return self.reply(200, {"id": last, "name": own[last]})
+                    matches = [{"id": key, "name": item} for key, item in images.items() if item == name]
+                    return self.reply(200, {"images": matches})
+                if last in images:
+                    return self.reply(200, {"id": last, "name": images[last]})
                 return self.reply(404, {"message": "No image found"})
 
             def reply(self, status: int, body: Json) -> None:
@@ -149,8 +152,10 @@ class Site:
     """The API over the simulation's world, with types that need services."""
 
     def __init__(self, world: World, images: ImageService) -> None:
-        self.world, self.images = world, images
-        self.enabled, self.now = True, 0.0
+        self.world = world
+        self.images = images
+        self.enabled = True
+        self.now = 0.0
         self.auth = Authenticated([*endpoint("image", images.url), *endpoint("compute", images.url)])
         self.options = ClientOptions()
         types = {**RESOURCE_TYPES, "Acme::Machine": Machine, "Acme::Old": Old}
@@ -158,7 +163,8 @@ class Site:
         self.api = self._api()
 
     def _api(self) -> falcon.testing.TestClient:
-        world, context = self.world, self.world.context
+        world = self.world
+        context = self.world.context
         context = EngineContext(
             **{
                 **{name: getattr(context, name) for name in EngineContext.__dataclass_fields__},
@@ -199,7 +205,7 @@ class Site:
         return falcon.testing.TestClient(make_app(services, ROUTES, ADDRESSES))
 
     def create(self, template: Json, project: str = "p1", **body: Json) -> falcon.testing.Result:
-        name = f"s{len(self.images.asked)}-{id(template)}"
+        name = f"s{len(self.images.calls)}-{id(template)}"
         return self.api.simulate_post(
             f"/v1/{project}/stacks", json={"stack_name": name, "template": template, **body}
         )
@@ -214,9 +220,9 @@ def endpoint(service: str, url: str = "http://127.0.0.1:9", region: str = "here"
 
 @pytest.fixture
 def images() -> Iterator[ImageService]:
-    found = ImageService()
-    yield found
-    found.close()
+    service = ImageService()
+    yield service
+    service.close()
 
 
 @pytest.fixture
@@ -236,7 +242,7 @@ def parameter(name: str = "glance.image", **more: Json) -> Json:
     return {"heat_template_version": "2018-08-31", "parameters": {"p": declared}}
 
 
-def said(answer: falcon.testing.Result, status: int = 400) -> str:
+def message_of(answer: falcon.testing.Result, status: int = 400) -> str:
     assert answer.status_code == status, answer.text
     return str(answer.json["error"]["message"])
 
@@ -251,34 +257,34 @@ def test_a_type_whose_service_is_missing_is_refused_and_not_listed(site: Site) -
     assert "Acme::Machine" not in site.types()
     assert "OS::Heat::None" in site.types()
     answer = site.create(template("OS::Heat::None", "Acme::Machine"))
-    assert said(answer) == (
+    assert message_of(answer) == (
         "HEAT-E99001 Service nova is not available for resource type Acme::Machine, reason: nova compute "
         "endpoint is not in service catalog."
     )
     assert answer.json["error"]["type"] == "ResourceTypeUnavailable"
-    assert said(site.api.simulate_get("/v1/p1/resource_types/Acme::Machine")).startswith("HEAT-E99001")
+    assert message_of(site.api.simulate_get("/v1/p1/resource_types/Acme::Machine")).startswith("HEAT-E99001")
 
 
 def test_a_nested_stack_is_checked_too_and_a_template_without_its_values(site: Site) -> None:
     site.auth.catalog = []
     child = json.dumps(template("Acme::Machine"))
     answer = site.create(template("child.yaml"), files={"child.yaml": child})
-    assert "HEAT-E99001 Service nova" in said(answer)
+    assert "HEAT-E99001 Service nova" in message_of(answer)
     lacking = {**template("Acme::Machine"), "parameters": {"p": {"type": "string"}}}
     answer = site.api.simulate_post("/v1/p1/validate", json={"template": lacking})
-    assert "HEAT-E99001 Service nova" in said(answer)
+    assert "HEAT-E99001 Service nova" in message_of(answer)
     ignored = site.api.simulate_post("/v1/p1/validate?ignore_errors=99001", json={"template": lacking})
     assert ignored.status_code == 200, ignored.text
 
 
 def test_an_update_is_checked_and_a_deletion_is_not(site: Site) -> None:
-    made = site.create(template("Acme::Machine")).json["stack"]
-    path = next(link["href"] for link in made["links"])
+    stack = site.create(template("Acme::Machine")).json["stack"]
+    path = next(link["href"] for link in stack["links"])
     address = urllib.parse.urlsplit(path).path
     site.auth.catalog = []
     again = site.api.simulate_put(address, json={"template": template("Acme::Machine")})
-    assert "HEAT-E99001" in said(again)
-    assert "HEAT-E99001" in said(site.api.simulate_patch(address, json={"parameters": {}}))
+    assert "HEAT-E99001" in message_of(again)
+    assert "HEAT-E99001" in message_of(site.api.simulate_patch(address, json={"parameters": {}}))
     assert site.api.simulate_delete(address).status_code == 204
 
 
@@ -305,11 +311,11 @@ def test_without_a_catalog_everything_is_available(site: Site) -> None:
     ],
 )
 def test_region_interface_and_address_of_the_options_count(
-    options: ServiceOptions, there: bool, tmp_path: pathlib.Path
+    options: ServiceOptions, is_reached: bool, tmp_path: pathlib.Path
 ) -> None:
     catalog = json.dumps(endpoint("compute"))
     assert CallerAccess("token", "ann", "p1", catalog).has_service("image", ServiceOptions()) is False
-    assert CallerAccess("token", "ann", "p1", catalog).has_service("compute", options) is there
+    assert CallerAccess("token", "ann", "p1", catalog).has_service("compute", options) is is_reached
 
 
 def test_two_names_of_a_service_without_an_endpoint_in_the_region_are_none() -> None:
@@ -329,30 +335,30 @@ def test_a_parameter_names_a_thing_by_name_or_id(site: Site) -> None:
     for value in ("small", SMALL, BIG):
         assert site.create(parameter(), parameters={"p": value}).status_code == 201
     answer = site.create(parameter(), parameters={"p": "smal"})
-    assert said(answer) == (
+    assert message_of(answer) == (
         "Parameter 'p' is invalid: Error validating value 'smal': The Image (smal) could not be found."
     )
     assert answer.json["error"]["type"] == "StackValidationFailed"
     unknown = SMALL.replace("1", "9")
-    assert f"The Image ({unknown}) could not be found." in said(
+    assert f"The Image ({unknown}) could not be found." in message_of(
         site.create(parameter(), parameters={"p": unknown})
     )
-    assert "Several things of kind Image have the name big" in said(
+    assert "Several things of kind Image have the name big" in message_of(
         site.create(parameter(), parameters={"p": "big"})
     )
 
 
 def test_a_default_that_is_used_and_each_item_of_a_list_are_checked(site: Site) -> None:
-    assert "'p' is invalid" in said(site.create(parameter(default="none such")))
+    assert "'p' is invalid" in message_of(site.create(parameter(default="none such")))
     assert site.create(parameter(default="none such"), parameters={"p": "small"}).status_code == 201
     items = parameter(type="comma_delimited_list")
     assert site.create(items, parameters={"p": f"small,{BIG}"}).status_code == 201
-    assert "value 'c'" in said(site.create(items, parameters={"p": "small,c"}))
+    assert "value 'c'" in message_of(site.create(items, parameters={"p": "small,c"}))
 
 
 def test_nothing_of_another_project_is_known(site: Site) -> None:
     assert site.create(parameter(), parameters={"p": "small"}).status_code == 201
-    assert "The Image (small) could not be found." in said(
+    assert "The Image (small) could not be found." in message_of(
         site.create(parameter(), project="p2", parameters={"p": "small"})
     )
 
@@ -360,25 +366,27 @@ def test_nothing_of_another_project_is_known(site: Site) -> None:
 def test_what_was_right_is_not_asked_again_for_a_while_and_what_was_wrong_is(site: Site) -> None:
     for _ in range(2):
         site.create(parameter(), parameters={"p": "small"})
-    assert len(site.images.asked) == 1
+    assert len(site.images.calls) == 1
     site.now = KEPT + 1
     site.create(parameter(), parameters={"p": "small"})
-    assert len(site.images.asked) == 2
+    assert len(site.images.calls) == 2
     for _ in range(2):
         site.create(parameter(), parameters={"p": "wrong"})
-    assert len(site.images.asked) == 4
+    assert len(site.images.calls) == 4
 
 
 def test_known_properties_are_checked_at_any_depth(site: Site) -> None:
-    known = template("Acme::Machine", image="small", disks=[{"image": "small"}])
-    assert site.create(known).status_code == 201
-    assert said(site.create(template("Acme::Machine", image="x"))) == (
+    document = template("Acme::Machine", image="small", disks=[{"image": "small"}])
+    assert site.create(document).status_code == 201
+    assert message_of(site.create(template("Acme::Machine", image="x"))) == (
         "Property error: resources.r0.properties.image: Error validating value 'x': The Image (x) could not "
         "be found."
     )
     partly = template("Acme::Machine", disks=[{"image": {"get_resource": "other"}}, {"image": "y"}])
     partly["resources"]["other"] = {"type": "OS::Heat::None"}
-    assert said(site.create(partly)).startswith("Property error: resources.r0.properties.disks[1].image: ")
+    assert message_of(site.create(partly)).startswith(
+        "Property error: resources.r0.properties.disks[1].image: "
+    )
     partly["resources"]["r0"]["properties"]["disks"].pop()
     assert site.create(partly).status_code == 201
 
@@ -386,24 +394,24 @@ def test_known_properties_are_checked_at_any_depth(site: Site) -> None:
 def test_values_in_nested_stacks_are_named_by_their_path(site: Site) -> None:
     files = {"child.yaml": json.dumps(parameter())}
     answer = site.create(template("child.yaml", p="x"), files=files)
-    assert said(answer).startswith("resources.r0: Parameter 'p' is invalid: Error validating value 'x'")
+    assert message_of(answer).startswith("resources.r0: Parameter 'p' is invalid: Error validating value 'x'")
     files = {"child.yaml": json.dumps(template("Acme::Machine", image="x"))}
     answer = site.create(template("child.yaml"), files=files)
-    assert said(answer).startswith("Property error: resources.r0.resources.r0.properties.image: ")
+    assert message_of(answer).startswith("Property error: resources.r0.resources.r0.properties.image: ")
 
 
 def test_secrets_are_not_shown_and_the_authors_own_words_are(site: Site) -> None:
-    hidden = said(site.create(parameter(hidden=True), parameters={"p": "s3cret"}))
+    hidden = message_of(site.create(parameter(hidden=True), parameters={"p": "s3cret"}))
     assert "s3cret" not in hidden
     assert "'p' is invalid" in hidden
-    assert "s3cret" not in said(site.create(template("Acme::Machine", secret="s3cret")))
-    own = parameter(constraints=[{"custom_constraint": "glance.image", "description": "Ask Bob."}])
-    assert said(site.create(own, parameters={"p": "x"})) == "Parameter 'p' is invalid: Ask Bob."
+    assert "s3cret" not in message_of(site.create(template("Acme::Machine", secret="s3cret")))
+    document = parameter(constraints=[{"custom_constraint": "glance.image", "description": "Ask Bob."}])
+    assert message_of(site.create(document, parameters={"p": "x"})) == "Parameter 'p' is invalid: Ask Bob."
 
 
 def test_a_missing_service_cannot_meet_the_constraint(site: Site) -> None:
     site.auth.catalog = endpoint("compute")
-    assert "the service catalog has no service of type image" in said(
+    assert "the service catalog has no service of type image" in message_of(
         site.create(parameter(), parameters={"p": "small"})
     )
 
@@ -413,8 +421,8 @@ def product_log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     """The log with ``debug = true``: libraries have the levels that the product gives them by default."""
     caplog.set_level(logging.DEBUG)
     for level in QUIET:
-        name, _, wanted = level.partition("=")
-        caplog.set_level(wanted, logger=name)
+        name, _, level_name = level.partition("=")
+        caplog.set_level(level_name, logger=name)
     return caplog
 
 
@@ -454,16 +462,16 @@ def test_a_service_that_hangs_costs_a_request_a_second_in_all(
     assert site.create(declared, parameters={"p": values}).status_code == 201
     assert "no answer within 1.0 s" in caplog.text
     site.images.gate.set()
-    while ("p1", "/v2/images?name=last") not in site.images.asked:
+    while ("p1", "/v2/images?name=last") not in site.images.calls:
         site.create(parameter(), parameters={"p": "last"})
-    late = [path for _, path in site.images.asked if path.endswith("image-99")]
+    late = [path for _, path in site.images.calls if path.endswith("image-99")]
     assert late == [], "what was not asked in time is not asked any more"
 
 
 def test_an_option_turns_the_questions_off(site: Site) -> None:
     site.enabled = False
     assert site.create(parameter(), parameters={"p": "none such"}).status_code == 201
-    assert site.images.asked == []
+    assert site.images.calls == []
 
 
 @pytest.mark.parametrize(
@@ -478,7 +486,9 @@ def test_some_questions_need_no_service(site: Site, check: str, good: list[str],
     for value in good:
         assert site.create(parameter(check), parameters={"p": value}).status_code == 201
     for value in bad:
-        assert "Parameter 'p' is invalid" in said(site.create(parameter(check), parameters={"p": value}))
+        assert "Parameter 'p' is invalid" in message_of(
+            site.create(parameter(check), parameters={"p": value})
+        )
 
 
 @pytest.mark.parametrize("path", ["stacks/preview", "validate"])
@@ -486,17 +496,17 @@ def test_previews_and_validations_ask_too(site: Site, path: str) -> None:
     body = {"stack_name": "s", "template": parameter(), "parameters": {"p": "x"}}
     if path == "validate":
         body = {"template": parameter(), "environment": {"parameters": {"p": "x"}}}
-    assert "'p' is invalid" in said(site.api.simulate_post(f"/v1/p1/{path}", json=body))
+    assert "'p' is invalid" in message_of(site.api.simulate_post(f"/v1/p1/{path}", json=body))
 
 
 def test_an_admin_in_another_project_is_not_asked_about_things(site: Site) -> None:
     identify: Callable[..., RequestContext] = site.auth.identify
-    made = site.create(parameter(), parameters={"p": "small"}).json["stack"]
-    address = urllib.parse.urlsplit(made["links"][0]["href"]).path
+    stack = site.create(parameter(), parameters={"p": "small"}).json["stack"]
+    address = urllib.parse.urlsplit(stack["links"][0]["href"]).path
 
     def as_admin(tenant: str, headers: Mapping[str, str]) -> RequestContext:
-        found = identify("p2", headers)
-        return RequestContext("p2", everywhere=True, access=found.access)
+        caller = identify("p2", headers)
+        return RequestContext("p2", everywhere=True, access=caller.access)
 
     site.auth.identify = as_admin  # type: ignore[method-assign]
     body = {"template": parameter(), "parameters": {"p": BIG}}

@@ -6,7 +6,7 @@ import typing
 
 import pytest
 import sqlalchemy as sa
-from simulation.helpers import cancel, created, ended, hanging, pass_grace, rows, template, told, updated
+from simulation.helpers import cancel, created, ended, hanging, history, pass_grace, rows, template, updated
 from simulation.world import GRACE, SimConductor, World
 from stoker.db import resources, snapshots, stacks
 from stoker.db.rows import Stack
@@ -28,9 +28,9 @@ def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=2, threads=4)
 
 
-def begun(world: World, made: Json, **fields: Json) -> Stack:
+def begun(world: World, document: Json, **fields: Json) -> Stack:
     """A stack that goes as far as it comes by itself."""
-    stack = world.create("s", made, **fields)
+    stack = world.create("s", document, **fields)
     world.calm()
     return stack
 
@@ -41,10 +41,14 @@ def left_over(world: World) -> list[Json]:
     return list(world.database.read(lambda conn: conn.execute(query).all()))
 
 
-def test_what_waits_between_two_looks_ends_at_once_and_its_type_is_told(world: World) -> None:
+def test_what_waits_between_two_looks_ends_at_once_and_its_type_is_history(world: World) -> None:
     stack = begun(world, template(a={"looks": 100, "after": 100}, b={"looks": 100, "after": 100}))
-    found = cancel(world, stack)
-    assert (found.action, found.status, found.reason) == ("CREATE", "FAILED", "CREATE cancelled by alice")
+    cancelled = cancel(world, stack)
+    assert (cancelled.action, cancelled.status, cancelled.reason) == (
+        "CREATE",
+        "FAILED",
+        "CREATE cancelled by alice",
+    )
     world.calm()
     assert sorted(world.cloud.cancelled) == ["a", "b"]
     assert {(row.status, row.reason) for row in rows(world, stack).values()} == {("FAILED", "CREATE aborted")}
@@ -55,8 +59,11 @@ def test_a_cancel_names_who_did_it_also_where_it_rolls_back(world: World) -> Non
     stack = created(world, template(a={}))
     world.update(stack, template(a={"value": "x", "looks": 100, "after": 100}))
     world.calm()
-    found = cancel(world, stack, rollback=True)
-    assert (found.action, found.reason) == ("ROLLBACK", "Stack ROLLBACK started: UPDATE cancelled by alice")
+    cancelled = cancel(world, stack, rollback=True)
+    assert (cancelled.action, cancelled.reason) == (
+        "ROLLBACK",
+        "Stack ROLLBACK started: UPDATE cancelled by alice",
+    )
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).status == Status.COMPLETE
 
@@ -65,19 +72,19 @@ def test_a_creation_can_be_cancelled_and_rolled_back_to_nothing(world: World) ->
     stack = begun(world, template(a={}, b={"looks": 100, "after": 100}))
     cancel(world, stack, rollback=True)
     assert world.settle(lambda: ended(world, stack), within=60)
-    found = world.stack(stack.id)
-    assert (found.action, found.status, rows(world, stack)) == ("ROLLBACK", Status.COMPLETE, {})
-    assert world.cloud.things == {}
+    current = world.stack(stack.id)
+    assert (current.action, current.status, rows(world, stack)) == ("ROLLBACK", Status.COMPLETE, {})
+    assert world.cloud.objects == {}
 
 
 def test_what_cannot_be_rolled_back_is_cancelled_without(world: World) -> None:
     stack = created(world, template(a={"hangs": ["check"]}))
-    world.orders.act(world.stack(stack.id), TaskKind.CHECK)
+    world.operations.act(world.stack(stack.id), TaskKind.CHECK)
     world.calm()
     with pytest.raises(NotUpdatable, match="CHECK cannot be rolled back; cancel it without rollback"):
         cancel(world, stack, rollback=True)
-    found = cancel(world, stack)
-    assert (found.action, found.status) == ("CHECK", Status.FAILED)
+    cancelled = cancel(world, stack)
+    assert (cancelled.action, cancelled.status) == ("CHECK", Status.FAILED)
     with pytest.raises(NotUpdatable, match="Cancelling update when stack is CHECK_FAILED is not supported"):
         cancel(world, stack)
 
@@ -109,18 +116,19 @@ def test_what_a_step_makes_after_it_was_detached_is_removed_and_changes_nothing(
     stack = begun(world, template(a={"hangs": ["create"]}))
     cancel(world, stack)
     pass_grace(world)
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=10)
-    before, count = world.stack(stack.id), len(told(world, stack))
+    before = world.stack(stack.id)
+    count = len(history(world, stack))
     [left] = left_over(world)
     assert re.fullmatch(r"s-a-\d+", left.name)
     assert (left.action, left.status) == ("DELETE", "IN_PROGRESS")
-    assert world.cloud.things == {}, "it is not made yet"
+    assert world.cloud.objects == {}, "it is not made yet"
     hanging(world)[0].go_on()
-    assert len(world.cloud.things) == 1, "now it is"
+    assert len(world.cloud.objects) == 1, "now it is"
     assert world.settle(lambda: left_over(world)[0].status == "COMPLETE", within=10)
-    assert world.cloud.things == {}
-    assert (world.stack(stack.id), len(told(world, stack))) == (before, count)
+    assert world.cloud.objects == {}
+    assert (world.stack(stack.id), len(history(world, stack))) == (before, count)
 
 
 def test_the_removal_of_what_was_left_behind_is_tried_again(
@@ -130,7 +138,8 @@ def test_the_removal_of_what_was_left_behind_is_tried_again(
     stack = begun(world, template(a={"hangs": ["create"]}))
     cancel(world, stack)
     pass_grace(world)
-    refusals, unmake = [PermanentError("it is in use"), PermanentError("still")], world.cloud.unmake
+    refusals = [PermanentError("it is in use"), PermanentError("still")]
+    unmake = world.cloud.unmake
 
     def refuse(physical: str) -> None:
         if refusals:
@@ -140,7 +149,7 @@ def test_the_removal_of_what_was_left_behind_is_tried_again(
     monkeypatch.setattr(world.cloud, "unmake", refuse)
     hanging(world)[0].go_on()
     assert world.settle(lambda: left_over(world)[0].status == "COMPLETE", within=60)
-    assert (refusals, world.cloud.things) == ([], {})
+    assert (refusals, world.cloud.objects) == ([], {})
 
 
 def test_no_check_makes_a_resource_sound_whose_deletion_was_detached(world: World) -> None:
@@ -150,13 +159,13 @@ def test_no_check_makes_a_resource_sound_whose_deletion_was_detached(world: Worl
     world.calm()
     cancel(world, stack)
     pass_grace(world)
-    world.orders.act(world.stack(stack.id), TaskKind.CHECK)
+    world.operations.act(world.stack(stack.id), TaskKind.CHECK)
     assert world.settle(lambda: ended(world, stack), within=10)
-    found = {name: f"{row.action}_{row.status}" for name, row in rows(world, stack).items()}
-    assert found == {"a": "DELETE_FAILED", "b": "CHECK_COMPLETE"}
+    states = {name: f"{row.action}_{row.status}" for name, row in rows(world, stack).items()}
+    assert states == {"a": "DELETE_FAILED", "b": "CHECK_COMPLETE"}
     hanging(world)[0].go_on()
     updated(world, stack, template(a={}, b={}))
-    assert set(world.cloud.things) == {row.physical_id for row in rows(world, stack).values()}
+    assert set(world.cloud.objects) == {row.physical_id for row in rows(world, stack).values()}
 
 
 @pytest.mark.parametrize("kind", [TaskKind.CHECK, TaskKind.SUSPEND, TaskKind.SNAPSHOT])
@@ -167,29 +176,29 @@ def test_an_action_leaves_alone_what_came_to_nothing_while_it_waited(world: Worl
     if kind == TaskKind.SNAPSHOT:
         world.snapshots.take(world.stack(stack.id), None)
     else:
-        world.orders.act(world.stack(stack.id), kind)
+        world.operations.act(world.stack(stack.id), kind)
     pass_grace(world)
     assert world.settle(lambda: ended(world, stack), within=10)
     assert (world.stack(stack.id).action, world.stack(stack.id).status) == (kind.upper(), Status.COMPLETE)
-    found = {name: f"{row.action}_{row.status}" for name, row in rows(world, stack).items()}
-    assert found == {"a": "CREATE_FAILED", "b": f"{kind.upper()}_COMPLETE"}
-    assert ("a", kind.upper(), "IN_PROGRESS") not in told(world, stack)
+    states = {name: f"{row.action}_{row.status}" for name, row in rows(world, stack).items()}
+    assert states == {"a": "CREATE_FAILED", "b": f"{kind.upper()}_COMPLETE"}
+    assert ("a", kind.upper(), "IN_PROGRESS") not in history(world, stack)
     hanging(world)[0].go_on()
     if kind == TaskKind.SUSPEND:
-        world.orders.act(world.stack(stack.id), TaskKind.RESUME)
+        world.operations.act(world.stack(stack.id), TaskKind.RESUME)
         assert world.settle(lambda: ended(world, stack), within=10)
     if kind == TaskKind.SNAPSHOT:
         [copy] = world.database.read(lambda conn: resources.copies(conn, stack.id))
         assert (copy.name, copy.status) == ("b", "COMPLETE")
-        [kept] = world.database.read(lambda conn: snapshots.of_stack(conn, stack.id))
-        world.updates.restore(world.stack(stack.id), kept.id)
+        [snapshot] = world.database.read(lambda conn: snapshots.of_stack(conn, stack.id))
+        world.updates.restore(world.stack(stack.id), snapshot.id)
         world.calm()
         hanging(world)[0].go_on()
         assert world.settle(lambda: ended(world, stack), within=10)
         assert world.stack(stack.id).reason == "Stack RESTORE completed successfully"
     else:
         updated(world, stack, template(a={}, b={}))
-    assert {row.physical_id for row in rows(world, stack).values()} == set(world.cloud.things)
+    assert {row.physical_id for row in rows(world, stack).values()} == set(world.cloud.objects)
 
 
 def test_what_hangs_in_a_conductor_that_dies_is_removed_when_it_is_gone(world: World) -> None:
@@ -197,10 +206,10 @@ def test_what_hangs_in_a_conductor_that_dies_is_removed_when_it_is_gone(world: W
     cancel(world, stack)
     pass_grace(world)
     [conductor] = hanging(world)
-    assert len(world.cloud.things) == 1
+    assert len(world.cloud.objects) == 1
     world.kill(conductor.host)
     assert world.settle(lambda: left_over(world)[0].status == "COMPLETE", within=60)
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
 
 
 def test_a_lost_cancel_is_repeated_by_the_owner_until_it_is_answered(world: World) -> None:
@@ -269,7 +278,7 @@ def test_a_step_that_is_detached_after_its_task_was_taken_away_is_still_waited_f
     assert [row.status for row in left_over(world)] == ["IN_PROGRESS"], "the step hangs on"
     conductor.go_on()
     world.kill(conductor.host)
-    assert world.settle(lambda: not world.cloud.things, within=60)
+    assert world.settle(lambda: not world.cloud.objects, within=60)
     assert [row.status for row in left_over(world)] == ["COMPLETE"]
 
 
@@ -279,7 +288,7 @@ def test_conductors_that_are_not_concerned_do_no_database_work_for_a_cancel(worl
     [idle] = [c for c in world.awake() if c.loop.in_progress == 0]
     written: list[object] = []
     write = world.database.write
-    world.database.write = lambda work: written.append(work) or write(work)  # type: ignore[method-assign]
+    world.database.write = lambda transaction: written.append(transaction) or write(transaction)  # type: ignore[method-assign]
     for index, (host, *_) in reversed(list(enumerate(world.bus.cancels))):
         if host == idle.host:
             world.deliver_cancel(index)
@@ -320,8 +329,8 @@ def test_a_types_own_timeout_counts_where_the_environment_sets_none(
     world = World(tmp_path, hosts=2, threads=4, types={"Sim::Limited": Limited, "Sim::Endless": Endless})
     types = {"limited": {"type": "Sim::Limited"}, "endless": {"type": "Sim::Endless"}}
     settings = {"resources": {"limited": {"retries": 0, **environment}, "endless": {"retries": 0}}}
-    made = {"heat_template_version": "2018-08-31", "resources": types}
-    stack = begun(world, made, environment={"resource_registry": settings})
+    document = {"heat_template_version": "2018-08-31", "resources": types}
+    stack = begun(world, document, environment={"resource_registry": settings})
     world.pass_time(seconds - 0.1)
     world.calm()
     assert rows(world, stack)["limited"].status == Status.IN_PROGRESS
@@ -363,19 +372,19 @@ def test_what_a_conductor_without_a_name_has_made_late_is_removed_by_the_others(
     [alone] = hanging(world)
     other = counts_as_gone(world, alone)
     cancel(world, stack)
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     while not ended(world, stack):
         work_alone(world, other)
         while other.hanging:
             other.go_on()
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
     alone.go_on()
     world.look(alone.host)
     alone.run_once()
     assert alone.ring.member() is None
-    assert len(world.cloud.things) == 1
+    assert len(world.cloud.objects) == 1
     world.kill(alone.host)
-    assert world.settle(lambda: not world.cloud.things, within=60)
+    assert world.settle(lambda: not world.cloud.objects, within=60)
 
 
 def test_a_step_that_is_detached_when_its_task_was_taken_away_leaves_nothing_behind(world: World) -> None:
@@ -384,7 +393,7 @@ def test_a_step_that_is_detached_when_its_task_was_taken_away_leaves_nothing_beh
     [conductor] = hanging(world)
     cancel(world, stack)
     other = counts_as_gone(world, conductor)
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     while not ended(world, stack):
         work_alone(world, other)
     world.resume(conductor.host)
@@ -397,9 +406,9 @@ def test_a_step_that_is_detached_when_its_task_was_taken_away_leaves_nothing_beh
     [left] = left_over(world)
     assert (left.action, left.status) == ("DELETE", "IN_PROGRESS")
     conductor.go_on()
-    assert len(world.cloud.things) == 1
+    assert len(world.cloud.objects) == 1
     world.kill(conductor.host)
-    assert world.settle(lambda: not world.cloud.things, within=60)
+    assert world.settle(lambda: not world.cloud.objects, within=60)
     assert world.settle(lambda: left_over(world)[0].status == "COMPLETE", within=60)
 
 
@@ -439,9 +448,9 @@ def test_a_detached_step_of_a_conductor_that_has_another_name_leaves_nothing_beh
     world.calm()
     assert left_over(world)[-1].status == "IN_PROGRESS", "the step hangs on"
     conductor.go_on()
-    assert len(world.cloud.things) == 1
+    assert len(world.cloud.objects) == 1
     world.kill(conductor.host)
-    assert world.settle(lambda: not world.cloud.things, within=60)
+    assert world.settle(lambda: not world.cloud.objects, within=60)
     assert world.settle(lambda: {row.status for row in left_over(world)} == {"COMPLETE"}, within=60)
 
 
@@ -463,8 +472,8 @@ def test_a_step_that_is_detached_while_another_attempt_is_at_it_is_left_to_that(
     conductor.go_on()
     conductor.run_once()
     world.settle(lambda: False, within=60)
-    assert {row.physical_id for row in rows(world, stack).values()} == set(world.cloud.things)
-    assert len(world.cloud.things) == 1
+    assert {row.physical_id for row in rows(world, stack).values()} == set(world.cloud.objects)
+    assert len(world.cloud.objects) == 1
 
 
 def test_what_is_made_for_a_stack_that_was_purged_is_told_in_the_log(
@@ -473,15 +482,15 @@ def test_what_is_made_for_a_stack_that_was_purged_is_told_in_the_log(
     stack = begun(world, template(a={"hangs": ["create"]}))
     [conductor] = hanging(world)
     counts_as_gone(world, conductor)
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     world.database.write(lambda conn: stacks.purge(conn, [stack.id]))
     conductor.go_on()
     for _ in range(2):
         conductor.run_once()
-    [thing] = world.cloud.things
-    told = [line for line in caplog.messages if "purged" in line]
-    assert len(told) == 1
-    assert f"made {thing} (Sim::Server, resource a)" in told[0]
+    [item] = world.cloud.objects
+    lines = [line for line in caplog.messages if "purged" in line]
+    assert len(lines) == 1
+    assert f"made {item} (Sim::Server, resource a)" in lines[0]
 
 
 def work_alone(world: World, conductor: SimConductor) -> None:
@@ -511,16 +520,16 @@ def test_what_is_made_for_a_resource_that_is_held_behind_its_deletion_is_removed
     stack = begun(world, template(a={"hangs": ["create"]}), environment=hooks)
     [conductor] = hanging(world)
     other = counts_as_gone(world, conductor)
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     for _ in range(2):
         work_alone(world, other)
     assert (rows(world, stack)["a"].action, rows(world, stack)["a"].status) == ("DELETE", Status.COMPLETE)
     world.resume(conductor.host)
     world.look_all()
     conductor.go_on()
-    assert len(world.cloud.things) == 1
+    assert len(world.cloud.objects) == 1
     conductor.run_once()
-    assert world.settle(lambda: not world.cloud.things, within=10)
+    assert world.settle(lambda: not world.cloud.objects, within=10)
     assert not ended(world, stack)
 
 
@@ -530,24 +539,24 @@ def test_what_a_step_makes_after_its_conductor_counted_as_gone_is_removed(
 ) -> None:
     """Its resource is deleted before it is made, and the conductor is back before the step is given up."""
     hooks = {"resource_registry": {"resources": {"b": {"hooks": "pre-create"}}}} if held else None
-    made = template(a={"hangs": ["create"]}, b={}) if held else template(a={"hangs": ["create"]})
-    stack = begun(world, made, environment=hooks)
+    document = template(a={"hangs": ["create"]}, b={}) if held else template(a={"hangs": ["create"]})
+    stack = begun(world, document, environment=hooks)
     [conductor] = hanging(world)
     other = counts_as_gone(world, conductor)
     if held:
         world.update(stack, template(b={}), environment=hooks)
     else:
-        world.orders.delete(world.stack(stack.id))
+        world.operations.delete(world.stack(stack.id))
     for _ in range(2):
         work_alone(world, other)
-    found = world.stack(stack.id)
-    assert (held, ended(world, stack)) == (found.remaining is not None, not held), "a is deleted"
+    current = world.stack(stack.id)
+    assert (held, ended(world, stack)) == (current.remaining is not None, not held), "a is deleted"
     world.resume(conductor.host)
     world.look_all()
     assert (len(conductor.hanging), conductor.detached) == (1, [])
     conductor.go_on()
-    assert len(world.cloud.things) == 1, "it is made only now"
+    assert len(world.cloud.objects) == 1, "it is made only now"
     conductor.run_once()
     [left] = left_over(world)
     assert (left.status, left.remaining, left.deadline_at) == ("IN_PROGRESS", None, None)
-    assert world.settle(lambda: not world.cloud.things, within=10)
+    assert world.settle(lambda: not world.cloud.objects, within=10)

@@ -27,13 +27,13 @@ POINTS = 200
 
 @pytest.fixture
 def world(tmp_path: pathlib.Path) -> Iterator[World]:
-    made = World(tmp_path, hosts=2, threads=2)
-    audit = Audit(made.database, tmp_path / "sim.sqlite", made.cloud)
-    made.database.observers = [audit.after_commit]
-    yield made
+    simulated = World(tmp_path, hosts=2, threads=2)
+    audit = Audit(simulated.database, tmp_path / "sim.sqlite", simulated.cloud)
+    simulated.database.observers = [audit.after_commit]
+    yield simulated
     audit.close()
-    assert made.cloud.wrong == []
-    assert made.broken == []
+    assert simulated.cloud.wrong == []
+    assert simulated.broken == []
 
 
 def step(world: World) -> None:
@@ -64,15 +64,15 @@ def finished(world: World, stack: Stack) -> Stack:
 
 
 def act(kind: TaskKind) -> Callable[[World, Stack], None]:
-    return lambda world, stack: world.orders.act(world.stack(stack.id), kind)
+    return lambda world, stack: world.operations.act(world.stack(stack.id), kind)
 
 
 def restore(world: World, stack: Stack) -> None:
-    kept = world.snapshots.take(world.stack(stack.id), None)
+    snapshot = world.snapshots.take(world.stack(stack.id), None)
     finished(world, stack)
     world.update(stack, NEW)
     finished(world, stack)
-    world.updates.restore(world.stack(stack.id), kept.id)
+    world.updates.restore(world.stack(stack.id), snapshot.id)
 
 
 def resume(world: World, stack: Stack) -> None:
@@ -90,7 +90,7 @@ def roll_back(world: World, stack: Stack) -> None:
 
 BEGIN: dict[str, Callable[[World, Stack], None]] = {
     "UPDATE": lambda world, stack: world.update(stack, NEW),
-    "DELETE": lambda world, stack: world.orders.delete(world.stack(stack.id)),
+    "DELETE": lambda world, stack: world.operations.delete(world.stack(stack.id)),
     "CHECK": act(TaskKind.CHECK),
     "SUSPEND": act(TaskKind.SUSPEND),
     "RESUME": resume,
@@ -119,33 +119,33 @@ def begun(world: World, action: str, name: str) -> Stack:
 
 
 def check_ended(world: World, stack: Stack, action: str, *, rollback: bool) -> None:
-    found = finished(world, stack)
+    outcome = finished(world, stack)
     if rollback:
-        assert (found.action, found.status) == ("ROLLBACK", Status.COMPLETE), found.reason
+        assert (outcome.action, outcome.status) == ("ROLLBACK", Status.COMPLETE), outcome.reason
         assert set(rows(world, stack)) == (set() if action == "CREATE" else set(OLD["resources"]))
     else:
-        assert (found.action, found.status) == (action, Status.FAILED), found.reason
-        assert found.reason == "User cancelled operation"
+        assert (outcome.action, outcome.status) == (action, Status.FAILED), outcome.reason
+        assert outcome.reason == "User cancelled operation"
     assert sum(conductor.loop.in_progress for conductor in world.awake()) == 0
 
 
 def goes_on(world: World, stack: Stack, action: str) -> None:
-    things = set(world.cloud.things)
+    objects = set(world.cloud.objects)
     if action == "SUSPEND":
         act(TaskKind.RESUME)(world, stack)
         finished(world, stack)
     if action == "ADOPT":
         updated(world, stack, OLD)
-        assert set(world.cloud.things) == things, "they were adopted"
+        assert set(world.cloud.objects) == objects, "they were adopted"
     updated(world, stack, NEW)
     assert set(rows(world, stack)) == set(NEW["resources"])
-    assert all_rows(world, stack) == len(world.cloud.things) == len(NEW["resources"])
+    assert all_rows(world, stack) == len(world.cloud.objects) == len(NEW["resources"])
 
 
 def delete(world: World, stack: Stack) -> None:
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     finished(world, stack)
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
 
 
 @pytest.mark.parametrize("rollback", [False, True], ids=["without", "with-rollback"])
@@ -164,8 +164,8 @@ def test_it_ends_there_and_the_next_update_goes_on(
         if refused:
             with pytest.raises(NotUpdatable, match="is not supported"):
                 world.updates.cancel(world.stack(stack.id), rollback=rollback)
-            found = finished(world, stack)
-            assert (found.action, found.status) == (action, Status.COMPLETE), found.reason
+            outcome = finished(world, stack)
+            assert (outcome.action, outcome.status) == (action, Status.COMPLETE), outcome.reason
         else:
             world.updates.cancel(world.stack(stack.id), rollback=rollback)
             check_ended(world, stack, action, rollback=rollback)

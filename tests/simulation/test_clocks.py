@@ -15,9 +15,10 @@ COUNT = 30
 
 @pytest.fixture
 def world(tmp_path: pathlib.Path) -> World:
-    made = World(tmp_path, hosts=3, threads=4)
-    made.set_now, made.ahead = 0.0, dict.fromkeys(made.ahead, 0.0)
-    return made
+    simulated = World(tmp_path, hosts=3, threads=4)
+    simulated.set_now = 0.0
+    simulated.ahead = dict.fromkeys(simulated.ahead, 0.0)
+    return simulated
 
 
 def statuses(world: World, stacks: list[Json]) -> list[str]:

@@ -31,9 +31,11 @@ def inner(**properties: Json) -> str:
 
 
 def outer(url: str = URL, value: str = "v", **properties: Json) -> Json:
-    given = {"TemplateURL": url, "Parameters": {"value": value}, **properties}
+    properties_of_stack = {"TemplateURL": url, "Parameters": {"value": value}, **properties}
     outputs = {"address": {"value": {"get_attr": ["n", "Outputs.Address"]}}}
-    return hot({"n": {"type": "AWS::CloudFormation::Stack", "properties": given}}, outputs=outputs)
+    return hot(
+        {"n": {"type": "AWS::CloudFormation::Stack", "properties": properties_of_stack}}, outputs=outputs
+    )
 
 
 @pytest.fixture
@@ -44,7 +46,7 @@ def world(tmp_path: pathlib.Path) -> World:
 
 
 def held(world: World) -> list[str]:
-    return sorted(thing.value for thing in world.cloud.things.values())
+    return sorted(item.value for item in world.cloud.objects.values())
 
 
 def complete(world: World, template: Json) -> Stack:
@@ -55,9 +57,9 @@ def complete(world: World, template: Json) -> Stack:
 
 def test_its_outputs_are_attributes(world: World) -> None:
     stack = complete(world, outer())
-    [thing] = world.cloud.things
+    [item] = world.cloud.objects
     attributes = rows(world, stack)["n"].attributes
-    assert attributes["Outputs.Address"] == f"at-{thing}"
+    assert attributes["Outputs.Address"] == f"at-{item}"
     assert held(world) == ["v"]
     child = children(world, stack)["n"]
     assert rows(world, stack)["n"].reference_id == child.id
@@ -68,9 +70,9 @@ def test_its_outputs_are_attributes(world: World) -> None:
 
 def test_an_update_fetches_the_template_again(world: World) -> None:
     stack = complete(world, outer())
-    before = dict(world.cloud.things)
+    before = dict(world.cloud.objects)
     updated(world, stack, outer())
-    assert dict(world.cloud.things) == before
+    assert dict(world.cloud.objects) == before
     world.templates[URL] = json.dumps(
         hot({"t": server(value="newer")}, parameters={"value": {"type": "string"}})
     )
@@ -79,13 +81,14 @@ def test_an_update_fetches_the_template_again(world: World) -> None:
     world.templates[OTHER] = inner()
     updated(world, stack, outer(OTHER, "w"))
     assert held(world) == ["w"]
-    world.orders.delete(stack)
+    world.operations.delete(stack)
     settled(world, stack)
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
 
 
 def test_its_timeout_is_that_of_its_stack(world: World) -> None:
-    world.templates[URL], begun = inner(after=600), world.clock.now
+    world.templates[URL] = inner(after=600)
+    begun = world.clock.now
     stack = created(world, outer(TimeoutInMinutes=1))
     assert stack.status == Status.FAILED
     assert "timed out" in stack.reason.lower()

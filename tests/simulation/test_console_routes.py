@@ -53,11 +53,11 @@ def refused(callers: Callers, method: str, path: str) -> None:
 
 
 def test_an_event_names_the_conductor_to_operators_only(callers: Callers, path: str) -> None:
-    theirs = callers.owner.get(f"{path}/events?sort_dir=asc")["events"]
-    known = callers.operator.get(f"{path}/events?sort_dir=asc")["events"]
-    assert [item.pop("conductor") for item in known] == [None, *["host0"] * 5]
-    assert theirs == known
-    first, *others = theirs
+    of_owner = callers.owner.get(f"{path}/events?sort_dir=asc")["events"]
+    of_operator = callers.operator.get(f"{path}/events?sort_dir=asc")["events"]
+    assert [item.pop("conductor") for item in of_operator] == [None, *["host0"] * 5]
+    assert of_owner == of_operator
+    first, *others = of_owner
     assert (first["attempt"], first["ready_time"], first["claimed_time"]) == (None, None, None)
     for item in others[:-1]:
         assert item["attempt"] == 1
@@ -84,9 +84,9 @@ def test_a_graph_has_resources_edges_and_tasks(callers: Callers, world: World) -
     )
     assert (two["required_by"], two["breakpoint"], two["task"]["state"]) == ([], "pre-create", "held")
     assert "conductor" not in two["task"]
-    shown = callers.operator.get(f"{path}/graph")["graph"]
-    assert all("conductor" in item["task"] for item in shown["resources"] if item["task"])
-    assert shown["change"] == graph["change"]
+    view = callers.operator.get(f"{path}/graph")["graph"]
+    assert all("conductor" in item["task"] for item in view["resources"] if item["task"])
+    assert view["change"] == graph["change"]
     refused(callers, "GET", f"{path}/graph")
 
 
@@ -111,15 +111,15 @@ def statements(world: World) -> contextlib.AbstractContextManager[list[str]]:
 
     @contextlib.contextmanager
     def counted() -> Iterator[list[str]]:
-        found: list[str] = []
+        statements: list[str] = []
 
         def note(conn: Json, cursor: Json, statement: str, *more: Json) -> None:
             if statement.startswith(("SELECT", "WITH")):
-                found.append(statement)
+                statements.append(statement)
 
         sa.event.listen(world.database.engine, "before_cursor_execute", note)
         try:
-            yield found
+            yield statements
         finally:
             sa.event.remove(world.database.engine, "before_cursor_execute", note)
 
@@ -184,29 +184,30 @@ def held(world: World) -> str:
 
 def test_an_inspection_names_hosts_to_operators_only(world: World, held: str) -> None:
     callers = Callers(world, console_of(world))
-    known = callers.operator.get(f"{held}/inspect")
-    theirs = callers.owner.get(f"{held}/inspect")
-    assert known["counts"] == theirs["counts"] == {"held": 1, "running": 1}
-    assert known["stack"]["owner"] == "host0"
-    assert "owner" not in theirs["stack"]
-    two, slow = sorted(theirs["tasks"], key=lambda item: ["two", "slow"].index(item["resource"]))
+    of_operator = callers.operator.get(f"{held}/inspect")
+    of_owner = callers.owner.get(f"{held}/inspect")
+    assert of_operator["counts"] == of_owner["counts"] == {"held": 1, "running": 1}
+    assert of_operator["stack"]["owner"] == "host0"
+    assert "owner" not in of_owner["stack"]
+    two, slow = sorted(of_owner["tasks"], key=lambda item: ["two", "slow"].index(item["resource"]))
     assert (two["state"], two["cause"]) == ("held", "breakpoint")
     assert two["commands"] == [f"openstack stack continue {held.rsplit('/', 1)[1]} two"]
     assert slow["why"].startswith("conductor 1 polls it")
-    assert "host0" not in json.dumps(theirs)
-    assert "stoker-manage" not in json.dumps(theirs)
-    [shown] = [item for item in known["tasks"] if item["resource"] == "slow"]
-    assert (shown["held_by"].partition("/")[0], shown["why"][:5]) == ("host0", "host0")
+    assert "host0" not in json.dumps(of_owner)
+    assert "stoker-manage" not in json.dumps(of_owner)
+    [task] = [item for item in of_operator["tasks"] if item["resource"] == "slow"]
+    assert (task["held_by"].partition("/")[0], task["why"][:5]) == ("host0", "host0")
     refused(callers, "GET", f"{held}/inspect")
 
 
 def test_an_owner_is_told_that_nobody_is_alive(world: World, held: str) -> None:
     callers = Callers(world, dataclasses.replace(console_of(world), group=GroupStatus))
-    theirs, known = callers.owner.get(f"{held}/inspect"), callers.operator.get(f"{held}/inspect")
-    for found in (theirs, known):
-        assert found["general"][0]["why"].startswith("no conductor is alive")
-    assert "host0" in json.dumps(known)
-    assert "host0" not in json.dumps(theirs)
+    of_owner = callers.owner.get(f"{held}/inspect")
+    of_operator = callers.operator.get(f"{held}/inspect")
+    for answer in (of_owner, of_operator):
+        assert answer["general"][0]["why"].startswith("no conductor is alive")
+    assert "host0" in json.dumps(of_operator)
+    assert "host0" not in json.dumps(of_owner)
 
 
 def test_an_owner_learns_nothing_of_another_projects_long_step(world: World, held: str) -> None:
@@ -227,6 +228,6 @@ def test_the_group_is_unreachable(world: World, held: str) -> None:
     group = "etcd at 10.0.0.7 does not answer"
     callers = Callers(world, dataclasses.replace(console_of(world), group=lambda: group))
     assert "10.0.0.7" in json.dumps(callers.operator.get(f"{held}/inspect"))
-    theirs = callers.owner.get(f"{held}/inspect")
-    assert "10.0.0.7" not in json.dumps(theirs)
-    assert "conductor 1 polls it" in json.dumps(theirs)
+    of_owner = callers.owner.get(f"{held}/inspect")
+    assert "10.0.0.7" not in json.dumps(of_owner)
+    assert "conductor 1 polls it" in json.dumps(of_owner)

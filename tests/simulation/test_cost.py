@@ -17,7 +17,8 @@ from stoker.db.states import Status, TaskKind
 from stoker.planning.requests import Goal, UpdateRequest
 
 Json = typing.Any
-SMALL, LARGE = 40, 400
+SMALL = 40
+LARGE = 400
 ROUGHLY = 1.2
 """The target of the design; indexes are deeper in a larger table."""
 GRAIN = 50
@@ -78,9 +79,9 @@ def test_a_request_writes_in_one_transaction(tmp_path: pathlib.Path) -> None:
     assert len(writes) == 1
     requests: list[Callable[[Stack], object]] = [
         lambda now: world.updates.update(now, UpdateRequest(Goal(wide(4)))),
-        lambda now: world.orders.act(now, TaskKind.CHECK),
+        lambda now: world.operations.act(now, TaskKind.CHECK),
         lambda now: world.snapshots.take(now, None),
-        lambda now: world.orders.delete(now),
+        lambda now: world.operations.delete(now),
     ]
     for request in requests:
         assert world.settle(lambda: world.stack(stack.id).status == Status.COMPLETE, within=60)

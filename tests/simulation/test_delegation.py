@@ -86,9 +86,11 @@ class Scene:
     """A world whose stacks need a credential."""
 
     def __init__(self, world: World) -> None:
-        self.world, self.keystone = world, FakeKeystone()
+        self.world = world
+        self.keystone = FakeKeystone()
         self.context = dataclasses.replace(world.context, delegations=world.delegations(self.keystone))
-        self.orders, self.updates = StackOperations(self.context), Updates(self.context)
+        self.operations = StackOperations(self.context)
+        self.updates = Updates(self.context)
         revoke = world.revoke = self.context.delegations.revoke
         self.duty = Credentials(duty_context(world.database, self, clock=world.clock, revoke=revoke))
 
@@ -96,7 +98,7 @@ class Scene:
         return True
 
     def create(self, name: str = "s") -> Stack:
-        return self.orders.create(CreateRequest("t", name, Goal(TEMPLATE), trustor=WHO))
+        return self.operations.create(CreateRequest("t", name, Goal(TEMPLATE), trustor=WHO))
 
     def update(self, stack: Stack) -> None:
         now = self.world.stack(stack.id)
@@ -106,15 +108,15 @@ class Scene:
         self.world.clock.now += seconds
         self.duty.run()
 
-    def known(self) -> set[int]:
+    def stack_ids(self) -> set[int]:
         """Numbers of the credentials that stacks have."""
-        found = self.world.database.read(
+        ids = self.world.database.read(
             lambda conn: {
                 stack_id: credentials.of_stack(conn, stack_id)
                 for stack_id in conn.execute(sa.select(tables.stack.c.id)).scalars()
             }
         )
-        opened = [self.context.delegations._open(key, body) for key, body in found.items() if body]
+        opened = [self.context.delegations._open(key, body) for key, body in ids.items() if body]
         return {credential["number"] for credential in opened}
 
     def rows(self) -> int:
@@ -123,9 +125,9 @@ class Scene:
 
     def settled(self) -> set[int]:
         """What Keystone has, which must be what stacks have, with nothing else stored."""
-        assert set(self.keystone.made) == self.known()
-        assert self.rows() == len(self.known())
-        return self.known()
+        assert set(self.keystone.made) == self.stack_ids()
+        assert self.rows() == len(self.stack_ids())
+        return self.stack_ids()
 
 
 @pytest.fixture
@@ -219,20 +221,20 @@ def test_a_commit_that_took_place_although_it_ended_in_an_error_keeps_its_creden
 
 def test_a_request_that_comes_back_too_late_stores_nothing(scene: Scene) -> None:
     """A duty has looked for what it made, before Keystone had made it."""
-    made = scene.keystone.made
+    created = scene.keystone.made
 
     def wait() -> None:
-        hidden = dict(made)
-        made.clear()
+        hidden = dict(created)
+        created.clear()
         scene.let_pass(LOST_AFTER + 1)
-        made.update(hidden)
+        created.update(hidden)
 
     scene.keystone.before_answer = wait
     with pytest.raises(KeystoneUnavailable, match="too late"):
         scene.create()
     assert scene.settled() == set()
-    found = scene.world.database.read(lambda conn: conn.execute(sa.select(tables.stack.c.id)).all())
-    assert found == []
+    stored = scene.world.database.read(lambda conn: conn.execute(sa.select(tables.stack.c.id)).all())
+    assert stored == []
 
 
 def test_two_updates_that_renew_at_once_leave_one_credential(scene: Scene) -> None:
@@ -255,7 +257,7 @@ def test_an_update_of_a_stack_that_is_deleted_meanwhile_leaves_no_credential(sce
     world = scene.world
 
     def delete() -> None:
-        world.orders.delete(world.stack(stack.id))
+        world.operations.delete(world.stack(stack.id))
         assert world.settle(lambda: world.stack(stack.id).deleted_at is not None, within=60)
         scene.duty.run()
 

@@ -43,20 +43,20 @@ def time_out_all(world: World) -> None:
 
 def own_events(world: World, stack: Stack) -> list[tuple[str, str | None]]:
     query = EventQuery(stack.id, resource_name=stack.name)
-    found = world.database.read(lambda conn: events.list_events(conn, query))
-    return [(event.status, event.conductor) for event, _ in found]
+    entries = world.database.read(lambda conn: events.list_events(conn, query))
+    return [(event.status, event.conductor) for event, _ in entries]
 
 
 def test_many_stacks_due_at_once_end_once_each_by_their_owner(world: World) -> None:
-    made = [world.create(f"s{i}", template(1, endless=True)) for i in range(90)]
+    stacks = [world.create(f"s{i}", template(1, endless=True)) for i in range(90)]
     world.pass_time(299)
     time_out_all(world)
-    assert {world.stack(stack.id).status for stack in made} == {Status.IN_PROGRESS}, "none early"
+    assert {world.stack(stack.id).status for stack in stacks} == {Status.IN_PROGRESS}, "none early"
     world.pass_time(2)
     world.look_all()
     time_out_all(world)
     time_out_all(world)
-    for stack in made:
+    for stack in stacks:
         [owner] = [c.host for c in world.awake() if c.ring.owns(stack.shard)]
         assert own_events(world, stack) == [("IN_PROGRESS", None), ("FAILED", owner)]
 
@@ -66,10 +66,11 @@ def test_what_its_owner_leaves_undone_is_ended_by_the_deputy_after_half_a_second
 ) -> None:
     stack = world.create("s", template(1, endless=True))
     [other] = [conductor for conductor in world.awake() if not conductor.ring.owns(stack.shard)]
-    asked, answers = [], [False, True]
+    calls = []
+    answers = [False, True]
 
     def is_deputy(shard: int) -> bool:
-        asked.append(shard)
+        calls.append(shard)
         return answers.pop(0)
 
     monkeypatch.setattr(other.ring, "is_deputy", is_deputy)
@@ -77,12 +78,12 @@ def test_what_its_owner_leaves_undone_is_ended_by_the_deputy_after_half_a_second
     world.pass_time(300.25)
     world.look_all()
     duty.run()
-    assert asked == []
+    assert calls == []
     world.pass_time(0.25)
     duty.run()
     assert world.stack(stack.id).status == Status.IN_PROGRESS, "no deputy, no owner"
     duty.run()
-    assert asked == [stack.shard, stack.shard]
+    assert calls == [stack.shard, stack.shard]
     assert own_events(world, stack)[-1] == ("FAILED", other.host)
 
 
@@ -94,18 +95,18 @@ def test_only_a_traversal_of_which_something_runs_is_told_to_stop(world: World) 
     world.pass_time(301)
     world.look_all()
     time_out_all(world)
-    told = sorted(world.bus.cancels)
-    assert told == [("host0", busy.traversal, ()), ("host1", busy.traversal, ())]
+    cancels = sorted(world.bus.cancels)
+    assert cancels == [("host0", busy.traversal, ()), ("host1", busy.traversal, ())]
 
 
 def test_a_stack_that_went_on_to_something_else_does_not_time_out_with_the_others(world: World) -> None:
     late, gone_on = (world.create(name, template(1, endless=True)) for name in "ab")
     world.calm()
-    seen = [DueStack(stack.id, stack.shard, stack.traversal, 0.0) for stack in (late, gone_on)]
-    world.orders.delete(gone_on)
+    due = [DueStack(stack.id, stack.shard, stack.traversal, 0.0) for stack in (late, gone_on)]
+    world.operations.delete(gone_on)
     world.pass_time(301)
     ended = world.database.write(
-        lambda conn: cancel.time_out_all(conn, seen, by="host0", now=world.clock.now, grace=30.0)
+        lambda conn: cancel.time_out_all(conn, due, by="host0", now=world.clock.now, grace=30.0)
     )
     assert ended.stacks == [late.id]
     assert (world.stack(gone_on.id).action, world.stack(gone_on.id).status) == ("DELETE", "IN_PROGRESS")
@@ -157,6 +158,6 @@ def test_the_end_of_an_empty_child_announces_the_parents_task_that_it_wakes(worl
     child = world.create("child", template(0))
     waiting = wait_for_end(world, child.id, parent)
     world.bus.hints.clear()
-    world.orders.delete(child)
+    world.operations.delete(child)
     assert world.stack(child.id).deleted_at is not None
     assert [ids for _, ids in world.bus.hints] == [(waiting,)]

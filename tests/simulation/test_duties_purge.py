@@ -38,9 +38,9 @@ def purge_all(world: World, **options: typing.Any) -> None:
 
 
 def purges(world: World, **options: typing.Any) -> list[StackPurge]:
-    given = {"keep_deleted": DAY, "keep_events": 0, **options}
+    settings = {"keep_deleted": DAY, "keep_events": 0, **options}
     return [
-        StackPurge(dataclasses.replace(conductor.duty_context(**given), clock=world.clock))
+        StackPurge(dataclasses.replace(conductor.duty_context(**settings), clock=world.clock))
         for conductor in world.awake()
     ]
 
@@ -87,7 +87,7 @@ def test_only_one_conductor_sweeps_the_contents(world: World) -> None:
 
 def add_events(world: World, stack: Stack, count: int) -> list[str]:
     """Uuids in the order of the events."""
-    made = [
+    entries = [
         Event(
             stack_id=stack.id,
             resource_name=f"e{number}",
@@ -100,17 +100,18 @@ def add_events(world: World, stack: Stack, count: int) -> list[str]:
         )
         for number in range(count)
     ]
-    world.database.write(lambda conn: events.add_many(conn, made))
-    return [event.uuid for event in made]
+    world.database.write(lambda conn: events.add_many(conn, entries))
+    return [event.uuid for event in entries]
 
 
 def stored(world: World, stack: Stack) -> list[str]:
-    found = world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
-    return [event.uuid for event, _ in found]
+    entries = world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
+    return [event.uuid for event, _ in entries]
 
 
 def test_of_each_stacks_events_the_newest_are_kept(world: World) -> None:
-    many, few = world.create("many", template(1)), world.create("few", template(1))
+    many = world.create("many", template(1))
+    few = world.create("few", template(1))
     newest = add_events(world, many, 30)[-20:]
     before = stored(world, few)
     purge_all(world, keep_events=20)
@@ -144,7 +145,7 @@ def test_all_stacks_deleted_long_ago_go_in_a_few_rounds(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stoker.conductor.duties.stack_purge.PAGE", 30)
-    made = world.create("first", template(0))
+    created = world.create("first", template(0))
     row = {
         "live_name": None,
         "action": "DELETE",
@@ -156,7 +157,7 @@ def test_all_stacks_deleted_long_ago_go_in_a_few_rounds(
     }
     copies = [
         replace(
-            made,
+            created,
             id=StackId(str(uuid.uuid4())),
             traversal=TraversalId(str(uuid.uuid4())),
             shard=number % SHARDS,

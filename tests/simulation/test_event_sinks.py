@@ -41,7 +41,7 @@ def recorded(world: World, stack: Stack) -> list[str]:
     return [event.uuid for event, _ in world.database.read(lambda conn: events.list_events(conn, query))]
 
 
-def got(world: World, queue: str = "q") -> list[str]:
+def received(world: World, queue: str = "q") -> list[str]:
     return [message["id"] for message in world.queues.get(queue, [])]
 
 
@@ -63,19 +63,19 @@ def test_all_events_of_a_tree_arrive_in_their_order_and_in_heats_form(world: Wor
     stack = world.create("s", hot({"n": child(), "r": server()}), files={INNER: inner()})
     world.settle(lambda: world.stack(stack.id).status == "COMPLETE", within=60)
     serve(world)
-    assert len(got(world)) > 6
-    assert got(world) == recorded(world, stack)
+    assert len(received(world)) > 6
+    assert received(world) == recorded(world, stack)
     query = EventQuery(stack.id, resource_name="r")
-    found = [event for event, _ in world.database.read(lambda conn: events.list_events(conn, query))]
+    entries = [event for event, _ in world.database.read(lambda conn: events.list_events(conn, query))]
     messages = {message["id"]: message for message in world.queues["q"]}
-    assert messages[found[-1].uuid] == {
-        "timestamp": messages[found[-1].uuid]["timestamp"],
+    assert messages[entries[-1].uuid] == {
+        "timestamp": messages[entries[-1].uuid]["timestamp"],
         "version": "0.1",
         "type": "os.heat.event",
-        "id": found[-1].uuid,
+        "id": entries[-1].uuid,
         "payload": {
             "resource_name": "r",
-            "physical_resource_id": found[-1].physical_id,
+            "physical_resource_id": entries[-1].physical_id,
             "stack_id": stack.id,
             "resource_action": "CREATE",
             "resource_status": "COMPLETE",
@@ -121,18 +121,18 @@ def test_a_sink_that_fails_is_retried_with_growing_pauses_and_delays_no_other(
         for _ in range(1500):
             serve(world)
         assert world.stack(stack.id).status == "COMPLETE"
-        assert got(world, "good") == recorded(world, stack)
+        assert received(world, "good") == recorded(world, stack)
         pauses = [later - before for before, later in zip(tried, tried[1:], strict=False)]
         assert all(FIRST_PAUSE <= pause <= LONGEST_PAUSE + 3 for pause in pauses)
         assert pauses[-1] > 8 * pauses[0]
         away = False
         for _ in range(310):
             serve(world)
-    assert got(world, "bad") == recorded(world, stack)
+    assert received(world, "bad") == recorded(world, stack)
     words = [f"Sending events of stack {stack.id} to queue bad failed, retrying: messaging 503: out of order"]
     words += [f"Queue bad gets the events of stack {stack.id} again"]
-    told = [record for record in caplog.records if record.name == "stoker.conductor.duties.event_delivery"]
-    assert [record.getMessage() for record in told] == words
+    records = [record for record in caplog.records if record.name == "stoker.conductor.duties.event_delivery"]
+    assert [record.getMessage() for record in records] == words
 
 
 def test_events_older_than_their_time_to_live_are_skipped_and_said(
@@ -149,7 +149,7 @@ def test_events_older_than_their_time_to_live_are_skipped_and_said(
     world.unsent = 0.0
     world.update(stack, flat(2))
     serve(world, 15.0)
-    assert set(got(world)) == set(recorded(world, stack)) - set(old) != set()
+    assert set(received(world)) == set(recorded(world, stack)) - set(old) != set()
     assert (
         f"{len(old)} events of stack {stack.id} are older than 60 s, and are not sent to queue q"
         in caplog.text
@@ -171,10 +171,10 @@ def test_a_request_that_is_too_large_is_divided_and_one_message_alone_stops_no_o
     serve(world)
     for _ in range(4):
         serve(world, 3.0)
-    assert set(recorded(world, stack)) - set(got(world)) == bad
+    assert set(recorded(world, stack)) - set(received(world)) == bad
     bad.clear()
     serve(world, 10.0)
-    assert sorted(recorded(world, stack)) == sorted(got(world))
+    assert sorted(recorded(world, stack)) == sorted(received(world))
 
 
 def test_an_update_changes_the_sinks_and_what_was_recorded_before_still_arrives(world: World) -> None:
@@ -185,13 +185,13 @@ def test_an_update_changes_the_sinks_and_what_was_recorded_before_still_arrives(
     world.sinks = [sink("new"), sink("new")]
     world.update(stack, hot({"n": child(), "r": server()}), files={INNER: inner()})
     serve(world)
-    assert got(world, "new") == recorded(world, stack)[len(before) :]
+    assert received(world, "new") == recorded(world, stack)[len(before) :]
     world.sinks = []
     world.update(stack, hot({"n": child()}), files={INNER: inner()})
     after = recorded(world, stack)
     serve(world)
     assert len(recorded(world, stack)) > len(after) - 1
-    assert len(got(world, "new")) < len(recorded(world, stack)) - len(before)
+    assert len(received(world, "new")) < len(recorded(world, stack)) - len(before)
     serve(world, LINGER)
     assert (count(world, tables.event_sink), count(world, tables.event_delivery)) == (0, 0)
 
@@ -201,7 +201,7 @@ def test_the_last_message_is_that_of_the_deletion_and_the_credential_waits_for_i
     serve(world)
     world.database.write(lambda conn: credentials.put(conn, stack.id, {}, world.clock.now))
     world.unsent = 1.0
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     serve(world)
     serve(world, LINGER)
 
@@ -226,7 +226,7 @@ def test_a_signal_and_an_action_without_resources_are_sent_too(world: World) -> 
     template = hot({"w": {"type": "OS::Heat::WaitConditionHandle"}})
     stack = world.create("s", template)
     serve(world)
-    before = len(got(world))
+    before = len(received(world))
     Signals(world.context).signal(world.stack(stack.id), "w", {"status": "SUCCESS", "id": "1"})
     Signals(world.context).mark_unhealthy(world.stack(stack.id), "w", unhealthy=True, reason="broken")
     serve(world)
@@ -238,7 +238,7 @@ def test_a_breakpoint_is_sent_too(world: World) -> None:
     entries = {"resources": {"r0": {"hooks": "pre-create"}}}
     stack = world.create("s", flat(1), environment={"resource_registry": entries})
     serve(world)
-    assert got(world) == recorded(world, stack)
+    assert received(world) == recorded(world, stack)
     assert "Hook pre-create" in world.queues["q"][-1]["payload"]["resource_status_reason"]
 
 
@@ -252,29 +252,31 @@ def test_a_rollback_of_a_creation_is_watched_to_its_end(world: World) -> None:
     world.settle(lambda: rolled_back(world, stack), within=120)
     for _ in range(3):
         serve(world)
-    assert got(world) == recorded(world, stack)
+    assert received(world) == recorded(world, stack)
     assert rolled_back(world, stack)
 
 
 def test_stacks_without_sinks_cost_no_statement(tmp_path: pathlib.Path) -> None:
     """The statements of a stack's life, and of a round of the duty."""
     world = World(tmp_path, hosts=1)
-    seen: list[str] = []
-    sa.event.listen(world.database.engine, "before_cursor_execute", lambda *args: seen.append(str(args[2])))
+    statements: list[str] = []
+    sa.event.listen(
+        world.database.engine, "before_cursor_execute", lambda *args: statements.append(str(args[2]))
+    )
     stack = world.create("s", hot({"n": child(), "r": server()}), files={INNER: inner()})
     world.settle(lambda: world.stack(stack.id).status == "COMPLETE", within=60)
     world.update(stack, flat(2))
     world.calm()
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     world.calm()
     assert world.stack(stack.id).status == "COMPLETE"
-    touched = [text for text in seen if "event_sink" in text or "event_delivery" in text]
+    touched = [text for text in statements if "event_sink" in text or "event_delivery" in text]
     of_duties = ("SELECT event_delivery.sink_id", "SELECT credential.root_id")
     assert all(text.startswith(of_duties) for text in touched), touched
-    seen.clear()
+    statements.clear()
     [conductor] = world.awake()
     run_once(conductor)
-    assert len([text for text in seen if text.startswith("SELECT")]) == 1
+    assert len([text for text in statements if text.startswith("SELECT")]) == 1
 
 
 def run_once(conductor: SimConductor) -> None:

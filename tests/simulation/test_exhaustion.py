@@ -30,14 +30,14 @@ def claimed(world: World) -> list[tuple[int, int]]:
     [conductor] = world.conductors.values()
     member = conductor.ring.member()
     assert member is not None
-    found = world.database.read(lambda conn: tasks.claimed_by(conn, member))
-    return sorted((task_id, attempt) for task_id, attempt, _ in found)
+    stored_tasks = world.database.read(lambda conn: tasks.claimed_by(conn, member))
+    return sorted((task_id, attempt) for task_id, attempt, _ in stored_tasks)
 
 
-def known(conductor: SimConductor) -> list[tuple[int, int]]:
+def held_claims(conductor: SimConductor) -> list[tuple[int, int]]:
     """The same, as they are in memory."""
-    found = conductor.loop.view().held
-    return sorted((held.claim.task.id, held.claim.task.attempt) for held in found)
+    claims = conductor.loop.view().held
+    return sorted((held.claim.task.id, held.claim.task.attempt) for held in claims)
 
 
 def complete(world: World, stack: Stack) -> None:
@@ -57,7 +57,7 @@ def test_a_step_for_which_no_thread_can_be_started_is_given_back(
     with monkeypatch.context() as patch:
         patch.setattr(conductor, "submit", no_thread)
         world.calm()
-        assert (claimed(world), known(conductor), conductor.loop.busy) == ([], [], 0)
+        assert (claimed(world), held_claims(conductor), conductor.loop.busy) == ([], [], 0)
         world.pass_time(1)
         world.calm()
         assert claimed(world) == []
@@ -75,7 +75,7 @@ def test_a_poll_for_which_no_thread_can_be_started_is_given_back(
         patch.setattr(conductor, "submit", no_thread)
         world.pass_time(3)
         world.calm()
-        assert (claimed(world), known(conductor), conductor.loop.busy) == ([], [], 0)
+        assert (claimed(world), held_claims(conductor), conductor.loop.busy) == ([], [], 0)
     complete(world, stack)
 
 

@@ -29,13 +29,13 @@ def ended(world: World, *stacks: Stack) -> bool:
 
 
 def own_events(world: World, stack: Stack) -> list[Event]:
-    found = world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
-    return [event for event, _ in found if event.resource_name == stack.name]
+    entries = world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
+    return [event for event, _ in entries if event.resource_name == stack.name]
 
 
 def states(world: World, stack: Stack) -> list[TaskState]:
-    found = world.database.read(lambda conn: tasks.of_traversal(conn, stack.traversal))
-    return [task.state for task in found if task.resource_id is not None]
+    stored_tasks = world.database.read(lambda conn: tasks.of_traversal(conn, stack.traversal))
+    return [task.state for task in stored_tasks if task.resource_id is not None]
 
 
 def all_duties(world: World) -> None:
@@ -65,7 +65,7 @@ def test_a_step_that_met_a_short_silence_is_done_a_little_later(world: World) ->
     conductor.ring.confirmed = world.clock.now
     conductor.run_once()
     assert states(world, stack) == [TaskState.RUNNING]
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
     assert world.settle(lambda: ended(world, stack), within=10)
     assert world.stack(stack.id).status == Status.COMPLETE
 
@@ -139,12 +139,12 @@ def test_a_step_that_waited_in_a_paused_process_is_not_begun_when_others_have_ta
     assert len(paused.steps) == 1
     world.pause("host1")
     assert world.settle(lambda: ended(world, stack), within=30)
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=30)
     world.resume("host1")
     paused.run_step()
     paused.run_once()
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
     assert world.cloud.wrong == []
 
 
@@ -153,10 +153,10 @@ def test_what_a_lost_attempt_made_is_found_and_not_made_again(world: World) -> N
     world.deliver(0, "host1")
     world.conductors["host1"].run_once()
     world.conductors["host1"].run_step()
-    assert len(world.cloud.things) == 1
+    assert len(world.cloud.objects) == 1
     world.kill("host1")
     assert world.settle(lambda: ended(world, stack), within=30)
-    assert len(world.cloud.things) == 1
+    assert len(world.cloud.objects) == 1
 
 
 def test_what_a_lost_attempt_made_is_deleted_with_the_stack(world: World) -> None:
@@ -165,9 +165,9 @@ def test_what_a_lost_attempt_made_is_deleted_with_the_stack(world: World) -> Non
     world.conductors["host1"].run_once()
     world.conductors["host1"].run_step()
     world.kill("host1")
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=30)
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
     assert world.stack(stack.id).status == Status.COMPLETE
 
 
@@ -242,8 +242,8 @@ def test_a_stack_times_out_once_although_two_conductors_believe_they_own_it(worl
     for conductor in world.awake():
         conductor.ring.owns = lambda shard: True  # type: ignore[method-assign]
     all_duties(world)
-    found = world.stack(stack.id)
-    assert (found.action, found.status, found.reason) == ("CREATE", Status.FAILED, "Create timed out")
+    current = world.stack(stack.id)
+    assert (current.action, current.status, current.reason) == ("CREATE", Status.FAILED, "Create timed out")
     assert [event.reason for event in own_events(world, stack)] == [
         "Stack CREATE started",
         "Create timed out",
@@ -274,14 +274,14 @@ def test_a_deadline_is_not_moved_by_a_takeover(world: World) -> None:
 
 
 def test_an_action_of_a_resource_times_out_and_is_tried_again(world: World) -> None:
-    made = template(1, endless=True, after=2)
+    document = template(1, endless=True, after=2)
     environment = {"resource_registry": {"resources": {"r0": {"timeout": 10, "retries": 2}}}}
-    stack = world.create("s", made, environment=environment)
+    stack = world.create("s", document, environment=environment)
     began = world.clock.now
     assert world.settle(lambda: ended(world, stack), within=200)
-    found = world.stack(stack.id)
-    assert found.status == Status.FAILED
-    assert "timed out" in found.reason
+    current = world.stack(stack.id)
+    assert current.status == Status.FAILED
+    assert "timed out" in current.reason
     assert world.clock.now - began >= 30, "three tries of ten seconds"
 
 
@@ -297,7 +297,7 @@ def test_finished_traversals_leave_no_tasks_behind(world: World) -> None:
 def test_deleted_stacks_are_forgotten_after_their_time(world: World) -> None:
     stack = world.create("s", template(2))
     assert world.settle(lambda: ended(world, stack), within=10)
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=10)
     world.pass_time(86400 - 60)
     all_duties(world)
@@ -315,9 +315,9 @@ def test_a_type_that_returns_nonsense_fails_its_resource_and_no_other(world: Wor
     good["resources"]["bad"] = {"type": "Sim::Server", "properties": {"returns": returned}}
     stack = world.create("s", good)
     assert world.settle(lambda: ended(world, stack), within=30)
-    found = world.stack(stack.id)
-    assert found.status == Status.FAILED
-    assert "resources.bad: " in found.reason
-    assert "cannot be stored" in found.reason
+    current = world.stack(stack.id)
+    assert current.status == Status.FAILED
+    assert "resources.bad: " in current.reason
+    assert "cannot be stored" in current.reason
     assert TaskState.RUNNING not in states(world, stack)
     assert states(world, stack).count(TaskState.FAILED) == 1

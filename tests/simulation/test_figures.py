@@ -95,7 +95,7 @@ def test_a_resource_timeout_is_counted_once_for_each_try(world: World, counting:
 def test_a_step_that_hangs_is_detached_and_its_result_refused(world: World, counting: Counting) -> None:
     stack = world.create("s", template(1, hangs=["create"]))
     world.calm()
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     world.calm()
     world.pass_time(GRACE + 1)
     world.look_all()

@@ -28,16 +28,17 @@ class Made:
     """A stack with a server and a handle."""
 
     def __init__(self, world: World) -> None:
-        self.world, self.api = world, api_of(world)
-        made = self.api.simulate_post("/v1/project/stacks", json={"stack_name": "s", "template": TEMPLATE})
+        self.world = world
+        self.api = api_of(world)
+        answer = self.api.simulate_post("/v1/project/stacks", json={"stack_name": "s", "template": TEMPLATE})
         world.calm()
-        self.stack_id = StackId(made.json["stack"]["id"])
+        self.stack_id = StackId(answer.json["stack"]["id"])
 
     def access(self, name: str) -> GuestAccess:
         """The keys of a resource."""
         r = tables.resource
-        found = sa.select(r.c.id).where(r.c.name == name)
-        row = ResourceId(self.world.database.read(lambda conn: conn.execute(found).scalar_one()))
+        row_id = sa.select(r.c.id).where(r.c.name == name)
+        row = ResourceId(self.world.database.read(lambda conn: conn.execute(row_id).scalar_one()))
         return ADDRESSES.guest_access(StackFacts(self.stack_id, "s", "project"), name, row)
 
     def poll(self) -> None:
@@ -57,25 +58,26 @@ def made(tmp_path: pathlib.Path) -> Made:
     return Made(World(tmp_path, hosts=1))
 
 
-def test_a_poll_is_stored_once_a_minute_and_when_there_is_something_new(made: Made) -> None:
-    clock, began = made.world.clock, made.world.clock()
-    made.poll()
-    assert made.read_at() == [began]
+def test_a_poll_is_stored_once_a_minute_and_when_there_is_something_new(created: Made) -> None:
+    clock = created.world.clock
+    began = created.world.clock()
+    created.poll()
+    assert created.read_at() == [began]
     clock.now += RECORD_EVERY - 1
-    made.poll()
-    assert made.read_at() == [began]
+    created.poll()
+    assert created.read_at() == [began]
     clock.now += 1
-    made.poll()
-    assert made.read_at() == [began + RECORD_EVERY]
+    created.poll()
+    assert created.read_at() == [began + RECORD_EVERY]
 
 
-def test_a_change_gets_a_later_time_than_every_answer_before_it(made: Made) -> None:
-    guests = Guests(made.world.context, ADDRESSES, lambda config: None)
-    row = row_of_key(made.access("server").access_key)
+def test_a_change_gets_a_later_time_than_every_answer_before_it(created: Made) -> None:
+    guests = Guests(created.world.context, ADDRESSES, lambda config: None)
+    row = row_of_key(created.access("server").access_key)
     assert row is not None
     server = guests.find(*row)
     assert server is not None
-    clock = made.world.clock
+    clock = created.world.clock
     before = guests.last_modified(server)
     clock.now += 5
     later = dataclasses.replace(server, updated_at=clock.now)
@@ -84,9 +86,9 @@ def test_a_change_gets_a_later_time_than_every_answer_before_it(made: Made) -> N
     assert before < guests.last_modified(later)
 
 
-def test_documents_are_kept_by_version_and_dropped_by_age(made: Made) -> None:
-    guests = Guests(made.world.context, ADDRESSES, lambda config: None)
-    row = row_of_key(made.access("server").access_key)
+def test_documents_are_kept_by_version_and_dropped_by_age(created: Made) -> None:
+    guests = Guests(created.world.context, ADDRESSES, lambda config: None)
+    row = row_of_key(created.access("server").access_key)
     assert row is not None
     server = guests.find(*row)
     assert server is not None
@@ -100,27 +102,27 @@ def test_documents_are_kept_by_version_and_dropped_by_age(made: Made) -> None:
 
 @pytest.mark.parametrize(("method", "kind"), [("POST", "signal"), ("PUT", "waitcondition")])
 def test_a_signal_that_is_signed_as_heat_signs_reaches_its_resource(
-    made: Made, method: str, kind: str
+    created: Made, method: str, kind: str
 ) -> None:
-    access = made.access("handle")
-    path = f"/v1/{kind}/arn:openstack:heat::project:stacks/s/{made.stack_id}/resources/handle"
+    access = created.access("handle")
+    path = f"/v1/{kind}/arn:openstack:heat::project:stacks/s/{created.stack_id}/resources/handle"
     params = {"AWSAccessKeyId": access.access_key, "SignatureVersion": "2"}
     signed = {"params": params, "verb": method, "host": "falconframework.org", "path": path}
     params["Signature"] = Ec2Signer(access.secret_key).generate(signed)
-    answer = made.api.simulate_request(method, path, params=params, body='{"id": "one", "data": "d"}')
+    answer = created.api.simulate_request(method, path, params=params, body='{"id": "one", "data": "d"}')
     assert answer.status_code == 200, answer.text
-    shown = made.api.simulate_get(f"/v1/project/stacks/s/{made.stack_id}/resources/handle/metadata")
-    assert "one" in str(shown.json)
+    view = created.api.simulate_get(f"/v1/project/stacks/s/{created.stack_id}/resources/handle/metadata")
+    assert "one" in str(view.json)
 
 
-def test_a_deployment_that_is_tried_again_keeps_its_reason(made: Made) -> None:
+def test_a_deployment_that_is_tried_again_keeps_its_reason(created: Made) -> None:
     config = {"type": "OS::Heat::SoftwareConfig"}
-    given = {"config": {"get_resource": "config"}, "server": "web"}
-    waits = {"type": "OS::Heat::SoftwareDeployment", "properties": given}
+    properties = {"config": {"get_resource": "config"}, "server": "web"}
+    waits = {"type": "OS::Heat::SoftwareDeployment", "properties": properties}
     template = {**TEMPLATE, "resources": {"config": config, "waits": waits}}
-    made.api.simulate_post("/v1/project/stacks", json={"stack_name": "t", "template": template})
-    made.world.calm()
-    guests = Guests(made.world.context, ADDRESSES, lambda config: None)
+    created.api.simulate_post("/v1/project/stacks", json={"stack_name": "t", "template": template})
+    created.world.calm()
+    guests = Guests(created.world.context, ADDRESSES, lambda config: None)
 
     def reason(before: str) -> str:
         def read(conn: sa.Connection) -> str:
@@ -130,7 +132,7 @@ def test_a_deployment_that_is_tried_again_keeps_its_reason(made: Made) -> None:
             row = dataclasses.replace(resources.by_name(conn, stack_id, "waits"), reason=before)
             return guests.explained(conn, [row])[0].reason
 
-        return made.world.database.read(read)
+        return created.world.database.read(read)
 
     for nothing in ("", "state changed"):
         assert reason(nothing).startswith("waits for a signal; server web has never asked")

@@ -98,10 +98,10 @@ USE_CASES: dict[str, tuple[Json, Callable[[World, Stack], object]]] = {
         asking("a", a={}, b={"needs": on("a")}),
         lambda world, stack: world.update(stack, asking("a", a={}, b={"needs": on("a"), "value": "new"})),
     ),
-    "check": (BEFORE, lambda world, stack: world.orders.act(world.stack(stack.id), TaskKind.CHECK)),
+    "check": (BEFORE, lambda world, stack: world.operations.act(world.stack(stack.id), TaskKind.CHECK)),
     "snapshot": (BEFORE, take_snapshot),
     "deletion of a snapshot": (BEFORE, delete_snapshot),
-    "deletion": (BEFORE, lambda world, stack: world.orders.delete(world.stack(stack.id))),
+    "deletion": (BEFORE, lambda world, stack: world.operations.delete(world.stack(stack.id))),
     "abandonment": (BEFORE, lambda world, stack: world.exports.abandon(world.stack(stack.id))),
     "scaling": (GROUP, scale),
     "nested stack": (
@@ -162,11 +162,11 @@ def test_the_removal_of_what_a_detached_step_makes_gets_new_ids(world: World) ->
         arm()
         pass_grace(world)
         next(one for one in world.awake() if one.hanging).go_on()
-        world.orders.delete(world.stack(stack.id))
+        world.operations.delete(world.stack(stack.id))
         return stack
 
     assert try_all(world, run) >= 3
-    assert len(world.cloud.things) == 1, "that of the neighbour"
+    assert len(world.cloud.objects) == 1, "that of the neighbour"
 
 
 def replacement(world: World, stack: Stack) -> Resource | None:
@@ -202,6 +202,6 @@ def test_a_resource_of_another_stack_is_not_taken_for_a_replacement(world: World
     world.database.ids = Doubling(world, 1)
     world.update(stack, asking("a", a={"value": "new"}, b={"needs": on("a")}, c={"needs": on("a")}))
     assert settled(world, stack).status == Status.COMPLETE
-    assert [asked for asked in world.cloud.asked if asked.startswith("refresh")] == ["refresh a"] * 2
+    assert [line for line in world.cloud.calls if line.startswith("refresh")] == ["refresh a"] * 2
     assert rows(world, stack)["a"].attributes["users"] == ["b", "c"]
     assert identity(world) == neighbour

@@ -49,34 +49,34 @@ def launch(image: str = "old", **body: Json) -> Json:
 
 
 def scaling(least: int = 1, most: int = 5, policy: Json = None, **properties: Json) -> Json:
-    given = {
+    values = {
         "AvailabilityZones": ["nova"],
         "LaunchConfigurationName": {"get_resource": "launch"},
         "MinSize": least,
         "MaxSize": most,
         **properties,
     }
-    body = {"type": "AWS::AutoScaling::AutoScalingGroup", "properties": given}
+    body = {"type": "AWS::AutoScaling::AutoScalingGroup", "properties": values}
     return {**body, "update_policy": {"AutoScalingRollingUpdate": policy}} if policy else body
 
 
 def instances(size: int, policy: Json = None, **properties: Json) -> Json:
-    given = {
+    values = {
         "AvailabilityZones": [],
         "LaunchConfigurationName": {"get_resource": "launch"},
         "Size": size,
         **properties,
     }
-    body = {"type": "OS::Heat::InstanceGroup", "properties": given}
+    body = {"type": "OS::Heat::InstanceGroup", "properties": values}
     return {**body, "update_policy": {"RollingUpdate": policy}} if policy else body
 
 
 def policy(by: int, kind: str = "ChangeInCapacity", **properties: Json) -> Json:
-    given = {"AutoScalingGroupName": {"get_resource": "g"}, "ScalingAdjustment": by, "AdjustmentType": kind}
-    return {"type": "AWS::AutoScaling::ScalingPolicy", "properties": {**given, **properties}}
+    values = {"AutoScalingGroupName": {"get_resource": "g"}, "ScalingAdjustment": by, "AdjustmentType": kind}
+    return {"type": "AWS::AutoScaling::ScalingPolicy", "properties": {**values, **properties}}
 
 
-def made(world: World, resources: Json, **sections: Json) -> Stack:
+def create_stack(world: World, resources: Json, **sections: Json) -> Stack:
     stack = created(world, hot(resources, **sections), files=FILES, environment=MAPPED)
     assert stack.status == Status.COMPLETE, stack.reason
     return stack
@@ -87,7 +87,7 @@ def changed(world: World, stack: Stack, resources: Json, **sections: Json) -> St
 
 
 def held(world: World) -> list[str]:
-    return sorted(thing.value for thing in world.cloud.things.values())
+    return sorted(item.value for item in world.cloud.objects.values())
 
 
 def members(world: World, stack: Stack) -> dict[str, Json]:
@@ -104,7 +104,7 @@ def test_the_servers_are_those_of_the_launch_configuration_and_signals_scale_the
         "up": policy(2),
         "down": policy(1, "ExactCapacity"),
     }
-    stack = made(world, resources, outputs=ADDRESSES)
+    stack = create_stack(world, resources, outputs=ADDRESSES)
     assert held(world) == ["old/small/ours/#!/bin/sh/inner"] * 2
     group = rows(world, stack)["g"]
     tags = [{"Key": "a", "Value": "b"}]
@@ -114,16 +114,16 @@ def test_the_servers_are_those_of_the_launch_configuration_and_signals_scale_the
     ]
     assert [row.attributes["tags"] for row in members(world, stack).values()] == [tags, tags]
     assert group.reference_id.startswith("s-g-")
-    addresses = {f"at-{key}" for key in world.cloud.things}
+    addresses = {f"at-{key}" for key in world.cloud.objects}
     assert set(group.attributes["InstanceList"].split(",")) == addresses
-    before = set(world.cloud.things)
+    before = set(world.cloud.objects)
     scaled(world, stack)
-    assert (len(world.cloud.things), before <= set(world.cloud.things)) == (4, True)
+    assert (len(world.cloud.objects), before <= set(world.cloud.objects)) == (4, True)
     assert set(rows(world, stack)["g"].attributes["InstanceList"].split(",")) >= addresses
-    newest = set(world.cloud.things) - before
+    newest = set(world.cloud.objects) - before
     scaled(world, stack, "down")
-    assert len(world.cloud.things) == 1
-    assert set(world.cloud.things) < newest, "the oldest go first"
+    assert len(world.cloud.objects) == 1
+    assert set(world.cloud.objects) < newest, "the oldest go first"
 
 
 def test_a_cooldown_and_the_bounds_hold(world: World) -> None:
@@ -132,20 +132,20 @@ def test_a_cooldown_and_the_bounds_hold(world: World) -> None:
         "g": scaling(most=2, Cooldown=60),
         "up": policy(100, "PercentChangeInCapacity"),
     }
-    stack = made(world, resources)
+    stack = create_stack(world, resources)
     signal(world, stack)
-    assert world.settle(lambda: len(world.cloud.things) == 1, within=5)
+    assert world.settle(lambda: len(world.cloud.objects) == 1, within=5)
     world.clock.now += 61
     scaled(world, stack)
-    assert len(world.cloud.things) == 2
+    assert len(world.cloud.objects) == 2
     world.clock.now += 61
     scaled(world, stack)
-    assert len(world.cloud.things) == 2
+    assert len(world.cloud.objects) == 2
 
 
 def test_another_launch_configuration_changes_the_servers_in_batches(world: World) -> None:
     rolling = {"MaxBatchSize": 2, "MinInstancesInService": 3, "PauseTime": "PT1M30S"}
-    stack = made(world, {"launch": launch(), "g": scaling(4, 6, rolling)})
+    stack = create_stack(world, {"launch": launch(), "g": scaling(4, 6, rolling)})
     begun = world.clock.now
     world.update(
         stack, hot({"launch": launch("new"), "g": scaling(4, 6, rolling)}), files=FILES, environment=MAPPED
@@ -158,7 +158,7 @@ def test_another_launch_configuration_changes_the_servers_in_batches(world: Worl
 
 
 def test_without_a_policy_present_servers_stay_as_they_are_and_new_ones_are_new(world: World) -> None:
-    stack = made(world, {"launch": launch(), "g": instances(2)})
+    stack = create_stack(world, {"launch": launch(), "g": instances(2)})
     changed(world, stack, {"launch": launch("new"), "g": instances(3)})
     assert held(world) == ["new/small///", "old/small///", "old/small///"]
     changed(world, stack, {"launch": launch("new"), "g": instances(1)})
@@ -171,7 +171,7 @@ def test_without_a_policy_present_servers_stay_as_they_are_and_new_ones_are_new(
 
 def test_servers_that_a_signal_makes_are_those_of_the_present_configuration(world: World) -> None:
     resources = {"launch": launch(), "g": scaling(), "up": policy(1)}
-    stack = made(world, resources)
+    stack = create_stack(world, resources)
     changed(world, stack, {**resources, "launch": launch("new")})
     scaled(world, stack)
     assert held(world) == ["new/small///", "old/small///"]
@@ -179,7 +179,7 @@ def test_servers_that_a_signal_makes_are_those_of_the_present_configuration(worl
 
 def test_metadata_of_a_launch_configuration_are_those_of_its_servers(world: World) -> None:
     rolling = {"MaxBatchSize": 5}
-    stack = made(world, {"launch": launch(metadata={"a": 1}), "g": instances(1, rolling)})
+    stack = create_stack(world, {"launch": launch(metadata={"a": 1}), "g": instances(1, rolling)})
     assert [row.metadata for row in members(world, stack).values()] == [{"a": 1}]
     before = rows(world, stack)["launch"].physical_id
     changed(world, stack, {"launch": launch(metadata={"a": 2}), "g": instances(1, rolling)})
@@ -230,9 +230,9 @@ def test_what_a_group_cannot_do_is_refused_at_the_request(world: World, group: J
         "up": {"type": "OS::Heat::Value", "properties": {"value": 1}},
         "g": group,
     }
-    with pytest.raises(TemplateError) as found:
+    with pytest.raises(TemplateError) as raised:
         world.create("s", hot(resources), files=FILES, environment=MAPPED)
-    assert text in str(found.value)
+    assert text in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -247,14 +247,14 @@ def test_what_a_group_cannot_do_is_refused_at_the_request(world: World, group: J
     ],
 )
 def test_a_launch_configuration_says_what_servers_need(world: World, properties: Json, text: str) -> None:
-    with pytest.raises(TemplateError) as found:
+    with pytest.raises(TemplateError) as raised:
         world.create("s", hot({"launch": launch(properties=properties)}), files=FILES, environment=MAPPED)
-    assert text in str(found.value)
+    assert text in str(raised.value)
 
 
 def test_a_deleted_group_leaves_nothing(world: World) -> None:
-    stack = made(world, {"launch": launch(), "g": scaling(3)})
-    assert len(world.cloud.things) == 3
-    world.orders.delete(stack)
+    stack = create_stack(world, {"launch": launch(), "g": scaling(3)})
+    assert len(world.cloud.objects) == 3
+    world.operations.delete(stack)
     settled(world, stack)
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}

@@ -95,7 +95,7 @@ def api_of(
     """Return a client of the API, as close to the product as the simulation's world allows."""
     services = Services(
         database=world.database,
-        stacks=world.orders,
+        stacks=world.operations,
         updates=world.updates,
         validation=Validation(world.context),
         previews=world.previews,
@@ -106,7 +106,7 @@ def api_of(
         software=SoftwareOperations(world.context),
         breakpoints=world.breakpoints,
         quotas=QuotaOperations(world.database, Quotas()),
-        registry=world.catalogue,
+        registry=world.registry,
         sealer=world.sealer,
         auth=auth or NoAuthentication(),
         clock=world.clock,
@@ -135,8 +135,8 @@ def test_the_life_of_a_resource_stays_in_few_places(world: World) -> None:
 
 def test_only_calls_of_the_product_are_moves(world: World) -> None:
     with Calls() as calls:
-        world.catalogue.get("Sim::Server")
-        world.catalogue.get("Sim::Server")
+        world.registry.get("Sim::Server")
+        world.registry.get("Sim::Server")
         api_of(world)
     names = [function for name, function in calls.path if name == "resources/registry.py"]
     assert names.count("ResourceRegistry.get") == 2

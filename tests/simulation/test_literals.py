@@ -136,11 +136,11 @@ def created(world: World, value: Json) -> Stack:
 
 def outputs(world: World, stack: Stack) -> dict[str, Json]:
     """As the API shows them."""
-    found = world.database.read(lambda conn: resource_rows.of_stack(conn, stack.id))
-    lookup = StackLookup(found, world.context.sealer_of(stack))
-    shown = [output(name, item, lookup) for name, item in world.stack(stack.id).outputs.items()]
-    assert not any("output_error" in item for item in shown), shown
-    return {item["output_key"]: item["output_value"] for item in shown}
+    stored = world.database.read(lambda conn: resource_rows.of_stack(conn, stack.id))
+    lookup = StackLookup(stored, world.context.sealer_of(stack))
+    outputs_shown = [output(name, item, lookup) for name, item in world.stack(stack.id).outputs.items()]
+    assert not any("output_error" in item for item in outputs_shown), outputs_shown
+    return {item["output_key"]: item["output_value"] for item in outputs_shown}
 
 
 def signal(world: World, stack: Stack, **details: Json) -> None:
@@ -154,8 +154,10 @@ def shown_metadata(world: World, stack: Stack, name: str) -> Json:
 
 def text_of(world: World) -> str:
     def read(conn: sa.Connection) -> str:
-        found = tables.metadata.tables.values()
-        return "\n".join(str(tuple(row)) for table in found for row in conn.execute(sa.select(table)).all())
+        all_tables = tables.metadata.tables.values()
+        return "\n".join(
+            str(tuple(row)) for table in all_tables for row in conn.execute(sa.select(table)).all()
+        )
 
     return world.database.read(read)
 
@@ -181,29 +183,29 @@ def test_a_value_comes_out_of_every_way_as_it_went_in(world: World, value: Json)
 
     signal(world, stack, id="$fn", data=value, reason=json.dumps(value))
     signal(world, stack, id="own", data=value)
-    mine = {"mine": "own-word", "given": value}
+    metadata = {"mine": "own-word", "given": value}
     entry = {"status": "SUCCESS", "data": value}
     received = {
         "$fn": {**entry, "reason": json.dumps(value)},
         "own": {**entry, "reason": "Signal 4 received"},
     }
-    assert shown_metadata(world, stack, "handle") == {**mine, **received}
+    assert shown_metadata(world, stack, "handle") == {**metadata, **received}
     exported = world.export(world.stack(stack.id))
-    given = {"p": value, "word": "own-word", "$fn": "sealed", "args": [TOKEN]}
-    assert exported["environment"]["parameters"] == given
+    parameters = {"p": value, "word": "own-word", "$fn": "sealed", "args": [TOKEN]}
+    assert exported["environment"]["parameters"] == parameters
     assert exported["environment"]["parameter_defaults"] == {"d": value}
-    assert exported["resources"]["handle"]["metadata"] == {**mine, **received}
+    assert exported["resources"]["handle"]["metadata"] == {**metadata, **received}
     assert exported["resources"]["n"]["resource_data"]["outputs"]["made"] == value
     assert SECRET not in json.dumps(exported)
 
     snapshot = world.snapshots.take(world.stack(stack.id), "kept")
     settled(world, stack)
-    kept = world.database.read(lambda conn: snapshots.get(conn, stack.id, snapshot.id))
-    contents = world.database.read(lambda conn: content.get_many(conn, kept.contents))
-    copies = world.database.read(lambda conn: resource_rows.copies(conn, stack.id, kept.id))
-    listed = snapshot_document(world.stack(stack.id), kept, contents, copies, Masked())
-    assert listed["environment"]["parameters"] == {**given, "word": MASK}
-    assert listed["resources"]["handle"]["metadata"] == {**mine, "mine": MASK, **received}
+    snapshot_row = world.database.read(lambda conn: snapshots.get(conn, stack.id, snapshot.id))
+    contents = world.database.read(lambda conn: content.get_many(conn, snapshot_row.contents))
+    copies = world.database.read(lambda conn: resource_rows.copies(conn, stack.id, snapshot_row.id))
+    listed = snapshot_document(world.stack(stack.id), snapshot_row, contents, copies, Masked())
+    assert listed["environment"]["parameters"] == {**parameters, "word": MASK}
+    assert listed["resources"]["handle"]["metadata"] == {**metadata, "mine": MASK, **received}
     assert SECRET not in json.dumps(listed)
 
     world.updates.update(
@@ -211,14 +213,14 @@ def test_a_value_comes_out_of_every_way_as_it_went_in(world: World, value: Json)
     )
     settled(world, stack)
     assert world.stack(stack.id).status == Status.COMPLETE
-    assert shown_metadata(world, stack, "handle") == {**mine, **received}
+    assert shown_metadata(world, stack, "handle") == {**metadata, **received}
 
     document = json.loads(json.dumps(world.exports.abandon(world.stack(stack.id))))
     again = world.adopt("again", document)
     assert world.settle(lambda: ended(world, again), within=60)
     assert world.stack(again.id).status == Status.COMPLETE, world.stack(again.id).reason
     assert outputs(world, again)["nested"] == value
-    assert shown_metadata(world, again, "handle") == {**mine, **received}
+    assert shown_metadata(world, again, "handle") == {**metadata, **received}
     clear = text_of(world)
     assert SECRET not in clear
     assert "own-word" not in clear
@@ -238,8 +240,8 @@ def test_what_a_document_to_adopt_brings_is_data(world: World, value: Json) -> N
     assert shown_metadata(world, again, "handle") == {"1": value, "$fn": value}
     assert shown_metadata(world, again, "victim") == value
     exported = world.export(world.stack(again.id))
-    given = document["resources"]["victim"]["resource_data"]
-    assert exported["resources"]["victim"]["resource_data"] == given
+    data = document["resources"]["victim"]["resource_data"]
+    assert exported["resources"]["victim"]["resource_data"] == data
     assert exported["environment"]["parameters"]["p"] == value
     assert SECRET not in json.dumps(exported) + text_of(world)
 
@@ -266,9 +268,9 @@ JSON = st.recursive(
 def test_any_value_comes_out_as_it_went_in(tmp_path_factory: pytest.TempPathFactory, value: Json) -> None:
     world = World(tmp_path_factory.mktemp("any"), hosts=1, threads=4)
     stack = created(world, value)
-    found = outputs(world, stack)
+    values = outputs(world, stack)
     for name in ("given", "default", "attribute", "nested", "chain"):
-        assert found[name] == ({"0": value} if name == "chain" else value), name
+        assert values[name] == ({"0": value} if name == "chain" else value), name
     signal(world, stack, data=value)
     exported = world.export(world.stack(stack.id))
     [received] = [item for key, item in exported["resources"]["handle"]["metadata"].items() if key == "3"]

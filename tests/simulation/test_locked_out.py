@@ -22,10 +22,10 @@ def test_others_go_on_while_one_is_locked_out(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(tmp_path, hosts=1, threads=8)
-    made = [world.create(f"s{number}", template(a={"looks": 3, "after": 1})) for number in range(6)]
+    stacks = [world.create(f"s{number}", template(a={"looks": 3, "after": 1})) for number in range(6)]
     t = tables.resource
     rows = world.database.read(lambda conn: conn.execute(sa.select(t.c.id, t.c.stack_id)).all())
-    locked = {ResourceId(row.id) for row in rows if row.stack_id == made[2].id}
+    locked = {ResourceId(row.id) for row in rows if row.stack_id == stacks[2].id}
     real = commit.exchange
 
     def exchange(conn: Json, outcomes: Json, *args: Json, **options: Json) -> Json:
@@ -34,41 +34,42 @@ def test_others_go_on_while_one_is_locked_out(
         return real(conn, outcomes, *args, **options)
 
     monkeypatch.setattr(commit, "exchange", exchange)
-    others = [*made[:2], *made[3:]]
+    others = [*stacks[:2], *stacks[3:]]
     assert world.settle(lambda: all(ended(world, stack) for stack in others), within=30)
-    assert not ended(world, made[2])
+    assert not ended(world, stacks[2])
     locked.clear()
-    assert world.settle(lambda: ended(world, made[2]), within=30)
-    assert {world.stack(stack.id).status for stack in made} == {Status.COMPLETE}
+    assert world.settle(lambda: ended(world, stacks[2]), within=30)
+    assert {world.stack(stack.id).status for stack in stacks} == {Status.COMPLETE}
     assert world.broken == []
-    assert len(world.cloud.things) == len(made)
+    assert len(world.cloud.objects) == len(stacks)
 
 
 def test_others_go_on_while_a_claims_resource_is_locked(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(tmp_path, hosts=1, threads=8)
-    made = [world.create(f"s{number}", template(a={}, b={"needs": on("a")})) for number in range(6)]
+    stacks = [world.create(f"s{number}", template(a={}, b={"needs": on("a")})) for number in range(6)]
     t = tables.resource
     rows = world.database.read(lambda conn: conn.execute(sa.select(t.c.id, t.c.stack_id)).all())
-    locked = {ResourceId(row.id) for row in rows if row.stack_id == made[2].id}
-    real, tries = resources.lock_free, []
+    locked = {ResourceId(row.id) for row in rows if row.stack_id == stacks[2].id}
+    real = resources.lock_free
+    tries = []
 
-    def lock_free(conn: Json, ids: Json, own: Json) -> Json:
-        rows, _ = real(conn, ids, own)
-        if own & locked:
+    def lock_free(conn: Json, ids: Json, member: Json) -> Json:
+        rows, _ = real(conn, ids, member)
+        if member & locked:
             tries.append(world.clock.now)
-        return rows, own & locked
+        return rows, member & locked
 
     monkeypatch.setattr(resources, "lock_free", lock_free)
-    others = [*made[:2], *made[3:]]
+    others = [*stacks[:2], *stacks[3:]]
     assert world.settle(lambda: all(ended(world, stack) for stack in others), within=30)
     world.settle(lambda: False, within=60)
-    assert not ended(world, made[2])
+    assert not ended(world, stacks[2])
     assert 2 < len(tries) < 200, "it is retried, and seldom"
     locked.clear()
-    assert world.settle(lambda: ended(world, made[2]), within=30)
-    assert {world.stack(stack.id).status for stack in made} == {Status.COMPLETE}
+    assert world.settle(lambda: ended(world, stacks[2]), within=30)
+    assert {world.stack(stack.id).status for stack in stacks} == {Status.COMPLETE}
     assert world.broken == []
 
 
@@ -81,13 +82,13 @@ def test_what_is_given_back_does_not_wait_for_what_is_locked(
     rows = world.database.read(lambda conn: conn.execute(sa.select(t.c.id, t.c.stack_id)).all())
     locked = {row.id for row in rows if row.stack_id == first.id}
     real = member_claims.release
-    given: list[int] = []
+    released: list[int] = []
 
-    def release(conn: Json, seen: Json, **options: Json) -> Json:
-        if any(task_id in locked for task_id, _ in seen):
+    def release(conn: Json, claims: Json, **options: Json) -> Json:
+        if any(task_id in locked for task_id, _ in claims):
             raise RowLocked("somebody holds it")
-        given.extend(task_id for task_id, _ in seen)
-        return real(conn, seen, **options)
+        released.extend(task_id for task_id, _ in claims)
+        return real(conn, claims, **options)
 
     monkeypatch.setattr(member_claims, "release", release)
     waits = LockedOut[tuple[int, int]](lambda: world.clock.now, lambda claim: claim)
@@ -100,14 +101,14 @@ def test_what_is_given_back_does_not_wait_for_what_is_locked(
 
     ids = sorted(row.id for row in rows)
     give_back(*[(i, 99) for i in ids])
-    assert set(given) == set(ids) - locked
+    assert set(released) == set(ids) - locked
     assert waits.retries.next_at() is not None
     give_back()
-    assert set(given) == set(ids) - locked, "not before its pause is over"
+    assert set(released) == set(ids) - locked, "not before its pause is over"
     locked.clear()
     world.settle(lambda: False, within=1)
     give_back()
-    assert (sorted(given), waits.retries.next_at()) == (ids, None)
+    assert (sorted(released), waits.retries.next_at()) == (ids, None)
     assert world.settle(lambda: ended(world, first) and ended(world, second), within=60)
 
 
@@ -115,12 +116,13 @@ def test_a_claim_that_met_a_short_lock_does_not_wait_for_the_next_hint(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(tmp_path, hosts=1, threads=8)
-    real, tries = resources.lock_free, []
+    real = resources.lock_free
+    tries = []
 
-    def lock_free(conn: Json, ids: Json, own: Json) -> Json:
-        rows, _ = real(conn, ids, own)
+    def lock_free(conn: Json, ids: Json, member: Json) -> Json:
+        rows, _ = real(conn, ids, member)
         tries.append(world.clock.now)
-        return rows, own if len(tries) < 3 else set()
+        return rows, member if len(tries) < 3 else set()
 
     monkeypatch.setattr(resources, "lock_free", lock_free)
     stack = world.create("s", template(a={}))

@@ -23,15 +23,15 @@ Json = typing.Any
 class Never(set[typing.Any]):
     """Forgets each call that hung, so that it hangs again."""
 
-    def add(self, call: typing.Any) -> None:
+    def add(self, function: typing.Any) -> None:
         """Leave it out."""
 
 
 @pytest.fixture
 def world(tmp_path: pathlib.Path) -> World:
-    made = World(tmp_path, hosts=5, threads=4)
-    made.cloud.hung = Never()
-    return made
+    simulated = World(tmp_path, hosts=5, threads=4)
+    simulated.cloud.hung = Never()
+    return simulated
 
 
 def hanging(world: World) -> list[SimConductor]:
@@ -45,12 +45,12 @@ def wait_hanging(world: World) -> SimConductor:
 
 def lost_with(world: World, stack: Stack, name: str) -> list[str]:
     """The hosts that are stored as lost with the resource's task."""
-    found = world.database.read(lambda conn: tasks.of_traversal(conn, world.stack(stack.id).traversal))
-    [task] = [task for task in found if task.resource_id == rows(world, stack)[name].id]
+    stored_tasks = world.database.read(lambda conn: tasks.of_traversal(conn, world.stack(stack.id).traversal))
+    [task] = [task for task in stored_tasks if task.resource_id == rows(world, stack)[name].id]
     return list(losses.hosts(task))
 
 
-def gone(world: World, conductor: SimConductor, how: str = "killed") -> None:
+def lose(world: World, conductor: SimConductor, how: str = "killed") -> None:
     """The conductor dies, or freezes, and the others take over."""
     if how == "killed":
         world.kill(conductor.host)
@@ -71,12 +71,12 @@ def test_a_step_that_costs_three_conductors_fails_and_the_fourth_is_spared(world
         conductor = wait_hanging(world)
         felled.append(conductor.host)
         assert lost_with(world, stack, "a") == felled[:-1]
-        gone(world, conductor, how)
+        lose(world, conductor, how)
     assert world.settle(lambda: ended(world, stack), within=100)
-    found = world.stack(stack.id)
-    told = f"CREATE was running on 3 conductors that died or went silent ({', '.join(felled)})"
-    assert found.status == Status.FAILED
-    assert f"{told}; it is not tried again" in found.reason
+    current = world.stack(stack.id)
+    reason = f"CREATE was running on 3 conductors that died or went silent ({', '.join(felled)})"
+    assert current.status == Status.FAILED
+    assert f"{reason}; it is not tried again" in current.reason
     assert hanging(world) == []
     assert rows(world, stack)["a"].status == Status.FAILED
 
@@ -84,7 +84,7 @@ def test_a_step_that_costs_three_conductors_fails_and_the_fourth_is_spared(world
 def test_a_new_update_begins_at_zero(world: World) -> None:
     stack = world.create("s", template(a={"hangs": ["create"]}))
     for _ in range(3):
-        gone(world, wait_hanging(world))
+        lose(world, wait_hanging(world))
     assert world.settle(lambda: ended(world, stack), within=100)
     for host in ("host0", "host1", "host2", "host3", "host4"):
         if host not in world.conductors:
@@ -103,7 +103,7 @@ def test_in_quarantine_one_task_runs_at_a_time_so_that_the_innocent_one_ends_wel
     for index in range(2):
         target = sorted(world.conductors)[index]
         both_run_on(world, stack, target)
-        gone(world, world.conductors[target])
+        lose(world, world.conductors[target])
     assert {name: len(lost_with(world, stack, name)) for name in ("bad", "slow")} == {"bad": 2, "slow": 2}
     target = sorted(world.conductors)[0]
     claim_both(world, stack, target)
@@ -117,7 +117,7 @@ def test_in_quarantine_one_task_runs_at_a_time_so_that_the_innocent_one_ends_wel
         while conductor.steps:
             conductor.run_step()
     assert running_alone(world, stack) == "bad"
-    gone(world, conductor)
+    lose(world, conductor)
     assert world.settle(lambda: len(hanging(world)) == 1 or ended(world, stack), within=100)
     for other in hanging(world):
         other.go_on()
@@ -148,11 +148,12 @@ def both_run_on(world: World, stack: Stack, host: str) -> None:
 
 def running_alone(world: World, stack: Stack) -> str:
     """The resource whose step was announced."""
-    t, r = tables.task, tables.resource
+    t = tables.task
+    r = tables.resource
     query = sa.select(r.c.name, t.c.losses, t.c.attempt).join(r, r.c.id == t.c.resource_id)
     query = query.where(t.c.stack_id == stack.id, t.c.state == TaskState.RUNNING)
-    found = world.database.read(lambda conn: conn.execute(query).all())
-    [name] = [name for name, lost, attempt in found if (lost or {}).get("step") == attempt]
+    stored = world.database.read(lambda conn: conn.execute(query).all())
+    [name] = [name for name, lost, attempt in stored if (lost or {}).get("step") == attempt]
     return str(name)
 
 
@@ -162,7 +163,7 @@ def test_what_polls_between_deaths_is_never_counted_up(world: World) -> None:
         assert world.settle(lambda: any(c.loop.in_progress for c in world.awake()), within=100)
         [holder] = [c for c in world.awake() if c.loop.in_progress]
         assert lost_with(world, stack, "a") == []
-        gone(world, holder)
+        lose(world, holder)
         assert len(lost_with(world, stack, "a")) == 1
     assert world.stack(stack.id).status == Status.IN_PROGRESS
 
@@ -175,14 +176,14 @@ def test_an_orderly_stop_does_not_count(world: World, state: str, count: int) ->
     assert member is not None
     row = ConductorRecord(conductor.host, member, state, started_at=0.0, heartbeat_at=world.clock.now)
     world.database.write(lambda conn: conductors.report(conn, row))
-    gone(world, conductor)
+    lose(world, conductor)
     assert len(lost_with(world, stack, "a")) == count
 
 
 def test_a_retry_of_the_operators_begins_at_zero(world: World) -> None:
     stack = world.create("s", template(a={"hangs": ["create"]}))
     for _ in range(2):
-        gone(world, wait_hanging(world))
+        lose(world, wait_hanging(world))
     wait_hanging(world)
     assert len(lost_with(world, stack, "a")) == 2
     rescue = Rescue(
@@ -198,14 +199,14 @@ def test_a_retry_of_the_operators_begins_at_zero(world: World) -> None:
 
 def test_a_step_that_was_detached_lets_the_next_task_begin(world: World) -> None:
     stack = world.create("s", template(a={"hangs": ["create"]}, b={"hangs": ["create"]}))
-    found = world.database.read(lambda conn: tasks.of_traversal(conn, stack.traversal))
-    ids = [task.id for task in found if task.state == TaskState.READY]
+    stored_tasks = world.database.read(lambda conn: tasks.of_traversal(conn, stack.traversal))
+    ids = [task.id for task in stored_tasks if task.state == TaskState.READY]
     lose_twice(world, ids)
     claim_both(world, stack, "host0")
     conductor = world.conductors["host0"]
     first = running_alone(world, stack)
     assert len(conductor.hanging) == 1
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     world.calm()
     world.pass_time(11)
     world.calm()
@@ -216,8 +217,8 @@ def test_a_step_that_was_detached_lets_the_next_task_begin(world: World) -> None
 
 def lose_twice(world: World, ids: list[TaskId]) -> None:
     """Two conductors were lost with each of these tasks."""
-    work = functools.partial(_lose_twice, ids=ids)
-    world.database.write(work)
+    transaction = functools.partial(_lose_twice, ids=ids)
+    world.database.write(transaction)
 
 
 def _lose_twice(conn: sa.Connection, ids: list[TaskId]) -> None:
@@ -230,7 +231,7 @@ def test_the_loss_of_a_conductor_that_comes_back_is_forgiven(world: World) -> No
     stack = world.create("s", template(a={"hangs": ["create"]}))
     for _ in range(5):
         conductor = wait_hanging(world)
-        gone(world, conductor, "frozen")
+        lose(world, conductor, "frozen")
         assert lost_with(world, stack, "a") == [conductor.host]
         world.resume(conductor.host)
         conductor.go_on()

@@ -41,7 +41,7 @@ def test_the_replacement_gets_what_the_resource_had(world: World) -> None:
     assert state(update(world, stack, NEW)) == ("UPDATE", "COMPLETE")
     assert rows(world, stack)["a"].physical_id != before.physical_id
     assert owner(world, stack)
-    assert world.cloud.asked == [f"prepare {before.physical_id}"]
+    assert world.cloud.calls == [f"prepare {before.physical_id}"]
 
 
 @pytest.mark.parametrize("action", ["CREATE", "UPDATE", "CHECK"])
@@ -50,7 +50,7 @@ def test_a_failed_resource_makes_room_too(world: World, action: str) -> None:
     before = rows(world, stack)["a"]
     failed = {"action": action, "status": "FAILED"}
     world.database.write(lambda conn: resources.change_many(conn, {before.id: failed}))
-    del world.cloud.things[str(before.physical_id)]
+    del world.cloud.objects[str(before.physical_id)]
     assert state(update(world, stack, OLD)) == ("UPDATE", "COMPLETE")
     assert owner(world, stack)
 
@@ -63,7 +63,7 @@ def test_a_rollback_takes_it_back_from_the_replacement(world: World) -> None:
     assert settled(world, stack) == ("ROLLBACK", "COMPLETE")
     assert rows(world, stack)["a"].physical_id == before.physical_id
     assert owner(world, stack)
-    assert len(world.cloud.things) == 2
+    assert len(world.cloud.objects) == 2
 
 
 def test_it_is_taken_back_when_nothing_makes_the_replacement_any_more(world: World) -> None:
@@ -85,7 +85,7 @@ def test_a_conductor_that_dies_while_room_is_made_loses_nothing(world: World) ->
     world.kill(hanging(world)[0].host)
     assert settled(world, stack) == ("UPDATE", "COMPLETE")
     assert owner(world, stack)
-    assert len(world.cloud.things) == 1
+    assert len(world.cloud.objects) == 1
 
 
 def test_an_update_that_keeps_the_resource_after_all_takes_it_back(world: World) -> None:
@@ -100,9 +100,9 @@ def test_an_update_that_keeps_the_resource_after_all_takes_it_back(world: World)
     assert rows(world, stack)["a"].physical_id == before.physical_id
     assert owner(world, stack)
     assert rows(world, stack)["a"].replaces is None
-    asked = list(world.cloud.asked)
+    calls = list(world.cloud.calls)
     assert state(update(world, stack, OLD)) == ("UPDATE", "COMPLETE")
-    assert world.cloud.asked == asked  # Nothing is left to be taken back.
+    assert world.cloud.calls == calls  # Nothing is left to be taken back.
 
 
 def test_the_same_after_the_conductor_has_died_too(world: World) -> None:
@@ -122,8 +122,8 @@ def test_making_room_may_take_some_polls(world: World) -> None:
     assert state(update(world, stack, NEW)) == ("UPDATE", "COMPLETE")
     assert world.clock.now - began >= 45
     assert owner(world, stack)
-    assert len(world.cloud.asked) == 10
-    assert not [asked for asked in world.cloud.asked if asked.startswith("restore")]
+    assert len(world.cloud.calls) == 10
+    assert not [line for line in world.cloud.calls if line.startswith("restore")]
 
 
 def test_a_busy_service_is_asked_again(world: World) -> None:
@@ -152,7 +152,7 @@ def test_where_no_room_can_be_made_the_update_fails_and_the_next_one_heals(
     assert settled(world, stack, 600) == ("UPDATE", "FAILED")
     assert str(error) in world.stack(stack.id).reason
     assert rows(world, stack)["a"].id == before.id
-    assert len(world.cloud.things) == 1
+    assert len(world.cloud.objects) == 1
     world.cloud.room["a"] = []
     world.cloud.free_slots(before.physical_id)  # What it has released before it failed.
     assert state(update(world, stack, OLD)) == ("UPDATE", "COMPLETE")

@@ -28,14 +28,14 @@ def test_a_template_in_the_place_of_a_type_becomes_a_stack_whose_outputs_are_att
         world, hot({"n": child(value="x"), "after": server(value={"get_attr": ["n", "address"]})})
     )
     assert stack.status == Status.COMPLETE, stack.reason
-    found = children(world, stack)["n"]
-    assert (found.action, found.status, found.depth, found.root_id) == ("CREATE", "COMPLETE", 1, stack.id)
-    assert found.name.startswith("s-n-")
-    own = rows(world, stack)
-    assert own["n"].physical_id == found.id
-    address = own["after"].attributes["value"]
+    result = children(world, stack)["n"]
+    assert (result.action, result.status, result.depth, result.root_id) == ("CREATE", "COMPLETE", 1, stack.id)
+    assert result.name.startswith("s-n-")
+    parent_rows = rows(world, stack)
+    assert parent_rows["n"].physical_id == result.id
+    address = parent_rows["after"].attributes["value"]
     assert address.startswith("at-thing-")
-    assert {thing.resource for thing in world.cloud.things.values()} == {"s", "after"}
+    assert {item.resource for item in world.cloud.objects.values()} == {"s", "after"}
 
 
 def test_a_parent_that_waits_holds_nothing_and_is_woken_by_its_child(world: World) -> None:
@@ -69,18 +69,19 @@ def test_a_property_that_reads_an_output_that_can_never_be_computed_fails_as_in_
         }
     )
     stack = created(world, template, files={INNER: json.dumps(inside)})
-    own = rows(world, stack)
-    assert (own["n"].status, own["other"].status) == (Status.COMPLETE, Status.COMPLETE)
-    assert own["reader"].status == Status.FAILED
-    assert "resources.reader: Error in n output broken: The Parameter (lost)" in own["reader"].reason
-    assert {thing.resource for thing in world.cloud.things.values()} == {"s", "other"}
-    world.orders.delete(stack)
+    parent_rows = rows(world, stack)
+    assert (parent_rows["n"].status, parent_rows["other"].status) == (Status.COMPLETE, Status.COMPLETE)
+    assert parent_rows["reader"].status == Status.FAILED
+    assert "resources.reader: Error in n output broken: The Parameter (lost)" in parent_rows["reader"].reason
+    assert {item.resource for item in world.cloud.objects.values()} == {"s", "other"}
+    world.operations.delete(stack)
     settled(world, stack)
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
 
 
 def test_a_failure_shows_its_path_and_first_cause_at_the_root(world: World) -> None:
-    middle, outer = "file:///middle.yaml", hot({"m": {"type": "file:///middle.yaml"}})
+    middle = "file:///middle.yaml"
+    outer = hot({"m": {"type": "file:///middle.yaml"}})
     files = {INNER: inner(fail=True), middle: json.dumps(hot({"n": child()}))}
     stack = created(world, outer, files=files)
     assert (stack.action, stack.status) == ("CREATE", Status.FAILED)
@@ -99,14 +100,15 @@ def test_a_failure_beside_it_lets_a_nested_stack_end(world: World) -> None:
 
 def test_an_update_reaches_into_the_children_and_leaves_alone_what_has_not_changed(world: World) -> None:
     stack = created(world, hot({"n": child(value="x"), "same": child()}))
-    before, made = children(world, stack), dict(world.cloud.things)
+    before = children(world, stack)
+    objects = dict(world.cloud.objects)
     world.update(stack, hot({"n": child(value="y"), "same": child()}), files={INNER: inner()})
     assert settled(world, stack).status == Status.COMPLETE
     after = children(world, stack)
     assert {name: row.id for name, row in after.items()} == {name: row.id for name, row in before.items()}
-    values = {name: thing.value for name, thing in world.cloud.things.items()}
+    values = {name: item.value for name, item in world.cloud.objects.items()}
     assert sorted(values.values()) == ["d", "y"]
-    assert values.keys() == made.keys(), "nothing was replaced"
+    assert values.keys() == objects.keys(), "nothing was replaced"
 
 
 def test_a_child_that_failed_is_repaired_by_the_next_update(world: World) -> None:
@@ -132,17 +134,17 @@ def test_what_was_being_deleted_is_made_anew_when_it_is_wanted_again(world: Worl
     assert settled(world, stack).status == Status.COMPLETE, world.stack(stack.id).reason
     assert rows(world, stack)["n"].physical_id != before.id
     assert world.stack(StackId(before.id)).status == Status.COMPLETE
-    assert len(world.cloud.things) == 1
+    assert len(world.cloud.objects) == 1
 
 
 def test_deleting_the_root_deletes_the_tree(world: World) -> None:
     middle = "file:///middle.yaml"
     files = {INNER: inner(), middle: json.dumps(hot({"n": child(), "o": child()}))}
     stack = created(world, hot({"m": {"type": middle}, "s": server()}), files=files)
-    assert len(world.cloud.things) == 3
-    world.orders.delete(stack)
+    assert len(world.cloud.objects) == 3
+    world.operations.delete(stack)
     assert settled(world, stack).status == Status.COMPLETE
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
     s = tables.stack.c
     alive = sa.select(s.id).where(s.deleted_at.is_(None))
     assert world.database.read(lambda conn: conn.execute(alive).all()) == []
@@ -154,11 +156,11 @@ def test_deleting_the_root_in_the_middle_stops_all_levels_at_once(world: World) 
     stack = world.create("s", hot({"m": {"type": middle}}), files=files)
     world.calm()
     assert sum(c.loop.in_progress for c in world.awake()) == 2
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     world.calm()
     assert sum(c.loop.in_progress for c in world.awake()) == 0, "before their own turn to be deleted"
     assert settled(world, stack).status == Status.COMPLETE
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
 
 
 def test_a_cancel_stops_all_levels(world: World) -> None:
@@ -177,8 +179,8 @@ def test_a_childs_time_is_what_remains_of_its_parents(world: World) -> None:
     )  # fmt: skip
     assert world.settle(lambda: bool(children(world, stack)), within=30)
     assert children(world, stack)["n"].deadline_at == world.stack(stack.id).deadline_at
-    found = settled(world, stack, within=60)
-    assert found.status == Status.FAILED
+    outcome = settled(world, stack, within=60)
+    assert outcome.status == Status.FAILED
     assert world.settle(lambda: children(world, stack)["n"].status == "FAILED", within=5)
 
 
@@ -212,9 +214,9 @@ def test_a_database_that_is_away_for_a_moment_fails_no_step(world: World, moment
 def test_suspend_resume_and_check_reach_the_children(world: World) -> None:
     stack = created(world, hot({"n": child()}))
     for kind in (TaskKind.SUSPEND, TaskKind.RESUME, TaskKind.CHECK):
-        world.orders.act(world.stack(stack.id), kind)
-        found = settled(world, stack)
-        assert (found.action, found.status) == (kind.upper(), Status.COMPLETE), found.reason
+        world.operations.act(world.stack(stack.id), kind)
+        outcome = settled(world, stack)
+        assert (outcome.action, outcome.status) == (kind.upper(), Status.COMPLETE), outcome.reason
         below = children(world, stack)["n"]
         assert (below.action, below.status) == (kind.upper(), "COMPLETE")
 
@@ -224,7 +226,7 @@ def test_a_rollback_takes_the_children_back(world: World) -> None:
     world.update(stack, hot({"n": child(value="y"), "bad": server(fail=True)}), files={INNER: inner()})
     assert world.settle(lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=90)
     assert world.stack(stack.id).status == Status.COMPLETE
-    assert [thing.value for thing in world.cloud.things.values()] == ["x"]
+    assert [item.value for item in world.cloud.objects.values()] == ["x"]
 
 
 @pytest.mark.parametrize(
@@ -259,7 +261,7 @@ def test_equal_children_share_template_environment_and_files(world: World) -> No
     def contents(count: int) -> int:
         stack = created(world, hot({f"n{i}": child(value=str(i)) for i in range(count)}))
         assert stack.status == Status.COMPLETE
-        world.orders.delete(stack)
+        world.operations.delete(stack)
         settled(world, stack)
         c = tables.content.c
         return len(world.database.read(lambda conn: conn.execute(sa.select(c.id)).all()))
@@ -292,7 +294,7 @@ def test_an_update_in_the_middle_supersedes_all_levels(world: World) -> None:
     s = tables.stack.c
     alive = sa.select(s.status).where(s.root_id == stack.id, s.deleted_at.is_(None))
     assert world.database.read(lambda conn: conn.execute(alive).scalars().all()) == ["COMPLETE"] * 7
-    assert len(world.cloud.things) == 4
+    assert len(world.cloud.objects) == 4
 
 
 def test_a_child_whose_parents_step_hangs_is_deleted_when_the_step_was_detached(
@@ -302,9 +304,9 @@ def test_a_child_whose_parents_step_hangs_is_deleted_when_the_step_was_detached(
     create = world.nesting.create
 
     def slow(*args: Json) -> StackId:
-        made = create(*args)
+        resource_type = create(*args)
         threads.hang()
-        return made
+        return resource_type
 
     monkeypatch.setattr(world.nesting, "create", slow)
     stack = world.create("s", hot({"n": child()}), files={INNER: inner()})
@@ -319,24 +321,24 @@ def test_a_child_whose_parents_step_hangs_is_deleted_when_the_step_was_detached(
     s = tables.stack.c
     alive = sa.select(s.id).where(s.parent_id.is_not(None), s.deleted_at.is_(None))
     assert world.settle(lambda: not world.database.read(lambda c: c.execute(alive).all()), within=60)
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
 
 
 def test_a_template_in_the_place_of_a_type_may_have_resources_of_that_type(world: World) -> None:
-    own = server()["type"]
-    outputs = {name: {"value": name} for name in world.catalogue.get(own).attributes_schema}
-    given = {
-        "environment": {"resource_registry": {own: "mine.yaml"}},
+    server_type = server()["type"]
+    outputs = {name: {"value": name} for name in world.registry.get(server_type).attributes_schema}
+    document = {
+        "environment": {"resource_registry": {server_type: "mine.yaml"}},
         "files": {"mine.yaml": json.dumps(hot({"r": server()}, outputs=outputs))},
     }
-    stack = created(world, hot({"mine": {"type": own}}), **given)
+    stack = created(world, hot({"mine": {"type": server_type}}), **document)
     assert stack.status == Status.COMPLETE, stack.reason
     [inside] = children(world, stack).values()
-    assert [row.plugin for row in rows(world, inside).values()] == [own]
-    given["files"] = {"mine.yaml": json.dumps(hot({"r": server(value="new")}, outputs=outputs))}
-    world.update(stack, hot({"mine": {"type": own}}), **given)
+    assert [row.plugin for row in rows(world, inside).values()] == [server_type]
+    document["files"] = {"mine.yaml": json.dumps(hot({"r": server(value="new")}, outputs=outputs))}
+    world.update(stack, hot({"mine": {"type": server_type}}), **document)
     assert settled(world, stack).status == Status.COMPLETE
-    assert [thing.value for thing in world.cloud.things.values()] == ["new"]
+    assert [item.value for item in world.cloud.objects.values()] == ["new"]
 
 
 READ = [["resource.s", "address"], ["resource.s.address"], ["resource.s"]]
@@ -348,19 +350,19 @@ def test_an_attribute_of_a_nested_stack_may_read_one_of_its_resources(world: Wor
     inside = json.dumps(hot({"s": server(value="new")}))
     one = {"type": INNER} if with_file else {"type": "OS::Heat::Stack", "properties": {"template": inside}}
     readers = {
-        f"r{index}": {"type": "OS::Heat::Value", "properties": {"value": {"get_attr": ["n", *asked]}}}
-        for index, asked in enumerate(READ)
+        f"r{index}": {"type": "OS::Heat::Value", "properties": {"value": {"get_attr": ["n", *path]}}}
+        for index, path in enumerate(READ)
     }
     outputs = {"o": {"value": {"get_attr": ["n", "resource.s", "value"]}}}
     stack = created(world, hot({"n": one, **readers}, outputs=outputs), files={INNER: inside})
     assert stack.status == Status.COMPLETE, stack.reason
-    found = rows(world, stack)
-    [thing] = world.cloud.things
+    resource_rows = rows(world, stack)
+    [item] = world.cloud.objects
     row = rows(world, children(world, stack)["n"])["s"]
     address = row.attributes["address"]
-    for name, expected in zip(readers, [address, address, thing], strict=True):
-        assert found[name].attributes["value"] == expected
-    assert found["n"].attributes["resource.s, value"] == "new"
+    for name, expected in zip(readers, [address, address, item], strict=True):
+        assert resource_rows[name].attributes["value"] == expected
+    assert resource_rows["n"].attributes["resource.s, value"] == "new"
 
 
 def test_a_resource_that_a_nested_stack_does_not_have_cannot_be_read(world: World) -> None:

@@ -29,10 +29,10 @@ def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=3, threads=4)
 
 
-def inside(path: str, given: Json) -> Json:
+def inside(path: str, hook: Json) -> Json:
     """An environment with a breakpoint at the path."""
     *above, name = path.split("/")
-    entry: Json = {name: {"hooks": given}}
+    entry: Json = {name: {"hooks": hook}}
     for resource in reversed(above):
         entry = {resource: entry}
     return {"resource_registry": {"resources": entry}}
@@ -51,20 +51,24 @@ def below(world: World, stack: Stack, *path: str) -> Stack:
 
 def clock(world: World, stack: Stack) -> str:
     """Whether it stands, goes, or is there no more."""
-    found = world.stack(stack.id)
-    assert found.remaining is None or found.deadline_at is None
-    return "stands" if found.remaining is not None else "goes" if found.deadline_at is not None else "over"
+    current = world.stack(stack.id)
+    assert current.remaining is None or current.deadline_at is None
+    return (
+        "stands" if current.remaining is not None else "goes" if current.deadline_at is not None else "over"
+    )
 
 
 def held(world: World, stack: Stack) -> list[tuple[str, str]]:
-    found = world.held(world.stack(stack.id))
-    return sorted((item.path, item.hook) for item in found)
+    held = world.held(world.stack(stack.id))
+    return sorted((item.path, item.hook) for item in held)
 
 
 def active(world: World, *which: Stack) -> int:
     """Tasks of which something goes on, or will: those that a duty will look at."""
-    found = [t for s in which for t in world.database.read(lambda c, s=s: tasks.of_traversal(c, s.traversal))]
-    return sum(task.state in ACTIVE and task.due_at is not None for task in found)
+    stored_tasks = [
+        t for s in which for t in world.database.read(lambda c, s=s: tasks.of_traversal(c, s.traversal))
+    ]
+    return sum(task.state in ACTIVE and task.due_at is not None for task in stored_tasks)
 
 
 @pytest.mark.parametrize("path", ["n/s", "n/*", "*/s", "n*/s*"])
@@ -87,8 +91,8 @@ def test_a_breakpoint_inside_holds_the_childs_resource_and_all_clocks_stand(
     left = world.stack(stack.id).remaining
     assert left is not None
     assert 90 <= left <= 100, "of 120 the side has taken 20"
-    made = "INIT" if hook == "pre-create" else "CREATE"
-    assert {n: row.action for n, row in rows(world, inner).items()} == {"s": made, "t": "INIT"}
+    action = "INIT" if hook == "pre-create" else "CREATE"
+    assert {n: row.action for n, row in rows(world, inner).items()} == {"s": action, "t": "INIT"}
     assert {n: row.action for n, row in rows(world, stack).items()} == {
         "n": "CREATE",
         "after": "INIT",
@@ -110,9 +114,9 @@ def test_a_breakpoint_inside_holds_the_childs_resource_and_all_clocks_stand(
 
 
 def test_three_levels_stand_and_go_on_together_and_a_sibling_of_them_holds_its_own(world: World) -> None:
-    wanted = inside("m/n/s", "pre-create")
-    wanted["resource_registry"]["resources"]["other"] = {"t": {"hooks": "pre-create"}}
-    stack = create(world, {"m": {"type": MIDDLE}, "other": child()}, wanted, timeout_mins=1)
+    environment = inside("m/n/s", "pre-create")
+    environment["resource_registry"]["resources"]["other"] = {"t": {"hooks": "pre-create"}}
+    stack = create(world, {"m": {"type": MIDDLE}, "other": child()}, environment, timeout_mins=1)
     rest(world)
     levels = [stack, below(world, stack, "m"), below(world, stack, "m", "n"), below(world, stack, "other")]
     assert [clock(world, level) for level in levels] == ["stands"] * 4
@@ -140,10 +144,10 @@ def test_a_child_that_goes_on_times_out_with_its_parents(world: World) -> None:
 
 
 def test_what_is_nested_has_its_whole_time_when_it_goes_on(world: World) -> None:
-    wanted = inside("n/s", "pre-create")
-    wanted["resource_registry"]["resources"]["n"]["timeout"] = 30
+    environment = inside("n/s", "pre-create")
+    environment["resource_registry"]["resources"]["n"]["timeout"] = 30
     files = {INNER: json.dumps(hot({"s": server(after=20)}))}
-    stack = create(world, {"n": child()}, wanted, files=files)
+    stack = create(world, {"n": child()}, environment, files=files)
     world.settle(lambda: False, within=200)
     world.breakpoints.clear(below(world, stack, "n"), "s", "pre-create")
     assert world.settle(lambda: ended(world, stack), within=60)
@@ -151,10 +155,10 @@ def test_what_is_nested_has_its_whole_time_when_it_goes_on(world: World) -> None
 
 
 def test_the_time_of_what_is_nested_is_over_when_it_hangs_after_it_went_on(world: World) -> None:
-    wanted = inside("n/s", "pre-create")
-    wanted["resource_registry"]["resources"]["n"] |= {"timeout": 30, "retries": 0}
+    environment = inside("n/s", "pre-create")
+    environment["resource_registry"]["resources"]["n"] |= {"timeout": 30, "retries": 0}
     files = {INNER: json.dumps(hot({"s": server(endless=True, after=5)}))}
-    stack = create(world, {"n": child()}, wanted, files=files, timeout_mins=60)
+    stack = create(world, {"n": child()}, environment, files=files, timeout_mins=60)
     world.settle(lambda: False, within=200)
     world.breakpoints.clear(below(world, stack, "n"), "s", "pre-create")
     assert world.settle(lambda: ended(world, stack), within=60)
@@ -210,18 +214,18 @@ def test_abort_on_breakpoint_reaches_into_the_children_and_nothing_is_rolled_bac
     rest(world)
     assert status(world, stack) == "CREATE_FAILED"
     assert world.stack(stack.id).reason == "CREATE aborted due to breakpoint on resource m/n/t"
-    assert {thing.resource for thing in world.cloud.things.values()} == {"s", "side"}
+    assert {item.resource for item in world.cloud.objects.values()} == {"s", "side"}
     world.update(stack, hot({"m": {"type": MIDDLE}}), files=FILES)
     assert world.settle(lambda: ended(world, stack), within=60)
     assert status(world, stack) == "UPDATE_COMPLETE"
-    assert len(world.cloud.things) == len(world.cloud.made) == 3
+    assert len(world.cloud.objects) == len(world.cloud.made) == 3
 
 
 def test_a_child_that_is_updated_by_itself_lets_its_parents_clock_go_on(world: World) -> None:
     stack = create(world, {"n": child()}, inside("n/t", "pre-create"))
     rest(world)
     inner = below(world, stack, "n")
-    world.orders.delete(inner)
+    world.operations.delete(inner)
     assert status(world, inner) == "DELETE_IN_PROGRESS", "there is something to delete"
     assert clock(world, stack) == "goes"
 
@@ -232,15 +236,15 @@ def test_a_tree_that_is_held_inside_can_be_ended(world: World, how: str) -> None
     rest(world)
     assert clock(world, stack) == "stands"
     if how == "delete":
-        world.orders.delete(world.stack(stack.id))
+        world.operations.delete(world.stack(stack.id))
     elif how == "update":
         world.update(stack, hot({"n": child()}), files=FILES)
     else:
         world.updates.cancel(world.stack(stack.id), rollback=how == "roll back")
     assert world.settle(lambda: ended(world, stack), within=60)
-    wanted = {"delete": "DELETE_COMPLETE", "cancel": "CREATE_FAILED", "update": "UPDATE_COMPLETE"}
-    assert status(world, stack) == wanted.get(how, "ROLLBACK_COMPLETE")
-    assert len(world.cloud.things) == (2 if how == "update" else 0)
+    expected = {"delete": "DELETE_COMPLETE", "cancel": "CREATE_FAILED", "update": "UPDATE_COMPLETE"}
+    assert status(world, stack) == expected.get(how, "ROLLBACK_COMPLETE")
+    assert len(world.cloud.objects) == (2 if how == "update" else 0)
 
 
 def test_a_rollback_stops_nowhere_inside(world: World) -> None:
@@ -270,7 +274,7 @@ def test_a_rollback_stops_nowhere_inside(world: World) -> None:
 def test_deletions_are_held_inside_too(world: World) -> None:
     stack = create(world, {"n": child()}, inside("n/t", ["pre-delete", "post-delete"]))
     assert world.settle(lambda: ended(world, stack), within=60)
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     rest(world)
     assert (held(world, stack), clock(world, stack)) == ([("n/t", "pre-delete")], "stands")
     world.breakpoints.continue_held(world.stack(stack.id))
@@ -282,12 +286,12 @@ def test_deletions_are_held_inside_too(world: World) -> None:
 
 
 def test_all_that_is_held_in_the_tree_goes_on_by_path_by_wildcard_and_all(world: World) -> None:
-    wanted = {
+    environment = {
         "resource_registry": {
             "resources": {"top": {"hooks": "pre-create"}, "*": {"*": {"hooks": "pre-create"}}}
         }
     }
-    stack = create(world, {"n": child(), "o": child(), "top": server()}, wanted)
+    stack = create(world, {"n": child(), "o": child(), "top": server()}, environment)
     rest(world)
     assert held(world, stack) == [(path, "pre-create") for path in ("n/s", "o/s", "top")]
     done = world.breakpoints.continue_held(world.stack(stack.id), names=["n/*"])

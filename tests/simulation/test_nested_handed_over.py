@@ -27,7 +27,7 @@ def tree() -> Json:
     return hot(
         {
             "m": {"type": MIDDLE},
-            "g": group(3, given={"value": "%index%"}, removal_policies=[{"resource_list": ["1"]}]),
+            "g": group(3, member={"value": "%index%"}, removal_policies=[{"resource_list": ["1"]}]),
             "a": autoscaling(2),
             "after": {**server(), "depends_on": ["m", "g", "a"]},
         }
@@ -41,29 +41,30 @@ def abandoned(world: World, stack: Stack) -> Json:
 def test_a_tree_goes_from_one_hand_to_the_other_and_lives_on(world: World) -> None:
     stack = created(world, tree(), files=FILES)
     assert stack.status == Status.COMPLETE, stack.reason
-    things, before = dict(world.cloud.things), rows(world, stack)
-    assert len(things) == 8
+    objects = dict(world.cloud.objects)
+    before = rows(world, stack)
+    assert len(objects) == 8
     exported = json.loads(json.dumps(world.export(world.stack(stack.id))))
     document = abandoned(world, stack)
-    assert document["resources"]["m"]["resources"]["n"]["resources"]["s"]["resource_id"] in things
+    assert document["resources"]["m"]["resources"]["n"]["resources"]["s"]["resource_id"] in objects
     assert document["resources"] == exported["resources"]
     world.calm()
     assert children(world, stack) == {}
-    assert world.cloud.things == things, "it is left alone"
+    assert world.cloud.objects == objects, "it is left alone"
     other = settled(world, world.adopt("t", document))
     assert (other.action, other.status) == ("ADOPT", Status.COMPLETE), other.reason
-    assert world.cloud.things == things, "and nothing is made"
+    assert world.cloud.objects == objects, "and nothing is made"
     after = rows(world, other)
     assert after["g"].attributes["refs_map"] == before["g"].attributes["refs_map"]
     assert after["a"].attributes["refs"] == before["a"].attributes["refs"]
-    found = children(world, other)
-    assert {(row.action, row.status) for row in found.values()} == {("ADOPT", "COMPLETE")}
+    child_rows = children(world, other)
+    assert {(row.action, row.status) for row in child_rows.values()} == {("ADOPT", "COMPLETE")}
     world.update(other, tree(), files=FILES)
     assert settled(world, other).status == Status.COMPLETE
-    assert world.cloud.things == things, "an update changes nothing of it"
-    world.orders.delete(world.stack(other.id))
+    assert world.cloud.objects == objects, "an update changes nothing of it"
+    world.operations.delete(world.stack(other.id))
     assert settled(world, other).status == Status.COMPLETE
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
 
 
 def test_what_is_in_the_middle_of_something_is_not_abandoned(world: World) -> None:
@@ -85,34 +86,34 @@ def test_a_nested_stack_of_which_the_document_says_nothing_is_not_made_anew(worl
     other = settled(world, world.adopt("t", document))
     assert (other.action, other.status) == ("ADOPT", Status.FAILED)
     assert "says nothing of the stack that it was" in other.reason
-    world.orders.delete(other)
+    world.operations.delete(other)
     assert settled(world, other).status == Status.COMPLETE
     assert children(world, stack)["n"].status == "COMPLETE"
-    assert len(world.cloud.things) == 1
+    assert len(world.cloud.objects) == 1
 
 
 def test_what_inside_cannot_be_adopted_is_told_with_its_path(world: World) -> None:
     stack = created(world, hot({"n": child()}))
     document = abandoned(world, stack)
-    world.cloud.things.clear()
+    world.cloud.objects.clear()
     other = settled(world, world.adopt("t", document))
     assert other.reason == "Resource ADOPT failed: ResourceFailure: resources.n.resources.s: it is gone"
 
 
 def test_an_adoption_that_is_superseded_before_it_begins_is_made_up_for(world: World) -> None:
     stack = created(world, hot({"n": child()}))
-    things = dict(world.cloud.things)
+    objects = dict(world.cloud.objects)
     document = abandoned(world, stack)
     other = world.adopt("t", document)
     world.bus.hints.clear()
     world.update(other, hot({"n": child()}), files={INNER: inner()})
     assert settled(world, other).status == Status.COMPLETE
-    assert world.cloud.things == things
+    assert world.cloud.objects == objects
 
 
 def test_a_step_that_is_lost_finds_the_child_that_it_has_begun(world: World) -> None:
     stack = created(world, hot({"n": child()}))
-    things = dict(world.cloud.things)
+    objects = dict(world.cloud.objects)
     other = world.adopt("t", abandoned(world, stack))
     world.deliver(0, "host0")
     world.conductors["host0"].run_once()
@@ -120,4 +121,4 @@ def test_a_step_that_is_lost_finds_the_child_that_it_has_begun(world: World) -> 
     assert len(children(world, other)) == 1
     world.kill("host0")
     assert settled(world, other, within=120).status == Status.COMPLETE
-    assert world.cloud.things == things
+    assert world.cloud.objects == objects

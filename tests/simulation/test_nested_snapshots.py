@@ -28,48 +28,49 @@ def files(**properties: Json) -> Json:
 
 
 def tree(value: str = "x") -> Json:
-    group_of_two = group(2, given={"value": f"{value}-%index%"})
+    group_of_two = group(2, member={"value": f"{value}-%index%"})
     return hot({"m": {"type": MIDDLE}, "n": child(value=value), "g": group_of_two, "s": server(value=value)})
 
 
-def kept(world: World, stack_id: str) -> list[Snapshot]:
+def snapshots_of(world: World, stack_id: str) -> list[Snapshot]:
     return world.database.read(lambda conn: snapshots.of_stack(conn, StackId(stack_id)))
 
 
-def taken(world: World, stack: Stack) -> SnapshotId:
-    made = world.snapshots.take(world.stack(stack.id), None)
-    found = settled(world, stack)
-    assert (found.action, found.status) == ("SNAPSHOT", Status.COMPLETE), found.reason
-    return made.id
+def take_snapshot(world: World, stack: Stack) -> SnapshotId:
+    snapshot = world.snapshots.take(world.stack(stack.id), None)
+    ended = settled(world, stack)
+    assert (ended.action, ended.status) == ("SNAPSHOT", Status.COMPLETE), ended.reason
+    return snapshot.id
 
 
 def values(world: World) -> dict[str, str]:
-    return {name: thing.value for name, thing in world.cloud.things.items()}
+    return {name: item.value for name, item in world.cloud.objects.items()}
 
 
 def test_all_levels_are_in_it_and_come_back_with_it(world: World) -> None:
     stack = created(world, tree("old"), files=files())
-    before, things = values(world), set(world.cloud.things)
+    before = values(world)
+    objects = set(world.cloud.objects)
     assert sorted(before.values()) == ["", "deep", "old", "old", "old-0", "old-1"]
-    first = taken(world, stack)
+    first = take_snapshot(world, stack)
     assert sorted(world.cloud.pictures.values()) == sorted(before.values())
     below = children(world, stack)
     assert {(row.action, row.status) for row in below.values()} == {("SNAPSHOT", "COMPLETE")}
-    assert [len(kept(world, row.id)) for row in below.values()] == [1, 1, 1]
+    assert [len(snapshots_of(world, row.id)) for row in below.values()] == [1, 1, 1]
     world.update(stack, tree("new"), files=files())
     assert settled(world, stack).status == Status.COMPLETE
     assert sorted(values(world).values()) == ["", "deep", "new", "new", "new-0", "new-1"]
-    for key, thing in world.cloud.things.items():  # As if somebody had written to them since.
-        world.cloud.things[key] = thing._replace(value="spoiled")
+    for key, item in world.cloud.objects.items():  # As if somebody had written to them since.
+        world.cloud.objects[key] = item._replace(value="spoiled")
     world.updates.restore(world.stack(stack.id), first)
-    found = settled(world, stack)
-    assert (found.action, found.status) == ("RESTORE", Status.COMPLETE), found.reason
+    ended = settled(world, stack)
+    assert (ended.action, ended.status) == ("RESTORE", Status.COMPLETE), ended.reason
     assert values(world) == before
     assert {row.id for row in children(world, stack).values()} == {row.id for row in below.values()}
     world.updates.update(world.stack(stack.id), UpdateRequest(Goal({}), existing=True))
     assert settled(world, stack).status == Status.COMPLETE
     assert values(world) == before, "an update that keeps the environment takes nothing back"
-    assert set(world.cloud.things) == things
+    assert set(world.cloud.objects) == objects
     assert world.cloud.wrong == []
 
 
@@ -83,26 +84,27 @@ def test_the_parent_is_parked_while_its_child_takes_its_own(world: World) -> Non
 
 def test_it_is_deleted_on_all_levels(world: World) -> None:
     stack = created(world, tree(), files=files())
-    first, second = taken(world, stack), taken(world, stack)
+    first = take_snapshot(world, stack)
+    second = take_snapshot(world, stack)
     world.snapshots.delete(world.stack(stack.id), first)
     assert world.settle(lambda: len(world.cloud.pictures) == 6, within=60)
-    assert [each.id for each in kept(world, stack.id)] == [second]
-    assert [len(kept(world, row.id)) for row in children(world, stack).values()] == [1, 1, 1]
-    world.orders.delete(world.stack(stack.id))
+    assert [each.id for each in snapshots_of(world, stack.id)] == [second]
+    assert [len(snapshots_of(world, row.id)) for row in children(world, stack).values()] == [1, 1, 1]
+    world.operations.delete(world.stack(stack.id))
     assert settled(world, stack).status == Status.COMPLETE
-    assert (world.cloud.pictures, world.cloud.things) == ({}, {})
+    assert (world.cloud.pictures, world.cloud.objects) == ({}, {})
 
 
 def test_a_failure_inside_is_told_with_its_path_and_what_was_made_can_be_deleted(world: World) -> None:
     stack = created(world, tree(), files=files(shy=True))
-    made = world.snapshots.take(world.stack(stack.id), None)
-    found = settled(world, stack)
-    assert (found.action, found.status) == ("SNAPSHOT", Status.FAILED)
-    assert found.reason.startswith("Resource SNAPSHOT failed: ResourceFailure: resources.")
-    assert found.reason.endswith("resources.s: told to be shy")
-    world.snapshots.delete(world.stack(stack.id), made.id)
-    assert world.settle(lambda: not world.cloud.pictures and not kept(world, stack.id), within=60)
-    assert [kept(world, row.id) for row in children(world, stack).values()] == [[], [], []]
+    snapshot = world.snapshots.take(world.stack(stack.id), None)
+    ended = settled(world, stack)
+    assert (ended.action, ended.status) == ("SNAPSHOT", Status.FAILED)
+    assert ended.reason.startswith("Resource SNAPSHOT failed: ResourceFailure: resources.")
+    assert ended.reason.endswith("resources.s: told to be shy")
+    world.snapshots.delete(world.stack(stack.id), snapshot.id)
+    assert world.settle(lambda: not world.cloud.pictures and not snapshots_of(world, stack.id), within=60)
+    assert [snapshots_of(world, row.id) for row in children(world, stack).values()] == [[], [], []]
 
 
 def test_a_step_that_is_lost_finds_the_snapshot_that_it_has_begun(world: World) -> None:
@@ -112,16 +114,16 @@ def test_a_step_that_is_lost_finds_the_snapshot_that_it_has_begun(world: World) 
     world.conductors["host0"].run_once()
     world.conductors["host0"].run_step()
     below = children(world, stack)["n"].id
-    assert len(kept(world, below)) == 1
+    assert len(snapshots_of(world, below)) == 1
     world.kill("host0")
     assert settled(world, stack, within=120).status == Status.COMPLETE
-    assert len(kept(world, below)) == 1
+    assert len(snapshots_of(world, below)) == 1
     assert len(world.cloud.pictures) == 1
 
 
 def test_a_nested_stack_that_is_gone_since_is_made_anew(world: World) -> None:
     stack = created(world, hot({"n": child(value="x"), "s": server()}))
-    first = taken(world, stack)
+    first = take_snapshot(world, stack)
     world.update(stack, hot({"s": server()}))
     assert settled(world, stack).status == Status.COMPLETE
     world.updates.restore(world.stack(stack.id), first)
@@ -129,4 +131,4 @@ def test_a_nested_stack_that_is_gone_since_is_made_anew(world: World) -> None:
     assert sorted(values(world).values()) == ["", "x"]
     assert rows(world, stack)["n"].status == Status.COMPLETE
     world.snapshots.delete(world.stack(stack.id), first)
-    assert world.settle(lambda: not kept(world, stack.id), within=60)
+    assert world.settle(lambda: not snapshots_of(world, stack.id), within=60)

@@ -15,7 +15,8 @@ from stoker.ring.hashring import assign
 from stoker.ring.observer import GroupStatus
 
 Json = typing.Any
-RING, PLAN = "/v1/admin/ring", "/v1/admin/ring/plan"
+RING = "/v1/admin/ring"
+PLAN = "/v1/admin/ring/plan"
 QUOTAS = "/v1/admin/quotas/tenant"
 ONE = {"heat_template_version": "2018-08-31", "resources": {"one": {"type": "Sim::Server"}}}
 SIX = {
@@ -30,9 +31,9 @@ SLOW = {
 
 @pytest.fixture
 def world(tmp_path: pathlib.Path) -> World:
-    made = World(tmp_path, hosts=2)
-    report_all(made)
-    return made
+    simulated = World(tmp_path, hosts=2)
+    report_all(simulated)
+    return simulated
 
 
 @pytest.fixture
@@ -146,31 +147,31 @@ def test_a_plan_says_what_would_move_and_changes_nothing(callers: Callers, world
         ({}, ""),
     ],
 )
-def test_a_wrong_plan_is_refused(callers: Callers, body: Json, said: str) -> None:
+def test_a_wrong_plan_is_refused(callers: Callers, body: Json, text: str) -> None:
     answer = callers.operator.call("POST", PLAN, body)
     assert answer.status_code == 400
-    assert said in answer.json["error"]["message"]
+    assert text in answer.json["error"]["message"]
 
 
 def test_a_conductor_is_drained_and_returns(callers: Callers, world: World) -> None:
-    def wanted() -> list[str]:
+    def wanted_states() -> list[str]:
         return [row.wanted for row in world.database.read(conductors.list_all)]
 
     assert callers.operator.call("POST", f"{RING}/host0/drain").json == {
         "host": "host0",
         "wanted": "draining",
     }
-    assert wanted() == ["draining", "active"]
+    assert wanted_states() == ["draining", "active"]
     assert callers.operator.status("POST", f"{RING}/host0/undrain") == 202
-    assert wanted() == ["active", "active"]
+    assert wanted_states() == ["active", "active"]
     assert callers.operator.status("POST", f"{RING}/nobody/drain") == 404
 
 
 def test_a_conductor_shows_what_it_has_in_hand(callers: Callers, world: World) -> None:
     stack = world.create("s", SLOW)
     world.calm()
-    shown = [callers.operator.get(f"/v1/admin/conductors/host{n}")["conductor"] for n in (0, 1)]
-    [task] = [task for one in shown for task in one["tasks"]]
+    views = [callers.operator.get(f"/v1/admin/conductors/host{n}")["conductor"] for n in (0, 1)]
+    [task] = [task for one in views for task in one["tasks"]]
     assert (task["stack"], task["resource"], task["action"], task["attempt"]) == (
         stack.id,
         "one",
@@ -178,7 +179,7 @@ def test_a_conductor_shows_what_it_has_in_hand(callers: Callers, world: World) -
         1,
     )
     assert (task["polled"], task["hung"], task["orphan"]) == (True, False, False)
-    assert shown[0]["threads"] == 4
+    assert views[0]["threads"] == 4
     assert callers.operator.status("GET", "/v1/admin/conductors/nobody") == 404
 
 
@@ -209,8 +210,10 @@ def test_stuck_stacks_of_all_projects_are_listed_with_their_causes(
     stuck = {one["id"]: one for one in callers.operator.get("/v1/admin/stuck_stacks")["stuck_stacks"]}
     assert stuck.keys() == {held.id}
     assert stuck[held.id]["causes"] == ["held"]
-    gone = Callers(world, dataclasses.replace(console, group=GroupStatus))
-    causes = {one["id"]: one["causes"] for one in gone.operator.get("/v1/admin/stuck_stacks")["stuck_stacks"]}
+    unreachable = Callers(world, dataclasses.replace(console, group=GroupStatus))
+    causes = {
+        one["id"]: one["causes"] for one in unreachable.operator.get("/v1/admin/stuck_stacks")["stuck_stacks"]
+    }
     assert causes == {held.id: ["held"], slow.id: ["orphan"]}
     world.clock.now += 600
     causes = {

@@ -1,4 +1,4 @@
-"""What an update would do inside of nested stacks is foretold, and comes so."""
+"""What an update would do inside of nested stacks is previewed, and comes so."""
 
 import json
 import pathlib
@@ -24,45 +24,45 @@ def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=2, threads=4)
 
 
-def flat(found: typing.Iterable[ResourceChange], path: str = "") -> dict[str, str]:
+def flat(changes: typing.Iterable[ResourceChange], path: str = "") -> dict[str, str]:
     """The words for all levels, by paths; "?" where nothing can be said."""
-    told: dict[str, str] = {}
-    for item in found:
-        told[f"{path}{item.name}"] = item.effect.value
+    kinds: dict[str, str] = {}
+    for item in changes:
+        kinds[f"{path}{item.name}"] = item.effect.value
         for below in item.inside:
             inside = f"{path}{item.name}/"
             more = {f"{inside}*": "?"} if below.items is None else flat(below.items, inside)
-            told.update({f"{n} again" if n in told else n: word for n, word in more.items()})
-    return told
+            kinds.update({f"{n} again" if n in kinds else n: word for n, word in more.items()})
+    return kinds
 
 
-def foretold(world: World, stack: Stack, template: Json, files: Json = None) -> dict[str, str]:
+def previewed(world: World, stack: Stack, template: Json, files: Json = None) -> dict[str, str]:
     request = UpdateRequest(Goal(template, files=FILES if files is None else files))
     return flat(world.previews.preview(world.stack(stack.id), request, nested=True))
 
 
 def ids(world: World, stack_id: str) -> dict[str, str | None]:
-    found = world.database.read(lambda conn: resources.of_stack(conn, StackId(stack_id)))
-    return {row.name: row.physical_id for row in found}
+    resource_rows = world.database.read(lambda conn: resources.of_stack(conn, StackId(stack_id)))
+    return {row.name: row.physical_id for row in resource_rows}
 
 
 def test_without_being_asked_it_stays_outside(world: World) -> None:
     stack = created(world, hot({"n": child()}))
-    (found,) = world.previews.preview(stack, UpdateRequest(Goal(hot({"n": child(value="x")}), files=FILES)))
-    assert (found.effect.value, found.inside) == ("updated", ())
+    (change,) = world.previews.preview(stack, UpdateRequest(Goal(hot({"n": child(value="x")}), files=FILES)))
+    assert (change.effect.value, change.inside) == ("updated", ())
 
 
 def test_a_nested_stack_finds_out_itself_what_is_the_same(world: World) -> None:
     stack = created(world, hot({"n": child(value="1")}))
-    assert foretold(world, stack, hot({"n": child(value="1")})) == {"n": "updated", "n/s": "unchanged"}
+    assert previewed(world, stack, hot({"n": child(value="1")})) == {"n": "updated", "n/s": "unchanged"}
 
 
 def test_a_parameter_changes_what_is_inside(world: World) -> None:
     stack = created(world, hot({"n": child(value="1")}))
-    wanted = hot({"n": child(value="2")})
-    assert foretold(world, stack, wanted) == {"n": "updated", "n/s": "updated"}
+    document = hot({"n": child(value="2")})
+    assert previewed(world, stack, document) == {"n": "updated", "n/s": "updated"}
     before = ids(world, children(world, stack)["n"].id)
-    world.update(stack, wanted, files=FILES)
+    world.update(stack, document, files=FILES)
     settled(world, stack)
     assert ids(world, children(world, stack)["n"].id) == before
 
@@ -71,8 +71,8 @@ def test_another_file_changes_what_is_inside_of_what_stays(world: World) -> None
     stack = created(world, hot({"n": child()}))
     changed = json.loads(inner())
     changed["resources"] = {"s": server(size=7), "t": server(needs=on("s"))}
-    found = foretold(world, stack, hot({"n": child()}), {INNER: json.dumps(changed)})
-    assert found == {"n": "updated", "n/s": "replaced", "n/t": "added"}
+    changes = previewed(world, stack, hot({"n": child()}), {INNER: json.dumps(changed)})
+    assert changes == {"n": "updated", "n/s": "replaced", "n/t": "added"}
     before = ids(world, children(world, stack)["n"].id)
     world.update(stack, hot({"n": child()}), files={INNER: json.dumps(changed)})
     settled(world, stack)
@@ -84,8 +84,8 @@ def test_what_comes_and_what_goes_is_told_with_all_that_is_in_it(world: World) -
     files = {**FILES, OUTER: json.dumps(hot({"m": child()}))}
     deep = {"type": OUTER}
     stack = created(world, hot({"old": deep, "other": deep}), files=files)
-    wanted = hot({"new": deep, "other": {"type": "OS::Heat::None"}})
-    assert foretold(world, stack, wanted, files) == {
+    document = hot({"new": deep, "other": {"type": "OS::Heat::None"}})
+    assert previewed(world, stack, document, files) == {
         "new": "added",
         "new/m": "added",
         "new/m/s": "added",
@@ -96,23 +96,23 @@ def test_what_comes_and_what_goes_is_told_with_all_that_is_in_it(world: World) -
         "old/m": "deleted",
         "old/m/s": "deleted",
     }
-    (kept, *_) = rows(world, stack).values()
-    assert kept.physical_id is not None
+    (row, *_) = rows(world, stack).values()
+    assert row.physical_id is not None
 
 
 def test_what_hangs_on_values_that_are_not_known_yet_is_not_guessed(world: World) -> None:
-    def made(size: int) -> Json:
+    def template_for(size: int) -> Json:
         return hot({"a": server(size=size), "n": child(value={"get_attr": ["a", "address"]})})
 
-    stack = created(world, made(1))
-    assert foretold(world, stack, made(2)) == {"a": "replaced", "n": "updated", "n/*": "?"}
+    stack = created(world, template_for(1))
+    assert previewed(world, stack, template_for(2)) == {"a": "replaced", "n": "updated", "n/*": "?"}
 
 
 def test_of_a_group_it_is_said_that_nothing_can_be_said(world: World) -> None:
-    def made(count: int) -> Json:
+    def template_for(count: int) -> Json:
         group = {"count": count, "resource_def": server()}
         return hot({"g": {"type": "OS::Heat::ResourceGroup", "properties": group}})
 
-    stack = created(world, made(1))
-    assert foretold(world, stack, made(2)) == {"g": "updated", "g/*": "?"}
-    assert foretold(world, stack, hot({})) == {"g": "deleted", "g/0": "deleted"}
+    stack = created(world, template_for(1))
+    assert previewed(world, stack, template_for(2)) == {"g": "updated", "g/*": "?"}
+    assert previewed(world, stack, hot({})) == {"g": "deleted", "g/0": "deleted"}

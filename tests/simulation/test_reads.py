@@ -50,10 +50,11 @@ class Scene:
     """
 
     def __init__(self, world: World) -> None:
-        self.world, self.api = world, api_of(world, console=console_of(world))
+        self.world = world
+        self.api = api_of(world, console=console_of(world))
         stack = world.create("s", TEMPLATE)
         assert world.settle(lambda: world.stack(stack.id).status == Status.COMPLETE, within=60)
-        taken = world.snapshots.take(world.stack(stack.id), "kept")
+        snapshot = world.snapshots.take(world.stack(stack.id), "kept")
         assert world.settle(lambda: world.stack(stack.id).status == Status.COMPLETE, within=60)
         report_all(world)
         below = f"/v1/tenant/stacks/s/{stack.id}"
@@ -65,7 +66,7 @@ class Scene:
             "stack_id": stack.id,
             "resource_name": "one",
             "event_id": event,
-            "snapshot_id": taken.id,
+            "snapshot_id": snapshot.id,
             "output_key": "id",
             "type_name": "Sim::Server",
             "template_version": "heat_template_version.2018-08-31",
@@ -78,13 +79,14 @@ class Scene:
         config = self.api.simulate_post("/v1/tenant/software_configs", json={"config": "x"})
         config_id = config.json["software_config"]["id"]
         body = {"config_id": config_id, "server_id": "server"}
-        made = self.api.simulate_post("/v1/tenant/software_deployments", json=body)
-        deployment_id = made.json["software_deployment"]["id"]
+        answer = self.api.simulate_post("/v1/tenant/software_deployments", json=body)
+        deployment_id = answer.json["software_deployment"]["id"]
         return {"config_id": config_id, "deployment_id": deployment_id, "server_id": "server"}
 
     def get(self, route: str, query: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int, int]:
         """Return the status of the answer, and how many transactions have read and written for it."""
-        database, counts = self.world.database, {"read": 0, "write": 0}
+        database = self.world.database
+        counts = {"read": 0, "write": 0}
 
         def counting(name: str) -> Callable[..., Json]:
             real = getattr(database, name)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 import yaml
-from simulation.helpers import created, ended, hanging, on, rows, status, template, told, updated
+from simulation.helpers import created, ended, hanging, history, on, rows, status, template, updated
 from simulation.world import World
 from stoker.conductor.steps.context import RunningStepContext
 from stoker.conductor.steps.endpoints import Endpoints
@@ -38,14 +38,14 @@ def users(world: World, stack: Stack, name: str) -> Json:
 
 
 def refreshed(world: World) -> list[str]:
-    return [asked for asked in world.cloud.asked if asked.startswith("refresh")]
+    return [line for line in world.cloud.calls if line.startswith("refresh")]
 
 
 def test_an_output_shows_a_resource_as_it_is_when_all_others_are_made(world: World) -> None:
     stack = created(world, asking("a", a={}, b={"needs": on("a"), "looks": 3, "after": 5}, c={"after": 9}))
     assert users(world, stack, "a") == ["b"]
     assert refreshed(world) == ["refresh a"]
-    assert [event for event in told(world, stack) if event[0] == "a"] == [
+    assert [event for event in history(world, stack) if event[0] == "a"] == [
         ("a", "CREATE", "IN_PROGRESS"),
         ("a", "CREATE", "COMPLETE"),
     ]
@@ -55,14 +55,14 @@ def test_an_output_shows_a_resource_as_it_is_when_all_others_are_made(world: Wor
     "value", [{"get_attr": ["a"]}, {"get_attr": ["a", "show"]}, {"get_attr": ["a", "users", 0]}]
 )
 def test_whoever_may_ask_for_it_gets_it(world: World, value: Json) -> None:
-    made = {**template(a={}, b={"needs": on("a")}), "outputs": {"o": {"value": value}}}
-    assert users(world, created(world, made), "a") == ["b"]
+    document = {**template(a={}, b={"needs": on("a")}), "outputs": {"o": {"value": value}}}
+    assert users(world, created(world, document), "a") == ["b"]
 
 
 def test_nothing_is_read_that_no_output_asks_for(world: World) -> None:
-    made = template(a={}, b={"needs": on("a"), "value": {"get_attr": ["a", "address"]}})
+    document = template(a={}, b={"needs": on("a"), "value": {"get_attr": ["a", "address"]}})
     outputs = {"o": {"value": [{"get_attr": ["a", "address"]}, {"get_resource": "a"}]}}
-    stack = created(world, {**made, "outputs": outputs})
+    stack = created(world, {**document, "outputs": outputs})
     assert refreshed(world) == []
     assert users(world, stack, "a") is None
 
@@ -78,8 +78,8 @@ def test_many_are_read_behind_all_others(world: World) -> None:
 def test_an_update_reads_what_it_has_replaced_and_what_it_has_not_touched(world: World) -> None:
     stack = created(world, asking("a", "z", a={}, z={}, b={"needs": on("a", "z")}))
     first = rows(world, stack)["a"].id
-    made = asking("a", "z", a={"size": 2}, z={}, b={"needs": on("a", "z")}, c={"needs": on("a", "z")})
-    updated(world, stack, made)
+    document = asking("a", "z", a={"size": 2}, z={}, b={"needs": on("a", "z")}, c={"needs": on("a", "z")})
+    updated(world, stack, document)
     assert rows(world, stack)["a"].id != first
     assert [users(world, stack, name) for name in ("a", "z")] == [["b", "c"]] * 2
     updated(world, stack, asking("a", a={"size": 2}))
@@ -106,7 +106,8 @@ def test_what_cannot_be_read_stays_and_fails_nothing(
     world: World, errors: list[Exception], caplog: pytest.LogCaptureFixture
 ) -> None:
     stack = created(world, asking("a", a={}, b={"needs": on("a")}))
-    count, before = len(told(world, stack)), rows(world, stack)["a"]
+    count = len(history(world, stack))
+    before = rows(world, stack)["a"]
     world.cloud.unread["a"] = list(errors)
     with caplog.at_level(logging.WARNING):
         updated(world, stack, asking("a", a={}, b={"needs": on("a")}, c={"needs": on("a")}))
@@ -114,7 +115,7 @@ def test_what_cannot_be_read_stays_and_fails_nothing(
     after = rows(world, stack)["a"]
     assert (after.status, after.reason, after.action) == (before.status, before.reason, before.action)
     assert users(world, stack, "a") == ["b"]
-    assert [event[0] for event in told(world, stack)[count:] if event[0] == "a"] == []
+    assert [event[0] for event in history(world, stack)[count:] if event[0] == "a"] == []
     assert f"{stack.id}/a: its refresh failed: " in caplog.text
     assert str(errors[0]) in caplog.text
 

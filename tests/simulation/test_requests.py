@@ -22,12 +22,13 @@ def world(tmp_path: pathlib.Path) -> World:
 
 def requests(world: World) -> dict[str, set[str | None]]:
     """Those of the tasks, by the names of their stacks: ``s``, and ``s-`` for all nested in it."""
-    t, s = tables.task, tables.stack
+    t = tables.task
+    s = tables.stack
     query = sa.select(s.c.name, t.c.request).join(s, s.c.id == t.c.stack_id)
-    found: dict[str, set[str | None]] = {}
+    requests: dict[str, set[str | None]] = {}
     for name, request in world.database.read(lambda conn: conn.execute(query).all()):
-        found.setdefault(name.partition("-")[0] + ("-" if "-" in name else ""), set()).add(request)
-    return found
+        requests.setdefault(name.partition("-")[0] + ("-" if "-" in name else ""), set()).add(request)
+    return requests
 
 
 def created(world: World, request: str) -> Stack:
@@ -41,7 +42,7 @@ def test_tasks_are_for_the_request_that_wanted_them_also_in_nested_stacks(world:
     stack = created(world, "req-1")
     assert requests(world) == {"s": {"req-1"}, "s-": {"req-1"}}
     with about(request="req-2", project="p"):
-        world.orders.delete(stack)
+        world.operations.delete(stack)
     world.calm()
     assert requests(world)["s"] >= {"req-2"}
 

@@ -36,17 +36,17 @@ def rescue(world: World) -> Rescue:
 
 
 def retry(world: World, stack: Stack, resource: str | None = None) -> dict[str, str]:
-    return told(rescue(world).retry(world.stack(stack.id), resource))
+    return kinds_of(rescue(world).retry(world.stack(stack.id), resource))
 
 
-def told(done: Retried) -> dict[str, str]:
+def kinds_of(done: Retried) -> dict[str, str]:
     assert not done.left
     return {item.path: item.result for item in done.treated}
 
 
 def attempts(world: World, stack: Stack) -> list[tuple[str, int]]:
-    found = world.database.read(lambda conn: tasks.of_traversal(conn, stack.traversal))
-    return [(task.state, task.attempt) for task in found if task.resource_id is not None]
+    stored_tasks = world.database.read(lambda conn: tasks.of_traversal(conn, stack.traversal))
+    return [(task.state, task.attempt) for task in stored_tasks if task.resource_id is not None]
 
 
 def nested(**properties: Json) -> Json:
@@ -73,9 +73,9 @@ def test_what_is_taken_up_at_this_moment_is_left_alone(world: World, monkeypatch
     stack = world.create("s", template(a={}))
     treat = Rescue._treat
 
-    def meanwhile(*given: Json) -> Json:
+    def meanwhile(*arguments: Json) -> Json:
         world.calm_once()
-        return treat(*given)
+        return treat(*arguments)
 
     monkeypatch.setattr(Rescue, "_treat", meanwhile)
     done = rescue(world).retry(world.stack(stack.id))
@@ -96,7 +96,7 @@ def test_a_hint_that_was_lost_is_sent_again_at_once_though_its_repetition_is_far
     world.bus.hints.clear()
     assert set(retry(world, stack).values()) == {"its hint is sent again"}
     world.calm()
-    assert len(world.cloud.things) == 2, "no time has passed"
+    assert len(world.cloud.objects) == 2, "no time has passed"
     assert complete(world, stack)
 
 
@@ -130,13 +130,13 @@ def test_a_step_that_hangs_is_taken_away_only_when_it_is_named(world: World) -> 
     assert retry(world, stack, "a") == {"a": f"taken away from {holder.host}, and requeued"}
     world.deliver(0, next(host for host in world.conductors if host != holder.host))
     world.calm()
-    assert len(world.cloud.things) == 2, "another attempt has made it"
+    assert len(world.cloud.objects) == 2, "another attempt has made it"
     world.pass_time(GRACE + 0.1)
     world.calm()
     assert len(holder.detached) == 1, "the thread that hangs is replaced"
     holder.go_on()
     assert complete(world, stack, 200)
-    assert len(world.cloud.things) == len(world.cloud.made) == 2
+    assert len(world.cloud.objects) == len(world.cloud.made) == 2
     assert {row.status for row in rows(world, stack).values()} == {Status.COMPLETE}
 
 
@@ -154,7 +154,7 @@ def test_the_conductor_that_hangs_in_a_step_may_claim_it_again_itself(tmp_path: 
     assert len(alone.detached) == 1
     alone.go_on()
     world.calm()
-    assert len(world.cloud.things) == 1
+    assert len(world.cloud.objects) == 1
 
 
 def test_what_waits_for_its_next_try_is_tried_now(world: World) -> None:
@@ -191,7 +191,7 @@ def test_a_stack_that_is_failed_can_be_updated_and_what_hung_leaves_nothing_behi
     world.update(stack, template(other={}))
     assert complete(world, stack, 100)
     holder.go_on()
-    assert world.settle(lambda: len(world.cloud.things) == 1, within=60), world.cloud.things
+    assert world.settle(lambda: len(world.cloud.objects) == 1, within=60), world.cloud.objects
 
 
 def test_a_stack_is_failed_while_no_conductor_runs(world: World) -> None:
@@ -200,21 +200,21 @@ def test_a_stack_is_failed_while_no_conductor_runs(world: World) -> None:
     for host in ("host0", "host1"):
         world.kill(host)
     assert rescue(world).fail(stack, "told to").stack.status == Status.FAILED
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     assert world.stack(stack.id).status == Status.IN_PROGRESS
     world.start("host0")
     world.look_all()
     assert complete(world, stack, 60)
-    assert not world.cloud.things
+    assert not world.cloud.objects
 
 
 def test_a_rollback_that_has_not_begun_is_ended(world: World) -> None:
     stack = world.create("s", template(a={"fail": True}), disable_rollback=False)
     world.calm()
     assert world.stack(stack.id).rollback_at is not None
-    found = rescue(world).fail(stack, "told to").stack
-    assert (found.status, found.rollback_at) == (Status.FAILED, None)
-    assert found.reason.endswith("it cannot be rolled back: the operator has given it up")
+    failed = rescue(world).fail(stack, "told to").stack
+    assert (failed.status, failed.rollback_at) == (Status.FAILED, None)
+    assert failed.reason.endswith("it cannot be rolled back: the operator has given it up")
 
 
 def test_what_has_ended_is_told(world: World) -> None:
@@ -271,7 +271,7 @@ def test_an_operator_who_retries_at_any_moment_does_no_harm(tmp_path: pathlib.Pa
     world.calm()
     assert not world.broken, world.broken
     assert not world.cloud.wrong, world.cloud.wrong
-    assert len(world.cloud.things) == 6
+    assert len(world.cloud.objects) == 6
 
 
 def test_a_parent_that_nobody_has_woken_is_woken(world: World) -> None:
@@ -308,11 +308,11 @@ def test_what_another_attempt_has_made_too_is_kept_when_the_stack_was_abandoned(
     [holder] = [c for c in world.awake() if c.hanging]
     retry(world, stack, "a")
     assert complete(world, stack)
-    [kept] = world.cloud.things
+    [name] = world.cloud.objects
     world.exports.abandon(world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     holder.go_on()
-    assert not world.settle(lambda: kept not in world.cloud.things, within=60)
+    assert not world.settle(lambda: name not in world.cloud.objects, within=60)
 
 
 def test_what_waits_for_a_step_under_its_conductors_new_name_is_left_alone(world: World) -> None:
@@ -331,8 +331,8 @@ def test_what_waits_for_a_step_under_its_conductors_new_name_is_left_alone(world
         world.database.write(lambda conn: conn.execute(rename))
         return False
 
-    made = Rescue(database=world.database, hints=world.bus, clock=world.clock, works=renamed, grace=GRACE)
-    done = made.retry(world.stack(StackId(child_of(world, stack))))
+    repairs = Rescue(database=world.database, hints=world.bus, clock=world.clock, works=renamed, grace=GRACE)
+    done = repairs.retry(world.stack(StackId(child_of(world, stack))))
     assert [item.result for item in done.left] == ["somebody has taken it up meanwhile"]
     state = world.database.read(lambda conn: conn.execute(sa.select(t.c.state).where(waiting)).scalar_one())
     assert state == TaskState.PARKED
@@ -345,10 +345,10 @@ def test_what_the_late_call_made_a_second_time_is_removed(world: World) -> None:
     [holder] = [c for c in world.awake() if c.hanging]
     retry(world, stack, "a")
     assert complete(world, stack)
-    [kept] = world.cloud.things
+    [name] = world.cloud.objects
     world.cloud.made.clear()
     holder.go_on()
     world.calm()
-    assert set(world.cloud.made.values()) - {kept}, "it has made another one"
-    assert world.settle(lambda: list(world.cloud.things) == [kept], within=60), world.cloud.things
-    assert rows(world, stack)["a"].physical_id == kept
+    assert set(world.cloud.made.values()) - {name}, "it has made another one"
+    assert world.settle(lambda: list(world.cloud.objects) == [name], within=60), world.cloud.objects
+    assert rows(world, stack)["a"].physical_id == name

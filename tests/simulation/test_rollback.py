@@ -4,7 +4,7 @@ import pathlib
 import typing
 
 import pytest
-from simulation.helpers import all_rows, created, ended, on, rows, template, told, updated
+from simulation.helpers import all_rows, created, ended, history, on, rows, template, updated
 from simulation.world import World
 from stoker.conductor.duties import rollbacks
 from stoker.db.states import Status, TaskState
@@ -20,15 +20,15 @@ def world(tmp_path: pathlib.Path) -> World:
 
 
 def test_a_failed_creation_is_taken_back_where_that_is_wished(world: World) -> None:
-    made = template(a={}, b={"needs": on("a"), "fail": True})
-    stack = world.create("s", made, disable_rollback=False)
+    document = template(a={}, b={"needs": on("a"), "fail": True})
+    stack = world.create("s", document, disable_rollback=False)
     assert world.settle(lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=60)
-    found = world.stack(stack.id)
-    assert (found.status, found.reason) == (Status.COMPLETE, "Stack ROLLBACK completed successfully")
-    assert world.cloud.things == {}
+    current = world.stack(stack.id)
+    assert (current.status, current.reason) == (Status.COMPLETE, "Stack ROLLBACK completed successfully")
+    assert world.cloud.objects == {}
     assert rows(world, stack) == {}
-    own = [event[1:] for event in told(world, stack) if event[0] == "s"]
-    assert own == [
+    of_stack = [event[1:] for event in history(world, stack) if event[0] == "s"]
+    assert of_stack == [
         ("CREATE", "IN_PROGRESS"),
         ("CREATE", "FAILED"),
         ("ROLLBACK", "IN_PROGRESS"),
@@ -49,22 +49,22 @@ def test_a_failed_update_goes_back_to_what_was(world: World) -> None:
     assert after["a"].attributes is not None
     assert after["a"].attributes["value"] == "old"
     assert after["c"].physical_id != before["c"].physical_id, "it had been deleted already, as with Heat"
-    assert set(world.cloud.things) == {row.physical_id for row in after.values()}
+    assert set(world.cloud.objects) == {row.physical_id for row in after.values()}
     assert world.cloud.wrong == []
 
 
 def test_a_rollback_is_not_lost_with_the_conductor_that_saw_the_failure(world: World) -> None:
     stack = world.create("s", template(a={}, b={"fail": True}), disable_rollback=False)
     world.calm()
-    found = world.stack(stack.id)
-    assert (found.action, found.status) == ("ROLLBACK", Status.IN_PROGRESS), "failed it is never shown"
-    assert "told to fail" in found.reason
-    assert found.rollback_at is not None
+    current = world.stack(stack.id)
+    assert (current.action, current.status) == ("ROLLBACK", Status.IN_PROGRESS), "failed it is never shown"
+    assert "told to fail" in current.reason
+    assert current.rollback_at is not None
     for host in list(world.conductors):
         world.kill(host)
     world.start("fresh")
     assert world.settle(lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=60)
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
 
 
 def test_a_timeout_is_rolled_back_too(world: World) -> None:
@@ -73,14 +73,14 @@ def test_a_timeout_is_rolled_back_too(world: World) -> None:
     )
     assert world.settle(lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=90)
     assert world.stack(stack.id).status == Status.COMPLETE
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
 
 
 def test_a_failure_stays_where_no_rollback_is_wished(world: World) -> None:
     stack = world.create("s", template(a={}, b={"fail": True}))
     world.settle(lambda: False, within=20)
     assert (world.stack(stack.id).action, world.stack(stack.id).status) == ("CREATE", Status.FAILED)
-    assert len(world.cloud.things) == 1
+    assert len(world.cloud.objects) == 1
 
 
 def test_cancelling_an_update_goes_back_at_once_although_a_step_never_ends(world: World) -> None:
@@ -90,12 +90,12 @@ def test_cancelling_an_update_goes_back_at_once_although_a_step_never_ends(world
     world.calm()
     world.updates.cancel(world.stack(stack.id), rollback=True)
     assert world.settle(lambda: ended(world, stack), within=20)
-    found = world.stack(stack.id)
-    assert (found.action, found.status) == ("ROLLBACK", Status.COMPLETE)
+    current = world.stack(stack.id)
+    assert (current.action, current.status) == ("ROLLBACK", Status.COMPLETE)
     after = rows(world, stack)
     assert set(after) == {"a"}
     assert after["a"].physical_id == before["a"].physical_id
-    assert all_rows(world, stack) == len(world.cloud.things) == 1
+    assert all_rows(world, stack) == len(world.cloud.objects) == 1
 
 
 def test_cancelling_without_rollback_stops_all_and_the_next_update_goes_on(world: World) -> None:
@@ -104,8 +104,8 @@ def test_cancelling_without_rollback_stops_all_and_the_next_update_goes_on(world
     )
     world.calm()
     world.updates.cancel(world.stack(stack.id), rollback=False)
-    found = world.stack(stack.id)
-    assert (found.action, found.status, found.reason) == (
+    current = world.stack(stack.id)
+    assert (current.action, current.status, current.reason) == (
         "CREATE",
         Status.FAILED,
         "User cancelled operation",
@@ -116,7 +116,7 @@ def test_cancelling_without_rollback_stops_all_and_the_next_update_goes_on(world
     left = world.database.read(lambda conn: tasks.of_traversal(conn, stack.traversal))
     assert TaskState.RUNNING not in [task.state for task in left]
     updated(world, stack, template(a={}, b={"needs": on("a")}, c={}))
-    assert len(world.cloud.things) == 3
+    assert len(world.cloud.objects) == 3
 
 
 @pytest.mark.parametrize("rollback", [True, False])
@@ -132,8 +132,8 @@ def test_a_user_may_do_something_else_before_the_rollback_begins(world: World) -
     world.update(stack, template(a={}, b={}))
     assert world.settle(lambda: ended(world, stack), within=20)
     world.settle(lambda: False, within=10)
-    found = world.stack(stack.id)
-    assert (found.action, found.status) == ("UPDATE", Status.COMPLETE)
+    current = world.stack(stack.id)
+    assert (current.action, current.status) == ("UPDATE", Status.COMPLETE)
 
 
 def test_all_that_failed_at_once_are_rolled_back_in_one_round(
@@ -152,9 +152,9 @@ def test_a_stack_may_be_deleted_before_its_rollback_is_planned(world: World) -> 
     stack = world.create("s", template(a={}, b={"fail": True}), disable_rollback=False)
     world.calm()
     assert world.stack(stack.id).rollback_at is not None
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     assert world.settle(lambda: world.stack(stack.id).deleted_at is not None, within=20)
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
 
 
 def test_a_rollback_that_is_not_planned_can_be_cancelled(world: World) -> None:
@@ -162,8 +162,8 @@ def test_a_rollback_that_is_not_planned_can_be_cancelled(world: World) -> None:
     world.calm()
     world.updates.cancel(world.stack(stack.id), rollback=False)
     world.settle(lambda: False, within=10)
-    found = world.stack(stack.id)
-    assert (found.action, found.status, found.rollback_at) == ("ROLLBACK", Status.FAILED, None)
+    current = world.stack(stack.id)
+    assert (current.action, current.status, current.rollback_at) == ("ROLLBACK", Status.FAILED, None)
     updated(world, stack, template(a={}, b={}))
 
 
@@ -176,11 +176,11 @@ def test_a_rollback_that_cannot_be_planned_fails_and_says_what_came_first(
     monkeypatch.setattr(world.updates, "roll_back", refuse)
     stack = world.create("s", template(a={}, b={"fail": True}), disable_rollback=False)
     assert world.settle(lambda: world.stack(stack.id).status == Status.FAILED, within=20)
-    found = world.stack(stack.id)
-    assert (found.action, found.rollback_at) == ("ROLLBACK", None)
-    assert "told to fail" in found.reason
-    assert found.reason.endswith("it cannot be rolled back: its old goal is wrong today")
-    assert [event[1:] for event in told(world, stack) if event[0] == "s"][-2:] == [
+    current = world.stack(stack.id)
+    assert (current.action, current.rollback_at) == ("ROLLBACK", None)
+    assert "told to fail" in current.reason
+    assert current.reason.endswith("it cannot be rolled back: its old goal is wrong today")
+    assert [event[1:] for event in history(world, stack) if event[0] == "s"][-2:] == [
         ("ROLLBACK", "IN_PROGRESS"),
         ("ROLLBACK", "FAILED"),
     ]
@@ -194,19 +194,19 @@ def test_a_rollback_that_nobody_plans_ends_by_a_deadline_of_its_own(world: World
 
 @pytest.mark.parametrize("how", ["step", "timeout"])
 def test_nobody_who_polls_sees_a_failure_before_the_rollback(world: World, how: str) -> None:
-    seen: set[tuple[str, str]] = set()
-    made = {"fail": True} if how == "step" else {"endless": True, "after": 3}
-    stack = world.create("s", template(a={}, b=made), disable_rollback=False, timeout_mins=1)
+    states: set[tuple[str, str]] = set()
+    properties = {"fail": True} if how == "step" else {"endless": True, "after": 3}
+    stack = world.create("s", template(a={}, b=properties), disable_rollback=False, timeout_mins=1)
 
     def look() -> None:
-        found = world.stack(stack.id)
-        seen.add((found.action, found.status))
+        current = world.stack(stack.id)
+        states.add((current.action, current.status))
 
     world.database.observers.append(look)
     assert world.settle(
         lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=120
     )
-    assert seen == {
+    assert states == {
         ("CREATE", "IN_PROGRESS"),
         ("ROLLBACK", "IN_PROGRESS"),
         ("ROLLBACK", "COMPLETE"),
@@ -216,10 +216,10 @@ def test_nobody_who_polls_sees_a_failure_before_the_rollback(world: World, how: 
 def test_a_requirement_outlives_the_failure_of_what_needed_it(world: World) -> None:
     before = template(a={}, m={"value": "m", "needs": on("a")}, d={"value": "old", "needs": on("m")})
     stack = created(world, before)
-    made = rows(world, stack)
+    resource_rows = rows(world, stack)
     world.update(stack, template(d={"value": "new", "fail": True}), disable_rollback=False)
     assert world.settle(lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=60)
     assert world.stack(stack.id).status == Status.COMPLETE, world.stack(stack.id).reason
     after = rows(world, stack)
     assert set(after) == {"a", "m", "d"}
-    assert all(after[name].physical_id == made[name].physical_id for name in ("a", "m"))
+    assert all(after[name].physical_id == resource_rows[name].physical_id for name in ("a", "m"))

@@ -5,7 +5,7 @@ import typing
 
 import pytest
 import sqlalchemy as sa
-from simulation.helpers import rows, told
+from simulation.helpers import history, rows
 from simulation.nested import (
     autoscaling_group,
     busiest,
@@ -62,49 +62,55 @@ def test_a_signal_scales_the_group_and_its_attributes_follow(world: World) -> No
         "size": ["g", "current_size"], "refs": ["g", "refs"], "list": ["g", "outputs_list", "address"],
         "map": ["g", "outputs", "address"], "first": ["g", "resource.0.address"], "one": ["g", "resource.0"],
     }  # fmt: skip
-    made = {name: {"value": {"get_attr": path}} for name, path in outputs.items()}
+    outputs_of = {name: {"value": {"get_attr": path}} for name, path in outputs.items()}
     stack = created(
         world,
-        hot({"g": autoscaling_group(desired_capacity=2), "up": policy(2), "down": policy(-1)}, outputs=made),
+        hot(
+            {"g": autoscaling_group(desired_capacity=2), "up": policy(2), "down": policy(-1)},
+            outputs=outputs_of,
+        ),
     )
     assert stack.status == Status.COMPLETE, stack.reason
-    before = set(world.cloud.things)
+    before = set(world.cloud.objects)
     scaled(world, stack)
-    assert len(world.cloud.things) == 4
-    found = rows(world, stack)["g"].attributes
-    assert (found["current_size"], set(found["refs"])) == (4, set(world.cloud.things))
-    assert found["outputs_list, address"] == [f"at-{ref}" for ref in found["refs"]]
-    assert sorted(found["outputs, address"].values()) == sorted(found["outputs_list, address"])
-    assert (found["resource.0"], found["resource.0.address"]) == (found["refs"][0], f"at-{found['refs'][0]}")
+    assert len(world.cloud.objects) == 4
+    attributes = rows(world, stack)["g"].attributes
+    assert (attributes["current_size"], set(attributes["refs"])) == (4, set(world.cloud.objects))
+    assert attributes["outputs_list, address"] == [f"at-{ref}" for ref in attributes["refs"]]
+    assert sorted(attributes["outputs, address"].values()) == sorted(attributes["outputs_list, address"])
+    assert (attributes["resource.0"], attributes["resource.0.address"]) == (
+        attributes["refs"][0],
+        f"at-{attributes['refs'][0]}",
+    )
     scaled(world, stack, "down")
-    left = set(world.cloud.things)
+    left = set(world.cloud.objects)
     assert (len(left), len(left & before)) == (3, 1), "the oldest goes first"
     assert rows(world, stack)["g"].attributes["current_size"] == 3
     assert world.stack(stack.id).action == "CREATE", "the stack itself does nothing"
-    assert [event for event in told(world, stack) if event[1] == "SIGNAL"] == [
+    assert [event for event in history(world, stack) if event[1] == "SIGNAL"] == [
         ("up", "SIGNAL", "COMPLETE"), ("down", "SIGNAL", "COMPLETE"),
     ]  # fmt: skip
 
 
 def test_a_later_update_of_the_stack_keeps_the_size_unless_one_is_wanted(world: World) -> None:
-    made = hot({"g": autoscaling_group(), "up": policy(2)})
-    stack = created(world, made)
+    document = hot({"g": autoscaling_group(), "up": policy(2)})
+    stack = created(world, document)
     scaled(world, stack)
-    assert len(world.cloud.things) == 3
-    before = dict(world.cloud.things)
-    updated(world, stack, made)
-    assert dict(world.cloud.things) == before
+    assert len(world.cloud.objects) == 3
+    before = dict(world.cloud.objects)
+    updated(world, stack, document)
+    assert dict(world.cloud.objects) == before
     updated(world, stack, hot({"g": autoscaling_group(desired_capacity=2), "up": policy(2)}))
-    assert len(world.cloud.things) == 2
+    assert len(world.cloud.objects) == 2
 
 
 def test_the_bounds_hold_and_what_changes_nothing_is_passed_over(world: World) -> None:
     stack = created(world, hot({"g": autoscaling_group(most=2), "up": policy(5)}))
     scaled(world, stack)
-    assert len(world.cloud.things) == 2
+    assert len(world.cloud.objects) == 2
     signal(world, stack)
     assert unfinished(world) == 0
-    assert [event[1] for event in told(world, stack)].count("SIGNAL") == 1
+    assert [event[1] for event in history(world, stack)].count("SIGNAL") == 1
 
 
 def test_a_cooldown_begins_when_a_change_has_ended(world: World) -> None:
@@ -118,57 +124,57 @@ def test_a_cooldown_begins_when_a_change_has_ended(world: World) -> None:
     assert unfinished(world) == 0
     world.clock.now += 15
     scaled(world, stack)
-    assert len(world.cloud.things) == 3
+    assert len(world.cloud.objects) == 3
 
 
 def test_two_signals_at_once_are_one_change(world: World) -> None:
-    stack = created(world, hot({"g": autoscaling_group(given={"looks": 2, "after": 2}), "up": policy(1)}))
+    stack = created(world, hot({"g": autoscaling_group(values={"looks": 2, "after": 2}), "up": policy(1)}))
     signal(world, stack)
     signal(world, stack)
     assert unfinished(world) == 1
     assert world.settle(lambda: not unfinished(world), within=60)
-    assert len(world.cloud.things) == 2
+    assert len(world.cloud.objects) == 2
 
 
 def test_a_killed_conductor_loses_no_scaling(world: World) -> None:
-    stack = created(world, hot({"g": autoscaling_group(given={"looks": 2, "after": 2}), "up": policy(3)}))
+    stack = created(world, hot({"g": autoscaling_group(values={"looks": 2, "after": 2}), "up": policy(3)}))
     signal(world, stack)
     assert world.settle(lambda: children(world, stack)["g"].action == "UPDATE", within=10)
     for host in ("host0", "host1"):
         world.kill(host)
     assert world.settle(lambda: not unfinished(world), within=120)
-    assert (len(world.cloud.things), world.cloud.wrong) == (4, [])
+    assert (len(world.cloud.objects), world.cloud.wrong) == (4, [])
     assert rows(world, stack)["g"].attributes["current_size"] == 4
 
 
 @pytest.mark.parametrize("delete", [True, False])
 def test_what_is_begun_with_the_stack_supersedes_the_scaling(world: World, *, delete: bool) -> None:
-    made = hot({"g": autoscaling_group(given={"looks": 50, "after": 5}), "up": policy(1)})
+    document = hot({"g": autoscaling_group(values={"looks": 50, "after": 5}), "up": policy(1)})
     at_once = {"desired_capacity": 3, "rolling_updates": {"max_batch_size": 5}}
-    quick = hot({"g": autoscaling_group(given={"value": "new"}, **at_once), "up": policy(1)})
-    stack = world.create("s", made)
+    quick = hot({"g": autoscaling_group(values={"value": "new"}, **at_once), "up": policy(1)})
+    stack = world.create("s", document)
     assert settled(world, stack, within=290).status == Status.COMPLETE
     signal(world, stack)
     assert world.settle(lambda: children(world, stack)["g"].action == "UPDATE", within=10)
     if delete:
-        world.orders.delete(world.stack(stack.id))
+        world.operations.delete(world.stack(stack.id))
     else:
         world.update(stack, quick)
     assert settled(world, stack, within=120).status == Status.COMPLETE
     assert unfinished(world) == 0
-    assert [thing.value for thing in world.cloud.things.values()] == ([] if delete else ["new"] * 3)
+    assert [item.value for item in world.cloud.objects.values()] == ([] if delete else ["new"] * 3)
 
 
 def test_a_scaling_that_fails_is_an_event_and_the_next_one_repairs_it(world: World) -> None:
     world.cloud.pictures["p"] = "x"
-    stack = created(world, hot({"g": autoscaling_group(given={"picture": "p"}), "up": policy(1)}))
+    stack = created(world, hot({"g": autoscaling_group(values={"picture": "p"}), "up": policy(1)}))
     del world.cloud.pictures["p"]
     scaled(world, stack)
-    assert ("g", "SIGNAL", "FAILED") in told(world, stack)
+    assert ("g", "SIGNAL", "FAILED") in history(world, stack)
     assert (world.stack(stack.id).status, rows(world, stack)["g"].status) == (Status.COMPLETE,) * 2
     world.cloud.pictures["p"] = "x"
     scaled(world, stack)
-    assert [thing.value for thing in world.cloud.things.values()] == ["x", "x"]
+    assert [item.value for item in world.cloud.objects.values()] == ["x", "x"]
     assert rows(world, stack)["g"].attributes["current_size"] == 2
 
 
@@ -176,34 +182,35 @@ def test_a_scaling_is_notified_at_its_start_and_its_end(tmp_path: pathlib.Path) 
     heard: list[Notification] = []
     world = World(tmp_path, hosts=1, listener=heard.extend)
     world.cloud.pictures["p"] = "x"
-    group = autoscaling_group(desired_capacity=2, max_size=9, given={"picture": "p"})
+    group = autoscaling_group(desired_capacity=2, max_size=9, values={"picture": "p"})
     percent = policy(50, "percent_change_in_capacity")
     stack = created(world, hot({"g": group, "up": policy(2), "more": percent, "none": policy(0)}))
     reference = rows(world, stack)["g"].reference_id
 
-    def said() -> list[Json]:
-        found = [(event_type(one), payload(one)) for one in heard if one.scaling is not None]
+    def sizes() -> list[Json]:
+        notifications = [(event_type(one), payload(one)) for one in heard if one.scaling is not None]
         heard.clear()
         keys = ("adjustment", "adjustment_type", "capacity", "message")
         assert all(
             (body["groupname"], body["stack_name"], body["state"]) == (reference, "s", "CREATE_COMPLETE")
-            for _, body in found
+            for _, body in notifications
         )
-        assert all(name.startswith("orchestration.autoscaling.") for name, _ in found)
-        return [(name.rpartition(".")[2], *(body[key] for key in keys)) for name, body in found]
+        assert all(name.startswith("orchestration.autoscaling.") for name, _ in notifications)
+        return [(name.rpartition(".")[2], *(body[key] for key in keys)) for name, body in notifications]
 
-    assert said() == []
+    assert sizes() == []
     scaled(world, stack)
-    start, end = f"Start resizing the group {reference}", f"End resizing the group {reference}"
-    assert said() == [
+    start = f"Start resizing the group {reference}"
+    end = f"End resizing the group {reference}"
+    assert sizes() == [
         ("start", 2, "ChangeInCapacity", 2, start),
         ("end", 2, "ChangeInCapacity", 4, end),
     ]
     scaled(world, stack, "none")
-    assert said() == []
+    assert sizes() == []
     del world.cloud.pictures["p"]
     scaled(world, stack, "more")
-    begun, (ending, by, kind, capacity, message) = said()
+    begun, (ending, by, kind, capacity, message) = sizes()
     assert begun == ("start", 50, "PercentChangeInCapacity", 4, start)
     assert (ending, by, kind, capacity) == ("error", 50, "PercentChangeInCapacity", 4)
     assert message
@@ -215,7 +222,7 @@ def test_a_new_definition_reaches_the_members_one_after_the_other(world: World) 
     names = set(values(world))
     world.update(
         stack,
-        hot({"g": autoscaling_group(desired_capacity=4, given={"value": "new", "looks": 1, "after": 1})}),
+        hot({"g": autoscaling_group(desired_capacity=4, values={"value": "new", "looks": 1, "after": 1})}),
     )
     assert busiest(world, stack) == 1
     assert world.stack(stack.id).status == Status.COMPLETE
@@ -225,11 +232,11 @@ def test_a_new_definition_reaches_the_members_one_after_the_other(world: World) 
 
 
 def test_what_is_no_group_or_not_there_is_refused(world: World) -> None:
-    made = hot({"g": autoscaling_group(), "other": {"type": "OS::Heat::ResourceGroup",
+    document = hot({"g": autoscaling_group(), "other": {"type": "OS::Heat::ResourceGroup",
                 "properties": {"count": 0, "resource_def": {"type": "Sim::Server"}}},
                 "a": policy(1, auto_scaling_group_id="x"),
                 "b": policy(1, auto_scaling_group_id={"get_resource": "other"})})  # fmt: skip
-    stack = created(world, made)
+    stack = created(world, document)
     with pytest.raises(NotFound, match=r"Scaling group \(x\)"):
         signal(world, stack, "a")
     with pytest.raises(NotSupported, match="cannot be scaled"):
@@ -241,7 +248,7 @@ def test_what_is_no_group_or_not_there_is_refused(world: World) -> None:
     [
         (autoscaling_group(3, 2), "min_size can not be greater"),
         (autoscaling_group(1, 2, desired_capacity=3), "must be between"),
-        (autoscaling_group(given={"vlaue": "x"}), "resources.g.resources.member.properties.*vlaue"),
+        (autoscaling_group(values={"vlaue": "x"}), "resources.g.resources.member.properties.*vlaue"),
         (policy(1, min_adjustment_step=1), "percent_change_in_capacity"),
     ],
 )

@@ -36,9 +36,9 @@ def stack_path(world: World) -> str:
 
 
 def _cost(world: World, caller: Caller, path: str, **headers: str) -> int:
-    with statements(world) as found:
+    with statements(world) as statements_of:
         assert caller.call("GET", path, **headers).status_code in (200, 304)
-    return len(found)
+    return len(statements_of)
 
 
 @pytest.mark.parametrize("below", ["", "/events", "/resources", "/inspect", "/outputs"])
@@ -82,8 +82,8 @@ def test_a_list_is_shared_within_a_project_only(world: World, stack_path: str) -
     """An operator may ask by any project's path, and still gets the list of their own."""
     callers = Callers(world)
     assert callers.operator.call("GET", "/v1/tenant/stacks", **SHARES).json["stacks"] == []
-    [found] = callers.owner.call("GET", "/v1/tenant/stacks", **SHARES).json["stacks"]
-    assert found["stack_name"] == "s"
+    [summary] = callers.owner.call("GET", "/v1/tenant/stacks", **SHARES).json["stacks"]
+    assert summary["stack_name"] == "s"
 
 
 class ByName(NoAuthentication):
@@ -138,8 +138,8 @@ class NotedQuery(Mapping[str, Sequence[str]]):
 
 
 def _noting(operation: Operation, query: NotedQuery) -> Operation:
-    def handler(call: Request) -> Reply:
-        return operation.handler(replace(call, query=query))
+    def handler(request: Request) -> Reply:
+        return operation.handler(replace(request, query=query))
 
     return replace(operation, handler=handler)
 
@@ -152,7 +152,8 @@ def test_a_shared_operation_knows_each_parameter_that_it_reads(
     world: World, stack_path: str, path: str
 ) -> None:
     report_all(world)
-    operation, query = ROUTES[path]["GET"], NotedQuery()
+    operation = ROUTES[path]["GET"]
+    query = NotedQuery()
     api = api_of(
         world, console=console_of(world), routes={**ROUTES, path: {"GET": _noting(operation, query)}}
     )

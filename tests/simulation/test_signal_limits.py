@@ -24,9 +24,11 @@ LIMITS = SignalLimits(size=2000, kept=5, total=4000, reason=100)
 
 @pytest.fixture
 def world(tmp_path: pathlib.Path) -> World:
-    made = World(tmp_path, hosts=1, threads=4)
-    made.context = replace(made.context, settings=replace(made.context.settings, signals=LIMITS))
-    return made
+    simulated = World(tmp_path, hosts=1, threads=4)
+    simulated.context = replace(
+        simulated.context, settings=replace(simulated.context.settings, signals=LIMITS)
+    )
+    return simulated
 
 
 @pytest.fixture
@@ -44,7 +46,8 @@ def signal(world: World, stack: Stack, details: Json, name: str = "handle") -> N
 
 def refused(world: World, stack: Stack, details: Json, name: str = "handle") -> str:
     """The message; nothing is stored, and nobody is woken."""
-    before, sent = everything(world), world.bus.sent
+    before = everything(world)
+    sent = world.bus.sent
     with pytest.raises(LimitExceeded) as caught:
         signal(world, stack, details, name)
     assert (everything(world), world.bus.sent) == (before, sent)
@@ -56,8 +59,10 @@ def refused(world: World, stack: Stack, details: Json, name: str = "handle") -> 
 
 def everything(world: World) -> str:
     def read(conn: sa.Connection) -> str:
-        found = tables.metadata.tables.values()
-        return "\n".join(str(tuple(row)) for table in found for row in conn.execute(sa.select(table)).all())
+        all_tables = tables.metadata.tables.values()
+        return "\n".join(
+            str(tuple(row)) for table in all_tables for row in conn.execute(sa.select(table)).all()
+        )
 
     return world.database.read(read)
 
@@ -123,7 +128,9 @@ def test_a_thousand_signals_cost_little_more_each_than_the_first(world: World, s
 
     for number in range(970):
         seconds(stack, number)
-    first, fourteenth, last = [], [], []
+    first = []
+    fourteenth = []
+    last = []
     for number in range(20):
         first.append(seconds(fresh, 0, f"handle{number}"))
         for more in range(1, 13):

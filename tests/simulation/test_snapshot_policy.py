@@ -25,35 +25,35 @@ def copied(**properties: Json) -> Json:
 
 def test_a_copy_is_made_before_the_thing_is_deleted(world: World) -> None:
     stack = created(world, copied(picture_looks=3))
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).status == Status.COMPLETE
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
     assert list(world.cloud.pictures.values()) == ["precious"]
 
 
 def test_a_copy_is_made_of_what_an_update_removes(world: World) -> None:
     stack = created(world, copied())
     updated(world, stack, template(b={}))
-    assert len(world.cloud.things) == 1
+    assert len(world.cloud.objects) == 1
     assert list(world.cloud.pictures.values()) == ["precious"]
 
 
 def test_nothing_is_deleted_without_its_copy(world: World) -> None:
     stack = created(world, copied(shy=True))
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).status == Status.FAILED
     assert "told to be shy" in world.stack(stack.id).reason
-    assert [thing.resource for thing in world.cloud.things.values()] == ["a"]
+    assert [item.resource for item in world.cloud.objects.values()] == ["a"]
 
 
 def test_what_was_never_complete_is_deleted_without_a_copy(world: World) -> None:
     stack = world.create("s", copied(endless=True, after=2, shy=True))
-    assert world.settle(lambda: len(world.cloud.things) == 2, within=60)
+    assert world.settle(lambda: len(world.cloud.objects) == 2, within=60)
     cancel(world, stack)
     assert world.settle(lambda: ended(world, stack), within=60)
-    assert [thing.resource for thing in world.cloud.things.values()] == ["a", "b"]
-    world.orders.delete(world.stack(stack.id))
+    assert [item.resource for item in world.cloud.objects.values()] == ["a", "b"]
+    world.operations.delete(world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).status == Status.COMPLETE

@@ -4,7 +4,7 @@ import pathlib
 import typing
 
 import pytest
-from simulation.helpers import cancel, created, ended, on, rows, told
+from simulation.helpers import cancel, created, ended, history, on, rows
 from simulation.restrictions import restricted, server, state, template, update, volume
 from simulation.world import World
 from stoker.db import resources
@@ -31,19 +31,19 @@ def world(tmp_path: pathlib.Path) -> World:
     ],
 )
 def test_what_the_environment_restricts_fails_and_leaves_the_resource_alone(
-    world: World, word: Json, wanted: Json
+    world: World, word: Json, definition: Json
 ) -> None:
     stack = created(world, template(a=server(), b=server()))
     before = rows(world, stack)["a"]
-    count = len(told(world, stack))
+    count = len(history(world, stack))
     for pattern in ("a", "[a]*"):
-        found = update(world, stack, template(a=wanted, b=server()), restricted(**{pattern: word}))
+        updated = update(world, stack, template(a=definition, b=server()), restricted(**{pattern: word}))
         forbidden = word if isinstance(word, str) else "update"
-        assert found.reason == (
+        assert updated.reason == (
             "Resource UPDATE failed: ResourceActionRestricted: resources.a: "
             f"{forbidden} is restricted for resource."
         )
-        assert state(found) == ("UPDATE", "FAILED")
+        assert state(updated) == ("UPDATE", "FAILED")
         after = rows(world, stack)["a"]
         assert (after.id, after.action, after.status, after.properties) == (
             before.id,
@@ -51,31 +51,31 @@ def test_what_the_environment_restricts_fails_and_leaves_the_resource_alone(
             before.status,
             before.properties,
         )
-    assert [event for event in told(world, stack)[count:] if event[0] == "a"] == [
+    assert [event for event in history(world, stack)[count:] if event[0] == "a"] == [
         ("a", "UPDATE", "FAILED"),
         ("a", "UPDATE", "FAILED"),
     ]
-    assert state(update(world, stack, template(a=wanted, b=server()))) == ("UPDATE", "COMPLETE")
+    assert state(update(world, stack, template(a=definition, b=server()))) == ("UPDATE", "COMPLETE")
 
 
 @pytest.mark.parametrize(("word", "wanted"), [("replace", server(value="2")), ("update", server(size=2))])
-def test_what_is_not_restricted_goes_on(world: World, word: str, wanted: Json) -> None:
+def test_what_is_not_restricted_goes_on(world: World, word: str, definition: Json) -> None:
     stack = created(world, template(a=server()))
-    assert state(update(world, stack, template(a=wanted), restricted(a=word))) == ("UPDATE", "COMPLETE")
+    assert state(update(world, stack, template(a=definition), restricted(a=word))) == ("UPDATE", "COMPLETE")
 
 
 def test_an_unchanged_resource_may_be_restricted(world: World) -> None:
     stack = created(world, template(a=server()))
-    found = update(world, stack, template(a=server(), b=server()), restricted(a=["update", "replace"]))
-    assert state(found) == ("UPDATE", "COMPLETE")
+    updated = update(world, stack, template(a=server(), b=server()), restricted(a=["update", "replace"]))
+    assert state(updated) == ("UPDATE", "COMPLETE")
 
 
 def test_a_failed_resource_is_not_replaced_where_that_is_restricted(world: World) -> None:
     stack = world.create("s", template(a=server(fail=True)))
     assert world.settle(lambda: ended(world, stack), within=60)
     before = rows(world, stack)["a"]
-    found = update(world, stack, template(a=server()), restricted(a="replace"))
-    assert "replace is restricted" in found.reason
+    updated = update(world, stack, template(a=server()), restricted(a="replace"))
+    assert "replace is restricted" in updated.reason
     after = rows(world, stack)["a"]
     assert (after.id, after.action, after.status) == (before.id, "CREATE", Status.FAILED)
     assert state(update(world, stack, template(a=server()))) == ("UPDATE", "COMPLETE")
@@ -84,11 +84,11 @@ def test_a_failed_resource_is_not_replaced_where_that_is_restricted(world: World
 def test_another_type_wanted_while_the_first_is_being_made_replaces_it(world: World) -> None:
     stack = world.create("s", template(a=server(endless=True, after=3)))
     world.calm()
-    found = update(world, stack, template(a={"type": "OS::Heat::None"}))
-    assert state(found) == ("UPDATE", "COMPLETE")
+    updated = update(world, stack, template(a={"type": "OS::Heat::None"}))
+    assert state(updated) == ("UPDATE", "COMPLETE")
     row = rows(world, stack)["a"]
     assert (row.type, row.plugin) == ("OS::Heat::None", "OS::Heat::None")
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
 
 
 def test_the_type_that_is_shown_is_the_one_of_the_template(world: World) -> None:
@@ -97,14 +97,14 @@ def test_the_type_that_is_shown_is_the_one_of_the_template(world: World) -> None
     update(world, stack, template(a={"type": "My::Own"}), mapped)
     row = rows(world, stack)["a"]
     assert (row.type, row.plugin) == ("My::Own", "OS::Heat::None")
-    assert isinstance(world.catalogue.get(row.plugin), NoneResource)
+    assert isinstance(world.registry.get(row.plugin), NoneResource)
 
 
 def test_update_policy_is_judged_by_the_type_and_given_to_its_steps(world: World) -> None:
     stack = created(world, template(a=volume({"batch": 2})))
     update(world, stack, template(a=volume({"batch": 3}, value="x")))
     update(world, stack, template(a=volume(value="y")))
-    assert world.cloud.asked == ["update 3", "update 1"]
+    assert world.cloud.calls == ["update 3", "update 1"]
     for policy, complaint in (
         ({"bach": 1}, r"resources.a.update_policy: Unknown key bach.*allowed: batch, kind"),
         ({"batch": "many"}, r"resources.a.update_policy.batch: .*many"),
@@ -120,10 +120,10 @@ def test_a_type_may_keep_what_failed(world: World) -> None:
     before = rows(world, stack)["a"]
     update(world, stack, template(a=volume(value="1", fail=True)))
     assert rows(world, stack)["a"].status == Status.FAILED
-    found = update(world, stack, template(a=volume(value="2")))
-    assert state(found) == ("UPDATE", "COMPLETE")
+    updated = update(world, stack, template(a=volume(value="2")))
+    assert state(updated) == ("UPDATE", "COMPLETE")
     assert rows(world, stack)["a"].physical_id == before.physical_id
-    assert world.cloud.asked == ["update 1", "failed?", "update 1"]
+    assert world.cloud.calls == ["update 1", "failed?", "update 1"]
     update(world, stack, template(a=volume(value="3", fail=True)))
     assert state(update(world, stack, template(a=volume(value="2")))) == ("UPDATE", "COMPLETE")
     row = rows(world, stack)["a"]
@@ -133,9 +133,9 @@ def test_a_type_may_keep_what_failed(world: World) -> None:
     )
 
 
-def halfway(world: World, made: Json) -> Stack:
+def halfway(world: World, document: Json) -> Stack:
     """A stack whose creation was cancelled while the cloud still worked on the volume ``a``."""
-    stack = world.create("s", made)
+    stack = world.create("s", document)
     assert world.settle(lambda: rows(world, stack)["a"].physical_id is not None, within=60)
     cancel(world, stack)
     assert world.settle(lambda: rows(world, stack)["a"].status == Status.FAILED, within=60)
@@ -143,44 +143,44 @@ def halfway(world: World, made: Json) -> Stack:
 
 
 def test_an_update_completes_a_creation_that_failed_halfway(world: World) -> None:
-    shown = {"value": {"get_resource": "a"}, "secret": {"get_attr": ["a", "address"]}}
-    made = template(a=volume(looks=3, after=1), b=server(**shown))
-    stack = halfway(world, made)
+    references = {"value": {"get_resource": "a"}, "secret": {"get_attr": ["a", "address"]}}
+    document = template(a=volume(looks=3, after=1), b=server(**references))
+    stack = halfway(world, document)
     before = rows(world, stack)["a"]
-    count = len(told(world, stack))
-    assert state(update(world, stack, made)) == ("UPDATE", "COMPLETE")
+    count = len(history(world, stack))
+    assert state(update(world, stack, document)) == ("UPDATE", "COMPLETE")
     after = rows(world, stack)
     assert after["a"].physical_id == before.physical_id
-    assert world.cloud.things[str(after["b"].physical_id)].value == before.physical_id
+    assert world.cloud.objects[str(after["b"].physical_id)].value == before.physical_id
     assert after["b"].properties["secret"] == f"at-{before.physical_id}"
-    assert [event for event in told(world, stack)[count:] if event[0] == "a"] == [
+    assert [event for event in history(world, stack)[count:] if event[0] == "a"] == [
         ("a", "UPDATE", "IN_PROGRESS"),
         ("a", "UPDATE", "COMPLETE"),
     ]
-    assert len(world.cloud.things) == 2
+    assert len(world.cloud.objects) == 2
 
 
 def test_a_type_may_have_what_failed_replaced(world: World) -> None:
     stack = created(world, template(a=volume()))
     before = rows(world, stack)["a"]
     update(world, stack, template(a=volume(fail=True)))
-    del world.cloud.things[str(before.physical_id)]
+    del world.cloud.objects[str(before.physical_id)]
     assert state(update(world, stack, template(a=volume()))) == ("UPDATE", "COMPLETE")
     assert rows(world, stack)["a"].physical_id != before.physical_id
-    assert f"prepare {before.physical_id}" in world.cloud.asked
+    assert f"prepare {before.physical_id}" in world.cloud.calls
 
 
 def test_a_step_may_find_that_its_resource_has_to_be_replaced(world: World) -> None:
     stack = created(world, template(a=volume(), b=server(needs=on("a"))))
     before = rows(world, stack)["a"]
-    wanted = template(a=volume(value="elsewhere"), b=server(needs=on("a")))
-    found = update(world, stack, wanted, restricted(a="replace"))
-    assert "resources.a: replace is restricted" in found.reason
+    document = template(a=volume(value="elsewhere"), b=server(needs=on("a")))
+    updated = update(world, stack, document, restricted(a="replace"))
+    assert "resources.a: replace is restricted" in updated.reason
     assert rows(world, stack)["a"].physical_id == before.physical_id
-    assert state(update(world, stack, wanted)) == ("UPDATE", "COMPLETE")
+    assert state(update(world, stack, document)) == ("UPDATE", "COMPLETE")
     after = rows(world, stack)
     assert after["a"].physical_id != before.physical_id
-    assert set(world.cloud.things) == {after["a"].physical_id, after["b"].physical_id}
+    assert set(world.cloud.objects) == {after["a"].physical_id, after["b"].physical_id}
 
 
 @pytest.mark.parametrize("word", ["size", "type"])
@@ -190,16 +190,16 @@ def test_a_rollback_takes_again_what_was_replaced_and_is_still_there(world: Worl
     before = rows(world, stack)
     other = volume(size=2) if word == "size" else server()
     broken = template(a=other, b=server(needs=on("a"), fail=True))
-    found = update(world, stack, broken, disable_rollback=False)
-    assert world.settle(lambda: state(world.stack(stack.id)) == ("ROLLBACK", "COMPLETE"), within=60), found
+    updated = update(world, stack, broken, disable_rollback=False)
+    assert world.settle(lambda: state(world.stack(stack.id)) == ("ROLLBACK", "COMPLETE"), within=60), updated
     after = rows(world, stack)
     assert {n: r.physical_id for n, r in after.items() if n == "a"} == {"a": before["a"].physical_id}
     assert after["a"].replaces is None
     everything = world.database.read(lambda conn: resources.of_stack(conn, stack.id))
     assert len(everything) == 2
-    assert set(world.cloud.things) == {row.physical_id for row in after.values()}
-    needs = world.cloud.things[str(after["b"].physical_id)].needs
+    assert set(world.cloud.objects) == {row.physical_id for row in after.values()}
+    needs = world.cloud.objects[str(after["b"].physical_id)].needs
     assert needs == (before["a"].physical_id,)
     physical = before["a"].physical_id
-    assert world.cloud.asked == [f"prepare {physical}", f"restore {physical}"]
+    assert world.cloud.calls == [f"prepare {physical}", f"restore {physical}"]
     assert world.cloud.wrong == []

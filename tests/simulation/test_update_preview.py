@@ -1,11 +1,11 @@
-"""What an update would do is foretold, and comes so."""
+"""What an update would do is previewed, and comes so."""
 
 import pathlib
 import random
 import typing
 
 import pytest
-from simulation.helpers import created, ended, foretold, on, rows, told
+from simulation.helpers import created, ended, history, on, previewed, rows
 from simulation.restrictions import restricted, server, template, volume
 from simulation.world import World
 from stoker.db.states import Status, TaskKind
@@ -21,16 +21,16 @@ def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=2, threads=4)
 
 
-def test_each_kind_of_change_is_told(world: World) -> None:
+def test_each_kind_of_change_is_history(world: World) -> None:
     stack = created(world, template(same=server(), up=server(), other=server(), kind=server(), gone=server()))
-    wanted = template(
+    document = template(
         same=server(),
         up=server(value="new"),
         other=server(size=2),
         kind={"type": "OS::Heat::None"},
         more=server(needs=on("same")),
     )
-    assert foretold(world, stack, wanted) == {
+    assert previewed(world, stack, document) == {
         "same": ("unchanged", ""),
         "up": ("updated", ""),
         "other": ("replaced", ""),
@@ -65,17 +65,19 @@ def test_values_and_causes_are_told_as_far_as_they_are_known(world: World) -> No
 
 def test_a_preview_changes_nothing(world: World) -> None:
     stack = created(world, template(a=server()))
-    before, events, sent = rows(world, stack), told(world, stack), world.bus.sent
+    before = rows(world, stack)
+    events = history(world, stack)
+    sent = world.bus.sent
     writes: list[None] = []
     world.database.observers.append(lambda: writes.append(None))
-    foretold(world, stack, template(a=server(size=2), b=server()))
+    previewed(world, stack, template(a=server(size=2), b=server()))
     assert writes == []
-    assert (rows(world, stack), told(world, stack), world.bus.sent) == (before, events, sent)
+    assert (rows(world, stack), history(world, stack), world.bus.sent) == (before, events, sent)
     assert world.stack(stack.id).traversal == stack.traversal
 
 
 def test_what_hangs_on_a_value_to_come_is_said_not_guessed(world: World) -> None:
-    def made(value: str, size: int) -> Json:
+    def template_for(value: str, size: int) -> Json:
         attribute = {"get_attr": ["a", "value"]}
         return template(
             a=server(value=value, size=size),
@@ -85,19 +87,19 @@ def test_what_hangs_on_a_value_to_come_is_said_not_guessed(world: World) -> None
             after=server(needs=on("text")),
         )
 
-    stack = created(world, made("1", 1))
-    known = "depends on a: values that are not known before the update"
-    assert foretold(world, stack, made("2", 1)) == {
+    stack = created(world, template_for("1", 1))
+    reason = "depends on a: values that are not known before the update"
+    assert previewed(world, stack, template_for("2", 1)) == {
         "a": ("updated", ""),
         "place": ("unchanged", ""),
-        "text": ("updated", f"may stay unchanged: {known}"),
-        "fixed": ("updated", f"may be replaced: {known}"),
+        "text": ("updated", f"may stay unchanged: {reason}"),
+        "fixed": ("updated", f"may be replaced: {reason}"),
         "after": ("unchanged", ""),
     }
-    replaced = foretold(world, stack, made("1", 2))
+    replaced = previewed(world, stack, template_for("1", 2))
     assert replaced["a"] == ("replaced", "")
-    assert replaced["place"] == ("updated", f"may stay unchanged: {known}")
-    assert replaced["fixed"] == ("updated", f"may be replaced: {known}")
+    assert replaced["place"] == ("updated", f"may stay unchanged: {reason}")
+    assert replaced["fixed"] == ("updated", f"may be replaced: {reason}")
 
 
 def test_what_failed_or_is_still_being_made_or_is_restricted_is_told_so(world: World) -> None:
@@ -105,18 +107,20 @@ def test_what_failed_or_is_still_being_made_or_is_restricted_is_told_so(world: W
         "s", template(bad=server(fail=True, after=1), slow=server(endless=True, after=9), v=volume())
     )
     world.calm()
-    wanted = template(bad=server(), slow=server(), v=volume())
-    found = foretold(world, stack, wanted)
-    assert found["bad"] == ("replaced", "")
-    assert found["slow"] == ("updated", "may be replaced: depends on how its CREATE ends")
+    document = template(bad=server(), slow=server(), v=volume())
+    changes = previewed(world, stack, document)
+    assert changes["bad"] == ("replaced", "")
+    assert changes["slow"] == ("updated", "may be replaced: depends on how its CREATE ends")
     world.updates.cancel(world.stack(stack.id), rollback=False)
     assert world.settle(lambda: ended(world, stack), within=60)
-    world.update(stack, wanted)
+    world.update(stack, document)
     assert world.settle(lambda: ended(world, stack), within=60)
     world.update(stack, template(bad=server(), slow=server(), v=volume(fail=True)))
     assert world.settle(lambda: ended(world, stack), within=60)
     both = restricted(bad="update", slow="replace")
-    assert foretold(world, stack, template(bad=server(value="x"), slow=server(size=2), v=volume()), both) == {
+    assert previewed(
+        world, stack, template(bad=server(value="x"), slow=server(size=2), v=volume()), both
+    ) == {
         "bad": ("updated", "the update would fail: update is restricted for resource."),
         "slow": ("replaced", "the update would fail: replace is restricted for resource."),
         "v": ("updated", "may be replaced: depends on what its failed UPDATE has left"),
@@ -126,25 +130,25 @@ def test_what_failed_or_is_still_being_made_or_is_restricted_is_told_so(world: W
 def test_what_an_update_would_refuse_its_preview_refuses_too(world: World) -> None:
     stack = created(world, template(a=server(value="x"), b=server(value={"get_attr": ["a", "value"]})))
     with pytest.raises(TemplateError, match="Sim::Serv"):
-        foretold(world, stack, template(a={"type": "Sim::Serv"}))
+        previewed(world, stack, template(a={"type": "Sim::Serv"}))
     sized = {"type": "Sim::Server", "properties": {"size": {"get_attr": ["b", "value"]}}}
-    wanted = template(a=server(value="x"), b=server(value={"get_attr": ["a", "value"]}), c=sized)
-    assert foretold(world, stack, wanted)["c"] == ("added", "")
-    world.orders.act(world.stack(stack.id), TaskKind.SUSPEND)
+    document = template(a=server(value="x"), b=server(value={"get_attr": ["a", "value"]}), c=sized)
+    assert previewed(world, stack, document)["c"] == ("added", "")
+    world.operations.act(world.stack(stack.id), TaskKind.SUSPEND)
     assert world.settle(lambda: ended(world, stack), within=60)
     with pytest.raises(NotUpdatable, match="suspended"):
-        foretold(world, stack, wanted)
+        previewed(world, stack, document)
 
 
 def some_template(dice: random.Random) -> Json:
-    made: dict[str, Json] = {}
+    resources: dict[str, Json] = {}
     for name in dice.sample("abcdef", dice.randint(1, 6)):
-        before = list(made)
+        before = list(resources)
         value: Json = dice.choice(["1", "2", *({"get_attr": [other, "value"]} for other in before)])
         needs = on(*dice.sample(before, min(len(before), dice.randint(0, 2))))
         kind = server if dice.random() < 0.8 else volume
-        made[name] = kind(value=value, needs=needs, size=dice.choice([1, 1, 1, 2]))
-    return template(**made)
+        resources[name] = kind(value=value, needs=needs, size=dice.choice([1, 1, 1, 2]))
+    return template(**resources)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -152,14 +156,17 @@ def test_what_is_foretold_comes_so(world: World, seed: int) -> None:
     dice = random.Random(seed)
     stack = created(world, some_template(dice))
     for _ in range(12):
-        wanted, before, count = some_template(dice), rows(world, stack), len(told(world, stack))
-        found = foretold(world, stack, wanted)
-        world.update(stack, wanted)
+        document = some_template(dice)
+        before = rows(world, stack)
+        count = len(history(world, stack))
+        changes = previewed(world, stack, document)
+        world.update(stack, document)
         assert world.settle(lambda: ended(world, stack), within=60)
         assert world.stack(stack.id).status == Status.COMPLETE, world.stack(stack.id).reason
-        after, events = rows(world, stack), told(world, stack)[count:]
-        assert set(found) == set(before) | set(after)
-        for name, (effect, reason) in found.items():
+        after = rows(world, stack)
+        events = history(world, stack)[count:]
+        assert set(changes) == set(before) | set(after)
+        for name, (effect, reason) in changes.items():
             came = "unchanged"
             if name not in before or name not in after:
                 came = "added" if name in after else "deleted"
@@ -170,4 +177,4 @@ def test_what_is_foretold_comes_so(world: World, seed: int) -> None:
             possible = {effect}
             if reason:
                 possible |= {"unchanged", "replaced" if reason.startswith("may be replaced") else effect}
-            assert came in possible, (name, came, effect, reason, wanted)
+            assert came in possible, (name, came, effect, reason, document)

@@ -24,13 +24,13 @@ def ended(world: World, stack: Stack) -> bool:
 
 
 def rows_of(world: World, stack: Stack) -> dict[str, Resource]:
-    found = world.database.read(lambda conn: resources.of_stack(conn, stack.id))
-    return {row.name: row for row in found}
+    rows = world.database.read(lambda conn: resources.of_stack(conn, stack.id))
+    return {row.name: row for row in rows}
 
 
 def events_of(world: World, stack: Stack) -> list[Event]:
-    found = world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
-    return [event for event, _ in found]
+    entries = world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
+    return [event for event, _ in entries]
 
 
 def test_a_chain_stays_where_it_began_and_needs_one_hint(world: World) -> None:
@@ -78,9 +78,9 @@ def test_a_failure_starts_nothing_more_and_is_told_when_running_work_has_ended(w
     world.calm()
     assert world.stack(stack.id).status == Status.IN_PROGRESS, "the slow one still runs"
     assert world.settle(lambda: ended(world, stack), within=120)
-    found = world.stack(stack.id)
-    assert (found.action, found.status) == ("CREATE", Status.FAILED)
-    assert found.reason == "Resource CREATE failed: ResourceFailure: resources.bad: told to fail"
+    current = world.stack(stack.id)
+    assert (current.action, current.status) == ("CREATE", Status.FAILED)
+    assert current.reason == "Resource CREATE failed: ResourceFailure: resources.bad: told to fail"
     rows = rows_of(world, stack)
     states = {name: (row.action, row.status) for name, row in rows.items()}
     assert states == {
@@ -89,9 +89,9 @@ def test_a_failure_starts_nothing_more_and_is_told_when_running_work_has_ended(w
         "behind": ("INIT", Status.COMPLETE),
         "beside": ("INIT", Status.COMPLETE),
     }
-    told = [event.resource_name for event in events_of(world, stack)]
-    assert told[-1] == "s"
-    assert "behind" not in told
+    names = [event.resource_name for event in events_of(world, stack)]
+    assert names[-1] == "s"
+    assert "behind" not in names
 
 
 def test_what_may_work_later_is_tried_again_with_growing_pauses(world: World) -> None:
@@ -121,12 +121,12 @@ def test_what_never_works_fails_after_its_last_try(world: World) -> None:
 def test_a_deletion_goes_against_the_order_and_leaves_nothing(world: World) -> None:
     stack = world.create("s", chain(6))
     world.calm()
-    assert len(world.cloud.things) == 6
-    world.orders.delete(world.stack(stack.id))
+    assert len(world.cloud.objects) == 6
+    world.operations.delete(world.stack(stack.id))
     world.calm()
-    found = world.stack(stack.id)
-    assert (found.action, found.status) == ("DELETE", Status.COMPLETE)
-    assert world.cloud.things == {}
+    current = world.stack(stack.id)
+    assert (current.action, current.status) == ("DELETE", Status.COMPLETE)
+    assert world.cloud.objects == {}
     assert world.cloud.wrong == []
     assert rows_of(world, stack) == {}
 
@@ -134,10 +134,10 @@ def test_a_deletion_goes_against_the_order_and_leaves_nothing(world: World) -> N
 def test_a_deletion_in_the_middle_of_a_creation_stops_it(world: World) -> None:
     stack = world.create("s", template_of(a={"endless": True}, b={"needs": [{"get_resource": "a"}]}))
     world.calm()
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=10)
     assert world.stack(stack.id).action == "DELETE"
-    assert world.cloud.things == {}
+    assert world.cloud.objects == {}
     assert "b" not in [event.resource_name for event in events_of(world, stack)]
 
 
@@ -149,11 +149,11 @@ def test_a_stack_without_resources_ends_at_once_with_no_conductor(world: World) 
 
 
 def test_values_of_one_resource_reach_those_that_refer_to_it(world: World) -> None:
-    made = template_of(
+    document = template_of(
         a={"value": "first"},
         b={"value": {"list_join": ["-", [{"get_attr": ["a", "value"]}, {"get_attr": ["a", "address"]}]]}},
     )
-    stack = world.create("s", made)
+    stack = world.create("s", document)
     assert world.settle(lambda: ended(world, stack), within=10)
     rows = rows_of(world, stack)
     assert rows["b"].attributes is not None
@@ -162,7 +162,7 @@ def test_values_of_one_resource_reach_those_that_refer_to_it(world: World) -> No
 
 def test_a_secret_is_nowhere_in_the_database(world: World, tmp_path: pathlib.Path) -> None:
     word = "correct-horse-battery"
-    made = {
+    document = {
         "heat_template_version": "2018-08-31",
         "parameters": {"word": {"type": "string", "hidden": True}},
         "resources": {
@@ -175,7 +175,7 @@ def test_a_secret_is_nowhere_in_the_database(world: World, tmp_path: pathlib.Pat
         },
         "outputs": {"word": {"value": {"get_attr": ["kept", "value"]}}},
     }
-    stack = world.create("s", made, parameters={"word": word})
+    stack = world.create("s", document, parameters={"word": word})
     assert world.settle(lambda: ended(world, stack), within=10)
     assert world.stack(stack.id).status == Status.COMPLETE, world.stack(stack.id).reason
     stored = b"".join(path.read_bytes() for path in tmp_path.glob("sim.sqlite*"))
@@ -188,7 +188,7 @@ def test_a_secret_is_nowhere_in_the_database(world: World, tmp_path: pathlib.Pat
 
 
 def test_an_error_that_tells_a_secret_is_shown_without_it(world: World) -> None:
-    made = {
+    document = {
         "heat_template_version": "2018-08-31",
         "parameters": {"word": {"type": "string", "hidden": True}},
         "resources": {
@@ -198,7 +198,7 @@ def test_an_error_that_tells_a_secret_is_shown_without_it(world: World) -> None:
             }
         },
     }
-    stack = world.create("s", made, parameters={"word": "correct-horse-battery"})
+    stack = world.create("s", document, parameters={"word": "correct-horse-battery"})
     assert world.settle(lambda: ended(world, stack), within=10)
     assert world.stack(stack.id).reason.endswith("resources.bad: cannot use ******")
     assert "correct-horse" not in str(events_of(world, stack))

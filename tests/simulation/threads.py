@@ -16,8 +16,8 @@ class Job:
     :ivar hangs: it waits in a call until `go_on`.
     """
 
-    def __init__(self, call: Callable[[], object]) -> None:
-        self._call = call
+    def __init__(self, function: Callable[[], object]) -> None:
+        self._call = function
         self._told = threading.Event()
         self._go = threading.Event()
         self._killed = False

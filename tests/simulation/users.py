@@ -41,7 +41,8 @@ class Users:
     def create(self) -> str | None:
         if len(self.stacks) >= MOST:
             return None
-        name, goal = f"s{len(self.stacks)}", random_goal(self.dice, nested=self._nested)
+        name = f"s{len(self.stacks)}"
+        goal = random_goal(self.dice, nested=self._nested)
         self.reference.asks(name, goal)
         minutes = self.dice.choice([1, 2, 5])
         with self._database_there():
@@ -78,19 +79,21 @@ class Users:
 
     def act(self) -> str | None:
         """Check, suspend or resume."""
-        name, kind = self._living(), self.dice.choice([TaskKind.CHECK, TaskKind.SUSPEND, TaskKind.RESUME])
+        name = self._living()
+        kind = self.dice.choice([TaskKind.CHECK, TaskKind.SUSPEND, TaskKind.RESUME])
         if name is None:
             return None
         with self._database_there():
             try:
-                self.world.orders.act(self.now(name), kind)
+                self.world.operations.act(self.now(name), kind)
             except NotUpdatable:
                 return None
         return f"{name} {kind}"
 
     def stop(self) -> str | None:
         """Cancel what a stack does."""
-        name, rollback = self._living(), self.dice.random() < 0.5
+        name = self._living()
+        rollback = self.dice.random() < 0.5
         if name is None:
             return None
         with self._database_there():
@@ -104,7 +107,7 @@ class Users:
         name = self._living()
         if name is not None:
             with self._database_there():
-                self.world.orders.delete(self.now(name))
+                self.world.operations.delete(self.now(name))
             self.deleted.add(name)
         return name
 
@@ -112,9 +115,9 @@ class Users:
         """Whether that is done already."""
         done = True
         for name in self.stacks:
-            found = self.now(name)
-            done &= (found.action, found.status) == ("DELETE", Status.COMPLETE)
-            self.world.orders.delete(found)
+            current = self.now(name)
+            done &= (current.action, current.status) == ("DELETE", Status.COMPLETE)
+            self.world.operations.delete(current)
         return done
 
     def snapshot(self) -> str | None:
@@ -152,11 +155,11 @@ class Users:
         new = f"{name}+"
         self.reference.asks(new, self.reference.goal(name))
         with self._database_there():
-            found = self.keeping.hand_over(self.stacks[name], new)
-        if found is None:
+            adopted = self.keeping.hand_over(self.stacks[name], new)
+        if adopted is None:
             return None
         self.deleted.add(name)
-        self.stacks[new], goal = found
+        self.stacks[new], goal = adopted
         self.reference.turns_out(new, goal)
         return new
 

@@ -6,7 +6,8 @@ import typing
 from simulation.world import TIMEOUT, World
 
 Json = typing.Any
-USUAL_ERRORS, MANY_ERRORS = (0.03, 0.03), (0.2, 0.4)
+USUAL_ERRORS = (0.03, 0.03)
+MANY_ERRORS = (0.2, 0.4)
 """Probability that the database is away, before a transaction and after its commit."""
 EXHAUSTED = 0.2
 """Probability that a step gets no thread, or a transaction no memory, while they are short."""
@@ -31,7 +32,8 @@ class Weather:
         """From now on the database may fail."""
         database = self.world.database
         database.before, database.after, database.interrupted = *USUAL_ERRORS, INTERRUPTED
-        self.world.unsent, self.world.ids.doubled = UNSENT, DOUBLED
+        self.world.unsent = UNSENT
+        self.world.ids.doubled = DOUBLED
 
     def end(self) -> None:
         """From now on nothing goes wrong, but for calls that hang."""
@@ -150,10 +152,10 @@ class Weather:
         return host
 
     def revive(self) -> str | None:
-        gone = [host for host in self._hosts if host not in self.world.conductors]
-        if not gone:
+        dead = [host for host in self._hosts if host not in self.world.conductors]
+        if not dead:
             return None
-        host = self.dice.choice(gone)
+        host = self.dice.choice(dead)
         self.world.start(host)
         return host
 

@@ -66,7 +66,8 @@ TIMEOUT = 2.0
 """Seconds after which the backend forgets a member that is silent."""
 SELF_STOP = 0.75 * TIMEOUT
 """Seconds without a confirmed sign of life after which a conductor stops its own work."""
-SHORTEST, LONGEST = 0.5, 60.0
+SHORTEST = 0.5
+LONGEST = 60.0
 KEY = base64.b64encode(bytes(range(64))).decode()
 WRONG = (0.0, 0.4, 7200.0, -7200.0)
 """Seconds by which the clock of a host may be ahead."""
@@ -125,10 +126,10 @@ class DoublingIds(IdSource):
         self._time = clock
 
     def new(self, kind: Callable[[int], T]) -> T:
-        at, made = self._made.get(kind, (0.0, 0))
+        at, count = self._made.get(kind, (0.0, 0))
         # Only at the same moment: the purge may have taken an older row, and nothing would refuse its id.
         if kind is not ResourceId and at == self._time.now and self._dice.random() < self.doubled:
-            return kind(made)
+            return kind(count)
         number = super().new(int)
         self._made[kind] = (self._time.now, number)
         return kind(number)
@@ -157,7 +158,7 @@ class FaultyDatabase(Database):
         self.planned: list[str] = []
         self.exhausted: Callable[[], bool] = lambda: False
 
-    def write(self, work: Callable[..., typing.Any], *, brief: bool = False) -> typing.Any:
+    def write(self, transaction: Callable[..., typing.Any], *, brief: bool = False) -> typing.Any:
         plan = self.planned.pop(0) if self.planned else None
         if self._dice.random() < self.interrupted:
             self.interlude()
@@ -166,7 +167,7 @@ class FaultyDatabase(Database):
             raise MemoryError("the simulation says so, before")
         if plan == "before" or (plan is None and self._dice.random() < self.before):
             raise Unavailable("the simulation says so, before")
-        result = super().write(work, brief=brief)
+        result = super().write(transaction, brief=brief)
         for observer in self.observers:
             observer()
         if exhausted:
@@ -256,7 +257,7 @@ class SimConductor:
         self.detached: list[threads.Job] = []
         self.rest: float | None = None
         self.runner = StepRunner(
-            registry=world.catalogue,
+            registry=world.registry,
             services=StepServices(
                 database=world.database,
                 clock=self.clock,
@@ -285,13 +286,13 @@ class SimConductor:
 
         :param settings: those that differ from this conductor's.
         """
-        given = {"cancel_grace": GRACE, "patience": 2 * TIMEOUT, "keep_deleted": 86400.0, **settings}
+        values = {"cancel_grace": GRACE, "patience": 2 * TIMEOUT, "keep_deleted": 86400.0, **settings}
         return DutyContext(
             database=self.world.database,
             ring=self.ring,
             hints=self.world.bus,
             clock=self.clock,
-            settings=CurrentSettings(DutySettings(self.host, **given)),
+            settings=CurrentSettings(DutySettings(self.host, **values)),
             roll_back=lambda stack: self.world.updates.roll_back(stack),
             revoke=lambda root_id, body: self.world.revoke(root_id, body),
             post=lambda sink, messages: self.world.post(sink, messages),
@@ -322,7 +323,8 @@ class SimConductor:
 
     @contextlib.contextmanager
     def _acts(self) -> Iterator[None]:
-        others, self.world.acting = self.world.acting, self
+        others = self.world.acting
+        self.world.acting = self
         try:
             yield
         finally:
@@ -428,14 +430,14 @@ class World:
         self.bus = Bus()
         self.bus.listeners = lambda: list(self.conductors)
         self.cloud = cloud.Cloud()
-        self.catalogue = ResourceRegistry({**RESOURCE_TYPES, **cloud.types(self.cloud), **(types or {})})
+        self.registry = ResourceRegistry({**RESOURCE_TYPES, **cloud.types(self.cloud), **(types or {})})
         self.sealer = Sealer([KEY])
         (folder / "sim.sqlite").write_bytes(_new_database())
         self.ids = DoublingIds(self.clock, seed)
         self.database = FaultyDatabase(f"sqlite:///{folder / 'sim.sqlite'}", self.dice, self.ids, listener)
         self.context = EngineContext(
             database=self.database,
-            registry=self.catalogue,
+            registry=self.registry,
             sealer=self.sealer,
             hints=self.bus,
             clock=self.clock,
@@ -444,10 +446,10 @@ class World:
                 stack_timeout=300.0,
                 defaults=Defaults(clock_stands=clock_stands, cancel_grace=GRACE),
             ),
-            compiler=GoalCompiler(self.catalogue, Limits()),
+            compiler=GoalCompiler(self.registry, Limits()),
             delegations=self.delegations(NO_TRUSTS),
         )
-        self.orders = StackOperations(self.context)
+        self.operations = StackOperations(self.context)
         self.templates: dict[str, str] = {}
         self.nesting = NestedStacks(self.context, self._template)
         self.updates = Updates(self.context)
@@ -509,8 +511,8 @@ class World:
             dead.go_on(killed=True)
         self._forget_later(host, dead)
 
-    def _forget_later(self, host: str, gone: SimConductor) -> None:
-        incarnation = gone.ring.incarnation
+    def _forget_later(self, host: str, conductor: SimConductor) -> None:
+        incarnation = conductor.ring.incarnation
         self._leaving = [*self._leaving, (self.clock.now + TIMEOUT, host, incarnation)]
 
     def pause(self, host: str) -> None:
@@ -566,8 +568,8 @@ class World:
         if self._setting.random() < self.set_now:
             self.ahead[self._setting.choice(sorted(self.ahead))] = self._setting.choice(WRONG)
         for host, conductor in self.conductors.items():
-            known = self.group.get(host, ("", 0.0))[0] == conductor.ring.incarnation
-            if known and not (conductor.paused or conductor.cut_off):
+            is_known = self.group.get(host, ("", 0.0))[0] == conductor.ring.incarnation
+            if is_known and not (conductor.paused or conductor.cut_off):
                 conductor.ring.confirmed = self.clock.now
         for at, host, incarnation in self._leaving:
             if at <= self.clock.now and self.group.get(host, ("", 0.0))[0] == incarnation:
@@ -596,14 +598,14 @@ class World:
     def create(self, name: str, template: Json, **fields: Json) -> Stack:
         """An order of the API's."""
         goal = self._goal(template, fields)
-        return self.orders.create(CreateRequest("tenant", name, goal, **fields))
+        return self.operations.create(CreateRequest("tenant", name, goal, **fields))
 
     def _goal(self, template: Json, fields: dict[str, Json]) -> Goal:
         """Takes what belongs to the goal out of the fields."""
-        given = {name: fields.pop(name, None) or {} for name in ("parameters", "environment", "files")}
+        sections = {name: fields.pop(name, None) or {} for name in ("parameters", "environment", "files")}
         if self.sinks:
-            given["environment"] = {"event_sinks": self.sinks, **given["environment"]}
-        return Goal(template, **given)
+            sections["environment"] = {"event_sinks": self.sinks, **sections["environment"]}
+        return Goal(template, **sections)
 
     def update(self, stack: Stack, template: Json, **fields: Json) -> None:
         """An order of the API's."""
@@ -613,8 +615,8 @@ class World:
     def adopt(self, name: str, document: Json, **fields: Json) -> Stack:
         """An order of the API's, with what an export gave."""
         goal = Goal(document["template"], files=document["files"], environment=document["environment"])
-        things = {name: AdoptedResource.of(entry) for name, entry in document["resources"].items()}
-        return self.orders.create(CreateRequest("tenant", name, goal, adopted=things, **fields))
+        adopted = {name: AdoptedResource.of(entry) for name, entry in document["resources"].items()}
+        return self.operations.create(CreateRequest("tenant", name, goal, adopted=adopted, **fields))
 
     def _template(self, url: str) -> str:
         """The web, as conductors see it."""
@@ -671,7 +673,8 @@ class World:
 
         While nothing happens time passes in longer steps, each up to the moment at which something is due.
         """
-        end, step = self.clock.now + within, SHORTEST
+        end = self.clock.now + within
+        step = SHORTEST
         while True:
             step = SHORTEST if self.calm() else min(2 * step, LONGEST)
             if until():
@@ -685,7 +688,8 @@ class World:
 
     def _until_due(self) -> float:
         """Seconds until something is due that nobody needs to find out first."""
-        task, stack = tables.task.c.due_at, tables.stack.c.deadline_at
+        task = tables.task.c.due_at
+        stack = tables.stack.c.deadline_at
         moments = self.database.read(
             lambda conn: [conn.execute(sa.select(sa.func.min(column))).scalar() for column in (task, stack)]
         )

@@ -86,7 +86,7 @@ def test_a_listener_hears_of_each_start_hold_clear_and_end_once(world: World, he
     rest(world)
     world.breakpoints.continue_held(world.stack(stack.id))
     settled(world, stack)
-    world.orders.delete(world.stack(stack.id))
+    world.operations.delete(world.stack(stack.id))
     settled(world, stack)
     told = events(heard, 8)
     assert told[0] == "stack.create.start"
@@ -141,7 +141,7 @@ def test_no_secret_is_in_a_notification(world: World, heard: Heard) -> None:
     stack = world.create("s", wanted, parameters={"p": SECRET}, environment=hooks(a="post-create"))
     settled(world, stack)
     events(heard, 2)
-    assert any(thing.value == SECRET for thing in world.cloud.things.values()), "it was used"
+    assert any(thing.value == SECRET for thing in world.cloud.objects.values()), "it was used"
     text = json.dumps(heard.all)
     assert SECRET not in text
     assert "$fn" not in text, "nor sealed"
