@@ -44,7 +44,7 @@ class Made:
     """
 
     rows: Mapping[str, Sequence[Resource]]
-    things: Mapping[str, CloudObject]
+    objects: Mapping[str, CloudObject]
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class Made:
 
 
 @pytest.fixture
-def made(tmp_path: pathlib.Path) -> Made:
+def created(tmp_path: pathlib.Path) -> Made:
     return Made(World(tmp_path, hosts=1))
 
 

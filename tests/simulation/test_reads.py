@@ -22,6 +22,7 @@ TEMPLATE = {
     "outputs": {"id": {"value": {"get_resource": "one"}}},
 }
 NONE = {
+    "/v1/identity/v3",
     "/",
     "/v1",
     "/healthcheck",
