@@ -20,10 +20,17 @@ from ..engine.errors import (
 )
 from ..keystone.delegated_auth import DelegationRefused, KeystoneUnavailable
 from ..planning.requests import TypeForbidden, TypeUnavailable
-from ..resources.errors import AbsentType, NotSupported, PropertyError, SignalError, UnknownType
+from ..resources.errors import (
+    AbsentType,
+    NotSupported,
+    PropertyError,
+    SignalError,
+    SignalNotSupported,
+    UnknownType,
+)
 from ..sandbox.errors import HelperUnavailable
 from ..sealing.stored import SealError
-from ..template.errors import TemplateError, dotted
+from ..template.errors import InvalidDeclaration, LimitExceeded, TemplateError, dotted
 
 Json = typing.Any
 _LONGEST_LINE = 300
@@ -90,10 +97,45 @@ def not_found(kind: str, key: str) -> Fault:
 
 def _template(error: Exception) -> Fault:
     assert isinstance(error, TemplateError)
+    kind, text = _in_heats_words(error)
     if not error.others:
-        return Fault(400, error.code, str(error))
+        return Fault(400, kind, text)
     errors = [{"path": dotted(one.path), "message": one.message} for one in (error, *error.others)]
-    return Fault(400, error.code, str(error) + _further(errors[1:]), errors)
+    return Fault(400, kind, text + _further(errors[1:]), errors)
+
+
+_LIMIT = "Request limit exceeded: "
+
+
+def _in_heats_words(error: TemplateError) -> tuple[str, str]:
+    """Return Heat's type of an error, and its text, which begins as Heat's.
+
+    Heat checks documents where it parses them, and calls what is wrong there a bad request.
+    """
+    if isinstance(error, LimitExceeded):
+        return error.code, f"{_LIMIT}{str(error).removeprefix(_LIMIT)}"  # Texts of quotas begin with it.
+    if type(error) in (TemplateError, InvalidDeclaration):
+        if error.path[:1] == ("environment",) or error.message.startswith("the environment "):
+            return "HTTPBadRequest", f"Environment not in valid format: {error}"
+        if not error.path and error.message.startswith("the template "):
+            return "HTTPBadRequest", f"Template not in valid format: {error}"
+        if (name := _parameter_of(error.path)) is not None:
+            return _of_parameter(error, name)
+    return error.code, str(error)
+
+
+def _parameter_of(path: Sequence[str | int]) -> str | None:
+    """Return the name of the parameter to which a path leads; None: to none."""
+    places = [index for index, part in enumerate(path[:-1]) if str(part).lower() == "parameters"]
+    return str(path[places[-1] + 1]) if places and "properties" not in path else None
+
+
+def _of_parameter(error: TemplateError, name: str) -> tuple[str, str]:
+    where = dotted(error.path)
+    if str(error.path[-1]).lower() == "default":
+        text = f"Parameter '{name}' is invalid: Invalid default ({error.message}) ({where})"
+        return InvalidDeclaration.code, text
+    return error.code, f"Parameter '{name}' is invalid: {error.message} ({where})"
 
 
 def _further(errors: Sequence[Mapping[str, str]]) -> str:
@@ -126,6 +168,9 @@ FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
     ConfigInUse: lambda error: Fault(400, "InvalidRestrictedAction", str(error)),
     UnknownConfig: lambda error: Fault(400, "Invalid", str(error)),
     InvalidHook: lambda error: Fault(400, "InvalidBreakPointHook", str(error)),
+    SignalNotSupported: lambda error: Fault(
+        400, "ResourceActionNotSupported", f"signal is not supported for resource. {error}"
+    ),
     NotSupported: lambda error: Fault(400, "NotSupported", str(error)),
     SignalError: lambda error: Fault(400, "StackValidationFailed", str(error)),
     TypeForbidden: lambda error: Fault(403, "Forbidden", str(error)),

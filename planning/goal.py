@@ -23,10 +23,11 @@ from ..template.environment import Environment, as_document, parse_environment
 from ..template.errors import (
     ErrorList,
     InvalidProperty,
-    InvalidReference,
     LimitExceeded,
     TemplateError,
     UnavailableType,
+    UnknownAttribute,
+    WordedByHeat,
     named_at_once,
 )
 from ..template.language import (
@@ -313,7 +314,7 @@ def _check_resource(
         if plugin.variant_of is not None:
             raise UnknownType(f"The Resource Type ({definition.type}) could not be found.")
     except UnknownType as error:
-        kind = UnavailableType if isinstance(error, AbsentType) else TemplateError
+        kind = UnavailableType if isinstance(error, AbsentType) else WordedByHeat
         errors.add(kind(str(error), (*path, "type")))
     else:
         if definition.external_id is None:  # Of a thing that is there already nothing is made of them.
@@ -369,8 +370,7 @@ def _check_policies(definition: ResourceDefinition, plugin: ResourceType, errors
     wrong: list[PropertyError] = []
     known_properties(plugin.update_policy_schema, definition.update_policy, wrong)
     for error in wrong:
-        message = error.message.replace("Unknown Property", "Unknown key")
-        errors.add(TemplateError(message, (*path, "update_policy", *error.path)))
+        errors.add(InvalidProperty(error.message, (*path, "update_policy", *error.path)))
 
 
 def _check_references(
@@ -394,7 +394,7 @@ def _check_references(
                 f"The Referenced Attribute ({reference.resource} {reference.attribute}) is incorrect."
                 f" Its type has no such attribute{hint}"
             )
-            errors.add(InvalidReference(text, path))
+            errors.add(UnknownAttribute(text, path))
 
 
 def check_storable(plan: CompiledTemplate, errors: ErrorList) -> None:

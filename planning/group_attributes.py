@@ -8,7 +8,7 @@ from ..resources.nested.base import NestedType
 from ..resources.nested.members import output_name
 from ..resources.plugin import ResourceType
 from ..resources.schema import is_volatile
-from ..template.errors import InvalidReference, TemplateError
+from ..template.errors import TemplateError, UnknownAttribute
 from ..template.language import CompiledTemplate, OutputDefinition, ResourceDefinition
 from ..template.residual import ARGS, FN, failing, is_node, node, references
 
@@ -87,7 +87,7 @@ class _Rewriter:
             text = f"The Referenced Attribute ({name} {attribute}) is incorrect. {error}"
             if path[0] == "outputs":
                 return failing(text)  # Heat makes the stack; only who reads the output gets the error.
-            raise InvalidReference(text, path) from error
+            raise UnknownAttribute(text, path) from error
         if requested is None:
             return node("get_attr", *args)
         if not all(isinstance(part, str | int) for part in inside):

@@ -20,10 +20,10 @@ from ..template.compile import Limits, describe
 from ..template.environment import Environment, facade_of, nested_environment
 from ..template.errors import (
     ErrorList,
-    InvalidReference,
     LimitExceeded,
     ParameterMissing,
     TemplateError,
+    UnknownAttribute,
     UnknownParameter,
 )
 from ..template.formats import format_at, section_of
@@ -91,7 +91,7 @@ def check_attributes(name: str, template: Mapping[str, Json], used: Iterable[str
         if attribute.startswith(RESOURCE):  # With the path behind it.
             attribute = ".".join(attribute.partition(",")[0].split(".")[:2])
         if attribute and attribute not in known:
-            errors.add(InvalidReference(f"The Referenced Attribute ({name} {attribute}) is incorrect."))
+            errors.add(UnknownAttribute(f"The Referenced Attribute ({name} {attribute}) is incorrect."))
 
 
 def attributes_used(plan: CompiledTemplate) -> dict[str, dict[str, None]]:

@@ -65,6 +65,10 @@ class SignalError(StepError):
     """The signal's details cannot be used; the API answers 400."""
 
 
+class SignalNotSupported(NotSupported):
+    """The type takes no signals."""
+
+
 class PropertyError(ValueError):
     """A property's value does not fit its schema.
 

@@ -125,9 +125,9 @@ def advice(name: str, installed: Iterable[str]) -> str:
     """
     names = set(installed)
     if (near := nearest(name, HEAT_TYPES - names, alike=_ALIKE)) is not None:
-        return f'; did you mean "{near}"? {_of_heat(near, names)}'
+        return f'. Did you mean "{near}"? {_of_heat(near, names)}'
     if (near := nearest(name, names)) is not None:
-        return f'; did you mean "{near}"?'
+        return f'. Did you mean "{near}"?'
     beginning, found, _ = name.rpartition("::")
     if found and not any(other.startswith(f"{beginning}::") for other in names):
         return f". No installed plugin has types that begin with {beginning:.100}::"

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 
 from ..template.language import ResourceDefinition
 from .context import Json, ResourceView, StepContext
-from .errors import NotSupported, PermanentError
+from .errors import PermanentError, SignalNotSupported
 from .implied import ImpliedDependency
 from .schema import SUPPORTED, Attribute, Property, SupportStatus
 from .signals import Signal
@@ -303,7 +303,7 @@ class ResourceType:
         :raises NotSupported: the type takes no signals.
         :raises SignalError: the details are invalid; the text says what is right.
         """
-        raise NotSupported(f"Resource {target.name} of type {target.type} does not take signals")
+        raise SignalNotSupported(f"Resource {target.name} of type {target.type} does not take signals")
 
 
 def check_named(target: ResourceView) -> None:

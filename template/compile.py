@@ -18,14 +18,15 @@ from .errors import (
     SUGGESTION,
     CircularDependency,
     ErrorList,
+    InvalidGroups,
     InvalidProperty,
-    InvalidReference,
     InvalidTemplateSection,
     LimitExceeded,
     TemplateError,
     UnknownResource,
     Unresolvable,
     ValueUnknown,
+    WordedByHeat,
     named_at_once,
 )
 from .fold import FoldScope, fold, fold_parts
@@ -50,6 +51,10 @@ from .suggestions import closest, nearest
 _SECTIONS = (HOT_KEY, "description", "parameter_groups", "parameters", "resources", "outputs")
 _LATER = ("conditions", "condition", "external_id")
 """Sections and keys of 2016-10-14."""
+
+
+_DEFINITIONS = {"resources": "a resource", "outputs": "a output"}
+"""Heat's words for a part of a section."""
 
 
 def _unknown(key: Json, allowed: Iterable[str], what: str, version: Version) -> str:
@@ -124,10 +129,10 @@ def checked_keys(
     """
     if not isinstance(body, Mapping):
         raise TemplateError(f"must be a map, not {kind_of(body)}", path)
-    kind = "a key of a resource" if path[0] == "resources" else "a key of an output"
+    kind = f"a valid keyword inside {_DEFINITIONS[str(path[0])]} definition"
 
     def refusal(key: Json) -> TemplateError:
-        return TemplateError(_unknown(key, allowed, kind, version), path)
+        return WordedByHeat(_unknown(key, allowed, kind, version), path)
 
     return _corrected(body, allowed, refusal, errors)
 
@@ -143,17 +148,17 @@ def parameter_groups(
     if groups is None:
         return ()
     if not isinstance(groups, list):
-        errors.add(TemplateError("must be a list of groups", ["parameter_groups"]))
+        errors.add(InvalidGroups("must be a list of groups", ["parameter_groups"]))
         return ()
     grouped = set[str]()
     for index, group in enumerate(groups):
         path: Path = ("parameter_groups", index)
         with errors.collect():
             if not isinstance(group, Mapping):
-                raise TemplateError(f"must be a map, not {kind_of(group)}", path)
+                raise InvalidGroups(f"must be a map, not {kind_of(group)}", path)
             names = group.get("parameters")
             if not isinstance(names, list):
-                raise TemplateError("must be a list of parameters' names", (*path, "parameters"))
+                raise InvalidGroups("must be a list of parameters' names", (*path, "parameters"))
             for name in names:
                 with errors.collect():
                     _check_grouped(name, parameters, grouped, (*path, "parameters"))
@@ -163,9 +168,9 @@ def parameter_groups(
 
 def _check_grouped(name: Json, known: Collection[str], grouped: Container[str], path: Path) -> None:
     if not isinstance(name, str) or name not in known:
-        raise InvalidReference(f'the template has no parameter "{name}"{closest(str(name), known)}', path)
+        raise InvalidGroups(f'the template has no parameter "{name}"{closest(str(name), known)}', path)
     if name in grouped:
-        raise TemplateError(f'the parameter "{name}" is in a group already', path)
+        raise InvalidGroups(f'the parameter "{name}" is in a group already', path)
 
 
 _OUTPUT_KEYS = ("description", "value")
@@ -378,14 +383,19 @@ def _usable(name: str, declared: Json, version: Version, errors: ErrorList) -> M
     """Return the body of a resource that has a name and a type."""
     path: Path = ("resources", name)
     if not name or "/" in name or len(name) > MAX_NAME:
-        raise TemplateError(
-            f"a resource's name must have 1 to {MAX_NAME} characters, and no slash among them", path
-        )
+        text = f"it must have 1 to {MAX_NAME} characters, and no slash among them"
+        wrong = 'Resource name may not contain "/"' if "/" in name else "The name of a resource is invalid"
+        raise WordedByHeat(f"{wrong}: {text}", path)
     allowed = [*RESOURCE_KEYS, *(["condition", "external_id"] if version.has_conditions else [])]
     body = checked_keys(path, declared, allowed, version, errors)
     type_name = body.get("type")
     if not isinstance(type_name, str) or not type_name:
-        raise TemplateError(f"must be the name of a resource type, not {written(type_name)}", (*path, "type"))
+        text = (
+            "Each resource must contain a type key."
+            if type_name is None
+            else f'Resource "{name}" type is not a string.'
+        )
+        raise WordedByHeat(text, (*path, "type"))
     return body
 
 
@@ -479,7 +489,8 @@ def _deletion_policy(value: Json, scope: FoldScope, path: Path) -> str:
     if scope.version.has_conditions and not scope.version.is_cfn:
         spellings.update({name.lower(): name for name in _POLICIES})
     if not isinstance(policy, str) or policy not in spellings:
-        raise TemplateError(f"must be one of: {', '.join(spellings)}; not {written(policy)}", path)
+        text = f"Invalid deletion policy {written(policy)}: it must be one of: {', '.join(spellings)}"
+        raise TemplateError(text, path)
     return spellings[policy]
 
 
@@ -507,7 +518,7 @@ def _output(
     is_usable = is_usable and (scope.version.has_conditions or "condition" not in raw)
     body = raw if is_usable else checked_keys(path, raw, allowed, scope.version, errors)
     if "value" not in body:
-        raise TemplateError("an output needs a value", path)
+        raise WordedByHeat("Each output must contain a value key.", path)
     disabled = _holds(body.get("condition"), conditions, (*path, "condition")) is False
     value = None if disabled else _output_value(body["value"], scope, (*path, "value"))
     return OutputDefinition(name, value, str(body.get("description") or ""), references(value))

@@ -4,7 +4,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from .budget import Budget
-from .errors import InvalidReference, LimitExceeded, TemplateError, ValueUnknown, not_provided
+from .errors import (
+    InvalidReference,
+    LimitExceeded,
+    TemplateError,
+    UnknownCondition,
+    ValueUnknown,
+    not_provided,
+)
 from .formats import refuse_other
 from .functions.table import APPLY, CONDITION_FIRST, wrong_form
 from .language import AWS_DATE, AWS_KEY, Json, Parameter, Path, Size, Version, measure
@@ -69,7 +76,9 @@ class Conditions:
     def _named(self, name: str, path: Path) -> bool:
         if name not in self.definitions:
             hint = closest(name, self.definitions)
-            raise InvalidReference(f'the template has no condition "{name}"{hint}', path)
+            raise UnknownCondition(
+                f'Invalid condition "{name}". The template has no such condition{hint}', path
+            )
         if name not in self._values:
             if self._inside >= _COMPUTED:
                 raise LimitExceeded(f"more than {_COMPUTED} computed names lead from one to the next", path)

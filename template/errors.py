@@ -81,10 +81,38 @@ class InvalidProperty(TemplateError):
     prefix = "Property error"
 
 
-class FacadeMismatch(TemplateError):
-    """A template does not fit the type that it is mapped to."""
+class WordedByHeat(TemplateError):
+    """An error whose text begins with Heat's words, which name no path: it follows."""
 
     path_last = True
+
+
+class FacadeMismatch(WordedByHeat):
+    """A template does not fit the type that it is mapped to."""
+
+
+class InvalidHookName(WordedByHeat):
+    """A breakpoint that an environment sets does not exist."""
+
+    code = "InvalidBreakPointHook"
+
+
+class InvalidRestriction(WordedByHeat):
+    """An environment restricts an action that cannot be restricted."""
+
+    code = "InvalidRestrictedAction"
+
+
+class InvalidDeclaration(TemplateError):
+    """The declaration of a parameter is wrong, its value apart."""
+
+    code = "InvalidSchemaError"
+
+
+class InvalidGroups(TemplateError):
+    """The groups of parameters are wrong."""
+
+    prefix = "Parameter Groups error"
 
 
 class UnavailableType(TemplateError):
@@ -98,6 +126,18 @@ class InvalidReference(TemplateError):
     """A resource, parameter or condition is used that the template does not have."""
 
     code = "InvalidTemplateReference"
+
+
+class UnknownAttribute(InvalidReference):
+    """An attribute is used that a resource does not have."""
+
+    code = "StackValidationFailed"
+
+
+class UnknownCondition(InvalidReference):
+    """A condition is used that the template does not have."""
+
+    code = "StackValidationFailed"
 
 
 class UnknownResource(InvalidReference):

@@ -15,6 +15,7 @@ from .errors import (
     SUGGESTION,
     ErrorList,
     ImmutableParameter,
+    InvalidDeclaration,
     LimitExceeded,
     ParameterMissing,
     TemplateError,
@@ -144,15 +145,15 @@ def _declaration(
 def _parsed_declaration(name: str, body: Json, version: Version, errors: ErrorList) -> Declaration:
     path: Path = ("parameters", name)
     if not isinstance(body, Mapping):
-        raise TemplateError("must be a map with at least a type", path)
+        raise InvalidDeclaration("must be a map with at least a type", path)
     if version.is_cfn:
         body = declaration_in_hot(body, path)
     allowed = [key for key in _KEYS if key != "tags" or version.parameter_tags]
     for key in (str(key) for key in body if key not in allowed):
-        errors.add(TemplateError(f'"{key}" is not a key of a parameter{closest(key, allowed)}', path))
+        errors.add(InvalidDeclaration(f'"{key}" is not a key of a parameter{closest(key, allowed)}', path))
     if body.get("type") not in tuple(TYPES):
         text = f"must be one of: {', '.join(TYPES)}; not {written(body.get('type'))}"
-        raise TemplateError(text, (*path, "type"))
+        raise InvalidDeclaration(text, (*path, "type"))
     value_type = str(body["type"])
     parsed = _constraints(body.get("constraints") or [], value_type, version, path, errors)
     return Declaration(
@@ -182,13 +183,17 @@ def _constraints(
     declared: Json, value_type: str, version: Version, path: Path, errors: ErrorList
 ) -> tuple[Constraint, ...]:
     if not isinstance(declared, list):
-        errors.add(TemplateError("must be a list of constraints", (*path, "constraints")))
+        errors.add(InvalidDeclaration("must be a list of constraints", (*path, "constraints")))
         return ()
     kinds = [kind for kind in KINDS if kind != "modulo" or version.parameter_modulo]
     parsed: list[Constraint] = []
     for index, item in enumerate(declared):
-        with errors.collect():
+        try:
             parsed.append(parse_constraint(item, value_type, (*path, "constraints", index), kinds))
+        except LimitExceeded as error:
+            errors.add(error)
+        except TemplateError as error:
+            errors.add(InvalidDeclaration(error.message, error.path))
     return tuple(parsed)
 
 
@@ -196,7 +201,7 @@ def _flag(body: Mapping[str, Json], key: str, path: Path, errors: ErrorList) -> 
     try:
         return boolean(False if body.get(key) is None else body[key])
     except ValueError:
-        errors.add(TemplateError("must be true or false", (*path, key)))
+        errors.add(InvalidDeclaration("must be true or false", (*path, key)))
         return True  # If it is to hide the value, no error shows it.
 
 
@@ -204,7 +209,7 @@ def _tags(value: Json, path: Path, errors: ErrorList) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
-        errors.add(TemplateError("must be a list of strings", path))
+        errors.add(InvalidDeclaration("must be a list of strings", path))
         return ()
     return tuple(value)
 

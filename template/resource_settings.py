@@ -2,9 +2,9 @@
 
 import math
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
-from .errors import TemplateError
+from .errors import InvalidHookName, InvalidRestriction, TemplateError
 from .language import Path, ResourceSettings
 from .scalars import written
 
@@ -28,10 +28,6 @@ def check_setting(key: str, value: Json, path: Path) -> None:
     :raises TemplateError: it is wrong; the text says what is right.
     """
     _CHECKS[key](value, path)
-
-
-def _check_restricted(value: Json, path: Path) -> None:
-    _check_words(value, RESTRICTED, path)
 
 
 def _check_stoker(value: Json, path: Path) -> None:
@@ -61,18 +57,32 @@ def _check_seconds(value: Json, path: Path) -> None:
         raise TemplateError(f"must be a number of seconds above 0, not {written(value)}", path)
 
 
-def _check_words(value: Json, allowed: Sequence[str], path: Path) -> None:
+def _check_restrictions(value: Json, path: Path) -> None:
     for word in value if isinstance(value, list) else [value]:
-        if word not in allowed:
-            raise TemplateError(f'"{word}" is not one of: {", ".join(allowed)}', path)
+        if word not in RESTRICTED:
+            raise InvalidRestriction(
+                f'Invalid restricted_action type "{word}" for resource, acceptable restricted_action '
+                f"types are: {', '.join(RESTRICTED)}",
+                path,
+            )
+
+
+def _check_hook_names(value: Json, path: Path) -> None:
+    for word in value if isinstance(value, list) else [value]:
+        if word not in HOOKS:
+            raise InvalidHookName(
+                f'Invalid hook type "{word}" for resource breakpoint, acceptable hook types are: '
+                f"{', '.join(HOOKS)}",
+                path,
+            )
 
 
 def _check_hooks(value: Json, path: Path) -> None:
     if not isinstance(value, Mapping):
-        _check_words(value, HOOKS, path)
+        _check_hook_names(value, path)
         return
     for hook, options in value.items():
-        _check_words(hook, HOOKS, path)
+        _check_hook_names(hook, path)
         if not isinstance(options, Mapping | None):
             raise TemplateError(
                 f"must be a map of: {', '.join(OPTIONS)}; not {written(options)}", (*path, hook)
@@ -86,7 +96,8 @@ def _check_option(name: str, value: Json, path: Path, options: Mapping[str, Json
     if name == "timeout":
         _check_seconds(value, here)
     elif name == "then":
-        _check_words(value, ENDS, here)
+        if value not in ENDS:
+            raise TemplateError(f'"{value}" is not one of: {", ".join(ENDS)}', here)
         if "timeout" not in options:
             raise TemplateError("is valid beside a timeout only", here)
     elif name == "abort":
@@ -98,7 +109,7 @@ def _check_option(name: str, value: Json, path: Path, options: Mapping[str, Json
 
 _CHECKS: Mapping[str, Callable[[Json, Path], None]] = {
     "hooks": _check_hooks,
-    "restricted_actions": _check_restricted,
+    "restricted_actions": _check_restrictions,
     "timeout": _check_seconds,
     "retries": _check_retries,
     STOKER: _check_stoker,

@@ -9,7 +9,7 @@ from harness.templates import one, template
 Json = typing.Any
 INVALID, MISSING = "StackValidationFailed", "UserParameterMissing"
 UNKNOWN, BAD = "UnknownUserParameter", "HTTPBadRequest"
-LIMIT = "RequestLimitExceeded"
+LIMIT, SCHEMA = "RequestLimitExceeded", "InvalidSchemaError"
 
 
 class Refusals(typing.Protocol):
@@ -38,7 +38,6 @@ PARAMETERS = {
     "no boolean": (given("perhaps", type="boolean"), INVALID, ["parameters.p", "perhaps", "true"]),
     "no JSON": (given("{", type="json"), INVALID, ["parameters.p", "JSON"]),
     "JSON with NaN": (given('{"a": NaN}', type="json"), INVALID, ["parameters.p"]),
-    "a map for a string": (given({"a": 1}, type="string"), INVALID, ["parameters.p", "string"]),
     "too short": (
         given("a", type="string", constraints=[{"length": {"min": 2}}]),
         INVALID,
@@ -68,22 +67,22 @@ PARAMETERS = {
     ),
     "a wrong default": (
         {"template": with_parameter(type="number", default="x")},
-        INVALID,
+        SCHEMA,
         ["parameters.p", "default", "x"],
     ),
     "an unknown type": (
         {"template": with_parameter(type="text")},
-        INVALID,
+        SCHEMA,
         ["parameters.p", "text", "string"],
     ),
     "an unknown constraint": (
         {"template": with_parameter(type="string", constraints=[{"size": 1}])},
-        INVALID,
+        SCHEMA,
         ["parameters.p", "size", "length"],
     ),
     "a constraint of another type": (
         {"template": with_parameter(type="json", constraints=[{"modulo": {"step": 1, "offset": 0}}])},
-        INVALID,
+        SCHEMA,
         ["parameters.p", "modulo"],
     ),
     "a list": ({"parameters": [1]}, BAD, ["parameters", "[1]", "object"]),
@@ -91,44 +90,44 @@ PARAMETERS = {
 }
 
 ENVIRONMENTS = {
-    "no YAML": ({"environment": "a: ["}, INVALID, ["environment", "not valid YAML"]),
+    "no YAML": ({"environment": "a: ["}, BAD, ["environment", "not valid YAML"]),
     "a list": ({"environment": [1]}, BAD, ["environment", "object"]),
-    "a YAML list": ({"environment": "[1]"}, INVALID, ["environment", "must be a mapping"]),
+    "a YAML list": ({"environment": "[1]"}, BAD, ["environment", "must be a mapping"]),
     "a number": ({"environment": 5}, BAD, ["environment", "5"]),
     "an unknown section": (
         {"environment": {"parameter": {}}},
-        INVALID,
+        BAD,
         ['"parameter"', "parameters"],
     ),
     "parameters are a list": (
         {"environment": {"parameters": [1]}},
-        INVALID,
+        BAD,
         ["environment.parameters", "must be a map"],
     ),
     "defaults are a word": (
         {"environment": {"parameter_defaults": "x"}},
-        INVALID,
+        BAD,
         ["environment.parameter_defaults", "must be a map"],
     ),
     "an unknown parameter": ({"environment": {"parameters": {"q": 1}}}, UNKNOWN, ['"q"']),
     "the registry is a list": (
         {"environment": {"resource_registry": []}},
-        INVALID,
+        BAD,
         ["environment.resource_registry", "must be a map"],
     ),
     "a type is a number": (
         {"environment": {"resource_registry": {"A": 5}}},
-        INVALID,
+        BAD,
         ["environment.resource_registry.A", "5"],
     ),
     "an unknown hook": (
         {"environment": {"resource_registry": {"resources": {"r": {"hooks": "pre-cook"}}}}},
-        INVALID,
+        "InvalidBreakPointHook",
         ["resources.r", "pre-cook", "pre-create"],
     ),
     "an unknown restricted action": (
         {"environment": {"resource_registry": {"resources": {"r": {"restricted_actions": "eat"}}}}},
-        INVALID,
+        "InvalidRestrictedAction",
         ["resources.r", "eat", "replace"],
     ),
     "a type that leads nowhere": (
@@ -138,12 +137,12 @@ ENVIRONMENTS = {
     ),
     "a mapping without end": (
         {"environment": {"resource_registry": {"OS::Heat*": "OS::Heat::Heat*"}}},
-        INVALID,
+        BAD,
         ["environment.resource_registry", "does not end"],
     ),
     "event sinks are a word": (
         {"environment": {"event_sinks": "x"}},
-        INVALID,
+        BAD,
         ["environment.event_sinks"],
     ),
 }
@@ -151,17 +150,17 @@ ENVIRONMENTS = {
 FILES = {
     "a file of the environment that was not sent": (
         {"environment_files": ["e.yaml"]},
-        INVALID,
+        BAD,
         ["environment_files", "e.yaml"],
     ),
     "a file of the environment that is no YAML": (
         {"environment_files": ["e.yaml"], "files": {"e.yaml": "a: ["}},
-        INVALID,
+        BAD,
         ["e.yaml", "not valid YAML"],
     ),
     "a file of the environment that is a list": (
         {"environment_files": ["e.yaml"], "files": {"e.yaml": "[1]"}},
-        INVALID,
+        BAD,
         ["e.yaml", "must be a mapping"],
     ),
     "an unknown strategy": (

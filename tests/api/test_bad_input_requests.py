@@ -135,7 +135,12 @@ ABSENCES = [
 SIGNALS = {
     "a list": (b"[1]", 400, BAD, ["JSON object"]),
     "no JSON": (b"{", 400, BAD, ["JSON body malformed"]),
-    "a resource that takes none": (b"{}", 400, "NotSupported", ["r0", "OS::Heat::TestResource"]),
+    "a resource that takes none": (
+        b"{}",
+        400,
+        "ResourceActionNotSupported",
+        ["signal is not supported for resource. ", "r0", "OS::Heat::TestResource"],
+    ),
 }
 
 MARKS = {

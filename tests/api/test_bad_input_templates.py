@@ -8,6 +8,7 @@ from harness.templates import one, template
 Json = typing.Any
 HEAD = "heat_template_version: 2021-04-16\n"
 INVALID, REFERENCE = "StackValidationFailed", "InvalidTemplateReference"
+BAD = "HTTPBadRequest"
 VERSION, LIMIT = "InvalidTemplateVersion", "RequestLimitExceeded"
 
 
@@ -28,30 +29,30 @@ def needs(*names: str) -> Json:
 
 
 DOCUMENTS = {
-    "no YAML": ("a: [", INVALID, ["not valid YAML", "line 2"]),
-    "a tab": (text("resources:\n\tr: x"), INVALID, ["not valid YAML", "line 3"]),
-    "a list": ("- a\n- b", INVALID, ["must be a mapping", "list"]),
-    "a word": ("word", INVALID, ["must be a mapping", "str"]),
-    "only a comment": ("# nothing", INVALID, ["empty"]),
-    "a list as key": (text("? [a]\n: b"), INVALID, ["key"]),
-    "a Python object": (text("description: !!python/object:os.system {}"), INVALID, ["python/object"]),
-    "a loop of aliases": (text("resources: &r {a: *r}"), INVALID, ["alias"]),
+    "no YAML": ("a: [", BAD, ["not valid YAML", "line 2"]),
+    "a tab": (text("resources:\n\tr: x"), BAD, ["not valid YAML", "line 3"]),
+    "a list": ("- a\n- b", BAD, ["must be a mapping", "list"]),
+    "a word": ("word", BAD, ["must be a mapping", "str"]),
+    "only a comment": ("# nothing", BAD, ["empty"]),
+    "a list as key": (text("? [a]\n: b"), BAD, ["key"]),
+    "a Python object": (text("description: !!python/object:os.system {}"), BAD, ["python/object"]),
+    "a loop of aliases": (text("resources: &r {a: *r}"), BAD, ["alias"]),
     "a bomb of aliases": (
         text("\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9) if i else 1}]" for i in range(9))),
         LIMIT,
         ["aliases", "500000"],
     ),
     "too deep": (text("description: " + "[" * 200 + "]" * 200), LIMIT, ["100 levels"]),
-    "not a number": (text("resources: {r: {type: OS::Heat::None, metadata: {a: .nan}}}"), INVALID, ["NaN"]),
-    "infinity": (text("resources: {r: {type: OS::Heat::None, metadata: {a: .inf}}}"), INVALID, ["Infinity"]),
+    "not a number": (text("resources: {r: {type: OS::Heat::None, metadata: {a: .nan}}}"), BAD, ["NaN"]),
+    "infinity": (text("resources: {r: {type: OS::Heat::None, metadata: {a: .inf}}}"), BAD, ["Infinity"]),
     "too long": (text("description: " + "x" * 524_288), LIMIT, ["524288", "limit"]),
     "a NUL by an escape of YAML": (text('description: "a\\0b"'), INVALID, ["description", "NUL"]),
     "half a surrogate pair by an escape of YAML": (
         text('resources: {"\\uD800": {type: OS::Heat::None}}'),
-        INVALID,
+        BAD,
         ["Unicode"],
     ),
-    "a control character": (text("description: a\x07b"), INVALID, ["not valid YAML"]),
+    "a control character": (text("description: a\x07b"), BAD, ["not valid YAML"]),
 }
 
 SECTIONS = {
@@ -151,18 +152,18 @@ REFERENCES = {
     "get_attr of nothing": (value({"get_attr": ["nope", "output"]}), REFERENCE, ["nope"]),
     "an unknown attribute": (
         template({"a": one(), "b": one(value={"get_attr": ["a", "outputs"]})}),
-        REFERENCE,
+        INVALID,
         ["a outputs", "output"],
     ),
     "an unknown attribute in an output": (
         template({"a": one()}, outputs={"o": {"value": {"get_attr": ["a", "nope"]}}}),
-        REFERENCE,
+        INVALID,
         ["outputs.o", "a nope"],
     ),
     "get_param": (value({"get_param": "nope"}), INVALID, ["nope"]),
     "an unknown condition": (
         template({"a": {"type": "OS::Heat::None", "condition": "nope"}}),
-        REFERENCE,
+        INVALID,
         ["resources.a.condition", "nope"],
     ),
     "conditions in a circle": (
@@ -209,7 +210,7 @@ FUNCTIONS = {
     ),
     "a condition that is neither true nor false": (
         template({}, conditions={"c": "maybe"}),
-        REFERENCE,
+        INVALID,
         ["conditions.c", "maybe"],
     ),
     "a function that this version has not": (

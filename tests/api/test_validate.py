@@ -272,7 +272,68 @@ def test_many_equal_nested_stacks_are_described_within_the_budget(service: Servi
     assert fault(found) == (400, "RequestLimitExceeded")
 
 
+def parameter(**declared: Json) -> Json:
+    return template({}, parameters={"p": {"type": "string", **declared}})
+
+
 TEXTS: dict[str, tuple[Json, str, str]] = {
+    "no type of a parameter's": (
+        parameter(type="text"),
+        "InvalidSchemaError",
+        "Parameter 'p' is invalid: ",
+    ),
+    "a default that is no number": (
+        parameter(type="number", default="x"),
+        "InvalidSchemaError",
+        "Parameter 'p' is invalid: Invalid default (",
+    ),
+    "an unknown type": (
+        template({"r": {"type": "OS::No::Such"}}),
+        "StackValidationFailed",
+        "The Resource Type (OS::No::Such) could not be found.",
+    ),
+    "no type": (template({"r": {}}), "StackValidationFailed", "Each resource must contain a type key."),
+    "a slash in a name": (
+        template({"a/b": one()}),
+        "StackValidationFailed",
+        'Resource name may not contain "/"',
+    ),
+    "an unknown keyword": (
+        template({"r": {**one(), "property": {}}}),
+        "StackValidationFailed",
+        '"property" is not a valid keyword inside a resource definition',
+    ),
+    "an unknown condition": (
+        template({"r": {**one(), "condition": "c"}}),
+        "StackValidationFailed",
+        'resources.r.condition: Invalid condition "c"',
+    ),
+    "an unknown attribute": (
+        template({"r": one(), "s": one(value={"get_attr": ["r", "x"]})}),
+        "StackValidationFailed",
+        "resources.s: The Referenced Attribute (r x) is incorrect.",
+    ),
+    "a wrong deletion policy": (
+        template({"r": {**one(), "deletion_policy": "Keep"}}),
+        "StackValidationFailed",
+        'resources.r.deletion_policy: Invalid deletion policy "Keep"',
+    ),
+    "an update policy of a type without one": (
+        template({"r": {**one(), "update_policy": {"x": 1}}}),
+        "StackValidationFailed",
+        "Property error: resources.r.update_policy: Unknown Property x",
+    ),
+    "a group with an unknown parameter": (
+        template({}, parameter_groups=[{"parameters": ["p"]}]),
+        "StackValidationFailed",
+        "Parameter Groups error: parameter_groups",
+    ),
+    "an output without a value": (
+        template({}, outputs={"o": {}}),
+        "StackValidationFailed",
+        "Each output must contain a value key.",
+    ),
+    "a text that is no template": ("a: [", "HTTPBadRequest", "Template not in valid format: "),
     "an unknown version": (
         {"heat_template_version": "invalid"},
         "InvalidTemplateVersion",
@@ -355,6 +416,7 @@ def test_errors_begin_with_heats_texts(
     [
         ({}, "UserParameterMissing", "The Parameter (p) was not provided."),
         ({"q": 1, "p": 1}, "UnknownUserParameter", "The Parameter (q) was not defined in template."),
+        ({"p": "x"}, "StackValidationFailed", "Parameter 'p' is invalid: "),
     ],
 )
 def test_errors_of_given_parameters_begin_with_heats_texts(
@@ -365,6 +427,37 @@ def test_errors_of_given_parameters_begin_with_heats_texts(
     found = service.call("POST", f"/v1/{tenant}/stacks", sent)
     assert fault(found) == (400, kind)
     assert found.error["message"].startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("environment", "kind", "text"),
+    [
+        ({"sections": {}}, "HTTPBadRequest", "Environment not in valid format: "),
+        ("a: [", "HTTPBadRequest", "Environment not in valid format: "),
+        (
+            {"resource_registry": {"resources": {"r": {"hooks": "x"}}}},
+            "InvalidBreakPointHook",
+            'Invalid hook type "x" for resource breakpoint, acceptable hook types are: pre-create',
+        ),
+        (
+            {"resource_registry": {"resources": {"r": {"restricted_actions": "x"}}}},
+            "InvalidRestrictedAction",
+            'Invalid restricted_action type "x" for resource, acceptable restricted_action types are: ',
+        ),
+    ],
+)
+def test_errors_of_environments_begin_with_heats_texts(
+    service: Service, tenant: str, environment: Json, kind: str, text: str
+) -> None:
+    found = answer(service, tenant, template({"r": one()}), environment=environment)
+    assert fault(found) == (400, kind)
+    assert found.error["message"].startswith(text)
+
+
+def test_what_is_above_a_limit_is_a_request_above_it(service: Service, tenant: str) -> None:
+    found = answer(service, tenant, "description: " + "x" * 600_000)
+    assert fault(found) == (400, "RequestLimitExceeded")
+    assert found.error["message"].startswith("Request limit exceeded: ")
 
 
 def test_an_output_that_cannot_be_computed_has_an_error_up_to_the_root(service: Service, tenant: str) -> None:

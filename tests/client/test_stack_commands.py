@@ -260,7 +260,8 @@ outputs:
     openstack.run("stack", "create", "there", "-t", right, "--wait", "--poll", "1")
     for command in (("create", "s"), ("create", "s", "--dry-run"), ("update", "there"), ("plan", "there")):
         lines = openstack.fails("stack", *command, "-t", path).strip().splitlines()[-4:]
-        assert lines[0].endswith('outputs.address: "values" is not a key of an output; did you mean "value"?')
+        keyword = '"values" is not a valid keyword inside a output definition; did you mean "value"?'
+        assert lines[0].endswith(f"{keyword} (outputs.address)")
         assert lines[1] == "2 more errors:"
         assert lines[2].startswith(
             '- resources.web.properties: Unknown Property valeu; did you mean "value"?'

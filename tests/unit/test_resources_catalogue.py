@@ -73,7 +73,7 @@ def test_an_unknown_type_is_answered_with_a_close_one(catalogue):
     with pytest.raises(UnknownType) as caught:
         catalogue.get("Acme::Nwe")
     assert str(caught.value) == (
-        'The Resource Type (Acme::Nwe) could not be found; did you mean "Acme::New"?'
+        'The Resource Type (Acme::Nwe) could not be found. Did you mean "Acme::New"?'
     )
 
 
@@ -82,11 +82,11 @@ def test_an_unknown_type_is_answered_with_a_close_one(catalogue):
     [
         (
             "OS::Neutron::LBaaS::Pol",
-            '; did you mean "OS::Neutron::LBaaS::Pool"? It is a type of Heat for Neutron (networks) that '
+            '. Did you mean "OS::Neutron::LBaaS::Pool"? It is a type of Heat for Neutron (networks) that '
             "does not come with Stoker. Ask the operator for a plugin that has it (entry point group "
             "stoker.resource_types)",
         ),
-        ("OS::Nova::Sever", '; did you mean "OS::Nova::Server"?'),
+        ("OS::Nova::Sever", '. Did you mean "OS::Nova::Server"?'),
         ("Umbrella::Rain", ". No installed plugin has types that begin with Umbrella::"),
     ],
 )

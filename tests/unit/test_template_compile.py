@@ -85,10 +85,13 @@ def test_an_external_resource_is_never_deleted():
 WRONG = [
     ("text", "must be a map, not a string"),
     (None, "must be a map, not null"),
-    ({}, "type: must be the name of a resource type, not null"),
-    ({"type": ""}, 'type: must be the name of a resource type, not ""'),
-    ({"type": {"get_param": "x"}}, 'type: must be the name of a resource type, not {"get_param": "x"}'),
-    ({**TYPE, "propreties": {}}, '"propreties" is not a key of a resource; did you mean "properties"?'),
+    ({}, "Each resource must contain a type key. (resources.r.type)"),
+    ({"type": ""}, 'Resource "r" type is not a string. (resources.r.type)'),
+    ({"type": {"get_param": "x"}}, 'Resource "r" type is not a string. (resources.r.type)'),
+    (
+        {**TYPE, "propreties": {}},
+        '"propreties" is not a valid keyword inside a resource definition; did you mean "properties"? (res',
+    ),
     ({**TYPE, "properties": ["a"]}, "properties: must be a map, not a list"),
     ({**TYPE, "metadata": "a"}, "metadata: must be a map, not a string"),
     ({**TYPE, "update_policy": 1}, "update_policy: must be a map, not a number"),
@@ -102,12 +105,12 @@ WRONG = [
     ),
     (
         {**TYPE, "deletion_policy": "Keep"},
-        "deletion_policy: must be one of: Delete, Retain, Snapshot, delete",
+        'deletion_policy: Invalid deletion policy "Keep": it must be one of: Delete, Retain, Snapshot',
     ),
-    ({**TYPE, "deletion_policy": ["Retain"]}, "deletion_policy: must be one of: Delete, Retain, Snapshot"),
+    ({**TYPE, "deletion_policy": ["Retain"]}, "deletion_policy: Invalid deletion policy "),
     (
         {**TYPE, "deletion_policy": {"get_resource": "other"}},
-        "deletion_policy: must be one of: Delete, Retain",
+        "deletion_policy: Invalid deletion policy ",
     ),
     ({**TYPE, "external_id": 1}, "external_id: must be a string, not 1"),
     (
@@ -130,7 +133,9 @@ def test_a_wrong_resource_is_refused_with_its_place(body, words):
 
 @pytest.mark.parametrize("name", ["", "a/b", "x" * (MAX_NAME + 1)])
 def test_a_name_that_no_resource_can_have(name):
-    assert failure({name: TYPE}).endswith(f"must have 1 to {MAX_NAME} characters, and no slash among them")
+    message = failure({name: TYPE})
+    assert f"must have 1 to {MAX_NAME} characters, and no slash among them (resources." in message
+    assert message.startswith('Resource name may not contain "/"') == ("/" in name)
     assert compiled({"x" * MAX_NAME: TYPE})
 
 
@@ -146,11 +151,11 @@ def test_a_name_that_no_resource_can_have(name):
         ("resources", ["r"], "resources: must be a map, not a list"),
         ("outputs", "o", "outputs: must be a map, not a string"),
         ("outputs", {"o": 1}, "outputs.o: must be a map, not a number"),
-        ("outputs", {"o": {}}, "outputs.o: an output needs a value"),
+        ("outputs", {"o": {}}, "Each output must contain a value key. (outputs.o)"),
         (
             "outputs",
             {"o": {"vlaue": 1}},
-            'outputs.o: "vlaue" is not a key of an output; did you mean "value"?',
+            '"vlaue" is not a valid keyword inside a output definition; did you mean "value"? (outputs.o)',
         ),
         (
             "outputs",
@@ -225,21 +230,24 @@ def test_parameter_groups():
 @pytest.mark.parametrize(
     ("groups", "words"),
     [
-        ({}, "parameter_groups: must be a list of groups"),
-        (["a"], "parameter_groups.0: must be a map, not a string"),
-        ([{}], "parameter_groups.0.parameters: must be a list of parameters' names"),
-        ([{"parameters": "a"}], "parameter_groups.0.parameters: must be a list of parameters' names"),
+        ({}, "Parameter Groups error: parameter_groups: must be a list of groups"),
+        (["a"], "Parameter Groups error: parameter_groups[0]: must be a map, not a string"),
+        ([{}], "Parameter Groups error: parameter_groups[0].parameters: must be a list of parameters' names"),
+        (
+            [{"parameters": "a"}],
+            "Parameter Groups error: parameter_groups[0].parameters: must be a list of parameters' names",
+        ),
         (
             [{"parameters": ["colour"]}],
-            'parameter_groups.0.parameters: the template has no parameter "colour"; did you',
+            'Parameter Groups error: parameter_groups[0].parameters: the template has no parameter "colour"',
         ),
         (
             [{"parameters": [{}]}],
-            'parameter_groups.0.parameters: the template has no parameter "{}"; there are: color',
+            'Parameter Groups error: parameter_groups[0].parameters: the template has no parameter "{}"',
         ),
         (
             [{"parameters": ["color"]}, {"parameters": ["color"]}],
-            'parameter_groups.1.parameters: the parameter "color"',
+            'Parameter Groups error: parameter_groups[1].parameters: the parameter "color"',
         ),
     ],
 )

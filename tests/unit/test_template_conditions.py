@@ -103,7 +103,10 @@ def test_a_function_may_give_the_name_of_a_condition():
         ({"and": [True]}, "conditions.c.and: must be a list of at least two conditions"),
         ({"or": True}, "conditions.c.or: must be a list of at least two conditions"),
         ({"and": [True, 3]}, "conditions.c.and.1: a condition must be true or false, not 3"),
-        ({"not": "cc"}, 'conditions.c.not: the template has no condition "cc"; did you mean "c"?'),
+        (
+            {"not": "cc"},
+            'conditions.c.not: Invalid condition "cc". The template has no such condition; did',
+        ),
         (
             {"get_param": "zoen"},
             'conditions.c.get_param: the template has no parameter "zoen"; did you mean "zone"?',
@@ -127,7 +130,9 @@ def test_definitions_that_nobody_uses_are_checked_too():
             conditions={"unused": {"not": "other"}, "used": True},
             resources={"r": {**RESOURCE, "condition": "used"}},
         )
-    assert str(caught.value).startswith('conditions.unused.not: the template has no condition "other"; ')
+    assert str(caught.value).startswith(
+        'conditions.unused.not: Invalid condition "other". The template has no such condition; '
+    )
 
 
 def test_a_circle_of_conditions_is_shown_with_its_members():
@@ -179,7 +184,8 @@ def test_only_the_chosen_side_of_an_if_is_looked_at():
 
 def test_the_body_of_a_resource_that_is_not_there_is_still_checked():
     with pytest.raises(
-        TemplateError, match=r'^resources\.off: "propreties" is not a key of a resource; did you'
+        TemplateError,
+        match=r'^"propreties" is not a valid keyword inside a resource definition; did',
     ):
         compiled(resources={"off": {**RESOURCE, "condition": False, "propreties": {}}})
 
@@ -195,8 +201,9 @@ def test_a_wrong_condition_is_shown_where_it_is_used(at):
     body = {**RESOURCE} if at == "resources" else {"value": 1}
     with pytest.raises(InvalidReference) as caught:
         compiled(conditions={"near": True}, **{at: {"x": {**body, "condition": "naer"}}})
-    assert (
-        str(caught.value) == f'{at}.x.condition: the template has no condition "naer"; did you mean "near"?'
+    assert str(caught.value) == (
+        f'{at}.x.condition: Invalid condition "naer". '
+        'The template has no such condition; did you mean "near"?'
     )
 
 

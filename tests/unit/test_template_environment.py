@@ -75,15 +75,15 @@ REGISTRY = "environment.resource_registry"
         ({"resource_registry": {"resources": {"r": "x"}}}, f'{REGISTRY}.resources.r: must be a map, not "x"'),
         (
             {"resource_registry": {"resources": {"r": {"hooks": "pre-creat"}}}},
-            f'{REGISTRY}.resources.r.hooks: "pre-creat" is not one of: {", ".join(HOOKS)}',
+            f'Invalid hook type "pre-creat" for resource breakpoint, acceptable hook types are: {HOOKS[0]}, ',
         ),
         (
             {"resource_registry": {"resources": {"r": {"hooks": ["pre-create", {}]}}}},
-            f'{REGISTRY}.resources.r.hooks: "{{}}" is not one of: ',
+            'Invalid hook type "{}" for resource breakpoint, ',
         ),
         (
             {"resource_registry": {"resources": {"r": {"restricted_actions": "delete"}}}},
-            f'{REGISTRY}.resources.r.restricted_actions: "delete" is not one of: update, replace',
+            'Invalid restricted_action type "delete" for resource, acceptable restricted_action types are',
         ),
         (
             {"resource_registry": {"resources": {"a": {"b": {"timeout": 0}}}}},

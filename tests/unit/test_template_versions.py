@@ -235,7 +235,9 @@ def test_sections_and_keys_of_2016_10_14(sections):
         if date >= "2016-10-14":
             assert compiled(date, 1, **sections)
         else:
-            with pytest.raises(TemplateError, match='2016-10-14|Delete, Retain, Snapshot; not "retain"'):
+            with pytest.raises(
+                TemplateError, match=r'2016-10-14|"retain": it must be one of: Delete, Retain, Snapshot$'
+            ):
                 compiled(date, 1, **sections)
 
 
