@@ -26,6 +26,8 @@ from ..keystone.delegated_auth import Trustor
 from ..planning.requests import CallersCloud, TypeForbidden
 from ..sealing.ec2_signatures import SignedRequest
 from ..template.budget import BudgetLimits
+from ..template.scalars import written
+from ..template.suggestions import did_you_mean
 from .errors import Fault, bad_request, not_found
 
 Json = typing.Any
@@ -448,17 +450,41 @@ def shortened(text: str) -> str:
 
 def _explained(error: jsonschema.ValidationError) -> str:
     where = ".".join(str(part) for part in error.absolute_path)
-    message = shortened(error.message)
-    if error.validator == "type":
-        wanted: Json = error.validator_value
-        kinds = wanted if isinstance(wanted, str) else " or ".join(wanted)
-        message = f"{shortened(repr(error.instance))} is not of type {kinds}"
-    if error.validator == "additionalProperties" and isinstance(error.schema, Mapping):
-        message = f"{message}; known are: {', '.join(sorted(error.schema['properties']))}"
-    if error.validator == "maxItems":
-        items: Json = error.instance
-        message = f"{len(items)} items are above the limit of {error.validator_value}"
+    explain = _EXPLAIN.get(str(error.validator))
+    message = shortened(error.message) if explain is None else explain(error.instance, error)
     return f"{shortened(where)}: {message}" if where else message
+
+
+def _unknown_fields(instance: Json, error: jsonschema.ValidationError) -> str:
+    schema = error.schema
+    names = sorted(schema.get("properties", {})) if isinstance(schema, Mapping) else []
+    unknown = next(name for name in instance if name not in names)
+    hint = did_you_mean(unknown, names) or f"; known are: {', '.join(names)}"
+    return f'"{shortened(unknown)}" is not a field of it{hint}'
+
+
+def _wrong_type(instance: Json, error: jsonschema.ValidationError) -> str:
+    types: Json = error.validator_value
+    return f"{written(instance)} is not of type {types if isinstance(types, str) else ' or '.join(types)}"
+
+
+def _missing_field(instance: Json, error: jsonschema.ValidationError) -> str:
+    names: Json = error.validator_value
+    lacking = [f'"{name}"' for name in names if name not in instance]
+    return f"{' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} required"
+
+
+_EXPLAIN: Mapping[str, Callable[[Json, jsonschema.ValidationError], str]] = {
+    "type": _wrong_type,
+    "required": _missing_field,
+    "additionalProperties": _unknown_fields,
+    "minLength": lambda instance, error: f"must have {error.validator_value} characters or more",
+    "maxLength": lambda instance, error: f"must have {error.validator_value} characters or fewer",
+    "maxItems": lambda instance, error: (
+        f"{len(instance)} items are above the limit of {error.validator_value}"
+    ),
+}
+"""Explanations of an error in words of JSON, by the rule of the schema that is broken."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ FIELDS = {
     "a timeout below 0": ({"timeout_mins": -1}, BAD, ["timeout_mins", "-1", "1"]),
     "a timeout that is a word": ({"timeout_mins": "soon"}, BAD, ["timeout_mins", "soon", "whole number"]),
     "a timeout that is a fraction": ({"timeout_mins": 1.5}, BAD, ["timeout_mins", "1.5", "integer"]),
-    "a timeout that is true": ({"timeout_mins": True}, BAD, ["timeout_mins", "True"]),
+    "a timeout that is true": ({"timeout_mins": True}, BAD, ["timeout_mins", "true"]),
     "a huge timeout": ({"timeout_mins": 10**30}, BAD, ["timeout_mins", "2147483647"]),
     "a timeout that fits no column": ({"timeout_mins": 2**31}, BAD, ["timeout_mins", "2147483648"]),
     "a digit that is none": ({"timeout_mins": "²"}, BAD, ["timeout_mins", "²"]),

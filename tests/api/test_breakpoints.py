@@ -63,13 +63,13 @@ def test_a_breakpoint_is_seen_on_the_stack_and_on_the_resource(
         ),
         ({"continue": {"hook": "pre-cook"}}, "InvalidBreakPointHook", '"pre-cook" is not one of: pre-create'),
         ({"continue": {"resources": []}}, "HTTPBadRequest", "continue.resources"),
-        ({"continue": {"resources": "b"}}, "HTTPBadRequest", "continue.resources: 'b' is not of type array"),
+        ({"continue": {"resources": "b"}}, "HTTPBadRequest", 'continue.resources: "b" is not of type array'),
         (
             {"continue": {"resources": ["b"] * 1001}},
             "HTTPBadRequest",
             "continue.resources: 1001 items are above the limit of 1000",
         ),
-        ({"step": True}, "HTTPBadRequest", "step: True is not of type object or null"),
+        ({"step": True}, "HTTPBadRequest", "step: true is not of type object or null"),
         ({"step": {"all": True}}, "HTTPBadRequest", "known are: hook, resources"),
     ],
 )

@@ -96,7 +96,7 @@ def test_what_cannot_be_done_with_snapshots_is_told(service: Service, tenant: st
 BAD_DOCUMENTS = {
     "no document": ("nothing", ["must be a mapping"]),
     "no YAML": ("a: [", ["Invalid adopt data", "YAML"]),
-    "no template": ({"resources": {}}, ["Invalid adopt data: 'template' is a required property"]),
+    "no template": ({"resources": {}}, ['Invalid adopt data: "template" is required']),
     "a template that is a text": ({"template": "x"}, ["Invalid adopt data: template", "object"]),
     "resources in a list": ({"template": flat(1), "resources": []}, ["resources", "object"]),
     "a resource that is a text": (

@@ -175,13 +175,13 @@ def test_other_projects_see_and_use_nothing(service: Service, software: Software
     ("body", "text"),
     [
         ({"inputs": {}}, "inputs: {} is not of type array or null"),
-        ({"inputs": ["a"]}, "inputs.0: 'a' is not of type object"),
+        ({"inputs": ["a"]}, 'inputs.0: "a" is not of type object'),
         ({"inputs": [{}]}, "inputs.0: Property name not assigned"),
         ({"inputs": [{"name": "a", "kind": 1}]}, "inputs.0: Unknown Property kind"),
         ({"inputs": [{"name": "a", "type": "Text"}]}, "inputs.0.type"),
         ({"inputs": [{"name": "a", "type": "Number", "default": "x"}]}, "inputs.0.default"),
         ({"outputs": [{"name": "a", "error_output": "perhaps"}]}, "outputs.0.error_output"),
-        ({"options": "x"}, "options: 'x' is not of type object or null"),
+        ({"options": "x"}, 'options: "x" is not of type object or null'),
         ({"name": "x" * 256}, "name"),
     ],
 )
@@ -194,8 +194,8 @@ def test_a_wrong_config_is_refused_with_the_place(software: Software, body: Json
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        ({"server_id": "s"}, "'config_id' is a required property"),
-        ({"config_id": UNKNOWN}, "'server_id' is a required property"),
+        ({"server_id": "s"}, '"config_id" is required'),
+        ({"config_id": UNKNOWN}, '"server_id" is required'),
         ({"config_id": UNKNOWN, "server_id": "s"}, f"Config with id {UNKNOWN} not found"),
         ({"config_id": UNKNOWN, "server_id": ""}, "server_id"),
         ({"config_id": UNKNOWN, "server_id": "s", "input_values": []}, "input_values"),

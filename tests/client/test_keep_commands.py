@@ -174,7 +174,7 @@ def test_what_cannot_be_adopted_is_told(openstack: OpenStack) -> None:
     assert reason == "Resource ADOPT failed: Exception: resources.r: Resource ID was not provided."
     nothing = openstack.file("nothing.json", "resources: {}")
     printed = openstack.fails("stack", "adopt", "u", "--adopt-file", nothing)
-    assert "Invalid adopt data: 'template' is a required property" in printed
+    assert 'Invalid adopt data: "template" is required' in printed
 
 
 def test_what_is_in_progress_is_neither_abandoned_nor_snapshotted(openstack: OpenStack) -> None:
