@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .budget import Budget, charged_at
-from .errors import TemplateError
+from .errors import ErrorList, TemplateError, named_at_once
 from .event_sinks import parse_sinks
 from .language import Path, ResourceSettings, is_template_name
 from .load import check_tree
@@ -128,29 +128,39 @@ def parse_environment(document: Mapping[str, Json] | None, budget: Budget | None
     """Parse the document of an environment.
 
     :param budget: of the request; None: one of its own.
-    :raises TemplateError: a section is unknown or of the wrong type.
+    :raises TemplateError: a section is unknown or of the wrong type; all errors are named at once.
     """
+    with named_at_once() as errors:
+        return _parsed(document, budget or Budget(), errors)
+
+
+def _parsed(document: Mapping[str, Json] | None, budget: Budget, errors: ErrorList) -> Environment:
     body = {} if document is None else document
     if not isinstance(body, Mapping):
         raise TemplateError(f"must be a map, not {kind_of(body)}", ["environment"])
     check_tree(body, "environment")
-    unknown = [str(key) for key in body if key not in SECTIONS]
-    if unknown:
-        raise TemplateError(
-            f'"{unknown[0]}" is not a section of an environment{closest(unknown[0], SECTIONS)}',
-            ["environment"],
-        )
-    registry = _mapping(body, "resource_registry")
-    _check_registry(registry)
-    _mapping(body, "parameter_merge_strategies")
+    for key in (str(key) for key in body if key not in SECTIONS):
+        text = f'"{key}" is not a section of an environment{closest(key, SECTIONS)}'
+        errors.add(TemplateError(text, ["environment"]))
+    maps = {
+        key: _mapping(body, key, errors)
+        for key in ("resource_registry", "parameter_merge_strategies", "parameters", "parameter_defaults")
+    }
+    _check_registry(maps["resource_registry"], errors)
+    sinks, names = list[Json](), list[str]()
+    with errors.collect():
+        sinks = [*_sinks(body)]
+    with errors.collect():
+        names = [*_names(body, "encrypted_param_names")]
+    errors.check()
     with charged_at("environment", "resource_registry"):
-        registry = _without_removed(registry, budget or Budget())
+        registry = _without_removed(maps["resource_registry"], budget)
     return Environment(
-        parameters=_mapping(body, "parameters"),
-        parameter_defaults=_mapping(body, "parameter_defaults"),
+        parameters=maps["parameters"],
+        parameter_defaults=maps["parameter_defaults"],
         registry=registry,
-        event_sinks=_sinks(body),
-        encrypted_param_names=sorted({*_names(body, "encrypted_param_names")}),
+        event_sinks=sinks,
+        encrypted_param_names=sorted({*names}),
     )
 
 
@@ -177,10 +187,11 @@ def _with_text_keys(value: Json) -> Json:
     return {str(key): _with_text_keys(item) for key, item in value.items()}
 
 
-def _mapping(body: Mapping[str, Json], key: str) -> Mapping[str, Json]:
+def _mapping(body: Mapping[str, Json], key: str, errors: ErrorList) -> Mapping[str, Json]:
     value = body.get(key)
     if value is not None and not isinstance(value, Mapping):
-        raise TemplateError(f"must be a map, not {kind_of(value)}", ["environment", key])
+        errors.add(TemplateError(f"must be a map, not {kind_of(value)}", ["environment", key]))
+        return {}
     return {str(name): item for name, item in (value or {}).items()}
 
 
@@ -205,35 +216,37 @@ def _names(body: Mapping[str, Json], key: str) -> Sequence[str]:
     return found
 
 
-def _check_registry(registry: Mapping[str, Json]) -> None:
+def _check_registry(registry: Mapping[str, Json], errors: ErrorList) -> None:
     path: Path = ("environment", "resource_registry")
     for name, target in registry.items():
         if name == "resources":
             if not isinstance(target, Mapping | None):
-                raise TemplateError("must be a map of resource names", (*path, name))
-            _check_resources(target or {}, (*path, name))
+                errors.add(TemplateError("must be a map of resource names", (*path, name)))
+            else:
+                _check_resources(target or {}, (*path, name), errors)
         elif not isinstance(target, str | None):
-            raise TemplateError(
-                f"must be the name of a type or of a template, not {written(target)}", (*path, name)
-            )
+            text = f"must be the name of a type or of a template, not {written(target)}"
+            errors.add(TemplateError(text, (*path, name)))
 
 
-def _check_resources(entries: Mapping[str, Json], path: Path) -> None:
+def _check_resources(entries: Mapping[str, Json], path: Path, errors: ErrorList) -> None:
     for name, entry in entries.items():
         here = (*path, str(name))
         if not isinstance(entry, Mapping | None):
-            raise TemplateError(f"must be a map, not {written(entry)}", here)
+            errors.add(TemplateError(f"must be a map, not {written(entry)}", here))
+            continue
         for key, value in (entry or {}).items():
-            _check_entry(str(key), value, (*here, str(key)), here)
+            with errors.collect():
+                _check_entry(str(key), value, (*here, str(key)), here, errors)
 
 
-def _check_entry(key: str, value: Json, path: Path, parent: Path) -> None:
+def _check_entry(key: str, value: Json, path: Path, parent: Path, errors: ErrorList) -> None:
     if value is None:
         return  # As in Heat null counts as absent.
     if key in SETTINGS:
         check_setting(key, value, path)
     elif isinstance(value, Mapping):
-        _check_resources({key: value}, parent)
+        _check_resources({key: value}, parent, errors)
     elif not isinstance(value, str):
         raise TemplateError(f"must be the name of a type, a map, or one of: {', '.join(SETTINGS)}", path)
 

@@ -146,7 +146,7 @@ def _load(text: str, name: str, budget: Budget) -> dict[str, Json]:
     try:
         parse_environment(document, budget)
     except TemplateError as error:
-        raise type(error)(error.message, (name, *error.path[1:])) from error
+        raise error.moved(lambda path: (name, *path[1:])) from error
     return document
 
 

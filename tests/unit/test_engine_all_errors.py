@@ -217,3 +217,33 @@ def test_the_first_error_goes_before_what_ends_the_search() -> None:
         GoalCompiler(REGISTRY, Limits()).compile(goal, Identity("s", "i", "p"), SEALER)
     body["resources"] = {"a": bad}
     assert dotted(error_of(replace(goal, template=body)).path) == "resources.a.depends_on"
+
+
+def test_the_errors_of_an_environment_are_named_at_once() -> None:
+    environment: Json = {
+        "paramters": {},
+        "parameter_defaults": [],
+        "resource_registry": {
+            "A": 1,
+            "resources": {"r": {"hooks": "pre-creat", "s": {"timeout": "long"}}, "t": 5},
+        },
+        "event_sinks": [{"type": "no"}],
+    }
+    inside = [
+        "parameter_defaults",
+        "resource_registry.A",
+        "resource_registry.resources.r.hooks",
+        "resource_registry.resources.r.s.timeout",
+        "resource_registry.resources.t",
+        "event_sinks[0].type",
+    ]
+    template = "heat_template_version: 2021-04-16"
+    assert places(Goal(template, environment=environment)) == [
+        "environment",
+        *(f"environment.{path}" for path in inside),
+    ]
+    named = {
+        "environment_files": ["e.yaml"],
+        "files": {"e.yaml": yaml.safe_dump(environment, sort_keys=False)},
+    }
+    assert places(Goal(template, **named)) == ["e.yaml", *(f"e.yaml.{path}" for path in inside)]
