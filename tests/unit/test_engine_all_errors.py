@@ -1,12 +1,13 @@
 """All errors of a goal are named at once, and none of them is only a consequence of another."""
 
 import typing
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import pytest
 import yaml
 from stoker.engine.compile import GoalCompiler
-from stoker.planning.requests import Goal, TypeForbidden
+from stoker.planning.requests import Goal, Question, TypeForbidden
 from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.stored import Sealer
 from stoker.template.budget import BudgetLimits
@@ -247,3 +248,29 @@ def test_the_errors_of_an_environment_are_named_at_once() -> None:
         "files": {"e.yaml": yaml.safe_dump(environment, sort_keys=False)},
     }
     assert places(Goal(template, **named)) == ["e.yaml", *(f"e.yaml.{path}" for path in inside)]
+
+
+class Cloud:
+    """A cloud that has nothing."""
+
+    project_id = "p"
+
+    def has_service(self, service_type: str) -> bool:
+        return True
+
+    def problems(self, questions: Collection[Question]) -> Mapping[Question, str]:
+        return dict.fromkeys(questions, "there is none")
+
+
+def test_what_the_cloud_does_not_have_is_named_with_the_other_errors() -> None:
+    text = """
+    heat_template_version: 2021-04-16
+    resources:
+      a: {type: "OS::Nova::Server", properties: {image: i, flavor: f}}
+      b: {type: "OS::Nova::Server", properties: {flavour: f}}
+    """
+    assert places(Goal(text, cloud=Cloud())) == [
+        "resources.b.properties",
+        "resources.a.properties.image",
+        "resources.a.properties.flavor",
+    ]
