@@ -394,4 +394,7 @@ def test_a_signed_signal_to_another_resource_than_that_of_the_keys_is_refused(
     assert error_of(refused) == (403, "AccessDenied")
     assert error_of(guest.signed(method, f"/v1/{kind}/arn:aws")) == (400, "InvalidParameterValue")
     # A server takes no signals; it is the right resource, so its type decides.
-    assert error_of(guest.signed(method, f"/v1/{kind}/{arn}/resources/server")) == (400, "NotSupported")
+    assert error_of(guest.signed(method, f"/v1/{kind}/{arn}/resources/server")) == (
+        400,
+        "ResourceActionNotSupported",
+    )

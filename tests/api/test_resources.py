@@ -186,8 +186,8 @@ def test_a_signal_of_failure_fails_the_stack(service: Service, tenant: str) -> N
 
 def test_a_resource_that_takes_no_signals_says_so(service: Service, path: str) -> None:
     answer = service.call("POST", f"{path}/resources/top/signal")
-    assert fault(answer) == (400, "NotSupported")
-    assert "top" in answer.error["message"]
+    assert fault(answer) == (400, "ResourceActionNotSupported")
+    assert answer.error["message"].startswith("signal is not supported for resource. Resource top of type ")
 
 
 def test_a_resource_is_marked_unhealthy_and_healthy_again(service: Service, tenant: str) -> None:

@@ -248,6 +248,7 @@ def test_quotas_are_a_projects_own(strict: Service) -> None:
 
 
 LONG = "x" * 1000
+LIMIT = "Request limit exceeded: "
 
 
 def test_what_is_too_large_is_refused(strict: Service) -> None:
@@ -255,16 +256,16 @@ def test_what_is_too_large_is_refused(strict: Service) -> None:
     kind = "RequestLimitExceeded"
     fixed = len('{"config":"","inputs":[],"outputs":[],"options":{}}')
     software.config(config=LONG[: 1000 - fixed])
-    text = "The config has 1001 bytes, above the limit of 1000 ([stacks] max_software_config)"
+    text = f"{LIMIT}The config has 1001 bytes, above the limit of 1000 ([stacks] max_software_config)"
     assert software.refused("POST", "configs", {"config": LONG[: 1001 - fixed]}) == (400, kind, text)
     config_id = software.config()["id"]
     body = {"config_id": config_id, "server_id": "s", "input_values": {"a": LONG}}
-    text = "input_values has 1008 bytes, above the limit of 900 ([stacks] max_software_deployment)"
+    text = f"{LIMIT}input_values has 1008 bytes, above the limit of 900 ([stacks] max_software_deployment)"
     assert software.refused("POST", "deployments", body) == (400, kind, text)
     deployed = software.deployment(config_id, input_values={"a": "b"})
     for name in ("input_values", "output_values"):
         refused = software.refused("PUT", f"deployments/{deployed['id']}", {name: {"a": LONG}})
-        assert (refused[:2], refused[2].startswith(name)) == ((400, kind), True)
+        assert (refused[:2], refused[2].startswith(LIMIT + name)) == ((400, kind), True)
     [listed] = software.get("deployments")["software_deployments"]
     deployment = software.get(f"deployments/{deployed['id']}")["software_deployment"]
     assert (deployment["input_values"], deployment["output_values"]) == ({"a": "b"}, None)
@@ -275,7 +276,7 @@ def test_the_configs_of_a_server_are_no_larger_than_its_agent_may_read(strict: S
     software = Software(strict, "server")
     large, small = software.config(config=LONG[:900])["id"], software.config()["id"]
     software.deployment(large, "s")
-    text = "The configs that are deployed to the server s would have "
+    text = "Request limit exceeded: The configs that are deployed to the server s would have "
     body = {"config_id": large, "server_id": "s"}
     refused = software.refused("POST", "deployments", body)
     assert (refused[:2], refused[2].startswith(text)) == ((400, "RequestLimitExceeded"), True), refused

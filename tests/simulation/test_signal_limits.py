@@ -72,7 +72,7 @@ def test_the_size_of_one_signal_is_limited(world: World, stack: Stack) -> None:
     fits = "ü" * ((LIMITS.size - around) // 2)
     signal(world, stack, {"data": fits})
     message = refused(world, stack, {"data": f"{fits}ü"})
-    assert message == "The signal has 2001 bytes; [stacks] max_signal_size is 2000"
+    assert message == "Request limit exceeded: The signal has 2001 bytes; [stacks] max_signal_size is 2000"
 
 
 def test_the_number_of_signals_that_are_kept_is_limited(world: World, stack: Stack) -> None:
@@ -90,7 +90,7 @@ def test_the_total_of_what_is_kept_is_limited(world: World, stack: Stack) -> Non
     signal(world, stack, {"id": "a", "data": "x" * 1500})
     signal(world, stack, {"id": "b", "data": "x" * 1500})
     message = refused(world, stack, {"id": "c", "data": "x" * 1500})
-    assert message.startswith("The resource's metadata would have 4")
+    assert message.startswith("Request limit exceeded: The resource's metadata would have 4")
     assert message.endswith(" bytes with this signal; [stacks] max_signal_total is 4000")
     signal(world, stack, {"id": "b", "data": "smaller"})
     signal(world, stack, {"id": "c", "data": "x" * 1500})
