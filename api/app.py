@@ -96,7 +96,8 @@ class RequestLog:
         self._running[watched.id] = req.context.watched = RequestRecord(
             watched.id, watched.method, watched.began, watched.thread, route
         )
-        project, stack = params.get("tenant_id"), params.get("stack_id") or params.get("stack_name")
+        project = params.get("tenant_id")
+        stack = params.get("stack_id") or params.get("stack_name")
         req.context.lines.enter_context(about(project=_plain(project), stack=_plain(stack)))
 
     def process_response(
@@ -104,7 +105,8 @@ class RequestLog:
     ) -> None:
         """Log and measure a request that is answered."""
         watched: RequestRecord = req.context.watched
-        seconds, status = self._monotonic() - watched.began, str(resp.status_code)
+        seconds = self._monotonic() - watched.began
+        status = str(resp.status_code)
         self._running.pop(watched.id, None)
         self._recorder.add(metrics.REQUESTS, watched.route, watched.method, status)
         self._recorder.observe(metrics.REQUEST, watched.route, watched.method, value=seconds)
@@ -194,7 +196,8 @@ class _Metrics:
         self._text = text
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        resp.data, resp.content_type = self._text(), CONTENT_TYPE
+        resp.data = self._text()
+        resp.content_type = CONTENT_TYPE
 
 
 def _resource(api: _Api, operations: Mapping[str, Operation]) -> object:
@@ -208,10 +211,12 @@ def _responder(api: _Api, operations: Mapping[str, Operation]) -> Callable[..., 
     allowed = ", ".join(sorted(operations))
 
     def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        operation, variables = operations.get(req.method), path
+        operation = operations.get(req.method)
+        variables = path
         if path.get("stack_id") in BELOW_A_NAME and "stack_name" in path:
             # ``/stacks/NAME/resources`` looks like a stack's id that is "resources".
-            operation, variables = api.lookup, {**path, "below": path["stack_id"]}
+            operation = api.lookup
+            variables = {**path, "below": path["stack_id"]}
         if operation is not None:
             reply = _perform(api, operation, req, variables)
         elif req.method == "OPTIONS":
@@ -223,7 +228,8 @@ def _responder(api: _Api, operations: Mapping[str, Operation]) -> Callable[..., 
         for name, value in reply.headers.items():
             resp.set_header(name, value)
         if reply.text is not None:
-            resp.data, resp.content_type = reply.text, reply.content_type
+            resp.data = reply.text
+            resp.content_type = reply.content_type
         elif reply.body is not None or reply.status == 200:  # Heat's client warns of one without JSON.
             _write(resp, reply.body)
         resp.set_header(IDENTIFIER, request_id(req))
@@ -240,7 +246,8 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
     else:
         project_id = None if operation.everywhere else path.get("tenant_id", "")
         caller = services.auth.identify(project_id, req.headers)
-    signed, body = None, None
+    signed = None
+    body = None
     if operation.signed:
         raw = read_raw(req, services.limits.body_bytes)
         signed = signed_request(req.method, _sent_path(req), query, req.headers, raw)

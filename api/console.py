@@ -19,8 +19,8 @@ COUNTED_EVERY = 2.0
 """Seconds for which counts of stacks are returned again."""
 
 
-def _weight(found: SharedGraph) -> int:
-    return 1 + len(found.graph.resources)
+def _weight(graph: SharedGraph) -> int:
+    return 1 + len(graph.graph.resources)
 
 
 @dataclass(frozen=True)
@@ -49,5 +49,5 @@ class ConsoleServices:
         :param now: seconds since the epoch.
         """
         rows = {row.host: row for row in conductors.list_all(conn)}
-        known, why = (None, group) if isinstance(group, str) else (group, None)
-        return Presence(now, rows, known, why, self.shard_count)
+        status, why = (None, group) if isinstance(group, str) else (group, None)
+        return Presence(now, rows, status, why, self.shard_count)

@@ -84,7 +84,7 @@ class Request(HttpRequest):
 
     services: Services
 
-    def read(self, work: Callable[[Connection], T]) -> T:
+    def read(self, query: Callable[[Connection], T]) -> T:
         """Return what the work reads, in one transaction.
 
         A handler of GET calls this once: so all that it shows is of the same moment.
@@ -93,7 +93,7 @@ class Request(HttpRequest):
             reads what it needs.
         """
         is_answer = self.method in ("GET", "HEAD")
-        return self.services.database.read(work, most=self.limits.read_bytes if is_answer else 0)
+        return self.services.database.read(query, most=self.limits.read_bytes if is_answer else 0)
 
     def stack(self) -> Stack:
         """Return the stack of the path; see find_stack."""

@@ -52,19 +52,19 @@ def signer(signed: SignedRequest | None, auth: Authenticator, exchange: Exchange
 def credentials(key: str, signed: SignedRequest) -> dict[str, Json]:
     """Return a signed request in the form that Keystone verifies, which is Heat's."""
     params = dict((*signed.query, *signed.form))
-    found = {name.title(): value for name, value in signed.headers.items()}
-    given = [
+    header_values = {name.title(): value for name, value in signed.headers.items()}
+    signatures = [
         params.pop("Signature", None),
         params.get("X-Amz-Signature"),
-        found.get("Authorization", "").partition("Signature=")[2].partition(",")[0],
+        header_values.get("Authorization", "").partition("Signature=")[2].partition(",")[0],
     ]
     return {
         "access": key,
-        "signature": next((text for text in given if text), ""),
+        "signature": next((text for text in signatures if text), ""),
         "host": signed.host,
         "verb": signed.method,
         "path": urllib.parse.quote(signed.path, safe="/~"),
         "params": params,
-        "headers": found,
+        "headers": header_values,
         "body_hash": hashlib.sha256(signed.body).hexdigest(),
     }

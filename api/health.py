@@ -68,5 +68,7 @@ class DatabaseHealth:
             LOG.debug("The database is not available: %s", error)
         finally:
             with self._lock:
-                self._problem, self._asked_at, self._told_at = problem, None, self._monotonic()
+                self._problem = problem
+                self._asked_at = None
+                self._told_at = self._monotonic()
             self._answered.set()

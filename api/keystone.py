@@ -82,8 +82,8 @@ class KeystoneAuthentication:
 
 def _type_rules(type_name: str) -> list[str]:
     """Return the rules of a type: ``OS::Keystone::User`` has its own, and that of ``OS::Keystone::*``."""
-    family, found, _ = type_name.rpartition("::")
-    return [f"{TYPE_RULE}{type_name}", *([f"{TYPE_RULE}{family}::*"] if found else [])]
+    family, separator, _ = type_name.rpartition("::")
+    return [f"{TYPE_RULE}{type_name}", *([f"{TYPE_RULE}{family}::*"] if separator else [])]
 
 
 def _trustor(caller: RequestContext, headers: Mapping[str, str]) -> Trustor:

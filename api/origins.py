@@ -67,8 +67,8 @@ class OriginGuard:
         origin = req.get_header("Origin")
         if origin is not None:
             # A proxy may have taken TLS away: the scheme of the request is not the page's.
-            own = {_origin(f"{scheme}://{host}") for scheme in _PORTS} if host else set()
-            return _origin(origin) not in self._origins | own
+            origins = {_origin(f"{scheme}://{host}") for scheme in _PORTS} if host else set()
+            return _origin(origin) not in self._origins | origins
         if req.get_header("Sec-Fetch-Site") not in ("cross-site", "same-site"):
             return False
         is_link = req.method == "GET" and req.get_header("Sec-Fetch-Mode") == "navigate"

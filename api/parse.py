@@ -122,7 +122,8 @@ def check_depth(value: Json) -> None:
 
     :raises Fault: 400.
     """
-    level, depth = [value], 0
+    level = [value]
+    depth = 0
     while level := [
         inner
         for item in level
@@ -142,9 +143,9 @@ def check_texts(body: Json) -> None:
     for path, text in _texts(body, ()):
         where = ".".join(path) or "the body"
         if any("\ud800" <= char <= "\udfff" for char in text):
-            raise bad_request(f"{_shown(where)}: a text must be Unicode, not half of a surrogate pair")
+            raise bad_request(f"{_place(where)}: a text must be Unicode, not half of a surrogate pair")
         if "\0" in text and path[:1] != ("files",):
-            raise bad_request(f"{_shown(where)}: a text must not hold a NUL character")
+            raise bad_request(f"{_place(where)}: a text must not hold a NUL character")
 
 
 def _texts(value: Json, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -159,7 +160,7 @@ def _texts(value: Json, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
             yield from _texts(item, (*path, str(index)))
 
 
-def _shown(path: str) -> str:
+def _place(path: str) -> str:
     return path.encode("ascii", "backslashreplace").decode().replace("\0", "\\x00")
 
 
@@ -179,8 +180,8 @@ _GOAL = (
 
 def changes_nothing(body: Json) -> bool:
     """Return whether a PATCH asks for the stack as it is, in Heat's sense: it says nothing else."""
-    given = body if isinstance(body, Mapping) else {}
-    return not any(value for name, value in given.items() if name in _GOAL) and given.keys() <= {
+    fields = body if isinstance(body, Mapping) else {}
+    return not any(value for name, value in fields.items() if name in _GOAL) and fields.keys() <= {
         *_GOAL,
         "existing",
     }
@@ -202,7 +203,8 @@ def goal(request: HttpRequest, body: Mapping[str, Json], *, template_needed: boo
 
     :raises Fault: 400, there is no template.
     """
-    template, files = body.get("template"), body.get("files") or {}
+    template = body.get("template")
+    files = body.get("files") or {}
     if not template and body.get("template_url"):
         template = _downloads(request, "template_url").template(body["template_url"])
     if template_needed and not template:
@@ -279,13 +281,13 @@ def adoption(body: Mapping[str, Json]) -> tuple[dict[str, Json], dict[str, Adopt
         "files": files,
         "environment_files": [EXISTING, *(body.get("environment_files") or ())],
     }
-    things = document.get("resources") or {}
-    return goal, {name: AdoptedResource.of(entry or {}) for name, entry in things.items()}
+    entries = document.get("resources") or {}
+    return goal, {name: AdoptedResource.of(entry or {}) for name, entry in entries.items()}
 
 
-def _document(given: Json) -> Mapping[str, Json]:
+def _document(value: Json) -> Mapping[str, Json]:
     try:
-        document = load_document(given, "adopt_stack_data") if isinstance(given, str) else given
+        document = load_document(value, "adopt_stack_data") if isinstance(value, str) else value
     except TemplateError as error:
         raise bad_request(f"Invalid adopt data: {error}") from error
     check_depth(document)
@@ -305,7 +307,8 @@ def update_request(request: HttpRequest, *, existing: bool) -> UpdateRequest:
     if not boolean(body.get("existing"), "existing", default=True) and existing:
         raise bad_request("existing: a PATCH keeps what it leaves out; send a PUT")
     existing = existing or boolean(body.get("existing"), "existing", default=False)
-    rollback, abort = body.get("disable_rollback"), body.get(ABORT)
+    rollback = body.get("disable_rollback")
+    abort = body.get(ABORT)
     return UpdateRequest(
         goal=goal(request, body, template_needed=not existing),
         existing=existing,
@@ -375,15 +378,15 @@ def tags(value: Json) -> Sequence[str]:
     """
     if not value:
         return ()
-    given = [tag.strip() for tag in value.split(",")] if isinstance(value, str) else value
-    found = list(dict.fromkeys(given))
-    if len(found) > TAGS:
-        raise bad_request(f"Invalid tags, {len(found)} of them are above the limit of {TAGS} for a stack")
-    for tag in found:
+    names = [tag.strip() for tag in value.split(",")] if isinstance(value, str) else value
+    tag_names = list(dict.fromkeys(names))
+    if len(tag_names) > TAGS:
+        raise bad_request(f"Invalid tags, {len(tag_names)} of them are above the limit of {TAGS} for a stack")
+    for tag in tag_names:
         if not tag:
             raise bad_request("Invalid tag, it must not be empty")
         if len(tag) > 80:
             raise bad_request(f'Invalid tag, "{shortened(tag)}" is longer than 80 characters')
         if "," in tag:
             raise bad_request(f'Invalid tag, "{tag}" contains a comma')
-    return found
+    return tag_names

@@ -34,8 +34,8 @@ def signed_by(
     :param headers: names in upper case.
     :raises Fault: 403.
     """
-    given = [*query.get("Signature", ()), headers.get("X-AUTH-TOKEN", "")][0]
-    if not addresses.is_right(path, given, purpose):
+    signature = [*query.get("Signature", ()), headers.get("X-AUTH-TOKEN", "")][0]
+    if not addresses.is_right(path, signature, purpose):
         raise refused("the signature of this address is missing or wrong")
     return RequestContext(project_id=path["tenant_id"])
 

@@ -131,7 +131,7 @@ class GuestPolls(typing.Protocol):
     def record(self, server: GuestServer, transport: str) -> None:
         """Note that the server's guest has asked now by a transport."""
 
-    def explained(self, conn: Connection, found: Sequence[Resource]) -> Sequence[Resource]:
+    def explained(self, conn: Connection, rows: Sequence[Resource]) -> Sequence[Resource]:
         """Return resources; the reason of a deployment that waits says what the guest of its server did."""
 
 
@@ -259,10 +259,10 @@ class HttpRequest:
         values = self.query.get(name, ())
         if split:
             values = [part.strip() for value in values for part in value.split(",")]
-        found = [value for value in values if value]
-        if len(found) > VALUES:
-            raise bad_request(f'"{name}" has {len(found)} values, above the limit of {VALUES}')
-        return found
+        filled = [value for value in values if value]
+        if len(filled) > VALUES:
+            raise bad_request(f'"{name}" has {len(filled)} values, above the limit of {VALUES}')
+        return filled
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         """Return a boolean query parameter.
@@ -305,19 +305,20 @@ class HttpRequest:
 
         :raises Fault: 400, it is another word.
         """
-        found = (self.one("sort_dir") or "").lower()
-        if found not in ("", "asc", "desc"):
-            raise bad_request(f'sort_dir must be asc or desc, not "{shortened(found)}"')
-        return found
+        text = (self.one("sort_dir") or "").lower()
+        if text not in ("", "asc", "desc"):
+            raise bad_request(f'sort_dir must be asc or desc, not "{shortened(text)}"')
+        return text
 
     def statuses(self, *names: str) -> tuple[list[str], list[str]]:
         """Return the actions and statuses of query parameters such as ``FAILED`` or ``CREATE_FAILED``.
 
         An unknown word is taken as a status, which nothing has.
         """
-        actions, statuses = [], []
+        actions = []
+        statuses = []
         for value in (value.upper() for name in names for value in self.values(name)):
-            status = next((known for known in Status if value.endswith(known)), value)
+            status = next((candidate for candidate in Status if value.endswith(candidate)), value)
             statuses.append(str(status))
             if action := value.removesuffix(status).rstrip("_"):
                 actions.append(action)
@@ -337,24 +338,25 @@ class HttpRequest:
 
         :raises Fault: 404, also for another project's.
         """
-        stack_id, name = self.path["stack_id"], self.path["stack_name"]
+        stack_id = self.path["stack_id"]
+        name = self.path["stack_name"]
         try:
-            found = stacks.get(conn, StackId(stack_id))
+            stack = stacks.get(conn, StackId(stack_id))
         except NotFound as error:
             raise not_found("Stack", f"{name}/{stack_id}") from error
-        if not self.caller.may_see(found.project_id) or found.name != name:
+        if not self.caller.may_see(stack.project_id) or stack.name != name:
             raise not_found("Stack", f"{name}/{stack_id}")
-        return found
+        return stack
 
     def find_living_stack(self, conn: Connection) -> Stack:
         """Return the stack of the path, unless it is deleted.
 
         :raises Fault: 404.
         """
-        found = self.find_stack(conn)
-        if found.deleted_at is not None:
-            raise not_found("Stack", found.name)
-        return found
+        stack = self.find_stack(conn)
+        if stack.deleted_at is not None:
+            raise not_found("Stack", stack.name)
+        return stack
 
     def may_use(self, type_name: str) -> bool:
         """Return whether the caller may have resources of the type."""

@@ -55,8 +55,10 @@ class _Questions:
 
     def same_for(self, caller: RequestContext) -> bool:
         """Return whether all answers are the same for this caller."""
-        rules = all(is_allowed(self._auth, caller, rule) == found for rule, found in self.rules.items())
-        return rules and all(self._auth.may_use(caller, name) == found for name, found in self.types.items())
+        rules = all(is_allowed(self._auth, caller, rule) == answer for rule, answer in self.rules.items())
+        return rules and all(
+            self._auth.may_use(caller, name) == answer for name, answer in self.types.items()
+        )
 
 
 @dataclass(frozen=True)

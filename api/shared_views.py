@@ -94,10 +94,12 @@ class SharedViews(typing.Generic[T]):
                 if entry.value is None and self._entries.get(key) is entry:
                     self._forget(key)
             raise
-        now, weight = self._monotonic(), self._weigh(value)
+        now = self._monotonic()
+        weight = self._weigh(value)
         entry.value = value
-        kept = max(self._keep, IDLE_FACTOR * (now - began))
-        entry.fresh_until, entry.usable_until = now + kept, now + 2 * kept
+        seconds = max(self._keep, IDLE_FACTOR * (now - began))
+        entry.fresh_until = now + seconds
+        entry.usable_until = now + 2 * seconds
         with self._lock:
             if self._entries.get(key) is entry:  # Else others have taken its room while it was read.
                 self._total += weight - entry.weight

@@ -86,10 +86,10 @@ def check_named(server: GuestServer, stack: str, resource: str) -> None:
 
 def check_arn(server: GuestServer, arn: str) -> None:
     """Check that the ARN of a resource names the guest's own server; see `check_named`."""
-    found = _ARN.fullmatch(arn)
-    if found is None:
+    match = _ARN.fullmatch(arn)
+    if match is None:
         raise Fault(400, "InvalidParameterValue", "The address names no resource by its ARN")
-    project, name, stack_id, resource = found.groups()
+    project, name, stack_id, resource = match.groups()
     check_named(server, _STACK_ARN.format(project, name, stack_id), urllib.parse.unquote(resource))
 
 

@@ -28,9 +28,9 @@ def named(conn: Connection, request: HttpRequest, name: str) -> ListedStack:
 
 def _by_id(conn: Connection, request: HttpRequest, stack_id: str) -> ListedStack:
     try:
-        found = stack_list.get_listed(conn, StackId(stack_id))
+        stack = stack_list.get_listed(conn, StackId(stack_id))
     except NotFound as error:
         raise not_found("Stack", stack_id) from error
-    if not request.caller.may_see(found.project_id):
+    if not request.caller.may_see(stack.project_id):
         raise not_found("Stack", stack_id)
-    return found
+    return stack

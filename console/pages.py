@@ -106,16 +106,18 @@ class _Pages:
         resp.set_headers(HEADERS)
         if not name and not str(req.env.get("PATH_INFO", "")).endswith("/"):
             # The page's addresses are relative to it, for a proxy may serve the API below a path of its own.
-            resp.status, resp.location = 302, f"{req.prefix}{PATH}/"
+            resp.status = 302
+            resp.location = f"{req.prefix}{PATH}/"
             return
-        found = self._files.get(name or "index.html")
-        if found is None:
+        file = self._files.get(name or "index.html")
+        if file is None:
             raise not_found("path", req.path)
-        resp.set_headers({"Cache-Control": "no-cache", "ETag": found.etag})
-        if has_latest(req.get_header("If-None-Match") or "", found.etag):
+        resp.set_headers({"Cache-Control": "no-cache", "ETag": file.etag})
+        if has_latest(req.get_header("If-None-Match") or "", file.etag):
             resp.status = 304
             return
-        resp.data, resp.content_type = found.data, found.kind
+        resp.data = file.data
+        resp.content_type = file.kind
 
     on_head = on_get
 
@@ -134,7 +136,8 @@ class _Settings:
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         resp.set_headers({**HEADERS, "Cache-Control": "no-store"})
-        resp.data, resp.content_type = self._body, "application/json"
+        resp.data = self._body
+        resp.content_type = "application/json"
 
     on_head = on_get
 
@@ -153,17 +156,19 @@ class _Login:
         except LoginRefused as error:
             LOG.info("A login at the console is refused: %s", error)
             raise Fault(401, "Unauthorized", f"Login refused: {error}") from error
-        resp.data, resp.content_type = json.dumps(_shown(login)).encode("ascii"), "application/json"
+        resp.data = json.dumps(_login_view(login)).encode("ascii")
+        resp.content_type = "application/json"
 
     def _login(self, body: Mapping[str, str | None]) -> Login:
         project = Project(body.get("project_id"), body.get("project"), body.get("project_domain"))
         if token := body.get("token"):
             return self._keystone.by_token(token, project)
-        username, password = body.get("username") or "", body.get("password") or ""
+        username = body.get("username") or ""
+        password = body.get("password") or ""
         return self._keystone.by_password(username, password, body.get("user_domain"), project)
 
 
-def _shown(login: Login) -> dict[str, Json]:
+def _login_view(login: Login) -> dict[str, Json]:
     project = {"id": login.project_id, "name": login.project_name}
     return {
         "token": login.token,

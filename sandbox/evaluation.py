@@ -52,17 +52,17 @@ class Evaluation:
         try:
             request = json.loads(body)
             value = _plain(self._do[request["do"]](request))
-            found = json.dumps({"value": value}, allow_nan=False).encode()
+            reply = json.dumps({"value": value}, allow_nan=False).encode()
         except MemoryError:
             return _refusal("limit", MEMORY)
         except RecursionError:
             return _refusal("error", "is nested too deeply")
         except Exception as error:  # noqa: BLE001 - top of the process: a user's expression may raise anything
             return _refusal("unusable" if isinstance(error, _NotJson) else "error", _words(error))
-        if len(found) > self._most:
-            text = f"gives {len(found)} bytes as JSON; the limit is {self._most}"
+        if len(reply) > self._most:
+            text = f"gives {len(reply)} bytes as JSON; the limit is {self._most}"
             return _refusal("limit", text)
-        return found
+        return reply
 
     def _yaql(self, request: Json) -> Json:
         statement = self._engine(request["expression"])

@@ -104,8 +104,8 @@ class FairShares:
     def _may_take(self, project: str) -> bool:
         use = self._uses.get(project)
         held = 0 if use is None else use.held
-        kept = self._kept if self.is_heavy(project) else 0
-        return held < self.share and self._free > kept
+        reserved = self._kept if self.is_heavy(project) else 0
+        return held < self.share and self._free > reserved
 
     def _forget(self) -> None:
         """Forget the half that has used least."""

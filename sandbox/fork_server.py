@@ -63,8 +63,8 @@ class ForkServer:
     def reap(self) -> None:
         """Take note of helpers that ended by themselves, so that none stays a zombie."""
         for pid in list(self._living):
-            found, status = os.waitpid(pid, os.WNOHANG)
-            if found:
+            child, status = os.waitpid(pid, os.WNOHANG)
+            if child:
                 self._living.discard(pid)
                 self._ended[pid] = status
 

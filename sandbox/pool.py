@@ -50,16 +50,16 @@ class HelperPool:
 
     def yaql(self, expression: str, data: Json, *, budget: EvaluationBudget | None = None) -> Json:
         """Return the value of a YAQL expression; see `Evaluator`."""
-        return self._call({"do": "yaql", "expression": expression, "data": data}, budget)
+        return self._ask({"do": "yaql", "expression": expression, "data": data}, budget)
 
     def match(self, pattern: str, text: str | None, *, budget: EvaluationBudget | None = None) -> bool:
         """Return whether the pattern matches the whole text; see `Evaluator`."""
-        return bool(self._call({"do": "match", "pattern": pattern, "text": text}, budget))
+        return bool(self._ask({"do": "match", "pattern": pattern, "text": text}, budget))
 
     def filter_by_start(self, pattern: str, texts: Sequence[str]) -> list[str]:
         """Return the texts whose beginning the pattern matches; see `Evaluator`."""
-        found: list[str] = self._call({"do": "begin", "pattern": pattern, "texts": list(texts)}, None)
-        return found
+        matches: list[str] = self._ask({"do": "begin", "pattern": pattern, "texts": list(texts)}, None)
+        return matches
 
     def pids(self) -> list[int]:
         """Return the process ids of the fork server and of the idle helpers."""
@@ -86,10 +86,10 @@ class HelperPool:
         self._fork_server.forget()
         self._reset()
 
-    def _call(self, request: Json, budget: EvaluationBudget | None) -> Json:
+    def _ask(self, request: Json, budget: EvaluationBudget | None) -> Json:
         account = evaluator.account()
         owner = None if account is None else account.owner
-        budgets = [found for found in (account, budget) if found is not None]
+        budgets = [limit for limit in (account, budget) if limit is not None]
         try:
             body = json.dumps(request).encode()
         except (TypeError, ValueError, RecursionError) as error:
@@ -132,7 +132,8 @@ class HelperPool:
             self._fork_server.end(helper)  # It never writes without a request, so readable means closed.
 
     def _evaluate(self, helper: Helper, body: bytes, cpu: float) -> tuple[float, Json]:
-        wall, answer = cpu * WALL_CLOCK, None
+        wall = cpu * WALL_CLOCK
+        answer = None
         deadline = time.monotonic() + wall
         try:
             channel.send(helper.sock, SECONDS.pack(cpu) + body, deadline)
@@ -180,10 +181,11 @@ def install(limits: HelperLimits | None = None) -> HelperPool:
 
     A pool that has these limits already stays.
     """
-    before, wanted = evaluator.installed(), limits or HelperLimits()
-    if isinstance(before, HelperPool) and before.limits == wanted:
+    before = evaluator.installed()
+    helper_limits = limits or HelperLimits()
+    if isinstance(before, HelperPool) and before.limits == helper_limits:
         return before
-    pool = HelperPool(wanted)
+    pool = HelperPool(helper_limits)
     evaluator.install(pool)
     if isinstance(before, HelperPool):
         before.close()

@@ -61,14 +61,14 @@ class ForkServerProcess:
 
         :raises HelperUnavailable: there is none to be had.
         """
-        ours, theirs = socket.socketpair()
-        with theirs:
+        parent_end, child_end = socket.socketpair()
+        with child_end:
             try:
-                answer = self._ask({"start": True}, [theirs.fileno()])
+                answer = self._ask({"start": True}, [child_end.fileno()])
             except BaseException:
-                ours.close()
+                parent_end.close()
                 raise
-        return Helper(answer["pid"], ours)
+        return Helper(answer["pid"], parent_end)
 
     def end(self, helper: Helper) -> int:
         """Kill a helper, if it is still there, and return its status as of waitpid; 0 if it is not known."""
@@ -89,7 +89,9 @@ class ForkServerProcess:
             self._control.close()
         if self._process is not None:
             self._process.returncode = 0  # It is no child of this process.
-        self._control, self._process, self._ready = None, None, False
+        self._control = None
+        self._process = None
+        self._ready = False
 
     @contextlib.contextmanager
     def _locked(self) -> typing.Iterator[None]:
@@ -121,16 +123,17 @@ class ForkServerProcess:
     def _start(self) -> None:
         if self._process is not None:
             return
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+        parent_end, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with child_end:
             try:
-                self._process = _spawn(theirs)
+                self._process = _spawn(child_end)
             except OSError as error:
-                ours.close()
+                parent_end.close()
                 raise HelperUnavailable(f"no helper process can be started: {error}") from error
-        self._control, self._ready = ours, False
+        self._control = parent_end
+        self._ready = False
         with contextlib.suppress(OSError):  # Where it died at once the next exchange says so.
-            ours.send(json.dumps(dataclasses.asdict(self._limits)).encode())
+            parent_end.send(json.dumps(dataclasses.asdict(self._limits)).encode())
 
     def _exchange(self, message: Json, handles: list[int]) -> Json:
         assert self._control is not None
@@ -143,7 +146,8 @@ class ForkServerProcess:
         return json.loads(self._control.recv(CONTROL))
 
     def _end(self) -> None:
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         if self._control is not None:
             self._control.close()
             self._control = None

@@ -21,8 +21,8 @@ def act(request: Request) -> Reply:
         raise bad_request("No action specified" if not body else "Multiple actions specified")
     [(name, details)] = body.items()
     if name not in ACTIONS:
-        known = ", ".join(sorted(ACTIONS))
-        raise bad_request(f"Invalid action {shortened(name)} specified; known are: {known}")
+        names = ", ".join(sorted(ACTIONS))
+        raise bad_request(f"Invalid action {shortened(name)} specified; known are: {names}")
     if details and name not in WITH_DETAILS:
         raise bad_request(f"{name}: the action takes no details, send null")
     # As in Heat, each action has a rule of its own.
@@ -42,9 +42,9 @@ def _go_on(*, step: bool) -> Callable[[Request, Stack], Json]:
     """Ours: Heat's client clears breakpoints one by one, by signals."""
 
     def act(request: Request, stack: Stack) -> Json:
-        wanted = request.valid(GO_ON)["step" if step else "continue"] or {}
+        options = request.valid(GO_ON)["step" if step else "continue"] or {}
         cleared = request.services.breakpoints.continue_held(
-            stack, names=wanted.get("resources"), hook=wanted.get("hook"), step=step
+            stack, names=options.get("resources"), hook=options.get("hook"), step=step
         )
         return {"cleared": [breakpoint_view(item) for item in cleared]}
 

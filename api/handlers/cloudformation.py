@@ -65,32 +65,32 @@ class Operations:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ActionQuery:
     """An action that a user asks for, with its parameters."""
 
-    given: Mapping[str, str]
+    values: Mapping[str, str]
     operations: Operations
 
     def get(self, name: str) -> str | None:
         """Return a parameter; None where it is not given, or empty."""
-        return self.given.get(name) or None
+        return self.values.get(name) or None
 
     def required(self, name: str) -> str:
         """Return a parameter.
 
         :raises Fault: 400, it is not given.
         """
-        if not self.given.get(name):
+        if not self.values.get(name):
             raise Fault(400, "MissingParameter", f"{name} parameter is required")
-        return self.given[name]
+        return self.values[name]
 
     def members(self, prefix: str) -> Iterator[dict[str, str]]:
         """Yield the entries of a list, in their order; a plain value under the key ""."""
-        found: dict[int, dict[str, str]] = {}
-        for name, value in self.given.items():
+        entries: dict[int, dict[str, str]] = {}
+        for name, value in self.values.items():
             if (match := _MEMBER.fullmatch(name)) and match[1] == prefix:
-                found.setdefault(int(match[2]), {})[match[3] or ""] = value
-        yield from (found[index] for index in sorted(found))
+                entries.setdefault(int(match[2]), {})[match[3] or ""] = value
+        yield from (entries[index] for index in sorted(entries))
 
 
 class CloudFormation:
@@ -115,14 +115,14 @@ class CloudFormation:
 
         :raises Fault: with Amazon's name of the error.
         """
-        asked = Asked(parameters(request.signed), self._operations)
-        action = asked.get("Action") or ""
+        query = ActionQuery(parameters(request.signed), self._operations)
+        action = query.get("Action") or ""
         if action not in ACTIONS:
             raise Fault(400, "InvalidAction", f"The action {action[:100]} is not valid for this endpoint")
         if request.services.ec2 is None and request.method != "POST" and not action.startswith(_READS):
             # Nothing proves who signed it, and any web page can have a browser send a GET.
             raise Fault(405, "HTTPMethodNotAllowed", f"{action} must be sent by POST")
-        if any("\0" in part for pair in asked.given.items() for part in pair):
+        if any("\0" in part for pair in query.values.items() for part in pair):
             raise Fault(400, "InvalidParameterValue", "A parameter must not hold a NUL character")
         caller = signer(request.signed, request.auth, request.services.ec2)
         cloud = None if caller.access is None else request.services.cloud(caller.access)
@@ -131,49 +131,49 @@ class CloudFormation:
             request.services.count_request(caller.project_id)
             request.auth.authorize(caller, f"cloudformation:{action}")
             with charged_to(caller.project_id):
-                found = ACTIONS[action](user, asked)
+                result = ACTIONS[action](user, query)
         except DelegationRefused as error:
             raise Fault(403, "AccessDenied", f"{_NO_TRUST}: {error}") from error
         except cfn.KNOWN as error:
             fault = fault_of(error)
             assert fault is not None
             raise cfn.amazons(fault) from error
-        return cfn.result(action, found, request.request_id, as_json=cfn.wants_json(request))
+        return cfn.result(action, result, request.request_id, as_json=cfn.wants_json(request))
 
 
 # -- parameters of actions -------------------------------------------------------------------------
 
 
-def _template(asked: Asked) -> dict[str, Json]:
+def _template(query: ActionQuery) -> dict[str, Json]:
     """Return the template, or its address, as the Orchestration API has it.
 
     :raises Fault: 400, there is neither.
     """
-    address = asked.get("TemplateURL") or asked.get("TemplateUrl")
-    if address is not None and not asked.get("TemplateBody"):
+    address = query.get("TemplateURL") or query.get("TemplateUrl")
+    if address is not None and not query.get("TemplateBody"):
         return {"template_url": address}
-    return {"template": asked.required("TemplateBody")}
+    return {"template": query.required("TemplateBody")}
 
 
-def _goal(asked: Asked) -> dict[str, Json]:
+def _goal(query: ActionQuery) -> dict[str, Json]:
     """Return what CreateStack and UpdateStack have in common, as a body of the Orchestration API."""
-    if asked.get("DisableRollback") and asked.get("OnFailure"):
+    if query.get("DisableRollback") and query.get("OnFailure"):
         text = "DisableRollback and OnFailure may not be used together"
         raise Fault(400, "InvalidParameterCombination", text)
-    given = [pair for pair in asked.members("Parameters") if "ParameterKey" in pair]
+    pairs = [pair for pair in query.members("Parameters") if "ParameterKey" in pair]
     body: dict[str, Json] = {
         "parameters": {
-            pair["ParameterKey"]: pair["ParameterValue"] for pair in given if "ParameterValue" in pair
+            pair["ParameterKey"]: pair["ParameterValue"] for pair in pairs if "ParameterValue" in pair
         }
     }
-    if asked.get("TimeoutInMinutes"):
-        body["timeout_mins"] = asked.required("TimeoutInMinutes")
-    if asked.get("DisableRollback"):
-        body["disable_rollback"] = asked.required("DisableRollback")
-    if asked.get("OnFailure"):
-        if asked.required("OnFailure") not in _ROLLBACK:
+    if query.get("TimeoutInMinutes"):
+        body["timeout_mins"] = query.required("TimeoutInMinutes")
+    if query.get("DisableRollback"):
+        body["disable_rollback"] = query.required("DisableRollback")
+    if query.get("OnFailure"):
+        if query.required("OnFailure") not in _ROLLBACK:
             raise bad_request(f"OnFailure must be one of: {', '.join(_ROLLBACK)}")
-        body["disable_rollback"] = _ROLLBACK[asked.required("OnFailure")]
+        body["disable_rollback"] = _ROLLBACK[query.required("OnFailure")]
     return body
 
 
@@ -184,14 +184,14 @@ def _arn(request: Request, name: str, stack_id: str) -> str:
     return Identity(name, stack_id, request.caller.project_id).arn
 
 
-def _at(request: Request, asked: Asked) -> Request:
+def _at(request: Request, query: ActionQuery) -> Request:
     """Return a request for the stack that StackName names, by its name, id or ARN.
 
     :raises Fault: 404, also for another project's.
     """
-    name = asked.required("StackName")
-    if (found := ARN.fullmatch(name)) is not None:
-        project_id, stack_name, stack_id, _ = found.groups()
+    name = query.required("StackName")
+    if (match := ARN.fullmatch(name)) is not None:
+        project_id, stack_name, stack_id, _ = match.groups()
         if project_id != request.caller.project_id:
             raise not_found("Stack", name)
         return replace(request, path={"stack_name": stack_name, "stack_id": stack_id})
@@ -203,156 +203,158 @@ def _own_arn(request: Request) -> str:
     return _arn(request, request.path["stack_name"], request.path["stack_id"])
 
 
-def _create(request: Request, asked: Asked) -> dict[str, Json]:
-    name = asked.required("StackName")
-    body = {"stack_name": name, **_template(asked), **_goal(asked)}
-    made = asked.operations.create(replace(request, body=body)).body["stack"]["id"]
-    return {"StackId": _arn(request, name, made)}
+def _create(request: Request, query: ActionQuery) -> dict[str, Json]:
+    name = query.required("StackName")
+    body = {"stack_name": name, **_template(query), **_goal(query)}
+    stack_id = query.operations.create(replace(request, body=body)).body["stack"]["id"]
+    return {"StackId": _arn(request, name, stack_id)}
 
 
-def _update(request: Request, asked: Asked) -> dict[str, Json]:
+def _update(request: Request, query: ActionQuery) -> dict[str, Json]:
     """Update a stack; what the request calls previous stays, as with ``--existing``."""
-    kept = [pair for pair in asked.members("Parameters") if pair.get("UsePreviousValue") == "true"]
-    previous = asked.get("UsePreviousTemplate") == "true"
-    body = _goal(asked) if previous else {**_goal(asked), **_template(asked)}
-    there = replace(_at(request, asked), body=body)
-    update = parse.update_request(there, existing=previous or bool(kept))
-    request.services.updates.update(there.stack(), update)
-    return {"StackId": _own_arn(there)}
+    previous_values = [pair for pair in query.members("Parameters") if pair.get("UsePreviousValue") == "true"]
+    previous = query.get("UsePreviousTemplate") == "true"
+    body = _goal(query) if previous else {**_goal(query), **_template(query)}
+    of_stack = replace(_at(request, query), body=body)
+    update = parse.update_request(of_stack, existing=previous or bool(previous_values))
+    request.services.updates.update(of_stack.stack(), update)
+    return {"StackId": _own_arn(of_stack)}
 
 
-def _delete(request: Request, asked: Asked) -> dict[str, Json]:
-    asked.operations.delete(_at(request, asked))
+def _delete(request: Request, query: ActionQuery) -> dict[str, Json]:
+    query.operations.delete(_at(request, query))
     return {}
 
 
-def _cancel_update(request: Request, asked: Asked) -> dict[str, Json]:
-    request.services.updates.cancel(_at(request, asked).stack(), rollback=True, by=request.caller.user)
+def _cancel_update(request: Request, query: ActionQuery) -> dict[str, Json]:
+    request.services.updates.cancel(_at(request, query).stack(), rollback=True, by=request.caller.user)
     return {}
 
 
-def _listed(request: Request, asked: Asked, statuses: list[str]) -> tuple[list[Json], str | None]:
+def _listed(request: Request, action: ActionQuery, statuses: list[str]) -> tuple[list[Json], str | None]:
     """Return one page of the project's stacks, and the token of the next one."""
     query = {
         "limit": [str(PAGE)],
-        "marker": [asked.get("NextToken") or ""],
+        "marker": [action.get("NextToken") or ""],
         "status": statuses,
         "show_deleted": ["true" if "DELETE_COMPLETE" in statuses else "false"],
     }
-    body = asked.operations.index(replace(request, query=query)).body
-    shown = body["stacks"]
-    return shown, shown[-1]["id"] if "links" in body else None
+    body = action.operations.index(replace(request, query=query)).body
+    summaries = body["stacks"]
+    return summaries, summaries[-1]["id"] if "links" in body else None
 
 
-def _list_stacks(request: Request, asked: Asked) -> dict[str, Json]:
-    statuses = [entry.get("", "") for entry in asked.members("StackStatusFilter")]
-    shown, token = _listed(request, asked, statuses)
-    found = [views.summary(_arn(request, item["stack_name"], item["id"]), item) for item in shown]
-    return {"StackSummaries": found, "NextToken": token}
+def _list_stacks(request: Request, query: ActionQuery) -> dict[str, Json]:
+    statuses = [entry.get("", "") for entry in query.members("StackStatusFilter")]
+    summaries, token = _listed(request, query, statuses)
+    members = [views.summary(_arn(request, item["stack_name"], item["id"]), item) for item in summaries]
+    return {"StackSummaries": members, "NextToken": token}
 
 
-def _describe_stacks(request: Request, asked: Asked) -> dict[str, Json]:
-    if asked.get("StackName"):
-        places, token = [_at(request, asked)], None
+def _describe_stacks(request: Request, query: ActionQuery) -> dict[str, Json]:
+    if query.get("StackName"):
+        places = [_at(request, query)]
+        token = None
     else:
-        shown, token = _listed(request, asked, [])
-        paths = [{"stack_name": item["stack_name"], "stack_id": item["id"]} for item in shown]
+        summaries, token = _listed(request, query, [])
+        paths = [{"stack_name": item["stack_name"], "stack_id": item["id"]} for item in summaries]
         places = [replace(request, path=path) for path in paths]
-    described = [views.stack(_own_arn(there), asked.operations.show(there).body["stack"]) for there in places]
+    described = [views.stack(_own_arn(place), query.operations.show(place).body["stack"]) for place in places]
     return {"Stacks": described, "NextToken": token}
 
 
-def _get_template(request: Request, asked: Asked) -> dict[str, Json]:
-    return {"TemplateBody": json.dumps(asked.operations.template(_at(request, asked)).body)}
+def _get_template(request: Request, query: ActionQuery) -> dict[str, Json]:
+    return {"TemplateBody": json.dumps(query.operations.template(_at(request, query)).body)}
 
 
-def _validate(request: Request, asked: Asked) -> dict[str, Json]:
-    found = asked.operations.validate(replace(request, body=_template(asked))).body
+def _validate(request: Request, query: ActionQuery) -> dict[str, Json]:
+    validation = query.operations.validate(replace(request, body=_template(query))).body
     return {
-        "Description": found["Description"],
-        "Parameters": [views.parameter(name, item) for name, item in found["Parameters"].items()],
+        "Description": validation["Description"],
+        "Parameters": [views.parameter(name, item) for name, item in validation["Parameters"].items()],
         "Capabilities": [],
     }
 
 
-def _estimate(request: Request, asked: Asked) -> dict[str, Json]:
+def _estimate(request: Request, query: ActionQuery) -> dict[str, Json]:
     return {"Url": COST}
 
 
 # -- resources and events --------------------------------------------------------------------------
 
 
-def _describe_resource(request: Request, asked: Asked) -> dict[str, Json]:
-    there = _at(request, asked)
-    there = replace(there, path={**there.path, "resource_name": asked.required("LogicalResourceId")})
-    shown = asked.operations.resource(there).body["resource"]
+def _describe_resource(request: Request, query: ActionQuery) -> dict[str, Json]:
+    of_stack = _at(request, query)
+    of_stack = replace(of_stack, path={**of_stack.path, "resource_name": query.required("LogicalResourceId")})
+    view = query.operations.resource(of_stack).body["resource"]
     detail = {
-        **views.resource(shown, "LastUpdatedTimestamp"),
-        "StackId": _own_arn(there),
-        "StackName": there.path["stack_name"],
-        "Description": shown["description"],
-        "Metadata": json.dumps(asked.operations.metadata(there).body["metadata"]),
+        **views.resource(view, "LastUpdatedTimestamp"),
+        "StackId": _own_arn(of_stack),
+        "StackName": of_stack.path["stack_name"],
+        "Description": view["description"],
+        "Metadata": json.dumps(query.operations.metadata(of_stack).body["metadata"]),
     }
     return {"StackResourceDetail": detail}
 
 
-def _describe_resources(request: Request, asked: Asked) -> dict[str, Json]:
-    if asked.get("StackName") and asked.get("PhysicalResourceId"):
+def _describe_resources(request: Request, query: ActionQuery) -> dict[str, Json]:
+    if query.get("StackName") and query.get("PhysicalResourceId"):
         text = "Use `StackName` or `PhysicalResourceId` but not both"
         raise Fault(400, "InvalidParameterCombination", text)
-    there = _with_object(request, asked) if asked.get("PhysicalResourceId") else _at(request, asked)
-    wanted = asked.get("LogicalResourceId")
-    about = {"StackId": _own_arn(there), "StackName": there.path["stack_name"]}
-    found = [
+    of_stack = _with_object(request, query) if query.get("PhysicalResourceId") else _at(request, query)
+    name = query.get("LogicalResourceId")
+    about = {"StackId": _own_arn(of_stack), "StackName": of_stack.path["stack_name"]}
+    members = [
         {**about, **views.resource(item, "Timestamp")}
-        for item in asked.operations.resources(there).body["resources"]
-        if wanted in (None, item["resource_name"])
+        for item in query.operations.resources(of_stack).body["resources"]
+        if name in (None, item["resource_name"])
     ]
-    return {"StackResources": found}
+    return {"StackResources": members}
 
 
-def _with_object(request: Request, asked: Asked) -> Request:
+def _with_object(request: Request, query: ActionQuery) -> Request:
     """Return a request for the stack of the resource with a physical id.
 
     :raises Fault: 404, there is none, or there are several.
     """
-    physical_id, project_id = asked.required("PhysicalResourceId"), request.caller.project_id
+    physical_id = query.required("PhysicalResourceId")
+    project_id = request.caller.project_id
 
     def find(conn: Connection) -> list[StackId]:
         return resource_rows.stacks_with_object(conn, project_id, physical_id)
 
-    found = request.read(find)
-    if len(found) > 1:
+    stack = request.read(find)
+    if len(stack) > 1:
         raise bad_request(f"Several stacks have a resource with the physical id {physical_id:.300}")
-    if not found:
+    if not stack:
         raise not_found("Resource", physical_id)
-    listed = request.read(lambda conn: named(conn, request, found[0]))
+    listed = request.read(lambda conn: named(conn, request, stack[0]))
     return replace(request, path={"stack_name": listed.name, "stack_id": listed.id})
 
 
-def _list_resources(request: Request, asked: Asked) -> dict[str, Json]:
-    shown = asked.operations.resources(_at(request, asked)).body["resources"]
-    return {"StackResourceSummaries": [views.resource(item, "LastUpdatedTimestamp") for item in shown]}
+def _list_resources(request: Request, query: ActionQuery) -> dict[str, Json]:
+    summaries = query.operations.resources(_at(request, query)).body["resources"]
+    return {"StackResourceSummaries": [views.resource(item, "LastUpdatedTimestamp") for item in summaries]}
 
 
-def _events(request: Request, asked: Asked) -> dict[str, Json]:
+def _events(request: Request, action: ActionQuery) -> dict[str, Json]:
     """Return events, the newest first, as Amazon does."""
-    there = _at(request, asked)
+    of_stack = _at(request, action)
 
     def read(conn: Connection) -> dict[str, Json]:
-        stack = there.find_stack(conn)
-        marker = asked.get("NextToken")
+        stack = of_stack.find_stack(conn)
+        marker = action.get("NextToken")
         if marker is not None and event_rows.get(conn, marker).stack_id != stack.id:
             raise not_found("Event", marker)
         query = EventQuery(stack.id, limit=PAGE, marker=marker, descending=True)
-        found = event_rows.list_events(conn, query)
-        shown = [views.event(_own_arn(there), stack, item) for item, _ in found]
-        return {"StackEvents": shown, "NextToken": found[-1][0].uuid if len(found) == PAGE else None}
+        entries = event_rows.list_events(conn, query)
+        members = [views.event(_own_arn(of_stack), stack, item) for item, _ in entries]
+        return {"StackEvents": members, "NextToken": entries[-1][0].uuid if len(entries) == PAGE else None}
 
     return request.read(read)
 
 
-ACTIONS: Mapping[str, Callable[[Request, Asked], dict[str, Json]]] = {
+ACTIONS: Mapping[str, Callable[[Request, ActionQuery], dict[str, Json]]] = {
     "CancelUpdateStack": _cancel_update,
     "CreateStack": _create,
     "DeleteStack": _delete,

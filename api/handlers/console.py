@@ -20,22 +20,24 @@ from ..views.graphs import SharedGraph
 INSPECT_QUERY = frozenset({"limit"})
 MOST_RESOURCES = 10_000
 """Resources that a graph shows at most."""
-TASKS, MOST_TASKS = 20, 200
+TASKS = 20
+MOST_TASKS = 200
 """Tasks of an inspection where the query says nothing, and at most."""
 
 
 def graph(request: Request) -> Reply:
     """Answer GET …/graph: 304 where the caller has the present change number already."""
-    stack_id, depth = request.path["stack_id"], min(request.number("nested_depth") or 0, LEVELS)
+    stack_id = request.path["stack_id"]
+    depth = min(request.number("nested_depth") or 0, LEVELS)
     read = functools.partial(_read_graph, request, depth)
-    found = request.services.console.graphs.get((stack_id, depth), read)
-    if not request.caller.may_see(found.stack.project_id) or found.stack.name != request.path["stack_name"]:
+    graph = request.services.console.graphs.get((stack_id, depth), read)
+    if not request.caller.may_see(graph.stack.project_id) or graph.stack.name != request.path["stack_name"]:
         raise not_found("Stack", f"{request.path['stack_name']}/{stack_id}")
-    tag = f'"{found.change}"'
+    tag = f'"{graph.change}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "X-Auth-Token"}
-    if has_latest(request.headers.get("IF-NONE-MATCH", ""), tag) or request.one("since") == found.change:
+    if has_latest(request.headers.get("IF-NONE-MATCH", ""), tag) or request.one("since") == graph.change:
         return Reply(None, 304, headers)
-    text = found.with_hosts if request.may(SHOWS_HOSTS) else found.without_hosts
+    text = graph.with_hosts if request.may(SHOWS_HOSTS) else graph.without_hosts
     return Reply(headers=headers, text=text)
 
 
@@ -44,24 +46,25 @@ def _read_graph(request: Request, depth: int, before: SharedGraph | None) -> Sha
 
     def read(conn: Connection) -> SharedGraph:
         stack = request.find_stack(conn)
-        seen = _seen(conn, stack)
-        if before is not None and before.seen == seen and not before.graph.in_progress:
+        version = _version(conn, stack)
+        if before is not None and before.version == version and not before.graph.in_progress:
             return before
-        found = graphs.read(conn, stack.id, deepest=stack.depth + depth, most=MOST_RESOURCES)
-        return SharedGraph(stack, found, seen)
+        rows = graphs.read(conn, stack.id, deepest=stack.depth + depth, most=MOST_RESOURCES)
+        return SharedGraph(stack, rows, version)
 
     return request.read(read)
 
 
-def _seen(conn: Connection, stack: Stack) -> tuple[object, ...]:
-    own = (stack.traversal, stack.action, stack.status, stack.updated_at, stack.deleted_at)
-    return (*own, graphs.last_event(conn, StackId(stack.id)))
+def _version(conn: Connection, stack: Stack) -> tuple[object, ...]:
+    of_stack = (stack.traversal, stack.action, stack.status, stack.updated_at, stack.deleted_at)
+    return (*of_stack, graphs.last_event(conn, StackId(stack.id)))
 
 
 def inspect(request: Request) -> Reply:
     """Answer GET …/inspect."""
     limit = min(request.number("limit") or TASKS, MOST_TASKS)
-    hosts, console = request.may(SHOWS_HOSTS), request.services.console
+    hosts = request.may(SHOWS_HOSTS)
+    console = request.services.console
     group = console.group()
 
     def read(conn: Connection) -> StackReport:

@@ -48,19 +48,20 @@ def _listed(request: Request, resource_name: str | None) -> Reply:
     def read(conn: Connection) -> tuple[Stack, Sequence[tuple[Event, str]], Mapping[StackId, ListedStack]]:
         stack = request.find_stack(conn)
         _check_marker(conn, request, query)
-        found = events.list_events(conn, query)
-        return stack, found, stack_list.get_many(conn, {item.stack_id for item, _ in found})
+        entries = events.list_events(conn, query)
+        return stack, entries, stack_list.get_many(conn, {item.stack_id for item, _ in entries})
 
-    stack, found, homes = request.read(read)
-    if resource_name is not None and not found and not query.marker and not query.filters:
+    stack, entries, homes = request.read(read)
+    if resource_name is not None and not entries and not query.marker and not query.filters:
         raise Fault(404, "HTTPNotFound", f"No events found for resource {resource_name}")
-    shown, hosts = [], request.may(SHOWS_HOSTS)
-    for item, stack_name in found:
+    views = []
+    hosts = request.may(SHOWS_HOSTS)
+    for item, stack_name in entries:
         if item.stack_id not in homes:  # Purged meanwhile.
             continue
         view = event_summary(request, homes[item.stack_id], item, hosts=hosts)
-        shown.append(_below(request, stack, stack_name, view) if query.nested_depth else view)
-    return Reply({"events": shown})
+        views.append(_below(request, stack, stack_name, view) if query.nested_depth else view)
+    return Reply({"events": views})
 
 
 def _below(request: Request, root: Stack, stack_name: str, view: Json) -> Json:
@@ -114,6 +115,6 @@ def show(request: Request) -> Reply:
     stack, item = request.read(read)
     if item.stack_id != stack.id or item.resource_name != request.path["resource_name"]:
         raise not_found("Event", key)
-    shown = event_summary(request, stack, item, hosts=request.may(SHOWS_HOSTS))
+    view = event_summary(request, stack, item, hosts=request.may(SHOWS_HOSTS))
     detail = {"resource_type": item.resource_type, "resource_properties": item.properties or {}}
-    return Reply({"event": {**shown, **detail}})
+    return Reply({"event": {**view, **detail}})

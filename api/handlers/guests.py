@@ -34,20 +34,20 @@ def metadata(request: Request) -> Reply:
         return Reply(None, 304, _validators(request, server))
     if request.method == "HEAD":
         return Reply(None, 200, _validators(request, server), text=b"", content_type=JSON)
-    found = guests.document(server)
-    if found is None:
+    document = guests.document(server)
+    if document is None:
         raise refused(GONE)
-    server, text = found
+    server, text = document
     return Reply(None, 200, _validators(request, server), text=text.encode(), content_type=JSON)
 
 
 def metadata_by_account(request: Request) -> Reply:
     """Answer GET /v1/guest/…/resources/NAME/metadata, which takes the token of the server's account."""
     server = _admitted(request, POLL_SERVER_HEAT)
-    found = request.services.guests.document(server)
-    if found is None:
+    document = request.services.guests.document(server)
+    if document is None:
         raise refused(GONE)
-    server, text = found
+    server, text = document
     request.services.guests.record(server, POLL_SERVER_HEAT)
     return Reply(None, 200, text=b'{"metadata": %s}' % text.encode(), content_type=JSON)
 
@@ -94,19 +94,19 @@ def describe(request: Request) -> Reply:
 
     :raises Fault: with Amazon's name of the error.
     """
-    asked = parameters(request.signed)
+    query = parameters(request.signed)
     server = guest_of(request.signed, request.services.guests, request.services.clock())
-    action = asked.get("Action", "")
+    action = query.get("Action", "")
     if action != "DescribeStackResource":
         raise Fault(400, "InvalidAction", f"The action {action[:100]} is not valid for this endpoint")
     for name in ("StackName", "LogicalResourceId"):
-        if not asked.get(name):
+        if not query.get(name):
             raise Fault(400, "MissingParameter", f"{name} parameter is required")
-    check_named(server, asked["StackName"], asked["LogicalResourceId"])
-    found = request.services.guests.document(server)
-    if found is None:
+    check_named(server, query["StackName"], query["LogicalResourceId"])
+    document = request.services.guests.document(server)
+    if document is None:
         raise Fault(403, "AccessDenied", GONE)
-    server, text = found
+    server, text = document
     request.services.guests.record(server, POLL_SERVER_CFN)
     return cfn.described(
         cfn.resource_detail(server, stack_arn(server)), text, as_json=cfn.wants_json(request)

@@ -65,10 +65,10 @@ def token(request: Request) -> Reply:
     assert request.signed is not None
     body = validated(parse(request.signed.body), _REQUEST)
     user = body["auth"]["identity"]["password"]["user"]
-    found = request.services.guests.account(user["id"], user["password"])
-    if found is None:
+    account = request.services.guests.account(user["id"], user["password"])
+    if account is None:
         raise Fault(401, "Unauthorized", "The request you have made requires authentication.")
-    resource, endpoint = found
+    resource, endpoint = account
     now = datetime.fromtimestamp(request.services.clock(), UTC)
     view = {
         "methods": ["password"],

@@ -55,13 +55,14 @@ def show_type(request: Request) -> Reply:
 
 def type_template(request: Request) -> Reply:
     """Answer GET /resource_types/NAME/template."""
-    name, wanted = request.path["type_name"], request.one("template_type") or "cfn"
+    name = request.path["type_name"]
+    kind = request.one("template_type") or "cfn"
     plugin = _usable(request, name)
-    if wanted == "hot":
+    if kind == "hot":
         return Reply(rendering.resource_type_template(name, plugin, "hot"))
-    if wanted == "cfn":
+    if kind == "cfn":
         return Reply(rendering.resource_type_template(name, plugin, "cfn"))
-    raise bad_request(f'Invalid template type "{wanted}", valid types are: cfn, hot')
+    raise bad_request(f'Invalid template type "{kind}", valid types are: cfn, hot')
 
 
 def _usable(request: Request, name: str) -> ResourceType:
@@ -69,10 +70,10 @@ def _usable(request: Request, name: str) -> ResourceType:
 
     :raises TypeForbidden: the caller may not use it.
     """
-    found = request.services.registry.offered.get(name)
+    offered = request.services.registry.offered.get(name)
     if not request.may_use(name):
         raise TypeForbidden(name)
-    return found
+    return offered
 
 
 def list_versions(request: Request) -> Reply:
@@ -84,10 +85,10 @@ def list_functions(request: Request) -> Reply:
     """Answer GET /template_versions/VERSION/functions."""
     name = request.path["template_version"]
     try:
-        found = language.list_functions(name, conditions=request.flag("with_condition_func"))
+        functions = language.list_functions(name, conditions=request.flag("with_condition_func"))
     except TemplateError as error:
         raise not_found("Template Version", name) from error
-    return Reply({"template_functions": found})
+    return Reply({"template_functions": functions})
 
 
 def build_info(request: Request) -> Reply:
@@ -99,7 +100,7 @@ def build_info(request: Request) -> Reply:
 def services(request: Request) -> Reply:
     """Answer GET /services."""
     group = request.services.console.group()
-    shown = [
+    views = [
         {
             "id": item.incarnation or item.host,
             "binary": "stoker-conductor",
@@ -117,7 +118,7 @@ def services(request: Request) -> Reply:
         }
         for item in request.services.database.read(conductors.list_all)
     ]
-    return Reply({"services": shown})
+    return Reply({"services": views})
 
 
 def health(request: Request) -> Reply:

@@ -25,7 +25,8 @@ STUCK_QUERY = frozenset({"limit"})
 PROJECT_LENGTH = 64
 MOST_CLAIMS = 200
 """Tasks in hand of a conductor that are shown at most."""
-STUCK, MOST_STUCK = 100, 1000
+STUCK = 100
+MOST_STUCK = 1000
 """Stuck stacks that are read for each cause where the query says nothing, and at most."""
 
 
@@ -43,21 +44,22 @@ def ring(request: Request) -> Reply:
     """Answer GET /admin/ring."""
     shards = request.flag("shards")
 
-    def read(conn: Connection, found: Presence) -> Json:
-        done = overview.work_done(conn, found.now - views.RATED)
-        return views.ring(found, stacks.in_progress_by_shard(conn), done, shards=shards)
+    def read(conn: Connection, presence: Presence) -> Json:
+        done = overview.work_done(conn, presence.now - views.RATED)
+        return views.ring(presence, stacks.in_progress_by_shard(conn), done, shards=shards)
 
     return Reply({"ring": _presence(request, read)})
 
 
 def plan(request: Request) -> Reply:
     """Answer POST /admin/ring/plan."""
-    change, shards = request.valid(RING_PLAN), request.flag("shards")
+    change = request.valid(RING_PLAN)
+    shards = request.flag("shards")
 
-    def read(conn: Connection, found: Presence) -> Json:
-        if found.group is None:
-            raise Fault(503, "ServiceUnavailable", str(found.unsettled()))
-        old = found.ring
+    def read(conn: Connection, presence: Presence) -> Json:
+        if presence.group is None:
+            raise Fault(503, "ServiceUnavailable", str(presence.unsettled()))
+        old = presence.ring
         leave, join, weight = (change.get(name) or () for name in ("leave", "join", "weight"))
         try:
             new = changed_view(old, leave, dict(join), dict(weight))
@@ -81,25 +83,25 @@ def undrain(request: Request) -> Reply:
     return _ask(request, ACTIVE)
 
 
-def _ask(request: Request, wanted: str) -> Reply:
+def _ask(request: Request, state: str) -> Reply:
     host = request.path["host"]
     try:
-        request.services.database.write(lambda conn: conductors.set_wanted(conn, host, wanted))
+        request.services.database.write(lambda conn: conductors.set_wanted(conn, host, state))
     except NotFound as error:
         raise not_found("Conductor", host) from error
-    return Reply({"host": host, "wanted": wanted}, 202)
+    return Reply({"host": host, "wanted": state}, 202)
 
 
 def conductor(request: Request) -> Reply:
     """Answer GET /admin/conductors/HOST."""
     host = request.path["host"]
 
-    def read(conn: Connection, found: Presence) -> Json:
-        if host not in found.hosts:
+    def read(conn: Connection, presence: Presence) -> Json:
+        if host not in presence.hosts:
             raise not_found("Conductor", host)
         claims = overview.claims_of(conn, host, limit=MOST_CLAIMS + 1)
-        done = overview.work_done(conn, found.now - views.RATED).get(host)
-        return views.conductor(found, host, claims, MOST_CLAIMS, done)
+        done = overview.work_done(conn, presence.now - views.RATED).get(host)
+        return views.conductor(presence, host, claims, MOST_CLAIMS, done)
 
     return Reply({"conductor": _presence(request, read)})
 
@@ -108,9 +110,9 @@ def stuck_stacks(request: Request) -> Reply:
     """Answer GET /admin/stuck_stacks."""
     limit = min(request.number("limit") or STUCK, MOST_STUCK)
 
-    def read(conn: Connection, found: Presence) -> Json:
-        alive = None if found.group is None else {row.incarnation for row in found.alive}
-        return overview.stuck_stacks(conn, now=found.now, alive=alive, limit=limit)
+    def read(conn: Connection, presence: Presence) -> Json:
+        alive = None if presence.group is None else {row.incarnation for row in presence.alive}
+        return overview.stuck_stacks(conn, now=presence.now, alive=alive, limit=limit)
 
     return Reply({"stuck_stacks": [views.stuck(item) for item in _presence(request, read)]})
 
@@ -130,8 +132,8 @@ def _counted(request: Request, project_id: str | None) -> Reply:
     query = StackQuery(project_id, show_nested=request.flag("show_nested"), hidden_tags=hidden)
     read = functools.partial(stack_list.count_by_state, query=query)
     key = (project_id, query.show_nested, hidden)
-    found = request.services.console.counts.get(key, lambda before: request.read(read))
-    return Reply({"stack_counts": views.counts(found)})
+    counts = request.services.console.counts.get(key, lambda before: request.read(read))
+    return Reply({"stack_counts": views.counts(counts)})
 
 
 def own_quotas(request: Request) -> Reply:

@@ -30,17 +30,17 @@ def create(request: Request) -> Reply:
     )
 
 
-def _creation(request: Request, found: Preview) -> dict[str, Json]:
-    url = f"{request.base_url}/v1/{quoted(request.caller.project_id)}/stacks/{found.name}/None"
+def _creation(request: Request, preview: Preview) -> dict[str, Json]:
+    url = f"{request.base_url}/v1/{quoted(request.caller.project_id)}/stacks/{preview.name}/None"
     return {
         "id": "None",
-        "stack_name": found.name,
-        "description": found.description or NO_DESCRIPTION,
-        "template_description": found.description or NO_DESCRIPTION,
-        "parameters": dict(found.parameters),
-        "timeout_mins": found.timeout_mins,
-        "disable_rollback": found.disable_rollback,
-        "tags": list(found.tags),
+        "stack_name": preview.name,
+        "description": preview.description or NO_DESCRIPTION,
+        "template_description": preview.description or NO_DESCRIPTION,
+        "parameters": dict(preview.parameters),
+        "timeout_mins": preview.timeout_mins,
+        "disable_rollback": preview.disable_rollback,
+        "tags": list(preview.tags),
         "links": [link(url)],
         "stack_owner": request.caller.user,
         "stack_user_project_id": request.caller.project_id,
@@ -50,7 +50,7 @@ def _creation(request: Request, found: Preview) -> dict[str, Json]:
         "creation_time": None,
         "updated_time": None,
         "deletion_time": None,
-        "resources": _previewed(request, found.resources),
+        "resources": _previewed(request, preview.resources),
     }
 
 
@@ -86,8 +86,9 @@ def validate(request: Request) -> Reply:
     nested = request.flag("show_nested")
     body = request.valid(VALIDATE)
     if unknown := sorted(set(request.values("ignore_errors", split=True)) - set(IGNORABLE)):
-        wrong, known = shortened(", ".join(unknown)), ", ".join(IGNORABLE)
-        raise bad_request(f"Invalid codes in ignore_errors: {wrong}; known are: {known}")
+        wrong = shortened(", ".join(unknown))
+        names = ", ".join(IGNORABLE)
+        raise bad_request(f"Invalid codes in ignore_errors: {wrong}; known are: {names}")
     parse.check_options(body)
     ignores_unavailable = bool(request.values("ignore_errors"))
     goal = replace(parse.goal(request, body), without_unavailable=ignores_unavailable)
@@ -110,15 +111,15 @@ def _preview(request: Request, *, existing: bool) -> Reply:
     update = parse.update_request(request, existing=existing)
     changes: dict[str, list[Json]] = {effect.value: [] for effect in ChangeKind}
     identity = _identity(stack.project_id, stack.name, stack.id)
-    found = request.services.previews.preview(stack, update, nested=inside)
-    _show(request, identity, found, changes)
+    resource_changes = request.services.previews.preview(stack, update, nested=inside)
+    _show(request, identity, resource_changes, changes)
     return Reply({"resource_changes": changes})
 
 
 def _show(
     request: Request,
     identity: Mapping[str, str],
-    found: Sequence[ResourceChange],
+    resource_changes: Sequence[ResourceChange],
     changes: Mapping[str, list[Json]],
     parent: str | None = None,
 ) -> None:
@@ -126,28 +127,28 @@ def _show(
 
     :param parent: name of the resource that the stack belongs to.
     """
-    required_by = _required_by([item.definition for item in found if item.definition is not None])
-    for item in found:
-        shown = _resource(request, identity, item, required_by.get(item.name, []))
+    required_by = _required_by([item.definition for item in resource_changes if item.definition is not None])
+    for item in resource_changes:
+        view = _resource(request, identity, item, required_by.get(item.name, []))
         if item.effect in (ChangeKind.UPDATED, ChangeKind.REPLACED):
-            shown["property_changes"] = {name: asdict(one) for name, one in item.property_changes.items()}
+            view["property_changes"] = {name: asdict(one) for name, one in item.property_changes.items()}
         if parent is not None:
-            shown["parent_resource"] = parent
+            view["parent_resource"] = parent
         if any(child.items is None for child in item.inside):
-            reasons = [shown["resource_status_reason"], NOT_SHOWN]
-            shown["resource_status_reason"] = "; ".join(reason for reason in reasons if reason)
-        changes[item.effect.value].append(shown)
+            reasons = [view["resource_status_reason"], NOT_SHOWN]
+            view["resource_status_reason"] = "; ".join(reason for reason in reasons if reason)
+        changes[item.effect.value].append(view)
         for child in item.inside:
             below = _identity(identity["tenant"], child.stack_name, child.stack_id)
             _show(request, below, child.items or (), changes, item.name)
 
 
 def _required_by(definitions: Sequence[ResourceDefinition]) -> Mapping[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for definition in definitions:
         for name in definition.requires:
-            found.setdefault(name, []).append(definition.name)
-    return found
+            names.setdefault(name, []).append(definition.name)
+    return names
 
 
 def _resource(

@@ -36,43 +36,45 @@ SHOW_QUERY = frozenset({"with_attr"})
 
 def index(request: Request) -> Reply:
     """Answer GET …/resources."""
-    fits, depth = _filter(request), request.number("nested_depth") or 0
+    fits = _filter(request)
+    depth = request.number("nested_depth") or 0
     detailed = request.flag("with_detail")
 
     def read(conn: Connection) -> _Tree:
         stack = request.find_stack(conn)
-        found = resources.of_tree(conn, stack, depth, values=detailed)
-        others = {item.stack_id for item, _ in found} - {stack.id}
+        rows = resources.of_tree(conn, stack, depth, values=detailed)
+        others = {item.stack_id for item, _ in rows} - {stack.id}
         homes = {stack.id: stack, **stack_list.get_many(conn, others)}
-        return _tree(conn, request, stack, found, homes)
+        return _tree(conn, request, stack, rows, homes)
 
     tree = request.read(read)
-    required = _required_by([item for item, _ in tree.found])
-    shown = []
-    for item, stack_name in tree.found:
+    required = _required_by([item for item, _ in tree.rows])
+    summaries = []
+    for item, stack_name in tree.rows:
         if item.stack_id in tree.homes and fits(item):
-            home, needed_by = tree.homes[item.stack_id], required.get(item.id, ())
+            home = tree.homes[item.stack_id]
+            needed_by = required.get(item.id, ())
             view = views.resource_summary(
                 request, home, item, needed_by, tree.held.get(item.id), tree.nesting
             )
             if depth:
                 view["stack_name"] = stack_name
-            shown.append({**view, **_values(request, tree.stack, item)} if detailed else view)
-    return Reply({"resources": shown})
+            summaries.append({**view, **_values(request, tree.stack, item)} if detailed else view)
+    return Reply({"resources": summaries})
 
 
 @dataclass(frozen=True)
 class _Tree:
     """Resources of a stack and of its nested stacks.
 
-    :ivar found: each with the name of its stack.
+    :ivar rows: the resources, each with the name of its stack.
     :ivar homes: their stacks.
     :ivar held: breakpoints at which they are held, by the resource's id.
     :ivar nesting: of them all.
     """
 
     stack: Stack
-    found: Sequence[tuple[Resource, str]]
+    rows: Sequence[tuple[Resource, str]]
     homes: Mapping[StackId, ListedStack]
     held: Mapping[ResourceId, HeldTask]
     nesting: views.Nesting
@@ -82,23 +84,23 @@ def _tree(
     conn: Connection,
     request: Request,
     stack: Stack,
-    found: Sequence[tuple[Resource, str]],
+    rows: Sequence[tuple[Resource, str]],
     homes: Mapping[StackId, ListedStack],
 ) -> _Tree:
     """Return the tree with what views need of its stacks; where nothing is nested that costs no statement."""
-    if any(item.status == Status.IN_PROGRESS for item, _ in found):
-        explained = request.services.guests.explained(conn, [item for item, _ in found])
-        found = [(item, name) for item, (_, name) in zip(explained, found, strict=True)]
+    if any(item.status == Status.IN_PROGRESS for item, _ in rows):
+        explained = request.services.guests.explained(conn, [item for item, _ in rows])
+        rows = [(item, name) for item, (_, name) in zip(explained, rows, strict=True)]
     working = [home.traversal for home in homes.values() if home.status == Status.IN_PROGRESS]
     held = {item.resource_id: item for traversal in working for item in held_of(conn, traversal)}
     nested = [home.id for home in homes.values() if home.parent_id is not None]
     is_nested = request.services.registry.is_nested
-    children = [StackId(item.physical_id) for item, _ in found if item.physical_id and is_nested(item.plugin)]
+    children = [StackId(item.physical_id) for item, _ in rows if item.physical_id and is_nested(item.plugin)]
     around = views.Nesting(
         parents=nesting.parent_resources(conn, nested) if nested else {},
         children=nesting.names(conn, children) if children else {},
     )
-    return _Tree(stack, found, homes, held, around)
+    return _Tree(stack, rows, homes, held, around)
 
 
 def _required_by(items: Sequence[Resource]) -> dict[int, list[str]]:
@@ -119,13 +121,13 @@ def _filter(request: Request) -> Callable[[Resource], bool]:
             f"Invalid filter parameters {shortened(', '.join(unknown))}; "
             f"known are: {', '.join(sorted([*_COLUMNS, 'status']))}"
         )
-    wanted = {column: request.values(name) for name, column in _COLUMNS.items()}
-    actions, wanted["status"] = request.statuses("status")
-    wanted["action"] = [*wanted["action"], *actions]
+    filters = {column: request.values(name) for name, column in _COLUMNS.items()}
+    actions, filters["status"] = request.statuses("status")
+    filters["action"] = [*filters["action"], *actions]
 
     def fits(item: Resource) -> bool:
         return all(
-            not values or str(getattr(item, column) or "") in values for column, values in wanted.items()
+            not values or str(getattr(item, column) or "") in values for column, values in filters.items()
         )
 
     return fits
@@ -140,7 +142,8 @@ def _values(request: Request, stack: Stack, item: Resource) -> dict[str, Json]:
 
 
 def _find(conn: Connection, request: Request) -> tuple[Stack, Resource]:
-    stack, name = request.find_stack(conn), request.path["resource_name"]
+    stack = request.find_stack(conn)
+    name = request.path["resource_name"]
     try:
         return stack, resources.by_name(conn, stack.id, name)
     except NotFound as error:
@@ -159,12 +162,12 @@ def show(request: Request) -> Reply:
 
     tree, item = request.read(read)
     stack = tree.stack
-    required = [found.name for found, _ in tree.found if item.id in found.requires]
+    required = [other.name for other, _ in tree.rows if item.id in other.requires]
     view = views.resource_summary(request, stack, item, required, tree.held.get(item.id), tree.nesting)
-    shown = {**view, **_values(request, stack, item)}
+    detail = {**view, **_values(request, stack, item)}
     for name in request.values("with_attr"):
-        shown["attributes"].setdefault(name, None)
-    return Reply({"resource": shown})
+        detail["attributes"].setdefault(name, None)
+    return Reply({"resource": detail})
 
 
 def metadata(request: Request) -> Reply:
@@ -175,8 +178,8 @@ def metadata(request: Request) -> Reply:
         return stack, item, request.services.guests.deployments(conn, stack, item)
 
     stack, item, deployments = request.read(read)
-    own = metadata_in_clear(item, views.unsealer(request.sealer_of(stack)))
-    return Reply({"metadata": {**own, "deployments": deployments} if deployments else own})
+    clear = metadata_in_clear(item, views.unsealer(request.sealer_of(stack)))
+    return Reply({"metadata": {**clear, "deployments": deployments} if deployments else clear})
 
 
 def signal(request: Request) -> Reply:
@@ -195,7 +198,8 @@ def signal(request: Request) -> Reply:
 def mark_unhealthy(request: Request) -> Reply:
     """Answer PATCH …/resources/NAME_OR_PHYSICAL_ID."""
     body = request.valid(MARK_UNHEALTHY)
-    stack, name = request.stack(), request.path["resource_name"]
+    stack = request.stack()
+    name = request.path["resource_name"]
     try:
         request.services.signals.mark_unhealthy(
             stack,

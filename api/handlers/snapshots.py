@@ -23,8 +23,8 @@ def take(request: Request) -> Reply:
     """Answer POST …/snapshots."""
     stack = request.living_stack()
     body = validated(request.body or {}, SNAPSHOT)
-    taken = request.services.snapshots.take(stack, body.get("name"))
-    return Reply(request.read(lambda conn: _view(conn, stack, taken)))
+    snapshot = request.services.snapshots.take(stack, body.get("name"))
+    return Reply(request.read(lambda conn: _view(conn, stack, snapshot)))
 
 
 def index(request: Request) -> Reply:

@@ -50,8 +50,8 @@ def create_config(request: Request) -> Reply:
         outputs=body.get("outputs") or [],
         options=body.get("options") or {},
     )
-    made = request.services.software.create_config(request.caller.project_id, new)
-    return Reply({"software_config": config_view(made, request.services.sealer)})
+    config = request.services.software.create_config(request.caller.project_id, new)
+    return Reply({"software_config": config_view(config, request.services.sealer)})
 
 
 def delete_config(request: Request) -> Reply:
@@ -86,22 +86,22 @@ def metadata(request: Request) -> Reply:
 
 def show_deployment(request: Request) -> Reply:
     """Answer GET /software_deployments/ID."""
-    return _shown(request, _deployment(request))
+    return _view(request, _deployment(request))
 
 
 def create_deployment(request: Request) -> Reply:
     """Answer POST /software_deployments."""
     body = request.valid(NEW_DEPLOYMENT)
-    made = request.services.software.create_deployment(
+    deployment = request.services.software.create_deployment(
         request.caller.project_id, body["server_id"], _values(body)
     )
-    return _shown(request, made)
+    return _view(request, deployment)
 
 
 def update_deployment(request: Request) -> Reply:
     """Answer PUT /software_deployments/ID."""
     body = request.valid(UPDATED_DEPLOYMENT)
-    return _shown(request, request.services.software.update_deployment(_deployment(request), _values(body)))
+    return _view(request, request.services.software.update_deployment(_deployment(request), _values(body)))
 
 
 def delete_deployment(request: Request) -> Reply:
@@ -118,7 +118,7 @@ def _values(body: Json) -> DeploymentValues:
     )
 
 
-def _shown(request: Request, deployment: StoredDeployment) -> Reply:
+def _view(request: Request, deployment: StoredDeployment) -> Reply:
     return Reply({"software_deployment": deployment_view(deployment, request.services.sealer)})
 
 
@@ -132,15 +132,15 @@ def _deployment(request: Request) -> StoredDeployment:
     return _visible(request, lambda conn: software.get_deployment(conn, key), f"Deployment with id {key}")
 
 
-def _visible(request: Request, get: Callable[[Connection], Row], what: str) -> Row:
+def _visible(request: Request, get: Callable[[Connection], Row], noun: str) -> Row:
     """Return a row that exists for the caller.
 
     :raises Fault: 404.
     """
     try:
-        found = request.read(get)
+        row = request.read(get)
     except NotFound:
-        found = None
-    if found is None or not request.caller.may_see(found.project_id):
-        raise Fault(404, "NotFound", f"{what} not found")
-    return found
+        row = None
+    if row is None or not request.caller.may_see(row.project_id):
+        raise Fault(404, "NotFound", f"{noun} not found")
+    return row

@@ -45,18 +45,19 @@ def index(request: Request) -> Reply:
     everybody = request.flag("global_tenant")
     if everybody:
         request.auth.authorize(request.caller, "stacks:global_index")
-    query, counted = _query(request, everybody=everybody), request.flag("with_count")
+    query = _query(request, everybody=everybody)
+    counted = request.flag("with_count")
 
     def read(conn: Connection) -> tuple[Sequence[ListedStack], int | None]:
         _check_marker(conn, query)
-        found = stack_list.list_stacks(conn, query, ListedStack)
-        return found, stack_list.count_stacks(conn, query) if counted else None
+        page = stack_list.list_stacks(conn, query, ListedStack)
+        return page, stack_list.count_stacks(conn, query) if counted else None
 
-    found, count = request.read(read)
-    shown = [stacks.stack_summary(request, stack, project=everybody) for stack in found]
-    body: dict[str, Json] = {"stacks": shown}
-    if query.limit and len(found) == query.limit:
-        body["links"] = [link(_next_page(request, "stacks", found[-1].id), "next")]
+    page, count = request.read(read)
+    views = [stacks.stack_summary(request, stack, project=everybody) for stack in page]
+    body: dict[str, Json] = {"stacks": views}
+    if query.limit and len(page) == query.limit:
+        body["links"] = [link(_next_page(request, "stacks", page[-1].id), "next")]
     if count is not None:
         body["count"] = count
     return Reply(body)
@@ -108,24 +109,24 @@ def _check_marker(conn: Connection, query: StackQuery) -> None:
     if query.marker is None:
         return
     try:
-        found = stack_list.get_listed(conn, query.marker)
+        stack = stack_list.get_listed(conn, query.marker)
     except NotFound:
-        found = None
-    if found is None or query.project_id not in (None, found.project_id):
+        stack = None
+    if stack is None or query.project_id not in (None, stack.project_id):
         raise bad_request(f'The marker "{shortened(query.marker)}" is not the id of a stack')
 
 
 def _filters(request: Request) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    filters: dict[str, list[str]] = {}
     for name, column in _FILTERS.items():
         if values := request.values(name):
-            found.setdefault(column, []).extend(values)
+            filters.setdefault(column, []).extend(values)
     actions, statuses = request.statuses(*_STATES)
     if statuses:
-        found["status"] = statuses
+        filters["status"] = statuses
     if actions:
-        found.setdefault("action", []).extend(actions)
-    return found
+        filters.setdefault("action", []).extend(actions)
+    return filters
 
 
 def _sort(request: Request) -> list[tuple[str, bool]]:
@@ -140,8 +141,8 @@ def _sort(request: Request) -> list[tuple[str, bool]]:
 def lookup(request: Request) -> Reply:
     """Answer any method on /stacks/NAME_OR_ID_ORARN and what lies below it: redirect to the full path."""
     name = request.path["stack_name"]
-    if (found := ARN.fullmatch(name)) is not None:
-        return _redirect(request, _url_of_arn(request, *found.groups()))
+    if (match := ARN.fullmatch(name)) is not None:
+        return _redirect(request, _url_of_arn(request, *match.groups()))
     below = [part for part in (request.path.get("below"),) if part]
     found_stack = request.read(lambda conn: named(conn, request, name))
     return _redirect(request, stack_url(request, found_stack, *below))
@@ -150,8 +151,8 @@ def lookup(request: Request) -> Reply:
 def _url_of_arn(request: Request, project_id: str, name: str, stack_id: str, below: str | None) -> str:
     """Return the URL of what an ARN names; as in Heat it need not exist, and may be another project's."""
     parts = ["stacks", name, stack_id, *(below or "").strip("/").split("/")]
-    given = ["v1", project_id, *(part for part in parts if part)]
-    return "/".join([request.base_url, *(quoted(urllib.parse.unquote(part)) for part in given)])
+    segments = ["v1", project_id, *(part for part in parts if part)]
+    return "/".join([request.base_url, *(quoted(urllib.parse.unquote(part)) for part in segments)])
 
 
 def _redirect(request: Request, url: str) -> Reply:

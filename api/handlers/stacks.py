@@ -107,8 +107,8 @@ def environment(request: Request) -> Reply:
         stack = request.find_stack(conn)
         return stack, content.get(conn, stack.environment_id)
 
-    stack, found = request.read(read)
-    stored = masked(found)
+    stack, environment = request.read(read)
+    stored = masked(environment)
     return Reply({**stored, "parameters": {**stored["parameters"], **masked(dict(stack.parameters))}})
 
 

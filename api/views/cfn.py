@@ -50,16 +50,16 @@ def result(action: str, value: Mapping[str, Json], request_id: str, *, as_json: 
 
     :param value: its result; what is None is left out.
     """
-    answer = {f"{action}Result": _given(value), "ResponseMetadata": {"RequestId": request_id}}
+    answer = {f"{action}Result": _without_nulls(value), "ResponseMetadata": {"RequestId": request_id}}
     if as_json:
         return Reply({f"{action}Response": answer})
     return _xml(f"{action}Response", answer)
 
 
-def _given(value: Json) -> Json:
+def _without_nulls(value: Json) -> Json:
     if isinstance(value, Mapping):
-        return {name: _given(item) for name, item in value.items() if item is not None}
-    return [_given(item) for item in value] if isinstance(value, list) else value
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 _DENIED = (401, 403)

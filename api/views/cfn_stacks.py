@@ -15,38 +15,38 @@ def text(value: Json) -> str | None:
     return value if isinstance(value, str | None) else json.dumps(value)
 
 
-def summary(arn: str, shown: Mapping[str, Json]) -> dict[str, Json]:
+def summary(arn: str, view: Mapping[str, Json]) -> dict[str, Json]:
     """Return a stack of ListStacks.
 
-    :param shown: as lists of the Orchestration API show it.
+    :param view: as lists of the Orchestration API show it.
     """
     return {
         "StackId": arn,
-        "StackName": shown["stack_name"],
-        "TemplateDescription": shown["description"],
-        "CreationTime": shown["creation_time"],
-        "LastUpdatedTime": shown["updated_time"],
-        "DeletionTime": shown["deletion_time"],
-        "StackStatus": shown["stack_status"],
-        "StackStatusReason": shown["stack_status_reason"],
+        "StackName": view["stack_name"],
+        "TemplateDescription": view["description"],
+        "CreationTime": view["creation_time"],
+        "LastUpdatedTime": view["updated_time"],
+        "DeletionTime": view["deletion_time"],
+        "StackStatus": view["stack_status"],
+        "StackStatusReason": view["stack_status_reason"],
     }
 
 
-def stack(arn: str, shown: Mapping[str, Json]) -> dict[str, Json]:
+def stack(arn: str, view: Mapping[str, Json]) -> dict[str, Json]:
     """Return a stack of DescribeStacks.
 
-    :param shown: as the Orchestration API shows it, with its outputs.
+    :param view: as the Orchestration API shows it, with its outputs.
     """
-    described = summary(arn, shown)
+    described = summary(arn, view)
     described["Description"] = described.pop("TemplateDescription")
-    outputs = shown.get("outputs") or []
+    outputs = view.get("outputs") or []
     return {
         **described,
-        "DisableRollback": shown["disable_rollback"],
-        "TimeoutInMinutes": shown["timeout_mins"],
+        "DisableRollback": view["disable_rollback"],
+        "TimeoutInMinutes": view["timeout_mins"],
         "Parameters": [
             {"ParameterKey": name, "ParameterValue": text(value)}
-            for name, value in shown["parameters"].items()
+            for name, value in view["parameters"].items()
         ],
         "Outputs": [
             {
@@ -61,19 +61,19 @@ def stack(arn: str, shown: Mapping[str, Json]) -> dict[str, Json]:
     }
 
 
-def resource(shown: Mapping[str, Json], time_name: str) -> dict[str, Json]:
+def resource(view: Mapping[str, Json], time_name: str) -> dict[str, Json]:
     """Return a resource without its stack.
 
-    :param shown: as the Orchestration API shows it.
+    :param view: as the Orchestration API shows it.
     :param time_name: Amazon's name of the time of its last change, which differs between actions.
     """
     return {
-        "LogicalResourceId": shown["resource_name"],
-        "PhysicalResourceId": shown["physical_resource_id"],
-        "ResourceType": shown["resource_type"],
-        "ResourceStatus": shown["resource_status"],
-        "ResourceStatusReason": shown["resource_status_reason"],
-        time_name: shown["updated_time"],
+        "LogicalResourceId": view["resource_name"],
+        "PhysicalResourceId": view["physical_resource_id"],
+        "ResourceType": view["resource_type"],
+        "ResourceStatus": view["resource_status"],
+        "ResourceStatusReason": view["resource_status_reason"],
+        time_name: view["updated_time"],
     }
 
 

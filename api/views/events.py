@@ -15,8 +15,8 @@ def event_summary(request: HttpRequest, stack: ListedStack, item: Event, *, host
     :param hosts: show which conductor recorded it.
     """
     resource = stack_url(request, stack, "resources", item.resource_name)
-    own = f"{resource}/events/{item.uuid}"
-    shown: dict[str, Json] = {
+    url = f"{resource}/events/{item.uuid}"
+    view: dict[str, Json] = {
         "id": item.uuid,
         "resource_name": item.resource_name,
         "logical_resource_id": item.resource_name,
@@ -24,12 +24,12 @@ def event_summary(request: HttpRequest, stack: ListedStack, item: Event, *, host
         "resource_status": f"{item.action}_{item.status}",
         "resource_status_reason": item.reason,
         "event_time": iso(item.at),
-        "links": [link(own), link(resource, "resource"), link(stack_url(request, stack), "stack")],
+        "links": [link(url), link(resource, "resource"), link(stack_url(request, stack), "stack")],
         "time": exact_or_none(item.at),
         "attempt": item.attempt,
         "ready_time": exact_or_none(item.ready_at),
         "claimed_time": exact_or_none(item.claimed_at),
     }
     if hosts:
-        shown["conductor"] = item.conductor
-    return shown
+        view["conductor"] = item.conductor
+    return view

@@ -23,12 +23,12 @@ _AWAITED = {AwaitedKind.RESOURCE: "signal", AwaitedKind.STACK: "stack"}
 class SharedGraph:
     """A graph, for whoever may see its stack.
 
-    :ivar seen: a value that differs when the tree has changed, while nothing in it is in progress.
+    :ivar version: a value that differs when the tree has changed, while nothing in it is in progress.
     """
 
     stack: Stack
     graph: Graph
-    seen: tuple[object, ...]
+    version: tuple[object, ...]
 
     @functools.cached_property
     def change(self) -> str:
@@ -47,13 +47,13 @@ class SharedGraph:
     @functools.cached_property
     def without_hosts(self) -> bytes:
         """Return the body for all others."""
-        shown = [
+        resources = [
             {**item, "task": {k: v for k, v in item["task"].items() if k != "conductor"}}
             if item["task"]
             else item
             for item in self._view["resources"]
         ]
-        return _body(self.change, {**self._view, "resources": shown})
+        return _body(self.change, {**self._view, "resources": resources})
 
 
 def _body(change: str, view: Mapping[str, Json]) -> bytes:
@@ -74,10 +74,10 @@ def graph_view(stack: Stack, graph: Graph) -> dict[str, Json]:
     for task in graph.tasks:  # Of two tasks at one resource the older one comes first.
         tasks.setdefault(task.resource_id, task)
     nested = {one.parent_resource_id: one.id for one in graph.stacks if one.parent_resource_id is not None}
-    shown = {item.stack_id for item in graph.resources}
+    stack_ids = {item.stack_id for item in graph.resources}
     return {
         "stack": _stack(graph.stacks[0]) | {"project": stack.project_id},
-        "nested_stacks": [_stack(one) for one in graph.stacks[1:] if one.id in shown],
+        "nested_stacks": [_stack(one) for one in graph.stacks[1:] if one.id in stack_ids],
         "resources": [
             _resource(item, required.get(item.id, []), tasks.get(item.id), nested.get(item.id))
             for item in graph.resources

@@ -20,7 +20,7 @@ RATED = 10.0
 
 
 def ring(
-    found: Presence, by_shard: Mapping[int, int], done: Mapping[str, WorkDone], *, shards: bool
+    presence: Presence, by_shard: Mapping[int, int], done: Mapping[str, WorkDone], *, shards: bool
 ) -> dict[str, Json]:
     """Return the view of the ring.
 
@@ -28,38 +28,39 @@ def ring(
     :param done: in the last RATED seconds, by host.
     :param shards: with the owner of each shard.
     """
-    owned, stacks = found.shards(), stacks_by_owner(found.ring, by_shard)
+    owned = presence.shards()
+    stacks = stacks_by_owner(presence.ring, by_shard)
     view: dict[str, Json] = {
-        "settled": found.unsettled() is None,
-        "health": health(found),
-        "sums": sums(found, sum(by_shard.values())),
-        "version": found.ring.version,
-        "shard_count": found.shard_count,
+        "settled": presence.unsettled() is None,
+        "health": health(presence),
+        "sums": sums(presence, sum(by_shard.values())),
+        "version": presence.ring.version,
+        "shard_count": presence.shard_count,
         "stacks_in_progress": sum(by_shard.values()),
         "conductors": [
-            _place(found, host, owned.get(host, 0), stacks[host]) | _rates(done.get(host))
-            for host in found.hosts
+            _place(presence, host, owned.get(host, 0), stacks[host]) | _rates(done.get(host))
+            for host in presence.hosts
         ],
     }
     if shards:
-        owners = assign(found.ring).hosts if found.ring.owners else []
+        owners = assign(presence.ring).hosts if presence.ring.owners else []
         hosts = sorted(set(owners))
         number = {host: index for index, host in enumerate(hosts)}
         view |= {"owners": hosts, "shards": [number[host] for host in owners]}
     return view
 
 
-def _place(found: Presence, host: str, owned: int, stacks: int) -> dict[str, Json]:
-    row = found.rows.get(host)
-    weights = {member.host: member.weight for member in found.members}
+def _place(presence: Presence, host: str, owned: int, stacks: int) -> dict[str, Json]:
+    row = presence.rows.get(host)
+    weights = {member.host: member.weight for member in presence.members}
     return {
         "host": host,
-        "state": found.state(host),
-        "alive": found.is_alive(host),
+        "state": presence.state(host),
+        "alive": presence.is_alive(host),
         "weight": weights.get(host, 1.0 if row is None else row.weight),
         "shards": owned,
-        "share": round(owned / found.shard_count, 4),
-        "stacks_in_progress": None if found.group is None else stacks,
+        "share": round(owned / presence.shard_count, 4),
+        "stacks_in_progress": None if presence.group is None else stacks,
         **_report(row),
     }
 
@@ -83,51 +84,51 @@ def _report(row: ConductorRecord | None) -> dict[str, Json]:
     }
 
 
-def plan(found: RingChange, *, shards: bool) -> dict[str, Json]:
+def plan(change: RingChange, *, shards: bool) -> dict[str, Json]:
     """Return the view of a plan.
 
     :param shards: with each shard that moves.
     """
     view: dict[str, Json] = {
-        "summary": found.summary(),
-        "warnings": found.warnings(),
-        "moved_shards": len(found.moves.moves),
-        "moved_share": round(found.share, 4),
-        "moved_stacks_in_progress": found.stacks,
-        "shard_count": found.shard_count,
-        "before": dict(sorted(found.before.items())),
-        "after": dict(sorted(found.after.items())),
+        "summary": change.summary(),
+        "warnings": change.warnings(),
+        "moved_shards": len(change.moves.moves),
+        "moved_share": round(change.share, 4),
+        "moved_stacks_in_progress": change.stacks,
+        "shard_count": change.shard_count,
+        "before": dict(sorted(change.before.items())),
+        "after": dict(sorted(change.after.items())),
         "moves": [
             {"from": source, "to": target, "shards": count}
-            for (source, target), count in sorted(found.moves.counts.items())
+            for (source, target), count in sorted(change.moves.counts.items())
         ],
     }
     if shards:
-        view["shards"] = {str(shard): pair[1] for shard, pair in sorted(found.moves.moves.items())}
+        view["shards"] = {str(shard): pair[1] for shard, pair in sorted(change.moves.moves.items())}
     return view
 
 
 def conductor(
-    found: Presence, host: str, claims: Sequence[ClaimInHand], most: int, done: WorkDone | None
+    presence: Presence, host: str, claims: Sequence[ClaimInHand], most: int, done: WorkDone | None
 ) -> dict[str, Json]:
     """Return the view of one conductor, with the tasks that it has in hand.
 
     :param claims: up to one more than `most` of them, which are shown.
     :param done: in the last RATED seconds.
     """
-    owned = found.shards().get(host, 0)
+    owned = presence.shards().get(host, 0)
     return {
-        **_place(found, host, owned, 0),
+        **_place(presence, host, owned, 0),
         **_rates(done),
         "stacks_in_progress": None,
-        "tasks": [_claim(found, claim) for claim in claims[:most]],
+        "tasks": [_claim(presence, claim) for claim in claims[:most]],
         "more_tasks": len(claims) > most,
     }
 
 
-def _claim(found: Presence, claim: ClaimInHand) -> dict[str, Json]:
-    row = found.rows.get(claim.member.rsplit("/", 1)[0])
-    hung = claim.state == TaskState.CANCELLED or (claim.stop_by is not None and claim.stop_by < found.now)
+def _claim(presence: Presence, claim: ClaimInHand) -> dict[str, Json]:
+    row = presence.rows.get(claim.member.rsplit("/", 1)[0])
+    hung = claim.state == TaskState.CANCELLED or (claim.stop_by is not None and claim.stop_by < presence.now)
     return {
         "stack": claim.stack_id,
         "stack_name": claim.stack_name,
@@ -137,7 +138,7 @@ def _claim(found: Presence, claim: ClaimInHand) -> dict[str, Json]:
         "action": claim.kind,
         "attempt": claim.attempt,
         "claimed_time": exact_or_none(claim.claimed_at),
-        "seconds": None if claim.claimed_at is None else round(found.now - claim.claimed_at, 3),
+        "seconds": None if claim.claimed_at is None else round(presence.now - claim.claimed_at, 3),
         "expires_time": exact_or_none(claim.expires_at),
         "polled": claim.begun,
         "cancelled": claim.stop_by is not None or claim.state == TaskState.CANCELLED,
@@ -146,16 +147,16 @@ def _claim(found: Presence, claim: ClaimInHand) -> dict[str, Json]:
     }
 
 
-def counts(found: Mapping[tuple[str, str], int]) -> dict[str, Json]:
+def counts(totals: Mapping[tuple[str, str], int]) -> dict[str, Json]:
     """Return the view of numbers of stacks.
 
-    :param found: by action and status.
+    :param totals: by action and status.
     """
     by_status: dict[str, int] = {}
-    for (_, status), count in found.items():
+    for (_, status), count in totals.items():
         by_status[status] = by_status.get(status, 0) + count
-    by_state = {f"{action}_{status}": count for (action, status), count in sorted(found.items())}
-    total = sum(found.values())
+    by_state = {f"{action}_{status}": count for (action, status), count in sorted(totals.items())}
+    total = sum(totals.values())
     return {"total": total, "by_status": dict(sorted(by_status.items())), "by_state": by_state}
 
 

@@ -32,35 +32,35 @@ class StackLookup:
 
     def reference_id(self, resource: str) -> Json:
         """Return the reference of a resource; None until the resource is created."""
-        found = self._resources.get(resource)
-        return None if found is None else in_clear(found.reference_id, self.unseal)
+        row = self._resources.get(resource)
+        return None if row is None else in_clear(row.reference_id, self.unseal)
 
     def attribute(self, resource: str, name: str) -> Json:
         """Return an attribute of a resource; None until the resource is created."""
-        found = self._resources.get(resource)
-        if found is None:
+        row = self._resources.get(resource)
+        if row is None:
             return None
         if name == "":
-            return attributes(found, self.unseal)
-        value = in_clear((found.attributes or {}).get(name), self.unseal)
+            return attributes(row, self.unseal)
+        value = in_clear((row.attributes or {}).get(name), self.unseal)
         if value is None:
-            self._check(found, name)
+            self._check(row, name)
         return value
 
-    def _check(self, found: Resource, name: str) -> None:
+    def _check(self, row: Resource, name: str) -> None:
         """Check that an attribute without a value is no wrong output of a nested stack, nor one it lacks.
 
         :raises ResidualError: it is, in Heat's words.
         """
-        if (error := output_error(found.name, in_clear(found.data, self.unseal), name)) is not None:
+        if (error := output_error(row.name, in_clear(row.data, self.unseal), name)) is not None:
             raise ResidualError(error)
-        known = found.attributes or {}
+        values = row.attributes or {}
         if (
-            "outputs" in known
-            and is_template_name(found.plugin)
-            and name not in {*known, "show", "stack_name"}
+            "outputs" in values
+            and is_template_name(row.plugin)
+            and name not in {*values, "show", "stack_name"}
         ):
-            raise ResidualError(f"The Referenced Attribute ({found.name} {name}) is incorrect.")
+            raise ResidualError(f"The Referenced Attribute ({row.name} {name}) is incorrect.")
 
 
 def attributes(item: Resource, unseal: Callable[[str], Json]) -> dict[str, Json]:
@@ -112,9 +112,9 @@ def resource_summary(
 
     :param held: the breakpoint at which it is held.
     """
-    own = stack_url(request, stack, "resources", item.name)
+    url = stack_url(request, stack, "resources", item.name)
     child = nesting.children.get(StackId(item.physical_id or ""))
-    shown: dict[str, Json] = {
+    view: dict[str, Json] = {
         "resource_name": item.name,
         "logical_resource_id": item.name,
         "physical_resource_id": item.physical_id or "",
@@ -124,12 +124,12 @@ def resource_summary(
         "creation_time": iso(item.created_at),
         "updated_time": iso(item.updated_at),
         "required_by": sorted(required_by),
-        "links": [link(own), link(stack_url(request, stack), "stack")],
+        "links": [link(url), link(stack_url(request, stack), "stack")],
     }
     if child is not None:
-        shown["links"].append(_nested_link(request, stack, child, item))
+        view["links"].append(_nested_link(request, stack, child, item))
     if (parent := nesting.parents.get(stack.id)) is not None:
-        shown["parent_resource"] = parent
+        view["parent_resource"] = parent
     if held is not None:
-        shown |= {"resource_status_reason": reached_reason(held.hook), "breakpoint": held.hook}
-    return shown
+        view |= {"resource_status_reason": reached_reason(held.hook), "breakpoint": held.hook}
+    return view

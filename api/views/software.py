@@ -15,13 +15,13 @@ def config_summary(config: ListedConfig, *, with_project: bool = False) -> dict[
 
     :param with_project: configs of all projects are listed.
     """
-    shown: dict[str, Json] = {
+    view: dict[str, Json] = {
         "id": config.id,
         "name": config.name,
         "group": config.tool,
         "creation_time": iso(config.created_at),
     }
-    return {**shown, "project": config.project_id} if with_project else shown
+    return {**view, "project": config.project_id} if with_project else view
 
 
 def config_view(config: StoredConfig, sealer: Sealer) -> dict[str, Json]:

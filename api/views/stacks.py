@@ -22,7 +22,7 @@ NO_DESCRIPTION = "No description"
 
 def stack_summary(request: HttpRequest, stack: ListedStack, *, project: bool = False) -> dict[str, Json]:
     """Return the view of a stack in a list."""
-    shown: dict[str, Json] = {
+    view: dict[str, Json] = {
         "id": stack.id,
         "links": [link(stack_url(request, stack))],
         "stack_name": stack.name,
@@ -38,8 +38,8 @@ def stack_summary(request: HttpRequest, stack: ListedStack, *, project: bool = F
         "tags": list(stack.tags) or None,
     }
     if project:
-        shown["project"] = stack.project_id
-    return shown
+        view["project"] = stack.project_id
+    return view
 
 
 def breakpoint_view(item: HeldTask) -> dict[str, Json]:
@@ -56,17 +56,15 @@ def breakpoint_view(item: HeldTask) -> dict[str, Json]:
 
 def with_breakpoints(body: Mapping[str, Json], stack: Stack, held: Iterable[HeldTask]) -> dict[str, Json]:
     """Add what Heat does not have to the view of a stack; nothing, where nothing of it is used."""
-    shown = dict(body)
+    view = dict(body)
     if stack.abort_on_breakpoint:
-        shown["abort_on_breakpoint"] = True
+        view["abort_on_breakpoint"] = True
     held = list(held)
     if held:
-        shown["breakpoints"] = [breakpoint_view(item) for item in held]
+        view["breakpoints"] = [breakpoint_view(item) for item in held]
         # The stored reason names breakpoints of the stack's own resources only.
-        shown["stack_status_reason"] = paused_reason(
-            stack.action, [(h.hook, h.path) for h in held], len(held)
-        )
-    return shown
+        view["stack_status_reason"] = paused_reason(stack.action, [(h.hook, h.path) for h in held], len(held))
+    return view
 
 
 def stack_detail(request: HttpRequest, stack: DetailedStack) -> dict[str, Json]:
@@ -100,18 +98,18 @@ def output(
 
     :param budget: budget of all outputs of one answer; None: one for this output.
     """
-    shown: dict[str, Json] = {
+    view: dict[str, Json] = {
         "output_key": name,
         "description": definition["description"] or "No description given",
     }
     if lookup is None:
-        return shown
+        return view
     try:
-        shown["output_value"] = evaluate(definition["value"], lookup, budget)
+        view["output_value"] = evaluate(definition["value"], lookup, budget)
     except TemplateError as error:
-        shown["output_value"] = None
-        shown["output_error"] = str(error)
-    return shown
+        view["output_value"] = None
+        view["output_error"] = str(error)
+    return view
 
 
 def outputs(request: HttpRequest, stack: Stack, lookup: Lookup) -> list[dict[str, Json]]:

@@ -522,7 +522,7 @@ def test_a_breakpoint_ends_the_action_where_that_is_wished_after_running_work(wo
 
 
 @pytest.mark.parametrize(
-    ("hook", "made"), [("pre-create", "INIT_COMPLETE"), ("post-create", "CREATE_COMPLETE")]
+    ("hook", "state"), [("pre-create", "INIT_COMPLETE"), ("post-create", "CREATE_COMPLETE")]
 )
 def test_the_first_resource_may_end_the_action(world: World, hook: str, state: str) -> None:
     stack = world.create(

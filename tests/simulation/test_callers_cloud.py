@@ -301,7 +301,7 @@ def test_without_a_catalog_everything_is_available(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "there"),
+    ("options", "is_reached"),
     [
         (ServiceOptions(), True),
         (ServiceOptions(region_name="there"), False),

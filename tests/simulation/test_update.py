@@ -104,7 +104,7 @@ def test_what_a_lost_creation_has_made_is_found_though_what_it_stands_on_was_to_
     assert set(world.cloud.objects) == {row.physical_id for row in rows(world, stack).values()}
 
 
-@pytest.mark.parametrize("what", ["value", "size"], ids=["changed", "replaced"])
+@pytest.mark.parametrize("attribute", ["value", "size"], ids=["changed", "replaced"])
 @pytest.mark.parametrize("ended_by", ["cancel", "failure", "update"])
 def test_what_could_not_follow_before_the_update_ended_follows_in_the_next_one(
     world: World, attribute: str, ended_by: str

@@ -22,7 +22,7 @@ def world(tmp_path: pathlib.Path) -> World:
 
 
 @pytest.mark.parametrize(
-    ("word", "wanted"),
+    ("word", "definition"),
     [
         ("update", server(value="2")),
         ("replace", server(size=2)),
@@ -58,7 +58,7 @@ def test_what_the_environment_restricts_fails_and_leaves_the_resource_alone(
     assert state(update(world, stack, template(a=definition, b=server()))) == ("UPDATE", "COMPLETE")
 
 
-@pytest.mark.parametrize(("word", "wanted"), [("replace", server(value="2")), ("update", server(size=2))])
+@pytest.mark.parametrize(("word", "definition"), [("replace", server(value="2")), ("update", server(size=2))])
 def test_what_is_not_restricted_goes_on(world: World, word: str, definition: Json) -> None:
     stack = created(world, template(a=server()))
     assert state(update(world, stack, template(a=definition), restricted(a=word))) == ("UPDATE", "COMPLETE")

@@ -15,7 +15,7 @@ def request(body: typing.Any, downloads: Downloads | None) -> HttpRequest:
         caller=RequestContext("p"),
         auth=NoAuthentication(),
         limits=ApiLimits(),
-        path={},
+        path={"stack_name": "s", "stack_id": "1"},
         query={},
         body={"stack_name": "s", **body},
         base_url="",
