@@ -106,12 +106,12 @@ def test_update_policy_is_judged_by_the_type_and_given_to_its_steps(world: World
     update(world, stack, template(a=volume(value="y")))
     assert world.cloud.calls == ["update 3", "update 1"]
     for policy, complaint in (
-        ({"bach": 1}, r"resources.a.update_policy: Unknown key bach.*allowed: batch, kind"),
+        ({"bach": 1}, 'resources.a.update_policy: Unknown Property bach; did you mean "batch"'),
         ({"batch": "many"}, r"resources.a.update_policy.batch: .*many"),
     ):
         with pytest.raises(TemplateError, match=complaint):
             update(world, stack, template(a=volume(policy)))
-    with pytest.raises(TemplateError, match="Unknown key batch"):
+    with pytest.raises(TemplateError, match="Unknown Property batch"):
         update(world, stack, template(a={**server(), "update_policy": {"batch": 1}}))
 
 
