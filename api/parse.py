@@ -17,7 +17,7 @@ from ..template.budget import Budget, charged_at
 from ..template.errors import TemplateError
 from ..template.load import load_document
 from .errors import Fault, bad_request
-from .request import LARGEST, Downloads, HttpRequest, boolean_word, shortened, validated
+from .request import Downloads, HttpRequest, boolean_word, shortened, validated, whole_number
 from .schemas import ADOPTED, CREATE, NAME_PATTERN, UPDATE
 
 Json = typing.Any
@@ -238,6 +238,8 @@ def create_request(request: HttpRequest) -> CreateRequest:
 
     :raises Fault: 400, with what would be right.
     """
+    if isinstance(request.body, Mapping) and "stack_name" not in request.body:
+        raise bad_request("No stack name specified")
     body = request.valid(CREATE)
     adopted = None
     if body.get("adopt_stack_data"):
@@ -362,13 +364,7 @@ def timeout(value: Json) -> int | None:
     """
     if value is None or value == "":
         return None
-    text = str(value)
-    if isinstance(value, bool) or not re.fullmatch("[0-9]{1,10}", text) or int(text) > LARGEST:
-        raise bad_request(
-            f"Invalid timeout value {shortened(text)}: timeout_mins must be a whole number from 1 to "
-            f"{LARGEST}, or 0 for the service's default"
-        )
-    return int(text) or None
+    return whole_number(str(value), "timeout_mins") or None
 
 
 def tags(value: Json) -> Sequence[str]:

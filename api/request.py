@@ -280,14 +280,7 @@ class HttpRequest:
         :raises Fault: 400, it is none.
         """
         value = self.one(name)
-        if value is None or value == "":
-            return None
-        # str.isdigit also takes digits that int does not.
-        if not re.fullmatch("[0-9]{1,10}", value) or int(value) > LARGEST:
-            raise bad_request(
-                f'Only whole numbers from 0 to {LARGEST} are allowed for "{name}", not "{shortened(value)}"'
-            )
-        return int(value)
+        return None if value is None or value == "" else whole_number(value, name)
 
     def limit(self) -> int | None:
         """Return how many entries to list: as many as requested, but no more than the service allows.
@@ -399,6 +392,20 @@ def stack_url(request: HttpRequest, stack: ListedStack, *more: str) -> str:
 def link(url: str, rel: str = "self") -> dict[str, str]:
     """Return a link."""
     return {"href": url, "rel": rel}
+
+
+def whole_number(value: str, name: str) -> int:
+    """Return the number of 0 or more that a text is.
+
+    :raises Fault: 400, it is none; in Heat's words.
+    """
+    # str.isdigit also takes digits that int does not.
+    if re.fullmatch("[0-9]{1,10}", value) and int(value) <= LARGEST:
+        return int(value)
+    text = f"Only integer is acceptable by '{name}'."
+    if re.fullmatch("[+-]?[0-9]+", value):
+        text = f"Value '{shortened(value)}' is invalid for '{name}' which only accepts non-negative integer."
+    raise bad_request(f'{text} It must be a whole number from 0 to {LARGEST}, not "{shortened(value)}"')
 
 
 def boolean_word(value: str, name: str) -> bool:

@@ -258,6 +258,31 @@ def test_json_as_plain_text_is_taken_with_a_token_which_no_foreign_page_has(
     refusals.check(answer, 415, "HTTPUnsupportedMediaType", "application/json")
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "text"),
+    [
+        ("stacks", {"template": flat(1)}, "No stack name specified"),
+        (
+            "stacks",
+            {"stack_name": "s", "template": flat(1), "timeout_mins": "x"},
+            "Only integer is acceptable by",
+        ),
+        (
+            "stacks",
+            {"stack_name": "s", "template": flat(1), "timeout_mins": -1},
+            "Value '-1' is invalid for ",
+        ),
+        ("stacks?limit=x", None, "Only integer is acceptable by 'limit'."),
+    ],
+)
+def test_what_is_wrong_with_a_request_is_said_in_heats_words(
+    refusals: Refusals, path: str, body: Json, text: str
+) -> None:
+    answer = refusals.service.call("GET" if body is None else "POST", f"/v1/quiet/{path}", body)
+    refusals.check(answer, 400, BAD)
+    assert answer.error["message"].startswith(text)
+
+
 @pytest.mark.parametrize("size", [8 * 2**20 + 1, 20 * 2**20])
 def test_a_body_that_is_too_large_is_refused_though_the_client_sends_it_all(
     refusals: Refusals, size: int

@@ -440,7 +440,7 @@ def test_a_concurrent_chain_makes_them_at_once_and_what_is_wrong_is_told_before(
         "s", hot({"c": chain(*["Sim::Server"] * 3, concurrent=True, resource_properties=properties)})
     )
     assert busiest(world, stack) == 3
-    with pytest.raises(TemplateError, match=r"resources.c.resources.1.type.*No::Such"):
+    with pytest.raises(TemplateError, match=r"No::Such.*\(resources.c.resources.1.type\)"):
         world.create("t", hot({"c": chain("Sim::Server", "No::Such")}))
 
 
