@@ -8,7 +8,7 @@ from ..planning.goal import secret_parameters
 from ..planning.nested_check import static_facade, static_goal
 from ..planning.preview import UpdatePreview
 from ..planning.requests import Goal
-from ..resources.context import ChildGoal, ChildInputs
+from ..resources.contract.children import ChildGoal, ChildInputs
 from ..resources.nested.base import NestedType
 from ..resources.nested.parameterize import parameterize
 from ..sealing.stored import StoredLookup

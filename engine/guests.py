@@ -18,7 +18,7 @@ from ..db.rows import Resource, Stack
 from ..db.software import StoredConfig
 from ..db.states import Status
 from ..observe.instants import iso
-from ..resources.context import StackFacts
+from ..resources.contract.views import StackFacts
 from ..resources.guests import collect_config, guest_metadata
 from ..sealing.signal_urls import SignalAddresses, row_of_key
 from .awaited_guests import describe_guest

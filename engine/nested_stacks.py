@@ -13,7 +13,7 @@ from ..db.rows import Resource, Snapshot, Stack
 from ..db.states import TaskKind
 from ..planning.plan import TraversalScope
 from ..planning.requests import AdoptedResource
-from ..resources.context import ChildGoal, ChildInputs
+from ..resources.contract.children import ChildGoal, ChildInputs
 from ..resources.errors import ChildGone, PermanentError
 from ..resources.nested.parameterize import restore_values
 from ..sealing.stored import StoredLookup

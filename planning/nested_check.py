@@ -10,7 +10,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from ..resources.context import ChildGoal
+from ..resources.contract.children import ChildGoal
 from ..resources.nested.base import RESOURCE, NestedType
 from ..resources.nested.parameterize import parameterize
 from ..resources.properties import validate_properties

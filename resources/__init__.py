@@ -6,7 +6,9 @@ The modules of this package may move; these names stay.  Stoker itself imports f
 """
 
 from ..template.constraints import AllowedPattern, AllowedValues, Custom, Length, Modulo, Range
-from .context import Json, Presigned, ReplacementView, ResourceView, Sibling, StackFacts, StepContext
+from .contract.context import StepContext
+from .contract.guests import Presigned
+from .contract.views import Json, ReplacementView, ResourceView, Sibling, StackFacts
 from .errors import (
     Cancelled,
     NotSupported,

@@ -6,7 +6,8 @@ The transports and the names are Heat's; so are the guests.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..template.constraints import AllowedValues
-from .context import GuestAccess, Json
+from .contract.guests import GuestAccess
+from .contract.views import Json
 from .errors import PropertyError
 from .schema import Property
 

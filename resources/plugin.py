@@ -17,7 +17,8 @@ import typing
 from collections.abc import Mapping, Sequence
 
 from ..template.language import ResourceDefinition
-from .context import Json, ResourceView, StepContext
+from .contract.context import StepContext
+from .contract.views import Json, ResourceView
 from .errors import PermanentError, SignalNotSupported
 from .implied import ImpliedDependency
 from .schema import SUPPORTED, Attribute, Property, SupportStatus

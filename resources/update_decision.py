@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Collection, Mapping
 
-from .context import Json
+from .contract.views import Json
 from .errors import PermanentError
 from .plugin import ResourceType
 from .properties import changed, immutable_changed, replacement_needed

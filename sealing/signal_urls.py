@@ -8,7 +8,8 @@ import urllib.parse
 from collections.abc import Mapping
 
 from ..db.ids import ResourceId, StackId
-from ..resources.context import GuestAccess, Presigned, StackFacts, StackUser
+from ..resources.contract.guests import GuestAccess, Presigned, StackUser
+from ..resources.contract.views import StackFacts
 
 KEY_BYTES = 32
 SIGNAL, METADATA, GUEST = "signal", "metadata", "guest"

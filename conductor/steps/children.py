@@ -12,15 +12,8 @@ from ...db.work.claim import Claim, lock
 from ...engine.parent_resource import ParentResource, child_id
 from ...planning.goal import SECRET_TEMPLATE, secret_parameters, template_is_secret
 from ...planning.plan import TaskDefinition
-from ...resources.context import (
-    ChildFailure,
-    ChildGoal,
-    ChildInputs,
-    ChildState,
-    GroupMember,
-    Json,
-    physical_name,
-)
+from ...resources.contract.children import ChildFailure, ChildGoal, ChildInputs, ChildState, GroupMember
+from ...resources.contract.views import Json, physical_name
 from ...resources.errors import Cancelled, PermanentError
 from ...resources.nested.members import output_name
 from ...resources.nested.parameterize import parameterize

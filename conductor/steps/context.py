@@ -12,18 +12,11 @@ from ...db.errors import NotFound
 from ...db.states import TaskKind
 from ...db.work.claim import Claim
 from ...keystone.delegated_auth import NO_TRUSTS, CredentialGone, KeystoneUnavailable, TrustProvider
-from ...resources.context import (
-    Children,
-    GuestAccess,
-    Presigned,
-    ReferencedResource,
-    RemoteCloud,
-    ReplacementView,
-    Sibling,
-    Software,
-    StackFacts,
-    StackUser,
-)
+from ...resources.contract.children import Children
+from ...resources.contract.cloud import RemoteCloud
+from ...resources.contract.guests import GuestAccess, Presigned, StackUser
+from ...resources.contract.software import Software
+from ...resources.contract.views import ReferencedResource, ReplacementView, Sibling, StackFacts
 from ...resources.errors import Cancelled, PermanentError, RetryableError
 from ...sealing.signal_urls import SignalAddresses
 from ...sealing.stored import Sealer, in_clear, metadata_in_clear

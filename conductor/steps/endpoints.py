@@ -13,7 +13,7 @@ from ...keystone.remote_clouds import (
     secrets_of,
 )
 from ...keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
-from ...resources.context import RemoteCloud
+from ...resources.contract.cloud import RemoteCloud
 from ...resources.errors import PermanentError, RetryableError
 
 if typing.TYPE_CHECKING:

@@ -7,7 +7,7 @@ from ...db.ids import StackId
 from ...db.rows import Resource, Snapshot, Stack
 from ...db.states import TaskKind
 from ...engine.parent_resource import ParentResource
-from ...resources.context import ChildGoal, ChildInputs
+from ...resources.contract.children import ChildGoal, ChildInputs
 
 Json = typing.Any
 

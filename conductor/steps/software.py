@@ -17,7 +17,7 @@ from ...engine.errors import ConfigInUse
 from ...engine.quotas import QuotaName
 from ...engine.quotas import SoftwareLimits as SoftwareLimits
 from ...engine.software import delete_config
-from ...resources.context import ConfigSpec, DeploymentSpec, DeploymentState
+from ...resources.contract.software import ConfigSpec, DeploymentSpec, DeploymentState
 from ...resources.errors import PermanentError
 from ...sealing.software import config_body, opened, stored
 from ...sealing.stored import BoundSealer
@@ -45,7 +45,7 @@ class SoftwareAccess:
 
 
 class StepSoftware:
-    """Implements resources.context.Software for one step of one claim."""
+    """Implements resources.contract.software.Software for one step of one claim."""
 
     def __init__(self, claim: Claim, access: SoftwareAccess, secrets: Secrets) -> None:
         self._claim = claim

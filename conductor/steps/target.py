@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from ...db.states import DELETING, TaskKind
 from ...db.work.claim import Claim
 from ...planning.plan import TaskDefinition, task_key
-from ...resources.context import ResourceView, StackFacts, StepContext
+from ...resources.contract.context import StepContext
+from ...resources.contract.views import ResourceView, StackFacts
 from ...resources.errors import PermanentError, PropertyError
 from ...resources.guests import COLLECT_CONFIG, collect_config
 from ...resources.plugin import ResourceType

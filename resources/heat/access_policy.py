@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
-from ..context import ResourceView, StepContext
+from ..contract.context import StepContext
+from ..contract.views import ResourceView
 from ..errors import PropertyError
 from ..plugin import ResourceType
 from ..schema import Property, SupportStatus

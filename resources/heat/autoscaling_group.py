@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from ...template.constraints import Range
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
-from ..context import ChildGoal, ChildState, GroupMember, Json, ResourceView, StepContext
+from ..contract.children import ChildGoal, ChildState, GroupMember
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..errors import NoAction, PropertyError
 from ..nested.base import child_of
 from ..nested.batches import Batch, batches

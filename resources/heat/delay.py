@@ -3,7 +3,8 @@
 import random
 
 from ...template.constraints import AllowedValues, Range
-from ..context import Json, ResourceView, StepContext
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..plugin import ResourceType
 from ..schema import Property, SupportStatus
 from ..steps import Done, Poll, Step

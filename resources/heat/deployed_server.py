@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from ...template.constraints import Length
-from ..context import Json, ResourceView, StepContext
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..guests import COLLECT_CONFIG, TRANSPORT, check_transport
 from ..plugin import ResourceType, check_named
 from ..schema import Attribute, Property, SupportStatus

@@ -3,7 +3,8 @@
 import uuid
 from collections.abc import Mapping
 
-from ..context import Json, ResourceView, StepContext
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..plugin import ResourceType
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from ..steps import Done, Step

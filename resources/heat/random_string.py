@@ -5,7 +5,8 @@ import string
 from collections.abc import Iterator, Mapping
 
 from ...template.constraints import AllowedValues, Range
-from ..context import Json, ResourceView, StepContext
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..errors import PropertyError
 from ..plugin import ResourceType
 from ..schema import Attribute, Property, SupportStatus

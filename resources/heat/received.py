@@ -7,7 +7,7 @@ both.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..context import Json
+from ..contract.views import Json
 from ..errors import SignalError
 from ..signals import Signal
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
-from ..context import ChildGoal, GroupMember, Json, ResourceView
+from ..contract.children import ChildGoal, GroupMember
+from ..contract.views import Json, ResourceView
 from ..nested.batches import Batch
 from ..nested.groups import GroupResource
 from ..nested.members import Definition, RequestedAttribute, check_members, group_goal, values_of

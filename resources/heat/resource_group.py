@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...template.constraints import AllowedValues, Length, Range
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
-from ..context import ChildGoal, GroupMember, Json, ResourceView, StepContext
+from ..contract.children import ChildGoal, GroupMember
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..nested.batches import Batch, batches
 from ..nested.groups import GroupResource, Rollout
 from ..nested.members import (

@@ -4,7 +4,8 @@ import typing
 from collections.abc import Mapping
 
 from ...template.constraints import AllowedValues, Range
-from ..context import Json, ResourceView, StepContext
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..errors import PropertyError
 from ..plugin import ResourceType, check_named
 from ..schema import Attribute, Property, SupportStatus

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 import yaml
 
 from ...template.constraints import AllowedValues, Length
-from ..context import ConfigSpec, Json, ResourceView, StepContext
+from ..contract.context import StepContext
+from ..contract.software import ConfigSpec
+from ..contract.views import Json, ResourceView
 from ..errors import PropertyError
 from ..mime import mime_message, mime_part, parts_of
 from ..plugin import ResourceType

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from ...template.constraints import AllowedValues
 from ...template.language import ResourceDefinition
 from ...template.residual import ARGS, FN, is_node
-from ..context import ConfigSpec, DeploymentSpec, DeploymentState, Json, ResourceView, StepContext
+from ..contract.context import StepContext
+from ..contract.software import ConfigSpec, DeploymentSpec, DeploymentState
+from ..contract.views import Json, ResourceView
 from ..errors import PermanentError, PropertyError, ReplaceNeeded, SignalError
 from ..guests import check_offered
 from ..plugin import ResourceType

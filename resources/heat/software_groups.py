@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from ...template.constraints import Range
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
-from ..context import ChildGoal, GroupMember, Json, ResourceView, StepContext
+from ..contract.children import ChildGoal, GroupMember
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..nested.batches import Batch
 from ..nested.groups import GroupResource, Rollout
 from ..nested.members import REFS_MAP, Definition, RequestedAttribute, check_members, group_goal, output_name

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from ..context import Json, ResourceView, StepContext
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..errors import PermanentError
 
 SERVER_ID = ("deploy_server_id", "ID of the server being deployed to")

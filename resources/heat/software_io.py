@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...template.constraints import AllowedValues
-from ..context import Json
+from ..contract.views import Json
 from ..errors import PropertyError
 from ..properties import resolve_properties
 from ..schema import Property

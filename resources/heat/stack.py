@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 
 from ...template.language import ResourceDefinition
-from ..context import ChildGoal, ChildState, Json, ResourceView, StepContext
+from ..contract.children import ChildGoal, ChildState
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..nested.base import OUTPUT_ERRORS, NestedType
 from ..plugin import NOT_KNOWN
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from ...template.constraints import AllowedValues
-from ..context import Json, ResourceView, StepContext
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..plugin import ResourceType
 from ..properties import resolve_properties
 from ..schema import Attribute, Property, SupportStatus

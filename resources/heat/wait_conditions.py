@@ -11,7 +11,8 @@ import urllib.parse
 from collections.abc import Mapping
 
 from ...template.constraints import Range
-from ..context import Json, ResourceView, StepContext
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..errors import PermanentError
 from ..plugin import ResourceType
 from ..schema import Attribute, Property, SupportStatus

@@ -8,7 +8,8 @@ import json
 from collections.abc import Mapping
 
 from ...template.constraints import AllowedValues
-from ..context import Json, ResourceView, StepContext
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..errors import PropertyError, SignalError
 from ..plugin import ResourceType, check_named
 from ..schema import Attribute, Property, SupportStatus

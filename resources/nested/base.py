@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...template.language import ResourceDefinition
-from ..context import ChildFailure, ChildGoal, ChildState, Json, ResourceView, StepContext
+from ..contract.children import ChildFailure, ChildGoal, ChildState
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..errors import ChildGone, NotSupported, PermanentError
 from ..plugin import ResourceType
 from ..signals import Adjustment, Scaling

@@ -13,7 +13,9 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..context import ChildGoal, ChildState, GroupMember, Json, ResourceView, StepContext
+from ..contract.children import ChildGoal, ChildState, GroupMember
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..steps import Done, Poll, Step
 from .base import NestedType, child_of, failure_of, state_of, wait_for_child
 from .batches import Batch

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ...template.budget import Budget
 from ...template.errors import LimitExceeded
-from ..context import ChildGoal
+from ..contract.children import ChildGoal
 from ..errors import PermanentError
 
 Json = typing.Any

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ...template.functions.table import FIRST, REMOVED
 from ...template.residual import is_node
-from ..context import ChildGoal
+from ..contract.children import ChildGoal
 
 Json = typing.Any
 PREFIX = "value_"

@@ -1,6 +1,8 @@
 """The type of resources whose type is the name of a template: nested stacks of that template."""
 
-from ..context import ChildGoal, Json, ResourceView, StepContext
+from ..contract.children import ChildGoal
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from .base import NestedType
 

@@ -8,7 +8,8 @@ attachment that was there before belongs to somebody else, and is never removed.
 import typing
 from collections.abc import Mapping
 
-from ..context import Json, ResourceView, StepContext
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..errors import PermanentError, RetryableError
 from ..schema import Attribute
 from ..steps import Done, Poll, Step

@@ -4,7 +4,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..context import Json
+from ..contract.views import Json
 
 Find = Callable[[str, str], str]
 

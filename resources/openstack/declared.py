@@ -18,7 +18,8 @@ import functools
 import typing
 from collections.abc import Collection, Mapping, Sequence
 
-from ..context import Json, ResourceView, StepContext
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..errors import PermanentError, RetryableError
 from ..plugin import ResourceType
 from ..steps import Done, Poll, Step

@@ -8,7 +8,7 @@ import typing
 import uuid
 from collections.abc import Mapping
 
-from ..context import Json
+from ..contract.views import Json
 from .service import Service
 
 PREFIX = "stoker-"

@@ -9,7 +9,8 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..context import Json, StepContext
+from ..contract.context import StepContext
+from ..contract.views import Json
 from ..errors import PermanentError
 from .service import Service, ThingNotFound, service_of
 

@@ -3,7 +3,8 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from ..context import Json, StepContext
+from ..contract.context import StepContext
+from ..contract.views import Json
 from .service import Service
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from keystoneauth1 import exceptions
 from keystoneauth1.adapter import Adapter
 
-from ..context import Json, StepContext
+from ..contract.context import StepContext
+from ..contract.views import Json
 from ..errors import PermanentError, RetryableError
 
 TAG = re.compile(r"<title>.*?</title>|<[^>]*>", re.DOTALL)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from ..context import Json
+from ..contract.views import Json
 from ..errors import PermanentError
 
 

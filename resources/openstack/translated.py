@@ -5,7 +5,8 @@ import functools
 import typing
 from collections.abc import Callable, Mapping
 
-from ..context import Json, ResourceView, StepContext
+from ..contract.context import StepContext
+from ..contract.views import Json, ResourceView
 from ..plugin import ResourceType
 from ..properties import changed as names_changed
 from ..properties import resolve_stored

@@ -5,7 +5,7 @@ import typing
 import pytest
 from harness.cloud.maker import Maker
 from harness.cloud.project import Project
-from stoker.resources.context import ReplacementView
+from stoker.resources.contract.views import ReplacementView
 from stoker.resources.errors import PermanentError, RetryableError
 
 Json = typing.Any

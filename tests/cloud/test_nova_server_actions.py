@@ -10,7 +10,7 @@ from harness.cloud.access import Cloud
 from harness.cloud.project import Project
 from harness.cloud.site import IMAGE, Site
 from harness.step_driver import Driven
-from stoker.resources.context import ResourceView
+from stoker.resources.contract.views import ResourceView
 from stoker.resources.errors import PermanentError
 from stoker.resources.openstack.polling import FEW, FIRST_PAUSE
 from stoker.resources.steps import Poll, Step

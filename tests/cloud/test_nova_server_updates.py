@@ -10,7 +10,8 @@ from harness.cloud.access import Cloud
 from harness.cloud.project import Project
 from harness.cloud.site import BIGGER, FLAVOR, Site
 from harness.step_driver import Driven
-from stoker.resources.context import ReplacementView, ResourceView, StepContext
+from stoker.resources.contract.context import StepContext
+from stoker.resources.contract.views import ReplacementView, ResourceView
 from stoker.resources.errors import PermanentError, RetryableError
 from stoker.resources.steps import Done, Poll, Step
 

@@ -4,23 +4,16 @@ import itertools
 import typing
 from collections.abc import Mapping, Sequence
 
-from stoker.resources.context import (
-    ChildGoal,
-    ChildInputs,
-    ChildState,
-    ConfigSpec,
-    DeploymentSpec,
-    DeploymentState,
-    GroupMember,
-    GuestAccess,
+from stoker.resources.contract.children import ChildGoal, ChildInputs, ChildState, GroupMember
+from stoker.resources.contract.guests import GuestAccess, Presigned, StackUser
+from stoker.resources.contract.software import ConfigSpec, DeploymentSpec, DeploymentState
+from stoker.resources.contract.views import (
     Json,
-    Presigned,
     ReferencedResource,
     ReplacementView,
     ResourceView,
     Sibling,
     StackFacts,
-    StackUser,
 )
 from stoker.resources.errors import Cancelled, PermanentError
 from stoker.resources.plugin import ResourceType
@@ -120,7 +113,7 @@ class FakeChildren:
 
 
 class FakeSoftware:
-    """Implements resources.context.Software in memory; nobody signals."""
+    """Implements resources.contract.software.Software in memory; nobody signals."""
 
     def __init__(self) -> None:
         self.configs: dict[str, ConfigSpec] = {}

@@ -19,7 +19,8 @@ try:
         StepContext,
     )
 except ImportError:  # A conductor of an older version loads these types, too: the tests of upgrades run one.
-    from stoker.resources.context import Json, ResourceView, StepContext
+    from stoker.resources.contract.context import StepContext
+    from stoker.resources.contract.views import Json, ResourceView
     from stoker.resources.errors import RetryableError
     from stoker.resources.plugin import ResourceType
     from stoker.resources.schema import Attribute, Property

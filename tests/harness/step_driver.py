@@ -10,10 +10,9 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 from stoker.conductor.steps.shared_reads import SharedReads
 from stoker.keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
-from stoker.resources.context import (
-    Children,
-    GuestAccess,
-    Presigned,
+from stoker.resources.contract.children import Children
+from stoker.resources.contract.guests import GuestAccess, Presigned
+from stoker.resources.contract.views import (
     ReferencedResource,
     ReplacementView,
     ResourceView,

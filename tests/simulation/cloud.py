@@ -4,7 +4,8 @@ import typing
 from collections.abc import Callable, Mapping
 
 from simulation import threads
-from stoker.resources.context import Json, ResourceView, StepContext
+from stoker.resources.contract.context import StepContext
+from stoker.resources.contract.views import Json, ResourceView
 from stoker.resources.errors import PermanentError, ReplaceNeeded, RetryableError
 from stoker.resources.implied import ImpliedDependency
 from stoker.resources.plugin import ResourceType

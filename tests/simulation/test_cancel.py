@@ -15,7 +15,8 @@ from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import cancel as stopping
 from stoker.db.work import orphans
 from stoker.engine.errors import NotUpdatable
-from stoker.resources.context import ResourceView, StepContext
+from stoker.resources.contract.context import StepContext
+from stoker.resources.contract.views import ResourceView
 from stoker.resources.errors import PermanentError
 from stoker.resources.plugin import ResourceType
 from stoker.resources.steps import Poll, Step

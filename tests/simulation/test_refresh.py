@@ -13,7 +13,8 @@ from stoker.conductor.steps.context import RunningStepContext
 from stoker.conductor.steps.endpoints import Endpoints
 from stoker.db.rows import Stack
 from stoker.db.states import Status
-from stoker.resources.context import ResourceView, StepContext
+from stoker.resources.contract.context import StepContext
+from stoker.resources.contract.views import ResourceView
 from stoker.resources.errors import PermanentError, RetryableError
 from stoker.resources.plugin import ResourceType
 from stoker.resources.schema import Attribute

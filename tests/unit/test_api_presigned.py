@@ -6,7 +6,7 @@ from harness.bare_api import ADDRESSES, bare_services
 from stoker.api.app import make_app
 from stoker.api.presigned import is_presigned
 from stoker.api.routes import ROUTES
-from stoker.resources.context import StackFacts
+from stoker.resources.contract.views import StackFacts
 
 MADE = ADDRESSES.presigned(StackFacts(id="1", name="n", project_id="t"), "r", 5)
 HINT = "the signature of this address is missing or wrong"

@@ -9,7 +9,7 @@ import pytest
 from harness.fake_work import START, FakeWork, after, run, target_of
 from harness.scripted_service import Answer, ScriptedService, serving
 from keystoneauth1.adapter import Adapter
-from stoker.resources.context import ReplacementView, ResourceView
+from stoker.resources.contract.views import ReplacementView, ResourceView
 from stoker.resources.errors import PermanentError, RetryableError
 from stoker.resources.openstack.attached import CLAIMED, AttachedType
 from stoker.resources.openstack.cinder.attachments import attach, detach

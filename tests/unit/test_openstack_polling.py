@@ -11,7 +11,8 @@ from harness.scripted_service import Answer, ScriptedService, serving
 from harness.waiting import wait_for
 from keystoneauth1.adapter import Adapter
 from stoker.conductor.steps.shared_reads import IDLE, MOST, SharedReads
-from stoker.resources.context import ResourceView, StackFacts, StepContext
+from stoker.resources.contract.context import StepContext
+from stoker.resources.contract.views import ResourceView, StackFacts
 from stoker.resources.openstack.nova.server import Server
 from stoker.resources.openstack.polling import FEW, FIRST_PAUSE, FORGOTTEN, LONGEST_PAUSE, Poller, pause
 from stoker.resources.openstack.service import Service, ThingNotFound

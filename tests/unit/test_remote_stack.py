@@ -8,7 +8,8 @@ import pytest
 from harness.fake_work import START, FakeWork, after, run, target_of
 from harness.scripted_service import Answer, ScriptedService, serving
 from keystoneauth1.adapter import Adapter
-from stoker.resources.context import RemoteCloud, ResourceView
+from stoker.resources.contract.cloud import RemoteCloud
+from stoker.resources.contract.views import ResourceView
 from stoker.resources.errors import PermanentError, PropertyError, ReplaceNeeded, RetryableError
 from stoker.resources.openstack.declared import THING
 from stoker.resources.openstack.heat.remote_stack import ASKED, SNAPSHOT, RemoteStack, stack_name

@@ -12,7 +12,8 @@ import pytest
 from harness import plugins
 from harness.fake_work import FakeWork, after, target_of
 from stoker import resources
-from stoker.resources.context import ChildState, ResourceView, Sibling, StackFacts
+from stoker.resources.contract.children import ChildState
+from stoker.resources.contract.views import ResourceView, Sibling, StackFacts
 from stoker.resources.errors import PermanentError
 from stoker.resources.plugin import ResourceType
 from stoker.resources.properties import resolve_properties, validate_properties

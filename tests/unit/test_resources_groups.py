@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 from harness.fake_work import FakeWork, after, target_of
-from stoker.resources.context import ChildGoal
+from stoker.resources.contract.children import ChildGoal
 from stoker.resources.heat.resource_group import ResourceGroup
 from stoker.resources.heat.scaling import Bounds, new_size
 from stoker.resources.nested.batches import Batch, batches

@@ -4,7 +4,7 @@ import pytest
 from harness.fake_work import FakeWork, target_of
 from stoker.cli.config.api_options import GUESTS
 from stoker.conductor.steps.target import guest_attributes
-from stoker.resources.context import GuestAccess, Presigned, StackUser
+from stoker.resources.contract.guests import GuestAccess, Presigned, StackUser
 from stoker.resources.guests import (
     POLL_SERVER_CFN,
     POLL_SERVER_HEAT,

@@ -2,7 +2,7 @@
 
 import pytest
 from harness.fake_work import FakeWork, after, target_of
-from stoker.resources.context import ChildFailure, ChildState
+from stoker.resources.contract.children import ChildFailure, ChildState
 from stoker.resources.errors import PermanentError
 from stoker.resources.heat.stack import REMOTE, StackResource
 from stoker.resources.nested.base import failure_of

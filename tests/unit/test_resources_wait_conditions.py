@@ -4,7 +4,7 @@ import json
 
 import pytest
 from harness.fake_work import STACK, START, FakeWork, after, run, target_of
-from stoker.resources.context import Sibling
+from stoker.resources.contract.views import Sibling
 from stoker.resources.errors import NotSupported, PermanentError, PropertyError, SignalError
 from stoker.resources.heat.random_string import RandomString
 from stoker.resources.heat.wait_conditions import AwsWaitCondition, WaitCondition

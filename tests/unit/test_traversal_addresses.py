@@ -1,7 +1,7 @@
 """Addresses of signals: who does not know the key makes no signature, and one is good for one row only."""
 
 import pytest
-from stoker.resources.context import StackFacts
+from stoker.resources.contract.views import StackFacts
 from stoker.sealing.signal_urls import METADATA, SignalAddresses, row_of_key
 
 STACK = StackFacts(id="1d", name="my stack", project_id="t")

@@ -9,7 +9,8 @@ from dataclasses import replace
 from ....db.errors import Unavailable
 from ....db.work.claim import Claim
 from ....planning.plan import TaskDefinition
-from ....resources.context import ResourceView, StepContext
+from ....resources.contract.context import StepContext
+from ....resources.contract.views import ResourceView
 from ....resources.errors import PermanentError, ReplaceNeeded, StepError, UnknownType
 from ....resources.plugin import ResourceType
 from ....resources.registry import ResourceRegistry

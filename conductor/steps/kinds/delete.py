@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ....resources.context import Json
+from ....resources.contract.views import Json
 from ....resources.steps import Done, Step
 from ..results import StepResult
 from ..target import never_made

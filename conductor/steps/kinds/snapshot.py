@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ....db.states import Status
-from ....resources.context import Json
+from ....resources.contract.views import Json
 from ....resources.steps import Done, Step
 from ..results import StepResult
 from ..target import kept_data

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ....db.states import Status
 from ....planning.plan import TaskDefinition
-from ....resources.context import Json, ResourceView
+from ....resources.contract.views import Json, ResourceView
 from ....resources.errors import PermanentError, ReplaceNeeded
 from ....resources.plugin import ResourceType
 from ....resources.properties import changed

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from ...context import Json, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json
 from ...errors import PermanentError, RetryableError
 from ..service import Conflict, Service, ThingNotFound, in_use, service_of
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ....template.constraints import AllowedPattern, Custom, Range
-from ...context import Json
+from ...contract.views import Json
 from ...errors import PropertyError
 from ...schema import Property, SupportStatus
 from ..translated import TranslatedType, pairs, tags, unless_empty

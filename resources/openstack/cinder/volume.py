@@ -3,7 +3,8 @@
 import json
 from collections.abc import Mapping
 
-from ...context import Json, ResourceView, StepContext, physical_name
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView, physical_name
 from ...errors import PermanentError, PropertyError, RetryableError
 from ...steps import Done, Poll, Step
 from ..bodies import NamedThing

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from ....template.constraints import Custom
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...errors import PermanentError
 from ...schema import Property
 from ...steps import Done, Poll, Step

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...plugin import ResourceType
 from ...steps import Done, Poll, Step
 from ..marks import mark_of

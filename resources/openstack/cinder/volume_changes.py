@@ -3,7 +3,8 @@
 import typing
 from collections.abc import Collection, Mapping, Sequence
 
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...errors import PermanentError
 from ..names import resolve
 from ..service import service_of

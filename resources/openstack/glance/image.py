@@ -4,7 +4,8 @@ import contextlib
 from collections.abc import Collection, Mapping
 
 from ....template.constraints import AllowedPattern, AllowedValues, Range
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...errors import PermanentError, PropertyError
 from ...heat.none import NoneResource
 from ...schema import Attribute, Property, SupportStatus

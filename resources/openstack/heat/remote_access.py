@@ -4,7 +4,9 @@ import re
 import typing
 from collections.abc import Mapping
 
-from ...context import Json, RemoteCloud, ResourceView, StepContext
+from ...contract.cloud import RemoteCloud
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...errors import PermanentError, RetryableError
 from ..service import Service, ThingNotFound, service_of
 

@@ -8,7 +8,8 @@ import re
 import urllib.parse
 from collections.abc import Callable, Mapping
 
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...errors import PermanentError, PropertyError, ReplaceNeeded, RetryableError
 from ...heat.stack import ATTRIBUTES, PROPERTIES
 from ...plugin import ResourceType

@@ -3,7 +3,8 @@
 import typing
 from collections.abc import Collection, Mapping, Sequence
 
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...schema import Attribute, Property, SupportStatus
 from ..declared import DeclaredType
 from ..statuses import StatusMeaning

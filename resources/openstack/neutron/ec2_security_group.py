@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ...context import Json
+from ...contract.views import Json
 from ...errors import PropertyError
 from ...schema import Property, SupportStatus
 from ..translated import TranslatedType

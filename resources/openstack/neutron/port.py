@@ -4,7 +4,8 @@ import functools
 from collections.abc import Collection, Mapping
 
 from ....template.constraints import AllowedValues, Custom
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...errors import PropertyError
 from ...implied import ImpliedDependency
 from ...schema import WITHOUT_EFFECT, Attribute, Property

@@ -5,7 +5,8 @@ import re
 from collections.abc import Collection, Mapping
 
 from ....template.constraints import Custom
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...errors import PropertyError
 from ...implied import ImpliedDependency
 from ...schema import Attribute, Property

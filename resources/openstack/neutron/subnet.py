@@ -3,7 +3,8 @@
 from collections.abc import Collection, Mapping
 
 from ....template.constraints import AllowedValues, Custom, Range
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...errors import PropertyError
 from ...schema import Attribute, Property
 from ..bodies import NamedThing

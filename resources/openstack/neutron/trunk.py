@@ -3,7 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from ....template.constraints import AllowedValues, Custom, Range
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...schema import Attribute, Property, SupportStatus
 from ..bodies import NamedThing
 from ..names import resolve

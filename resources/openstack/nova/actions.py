@@ -4,7 +4,8 @@ import typing
 from collections.abc import Mapping
 
 from ....template.language import ResourceDefinition
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...errors import PermanentError
 from ...steps import Done, Poll, Step
 from ..declared import THING, DeclaredType

@@ -3,7 +3,7 @@
 import typing
 from collections.abc import Mapping
 
-from ...context import Json
+from ...contract.views import Json
 from ..marks import PREFIX
 from ..names import is_id
 

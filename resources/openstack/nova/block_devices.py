@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from ...context import Json
+from ...contract.views import Json
 from ...errors import PropertyError
 from ..bodies import Find, given
 

@@ -5,7 +5,8 @@ import functools
 import json
 from collections.abc import Mapping, Sequence
 
-from ...context import Json, ResourceView, StepContext, physical_name
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView, physical_name
 from ..bodies import given
 from ..names import resolve
 from .block_devices import devices, legacy_devices

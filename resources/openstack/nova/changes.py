@@ -6,7 +6,8 @@ A stage may run again after a crash at any moment.  So it reads how the server i
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...errors import PermanentError
 from ..names import KINDS, quoted, resolve
 from .attributes import MAC, is_mark

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ..marks import TagMark, mark_of
 from ..service import service_of
 from .body import server_body

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ....template.constraints import Custom
-from ...context import Json, ResourceView
+from ...contract.views import Json, ResourceView
 from ...errors import PropertyError
 from ...schema import Attribute, Property
 from ..declared import THING

@@ -3,7 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from ....template.constraints import Custom
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...errors import PropertyError
 from ...schema import Attribute, Property, SupportStatus
 from ..declared import THING, DeclaredType

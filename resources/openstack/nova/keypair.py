@@ -6,7 +6,8 @@ import typing
 from collections.abc import Mapping
 
 from ....template.constraints import AllowedValues, Custom, Length
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...plugin import ResourceType
 from ...schema import Attribute, Property, SupportStatus
 from ...steps import Done, Poll, Step

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...errors import PermanentError, PropertyError, ReplaceNeeded
 from ...plugin import ResourceType, check_named
 from ...schema import Property

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ....template.constraints import Custom
-from ...context import Json
+from ...contract.views import Json
 from ...errors import PropertyError
 from ...schema import Property, SupportStatus
 from ..translated import pairs

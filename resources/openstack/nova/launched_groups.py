@@ -8,7 +8,9 @@ from ....template.constraints import AllowedPattern, Range
 from ....template.errors import TemplateError
 from ....template.language import ResourceDefinition
 from ....template.residual import ARGS, FN, is_deferred, is_node
-from ...context import ChildGoal, Json, ResourceView, StepContext, physical_name
+from ...contract.children import ChildGoal
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView, physical_name
 from ...errors import PropertyError
 from ...heat.autoscaling_group import RollingPolicy, ScalingGroup, SizedGroup, SizeRules, check_sizes
 from ...heat.scaling import Bounds

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ..bodies import given
 from ..names import NameNotFound, resolve
 from .attributes import users_tags

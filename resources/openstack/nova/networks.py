@@ -7,7 +7,7 @@ fits to; what is left over is detached and attached.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...context import Json
+from ...contract.views import Json
 
 FIXED_EXTRAS = ("mac_address", "no_fixed_ips")
 """Extra properties of a port that an update of the port cannot change."""

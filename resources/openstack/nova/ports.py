@@ -7,7 +7,8 @@ repeated step finds it, and the deletion of the server deletes it.
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...errors import PermanentError
 from ..bodies import given
 from ..marks import mark_of

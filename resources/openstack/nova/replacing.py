@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from ...context import Json, ReplacementView, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ReplacementView, ResourceView
 from ...steps import Poll
 from ..marks import TagMark, mark_of, marked
 from ..service import ThingNotFound

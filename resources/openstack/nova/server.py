@@ -3,7 +3,8 @@
 import datetime
 from collections.abc import Mapping, Sequence
 
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...errors import PermanentError
 from ...steps import Done, Poll, Step
 from ..polling import pause

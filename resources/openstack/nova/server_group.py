@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from ....template.constraints import AllowedValues
-from ...context import Json, ResourceView, StepContext, physical_name
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView, physical_name
 from ...errors import PropertyError
 from ...schema import Attribute, Property, SupportStatus
 from ...steps import Poll, Step

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from ...context import Json
+from ...contract.views import Json
 from ...errors import PermanentError
 from ..statuses import StatusMeaning
 

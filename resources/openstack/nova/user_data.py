@@ -20,7 +20,8 @@ import json
 import urllib.parse
 from collections.abc import Iterator, Mapping
 
-from ...context import Json, ResourceView, StepContext
+from ...contract.context import StepContext
+from ...contract.views import Json, ResourceView
 from ...guests import collect_config, guest_metadata
 from ...heat.software_configs import config_text
 from ...mime import mime_message, mime_part, parts_of

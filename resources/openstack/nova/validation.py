@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from ....template.language import ResourceDefinition
 from ....template.residual import is_node
-from ...context import Json
+from ...contract.views import Json
 from ...errors import PropertyError
 from ...guests import check_transport
 from .block_devices import check_devices

@@ -1,0 +1,1 @@
+"""The contract between a resource type and the conductor that runs its steps."""

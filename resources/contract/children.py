@@ -1,0 +1,177 @@
+"""Nested stacks for steps.
+
+A nested stack, the *child*, is a stack like any other, run by whichever conductors take its tasks.  The
+parent's step stores it and parks; the transaction that ends the child wakes it.
+"""
+
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+Json = typing.Any
+
+
+@dataclass(frozen=True)
+class ChildGoal:
+    """The goal of a nested stack.
+
+    :ivar template: as text or as a dict.
+    :ivar parameters: secrets in clear.
+    :ivar timeout: seconds that an action of the child may take; None: the rest of the parent's.
+    :ivar generated: the template was made by a resource type, of values: nothing in the properties and the
+        metadata of its resources is a function, secrets are in clear, and its size is not limited.
+    :ivar secret: names of parameters whose values hold secrets; the conductor fills it in.
+    :ivar copies: how many resources like each of the template's the child will have; for static_goal.
+    """
+
+    template: str | Mapping[str, Json]
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    timeout: float | None = None
+    generated: bool = False
+    secret: frozenset[str] = frozenset()
+    copies: int = 1
+
+
+@dataclass(frozen=True)
+class ChildFailure:
+    """The first cause for which the action of a nested stack failed.
+
+    :ivar message: the text of the error.
+    :ivar kind: of the error, such as the name of its class.
+    :ivar path: of the resource in the child that failed: ``resources.NAME…``; "" if none did.
+    :ivar breakpoint: the resource in the child, ``NAME/…``, at whose breakpoint the action ended; "" if it
+        failed for another reason.
+    """
+
+    message: str
+    kind: str = "ResourceFailure"
+    path: str = ""
+    breakpoint: str = ""
+
+
+@dataclass(frozen=True)
+class ChildState:
+    """The state of a nested stack now.
+
+    :ivar traversal: id of its current traversal.
+    :ivar failure: the cause, if the child FAILED; None: the reason is all that is known.
+    """
+
+    action: str
+    status: str
+    reason: str
+    name: str = ""
+    traversal: str = ""
+    failure: ChildFailure | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """No action is in progress."""
+        return self.status != "IN_PROGRESS"
+
+
+@dataclass(frozen=True)
+class GroupMember:
+    """A resource of a child whose template was generated.
+
+    :ivar definition: its body in the template, secrets in clear; None: the template no longer has it.
+    :ivar reference: the value of get_resource; None: it is not created yet.
+    :ivar created_at: seconds since the epoch.
+    :ivar physical_id: None: it has none yet.
+    """
+
+    name: str
+    definition: Mapping[str, Json] | None
+    reference: Json = None
+    is_failed: bool = False
+    created_at: float = 0.0
+    physical_id: str | None = None
+
+
+@dataclass(frozen=True)
+class ChildInputs:
+    """The inputs that a nested stack would get from the stack around it, without the operator's.
+
+    :ivar environment: as the API takes it; secrets in clear.
+    """
+
+    files: Mapping[str, str]
+    environment: Mapping[str, Json] = field(repr=False)
+
+
+class Children(typing.Protocol):
+    """Calls for the nested stacks of a resource, which a conductor offers to steps."""
+
+    def create(self, key: str, goal: ChildGoal, adopted: Mapping[str, Json] | None = None) -> str:
+        """Start to create a child; return its id, the same for the same `ResourceView.key`.
+
+        :param adopted: what the child takes over, by resource, as the document of an exported stack has it;
+            None: everything is created.
+        :raises PermanentError: the goal is wrong, or too deep.
+        """
+
+    def update(self, child: str, goal: ChildGoal) -> None:
+        """Start to update a child to another goal, whatever it does now.
+
+        :raises PermanentError: the goal is wrong, or the child is being deleted.
+        """
+
+    def delete(self, child: str) -> None:
+        """Start to delete a child; one that does not exist is ignored."""
+
+    def act(self, child: str, action: str) -> None:
+        """Start ``suspend``, ``resume`` or ``check``.
+
+        :raises PermanentError: the child is not in a state for it.
+        """
+
+    def snapshot(self, child: str, key: str) -> None:
+        """Start a snapshot of a child, or find the one that a step with this key has started.
+
+        :raises PermanentError: the child is not in a state for it.
+        """
+
+    def snapshot_state(self, child: str, key: str) -> ChildState | None:
+        """Return the state of that snapshot, None if it does not exist."""
+
+    def delete_snapshot(self, child: str, key: str) -> None:
+        """Start to delete that snapshot, whatever the child does; one that does not exist is ignored.
+
+        :raises PermanentError: it is being taken.
+        """
+
+    def find(self, key: str) -> str | None:
+        """Return the child that a step with this key has created, None if there is none."""
+
+    def state(self, child: str) -> ChildState | None:
+        """Return the state of a child, None if it is deleted or never existed."""
+
+    def inner_values(self, child: str, requested: Sequence[Sequence[str | int]]) -> Mapping[str, Json]:
+        """Return what others ask of the resources of a child, by the names of the attributes.
+
+        :param requested: each begins with ``resource.NAME`` or ``resource.NAME.ATTRIBUTE``; the path follows.
+        """
+
+    def output_errors(self, child: str) -> Mapping[str, str]:
+        """Return the errors of those outputs of a child that can never be computed, by name."""
+
+    def outputs(self, child: str) -> Mapping[str, Json]:
+        """Return the outputs of a child by name; None is the value of one that cannot be computed."""
+
+    def members(self, child: str) -> Sequence[GroupMember]:
+        """Return the members of a generated child: failed ones first, then by age and name."""
+
+    def file(self, name: str) -> str:
+        """Return the text of a file of the stack.
+
+        :raises PermanentError: there is no such file.
+        """
+
+    def template(self, url: str) -> str:
+        """Fetch the text of a template, from a host that the operator allows.
+
+        :raises PermanentError: the address may not be asked, or has not answered with a template.
+        """
+
+    def inputs(self) -> ChildInputs:
+        """Return what a child of the resource would get, for a stack that is made elsewhere."""

@@ -1,0 +1,109 @@
+"""The context of a step: calls for its resource, siblings, addresses, sessions and the like."""
+
+import typing
+from collections.abc import Callable, Hashable
+
+from .children import Children
+from .cloud import RemoteCloud
+from .guests import GuestAccess, Presigned, StackUser
+from .software import Software
+from .views import ReferencedResource, ReplacementView, Sibling
+
+if typing.TYPE_CHECKING:
+    from keystoneauth1.adapter import Adapter
+    from keystoneauth1.session import Session
+
+Json = typing.Any
+T = typing.TypeVar("T")
+
+
+class StepContext(typing.Protocol):
+    """Calls that a conductor offers to a running step.  Only the step's thread may call them."""
+
+    def now(self) -> float:
+        """Return the seconds since the epoch, UTC."""
+
+    def checkpoint(self) -> None:
+        """Raise if the step is cancelled; long steps call it now and then.
+
+        :raises Cancelled: the step must end; do not catch it.
+        """
+
+    def pause(self, seconds: float) -> None:
+        """Sleep, but end early when the step is cancelled.
+
+        :raises Cancelled: the step must end; do not catch it.
+        """
+
+    def sibling(self, name: str) -> Sibling:
+        """Read another resource of the stack (one database read).
+
+        :raises PermanentError: there is none of that name.
+        """
+
+    def referenced(self, physical_id: str) -> ReferencedResource | None:
+        """Read the resource of the stack with this physical id (one database read); None: there is none."""
+
+    def replacement(self) -> ReplacementView | None:
+        """Return the resource that has replaced this one (one database read); None: there is none."""
+
+    def signal_url(self, resource_name: str) -> str:
+        """Return the URL for signals to a resource of this stack, for clients with a Keystone token."""
+
+    def presigned(self) -> Presigned:
+        """Return the address for signals to this resource, for clients without a token."""
+
+    def signal_user(self) -> StackUser:
+        """Return the account whose token is for signals to this resource."""
+
+    def guest_access(self) -> GuestAccess:
+        """Return the means by which the guest of this resource, a server, reads its metadata."""
+
+    def session(self) -> "Session":
+        """Return a keystoneauth session of the stack's user in the stack's project.
+
+        It works after their token has expired.  For types with `uses_credentials`.
+
+        :raises PermanentError: the stack has no credential, or Keystone refuses it.
+        :raises RetryableError: Keystone is unavailable.
+        """
+
+    def adapter(self, service: str, version: str, microversion: str | None = None) -> "Adapter":
+        """Return the endpoint of a service of the cloud, for calls with the rights of `session`.
+
+        :param service: its type in the service catalog.
+        :param version: the major version of its interface.
+        :param microversion: the newest that the caller knows; an older service gets its own newest.
+        :raises PermanentError: the stack has no credential, or the cloud no such service.
+        :raises RetryableError: Keystone or the service is unavailable.
+        """
+
+    def remote_adapter(
+        self, cloud: RemoteCloud, service: str, version: str, credential: Callable[[], Json]
+    ) -> "Adapter":
+        """Return the endpoint of a service in another region or cloud.
+
+        :param credential: reads that of the other cloud; it is kept in memory for minutes, and never stored.
+        :raises PermanentError: the credential, the certificates or the region are wrong.
+        :raises RetryableError: it is unavailable.
+        """
+
+    def shared(
+        self, key: Hashable, make: Callable[[], T], max_age: float, *, checked_by_use: bool = False
+    ) -> T:
+        """Return what `make` returned for this key and the stack's project, at most `max_age` seconds ago.
+
+        All steps of a process share it.  While another step makes it, the one before is returned; if
+        there is none, the step waits.
+
+        :param make: what it raises is raised; nothing is kept then.
+        :param checked_by_use: a step that fails with a kept value runs once more, with a new one.
+        """
+
+    @property
+    def children(self) -> Children:
+        """The nested stacks of the resource."""
+
+    @property
+    def software(self) -> Software:
+        """The software configs and deployments of the stack's project."""

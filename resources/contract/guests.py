@@ -1,0 +1,60 @@
+"""Addresses, accounts and keys by which guests and signals reach a resource."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Presigned:
+    """An address for signals to one resource; who knows the signature can do nothing else.
+
+    :ivar endpoint: takes the signature as X-Auth-Token.
+    :ivar signature: a secret.
+    """
+
+    endpoint: str
+    signature: str = field(repr=False)
+
+    @property
+    def url(self) -> str:
+        """The endpoint with the signature: a secret, too."""
+        return f"{self.endpoint}?Signature={self.signature}"
+
+
+@dataclass(frozen=True)
+class StackUser:
+    """An account of Stoker's own, by which clients of Keystone's and Heat's API act for one resource.
+
+    Who has it can read the metadata of a server, or signal, and can do nothing else.
+
+    :ivar auth_url: where Stoker itself answers as Keystone does; it needs none.
+    :ivar password: a secret.
+    :ivar stack_id: name and id of the stack, as the client needs them.
+    """
+
+    auth_url: str
+    user_id: str
+    password: str = field(repr=False)
+    project_id: str
+    stack_id: str
+    resource_name: str
+
+
+@dataclass(frozen=True)
+class GuestAccess:
+    """The means by which the agents in a server, its *guest*, read the metadata of the server's resource.
+
+    Who has it can do nothing else.  It is valid as long as the row of the resource exists.
+
+    :ivar metadata_url: of the CloudFormation API, for requests that are signed with the keys.
+    :ivar secret_key: a secret.
+    :ivar presigned: an address for GET; its signature is a secret, too.
+    :ivar user: an account whose token is for the metadata.
+    """
+
+    stack_name: str
+    resource_name: str
+    metadata_url: str
+    access_key: str
+    secret_key: str = field(repr=False)
+    presigned: Presigned
+    user: StackUser

@@ -1,0 +1,101 @@
+"""Resources as a step sees them: its own, those beside it, and the one that replaces it."""
+
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+Json = typing.Any
+
+
+def physical_name(stack_name: str, resource_name: str, key: str) -> str:
+    """Return a name for the thing outside: STACK-RESOURCE-KEY, at most 255 characters."""
+    tail = f"-{resource_name}-{key.replace('-', '')[:12]}"
+    return (stack_name[: max(0, 255 - len(tail))] + tail)[-255:]
+
+
+@dataclass(frozen=True)
+class StackFacts:
+    """The stack a resource belongs to."""
+
+    id: str
+    name: str
+    project_id: str
+
+
+@dataclass(frozen=True)
+class ResourceView:
+    """A resource as a step sees it.
+
+    :ivar id: number of the resource row, unique in the installation.
+    :ivar properties: resolved and converted by the schema, defaults filled in; secrets in clear.
+    :ivar previous: the properties last applied (update only), else empty.
+    :ivar update_policy: resolved by the type's schema for it.
+    :ivar data: stored by earlier steps of this resource; private to the plugin.
+    :ivar key: idempotency key; the same for every repetition of this action, new for the next action.
+    :ivar creation_key: the key of its creation, in later actions, too; empty: it was not created here.
+    :ivar physical_id: id of the thing outside, None before it exists.
+    :ivar attempt: grows with each start of the action; above 1 an earlier one may have made something.
+    :ivar requested_attributes: attributes that others refer to, each with the constant path below it; of a
+        NestedType that `has_member_attributes` only.
+    """
+
+    id: int
+    name: str
+    type: str
+    stack: StackFacts
+    properties: Mapping[str, Json]
+    key: str
+    physical_id: str | None = None
+    attempt: int = 1
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+    data: Mapping[str, Json] = field(default_factory=dict)
+    previous: Mapping[str, Json] = field(default_factory=dict)
+    update_policy: Mapping[str, Json] = field(default_factory=dict)
+    requested_attributes: Sequence[Sequence[str | int]] = ()
+    creation_key: str = ""
+
+    @property
+    def physical_name(self) -> str:
+        """A name for the thing outside: STACK-RESOURCE-KEY, at most 255 characters."""
+        return physical_name(self.stack.name, self.name, self.key)
+
+
+@dataclass(frozen=True)
+class Sibling:
+    """Another resource of the same stack, as it is now.
+
+    :ivar generation: grows with each change of the metadata.
+    """
+
+    id: int
+    name: str
+    physical_id: str | None
+    metadata: Mapping[str, Json]
+    generation: int
+
+
+@dataclass(frozen=True)
+class ReferencedResource:
+    """Another resource of the same stack, to which a property refers.
+
+    :ivar type: after the environment's mapping.
+    :ivar data: stored by its steps, secrets in clear.
+    """
+
+    type: str
+    data: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ReplacementView:
+    """The resource that an update has made in the place of another one.
+
+    :ivar type: of the resource; it may be another one.
+    :ivar physical_id: None: nothing was made, or a lost attempt has made it with this `key`.
+    :ivar data: values that its type has stored.
+    """
+
+    type: str
+    key: str
+    physical_id: str | None = None
+    data: Mapping[str, Json] = field(default_factory=dict)
