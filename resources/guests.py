@@ -109,14 +109,14 @@ def collect_config(
 
 
 def guest_metadata(
-    own: Mapping[str, Json], entries: Mapping[str, Json], deployments: Sequence[Json]
+    metadata: Mapping[str, Json], entries: Mapping[str, Json], deployments: Sequence[Json]
 ) -> dict[str, Json]:
     """Return the metadata that a guest reads.
 
-    :param own: the metadata of the server's resource.
+    :param metadata: the metadata of the server's resource.
     :param entries: see `collect_config`; those of the template for other collectors are kept.
     :param deployments: the configs that are deployed to the server.
     """
-    given = own.get("os-collect-config")
-    kept = given if isinstance(given, Mapping) else {}
-    return {**own, "os-collect-config": {**kept, **entries}, "deployments": list(deployments)}
+    section = metadata.get("os-collect-config")
+    settings = section if isinstance(section, Mapping) else {}
+    return {**metadata, "os-collect-config": {**settings, **entries}, "deployments": list(deployments)}

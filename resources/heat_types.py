@@ -128,8 +128,8 @@ def advice(name: str, installed: Iterable[str]) -> str:
         return f'. Did you mean "{near}"? {_of_heat(near, names)}'
     if (near := nearest(name, names)) is not None:
         return f'. Did you mean "{near}"?'
-    beginning, found, _ = name.rpartition("::")
-    if found and not any(other.startswith(f"{beginning}::") for other in names):
+    beginning, separator, _ = name.rpartition("::")
+    if separator and not any(other.startswith(f"{beginning}::") for other in names):
         return f". No installed plugin has types that begin with {beginning:.100}::"
     return "."
 
@@ -137,13 +137,14 @@ def advice(name: str, installed: Iterable[str]) -> str:
 def _of_heat(name: str, installed: set[str]) -> str:
     """Return sentences about a type of Heat that is not installed."""
     beginning = next(each for each in _SERVICES if name.startswith(f"{each}::"))
-    service, project = _SERVICES[beginning][0], beginning.partition("::")[2]
-    whose = f" for {project} ({service})" if service else ""
-    return f"It is a type of Heat{whose} that does not come with Stoker. {_instead(name, installed)}"
+    service = _SERVICES[beginning][0]
+    project = beginning.partition("::")[2]
+    owner = f" for {project} ({service})" if service else ""
+    return f"It is a type of Heat{owner} that does not come with Stoker. {_instead(name, installed)}"
 
 
 def _instead(name: str, installed: set[str]) -> str:
     """Return a sentence that says what to do about a type of Heat that is not installed."""
-    other = _INSTEAD.get(name)
-    instead = f"Use {other}, or ask" if other in installed else "Ask"
+    successor = _INSTEAD.get(name)
+    instead = f"Use {successor}, or ask" if successor in installed else "Ask"
     return f"{instead} the operator for a plugin that has it (entry point group stoker.resource_types)"

@@ -21,10 +21,10 @@ def mime_part(text: str, subtype: str = "", filename: str = "") -> email.message
 
 def parts_of(message: str) -> list[email.message.Message]:
     """Return the parts of a message, encoded as `mime_part` does; none: it is no message of several parts."""
-    found = email.message_from_string(message)
-    if not found.is_multipart():
+    parsed = email.message_from_string(message)
+    if not parsed.is_multipart():
         return []
-    return [_copy(part) for part in found.get_payload() if isinstance(part, email.message.Message)]
+    return [_copy(part) for part in parsed.get_payload() if isinstance(part, email.message.Message)]
 
 
 def mime_message(parts: Iterable[email.message.Message], key: str) -> str:

@@ -127,9 +127,9 @@ def validate_properties(schema: Mapping[str, Property], residuals: Mapping[str, 
         one, with the others.
     """
     errors: list[PropertyError] = []
-    known = known_properties(schema, residuals, errors)
+    values = known_properties(schema, residuals, errors)
     raise_all(errors)
-    return known
+    return values
 
 
 def known_properties(
@@ -142,9 +142,9 @@ def known_properties(
     if is_node(residuals) and residuals[FN] != "literal":
         return {}
     wrong: list[PropertyError] = []
-    known = _known_members(schema, members(residuals), (), wrong)
+    values = _known_members(schema, members(residuals), (), wrong)
     errors += [_without_secrets(error, schema) for error in wrong]
-    return known
+    return values
 
 
 def resolve_properties(
@@ -173,8 +173,9 @@ def resolve_stored(schema: Mapping[str, Property], values: Mapping[str, Json]) -
     resolved: dict[str, Json] = {}
     values = renamed(schema, values)
     for name in {**{key: None for key in schema if key != ANY_NAME}, **values}:
-        one, errors = {name: property_of(schema, name)}, list[PropertyError]()
-        value = _resolve_members(one, {name: values[name]} if name in values else {}, (), errors)
+        single_schema = {name: property_of(schema, name)}
+        errors = list[PropertyError]()
+        value = _resolve_members(single_schema, {name: values[name]} if name in values else {}, (), errors)
         resolved |= {name: values.get(name)} if errors else value
     return resolved
 
@@ -216,54 +217,54 @@ def property_of(schema: Mapping[str, Property], name: str) -> Property:
     return schema.get(name) or schema.get(ANY_NAME) or _UNLISTED
 
 
-def _same(one: Json, other: Json) -> bool:
+def _same(first: Json, second: Json) -> bool:
     """Return whether values are equal as JSON: unlike in Python true is not 1."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return first.keys() == second.keys() and all(_same(first[key], second[key]) for key in first)
+    if isinstance(first, list | tuple) and isinstance(second, list | tuple):
+        return len(first) == len(second) and all(map(_same, first, second))
+    return isinstance(first, bool) == isinstance(second, bool) and bool(first == second)
 
 
-def renamed(schema: Mapping[str, Property], given: Mapping[str, Json]) -> Mapping[str, Json]:
+def renamed(schema: Mapping[str, Property], values: Mapping[str, Json]) -> Mapping[str, Json]:
     """Return the values with those of old names under the names that have taken their place."""
-    old = [name for name in given if name in schema and schema[name].alias_of in schema]
+    old = [name for name in values if name in schema and schema[name].alias_of in schema]
     if not old:
-        return given
-    moved = {str(schema[name].alias_of): given[name] for name in old}
-    return {**moved, **{name: value for name, value in given.items() if name not in old}}
+        return values
+    moved = {str(schema[name].alias_of): values[name] for name in old}
+    return {**moved, **{name: value for name, value in values.items() if name not in old}}
 
 
 def _members(
-    schema: Mapping[str, Property], given: Mapping[str, Json], path: Path, errors: list[PropertyError]
+    schema: Mapping[str, Property], values: Mapping[str, Json], path: Path, errors: list[PropertyError]
 ) -> Iterator[tuple[str, Property, bool]]:
     """Yield name, property, and whether it is given, for all known given ones and all of the schema.
 
     A name that is unknown or missing is an error.  Nothing is said of the name that was probably meant.
     """
-    meant: set[str | None] = set()
-    for unknown in () if ANY_NAME in schema else [name for name in given if name not in schema]:
-        shown = sorted(known for known, prop in schema.items() if not prop.support_status.hidden)
-        errors.append(UnknownProperty(str(unknown), nearest(str(unknown), shown), shown, path))
-        meant.add(nearest(str(unknown), [name for name in shown if name not in given]))
-    more = [name for name in given if name not in schema] if ANY_NAME in schema else []
+    resolved_names: set[str | None] = set()
+    for unknown in () if ANY_NAME in schema else [name for name in values if name not in schema]:
+        names = sorted(name for name, prop in schema.items() if not prop.support_status.hidden)
+        errors.append(UnknownProperty(str(unknown), nearest(str(unknown), names), names, path))
+        resolved_names.add(nearest(str(unknown), [name for name in names if name not in values]))
+    more = [name for name in values if name not in schema] if ANY_NAME in schema else []
     for name in [*(key for key in schema if key != ANY_NAME), *more]:
         prop = property_of(schema, name)
-        if name not in given and prop.required and prop.default is None:
-            if name not in meant:
+        if name not in values and prop.required and prop.default is None:
+            if name not in resolved_names:
                 errors.append(PropertyError(f"Property {name} not assigned", path))
-        elif name in given or name not in meant:
-            yield name, prop, name in given
+        elif name in values or name not in resolved_names:
+            yield name, prop, name in values
 
 
 def _resolve_members(
-    schema: Mapping[str, Property], given: Mapping[str, Json], path: Path, errors: list[PropertyError]
+    schema: Mapping[str, Property], values: Mapping[str, Json], path: Path, errors: list[PropertyError]
 ) -> dict[str, Json]:
     resolved: dict[str, Json] = {}
-    given = renamed(schema, given)
-    for name, prop, is_given in _members(schema, given, path, errors):
-        there = is_given or prop.default is not None
-        resolved[name] = _convert(prop, given.get(name), (*path, name), errors) if there else None
+    values = renamed(schema, values)
+    for name, prop, is_given in _members(schema, values, path, errors):
+        has_value = is_given or prop.default is not None
+        resolved[name] = _convert(prop, values.get(name), (*path, name), errors) if has_value else None
     return resolved
 
 
@@ -348,21 +349,21 @@ def _of_cloud(constraint: Constraint) -> bool:
 
 
 def _known_members(
-    schema: Mapping[str, Property], given: Mapping[str, Json], path: Path, errors: list[PropertyError]
+    schema: Mapping[str, Property], values: Mapping[str, Json], path: Path, errors: list[PropertyError]
 ) -> dict[str, Json]:
-    known: dict[str, Json] = {}
-    given = renamed(schema, given)
-    for name, prop, is_given in _members(schema, given, path, errors):
-        if is_given and is_deferred(given[name]):
-            _check_partly(prop, given[name], (*path, name), errors)
+    resolved: dict[str, Json] = {}
+    values = renamed(schema, values)
+    for name, prop, is_given in _members(schema, values, path, errors):
+        if is_given and is_deferred(values[name]):
+            _check_partly(prop, values[name], (*path, name), errors)
         elif is_given or prop.default is not None:
             before = len(errors)
-            value = _convert(prop, plain(given.get(name)), (*path, name), errors)
+            value = _convert(prop, plain(values.get(name)), (*path, name), errors)
             if len(errors) == before:
-                known[name] = value
+                resolved[name] = value
         else:
-            known[name] = None
-    return known
+            resolved[name] = None
+    return resolved
 
 
 def _check_partly(prop: Property, tree: Json, path: Path, errors: list[PropertyError]) -> None:

@@ -69,14 +69,14 @@ class ResourceRegistry:
         all conductors agree.
         """
         manager: ExtensionManager[object] = ExtensionManager(namespace, on_load_failure_callback=_log_failure)
-        found: dict[str, type[ResourceType]] = {}
+        types: dict[str, type[ResourceType]] = {}
         for extension in sorted(manager, key=lambda item: str(item.name)):
             for name, declared in _declared(str(extension.name), extension.plugin).items():
-                if name in found:
+                if name in types:
                     LOG.error("Resource type %s of plugin %s is registered already", name, extension.name)
                 else:
-                    found[name] = declared
-        return cls(found, defaults)
+                    types[name] = declared
+        return cls(types, defaults)
 
     def with_operator(
         self, operator: OperatorEnvironment, made_types: Mapping[str, ResourceType]
@@ -87,9 +87,10 @@ class ResourceRegistry:
 
         :param made_types: those that the operator has made of templates.
         """
-        made = self._with(self._types)
-        made.operator, made._made = operator, made_types
-        return made
+        registry = self._with(self._types)
+        registry.operator = operator
+        registry._made = made_types
+        return registry
 
     @functools.cached_property
     def usable(self) -> "ResourceRegistry":
@@ -109,10 +110,10 @@ class ResourceRegistry:
         return self._with(dict(sorted({**self.usable._types, **self._made}.items())))
 
     def _with(self, types: Mapping[str, ResourceType]) -> "ResourceRegistry":
-        made = ResourceRegistry({})
-        made._types = dict(types)
-        made.default_timeouts = _default_timeouts(types)
-        return made
+        registry = ResourceRegistry({})
+        registry._types = dict(types)
+        registry.default_timeouts = _default_timeouts(types)
+        return registry
 
     def get(self, name: str) -> ResourceType:
         """Return the type; for the name of a template the type of nested stacks.
@@ -185,14 +186,14 @@ class ResourceRegistry:
             raise ValueError(f"Invalid support status and should be one of {', '.join(STATUSES)}")
         names = self.names()
         try:
-            found = evaluator.current().filter_by_start(pattern, names) if pattern else names
+            matches = evaluator.current().filter_by_start(pattern, names) if pattern else names
         except LimitReached as error:
             raise ValueError(f'the regular expression "{pattern:.200}" {error}') from error
         except EvaluationError:
             return []
         return [
             name
-            for name in found
+            for name in matches
             if version in (None, self._types[name].support_status.version)
             and support_status in (None, self._types[name].support_status.status)
         ]
@@ -200,13 +201,13 @@ class ResourceRegistry:
 
 def _configured(plugin: ResourceType, defaults: Mapping[str, Json]) -> ResourceType:
     plugin.configure(defaults)
-    wanted = {
+    mapped = {
         name: dataclasses.replace(prop, default=defaults[prop.default_option])
         for name, prop in plugin.properties_schema.items()
         if prop.default_option in defaults
     }
-    if wanted:
-        plugin.properties_schema = {**plugin.properties_schema, **wanted}
+    if mapped:
+        plugin.properties_schema = {**plugin.properties_schema, **mapped}
     return plugin
 
 

@@ -35,28 +35,35 @@ def resource_type_schema(
     name: str, plugin: ResourceType, *, with_description: bool = False
 ) -> dict[str, Json]:
     """Return the body of ``GET /resource_types/{name}``; hidden properties and attributes are left out."""
-    shown = {
+    view = {
         "resource_type": name,
         "properties": {key: _property(prop) for key, prop in _properties(plugin).items()},
         "attributes": {key: _attribute(item) for key, item in _attributes(plugin).items()},
         "support_status": plugin.support_status.to_json(),
     }
-    return {**shown, "description": plugin.description} if with_description else shown
+    return {**view, "description": plugin.description} if with_description else view
 
 
 def resource_type_template(
     name: str, plugin: ResourceType, template_type: TemplateType = "cfn"
 ) -> dict[str, Json]:
     """Return a template with one resource: a parameter for each property, an output for each attribute."""
-    shown = _HOT if template_type == "hot" else _CFN
+    document_format = _HOT if template_type == "hot" else _CFN
     resource = type(plugin).__name__
-    properties, attributes = _properties(plugin), _attributes(plugin)
-    outputs = {key: shown.output(resource, key, item.description) for key, item in attributes.items()}
-    return shown.document(
+    properties = _properties(plugin)
+    attributes = _attributes(plugin)
+    outputs = {
+        key: document_format.output(resource, key, item.description) for key, item in attributes.items()
+    }
+    return document_format.document(
         f"Initial template of {resource}",
-        {key: shown.parameter(prop) for key, prop in properties.items()},
-        {resource: shown.resource(name, {key: shown.use(key, prop) for key, prop in properties.items()})},
-        {**outputs, "OS::stack_id": shown.reference(resource)},
+        {key: document_format.parameter(prop) for key, prop in properties.items()},
+        {
+            resource: document_format.resource(
+                name, {key: document_format.use(key, prop) for key, prop in properties.items()}
+            )
+        },
+        {**outputs, "OS::stack_id": document_format.reference(resource)},
     )
 
 
@@ -81,23 +88,23 @@ def _parameter_type(prop: Property) -> str:
 
 
 def _property(prop: Property) -> dict[str, Json]:
-    shown: dict[str, Json] = {
+    view: dict[str, Json] = {
         "type": prop.type,
         "required": prop.required,
         "update_allowed": prop.update_allowed,
         "immutable": prop.immutable,
     }
     if prop.description:
-        shown["description"] = prop.description
+        view["description"] = prop.description
     if prop.default is not None:
-        shown["default"] = prop.default
+        view["default"] = prop.default
     if prop.constraints:
-        shown["constraints"] = _constraints(prop)
+        view["constraints"] = _constraints(prop)
     if isinstance(prop.schema, Mapping):
-        shown["schema"] = {key: _property(member) for key, member in prop.schema.items()}
+        view["schema"] = {key: _property(member) for key, member in prop.schema.items()}
     elif prop.schema is not None:
-        shown["schema"] = {"*": _property(prop.schema)}
-    return shown
+        view["schema"] = {"*": _property(prop.schema)}
+    return view
 
 
 def _constraints(prop: Property) -> list[dict[str, Json]]:
@@ -108,8 +115,8 @@ def _constraints(prop: Property) -> list[dict[str, Json]]:
 
 
 def _attribute(attribute: Attribute) -> dict[str, Json]:
-    shown: dict[str, Json] = {"type": attribute.type, "description": attribute.description}
-    return {key: value for key, value in shown.items() if value}
+    view: dict[str, Json] = {"type": attribute.type, "description": attribute.description}
+    return {key: value for key, value in view.items() if value}
 
 
 class _Hot:
@@ -125,14 +132,14 @@ class _Hot:
         }
 
     def parameter(self, prop: Property) -> dict[str, Json]:
-        shown: dict[str, Json] = {"type": _parameter_type(prop)}
+        view: dict[str, Json] = {"type": _parameter_type(prop)}
         if prop.description:
-            shown["description"] = prop.description
+            view["description"] = prop.description
         if prop.default is not None:
-            shown["default"] = prop.default
+            view["default"] = prop.default
         if prop.constraints:
-            shown["constraints"] = _constraints(prop)
-        return shown
+            view["constraints"] = _constraints(prop)
+        return view
 
     def use(self, name: str, _prop: Property) -> Json:
         return {"get_param": name}
@@ -160,16 +167,16 @@ class _Cfn:
         }
 
     def parameter(self, prop: Property) -> dict[str, Json]:
-        shown: dict[str, Json] = {"Type": CFN_TYPES[_parameter_type(prop)]}
+        view: dict[str, Json] = {"Type": CFN_TYPES[_parameter_type(prop)]}
         if prop.description:
-            shown["Description"] = prop.description
+            view["Description"] = prop.description
         if prop.default is not None:
-            shown["Default"] = prop.default
+            view["Default"] = prop.default
         for constraint in prop.constraints:
-            shown.update(_cfn_constraint(constraint))
+            view.update(_cfn_constraint(constraint))
         if prop.type == "boolean":
-            shown["AllowedValues"] = ["True", "true", "False", "false"]
-        return shown
+            view["AllowedValues"] = ["True", "true", "False", "false"]
+        return view
 
     def use(self, name: str, prop: Property) -> Json:
         split = _parameter_type(prop) == "comma_delimited_list"

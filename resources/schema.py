@@ -124,6 +124,6 @@ def is_volatile(schema: Mapping[str, Attribute], name: str) -> bool:
     """Return whether the attribute changes when other resources are made; "": whether any does."""
     if name == "":
         return any(attribute.volatile for attribute in schema.values())
-    found = [schema[key] for key in (name, ANY_NAME) if key in schema][:1]
-    found += [BASE_ATTRIBUTES[name]] if name in BASE_ATTRIBUTES else []
-    return any(attribute.volatile for attribute in found)
+    attributes = [schema[key] for key in (name, ANY_NAME) if key in schema][:1]
+    attributes += [BASE_ATTRIBUTES[name]] if name in BASE_ATTRIBUTES else []
+    return any(attribute.volatile for attribute in attributes)

@@ -29,19 +29,19 @@ def unit_hint(name: str, description: str, value: typing.Any) -> str:
     unit = _UNIT.search(description)
     if match is None or unit is None:
         return ""
-    own = unit[0] if unit[0].endswith("B") else unit[0].lower()
-    number = _converted(int(match[1]), match[2].lower(), own.lower())
-    return f"; {name} is in {own}" + (f": write {number}" if number is not None else "")
+    base_unit = unit[0] if unit[0].endswith("B") else unit[0].lower()
+    number = _converted(int(match[1]), match[2].lower(), base_unit.lower())
+    return f"; {name} is in {base_unit}" + (f": write {number}" if number is not None else "")
 
 
-def _converted(number: int, unit: str, own: str) -> int | None:
+def _converted(number: int, unit: str, base_unit: str) -> int | None:
     """Return the number in the property's own unit; None: it is none, or the units do not fit."""
-    if own in _TIMES:
+    if base_unit in _TIMES:
         factor = _TIMES.get(unit)
-        size = _TIMES[own]
+        size = _TIMES[base_unit]
     else:
         factor = _SIZES.get(unit[:1]) if unit[1:] in ("", "b", "ib") else None
-        size = _SIZES[own[:1]]
+        size = _SIZES[base_unit[:1]]
     if factor is None or number * factor % size:
         return None
     return number * factor // size

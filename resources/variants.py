@@ -26,8 +26,8 @@ def chosen_type(plugin: ResourceType, definition: ResourceDefinition, secrets: L
     if definition.external_id is not None or not plugin.chosen_by:
         return definition.type
     parts = members(definition.properties)
-    given = parts.get(plugin.chosen_by) if parts or not definition.properties else NOT_KNOWN
-    return plugin.variant(_known(given, secrets, budget)) or definition.type
+    choice = parts.get(plugin.chosen_by) if parts or not definition.properties else NOT_KNOWN
+    return plugin.variant(_known(choice, secrets, budget)) or definition.type
 
 
 def _known(tree: Json, secrets: Lookup, budget: Budget) -> Json:

@@ -100,13 +100,14 @@ class SizedGroup(GroupResource):
         context: StepContext,
     ) -> Rollout:
         """Return batches if the definition of the members changes, then a step to the requested size."""
-        rules, policy = self.size_rules(target), self.rolling_policy(target, changed)
-        there = sum(1 for member in members if member.definition)
+        rules = self.size_rules(target)
+        policy = self.rolling_policy(target, changed)
+        existing = sum(1 for member in members if member.definition)
         sound = sum(1 for member in members if not member.is_failed)
         steps = []
         if policy is not None:
-            aim = min(rules.requested or there, there)
-            steps = batches(aim, there, most=policy.most, in_service=policy.in_service)
+            aim = min(rules.requested or existing, existing)
+            steps = batches(aim, existing, most=policy.most, in_service=policy.in_service)
         size = rules.bounds.keep(rules.requested or sound)
         if not steps or steps[-1].size != size:
             steps.append(Batch(size, 0))
@@ -116,7 +117,8 @@ class SizedGroup(GroupResource):
         self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
     ) -> ChildGoal:
         """Return the goal of the child for a step."""
-        body, rules = self.member_body(target), self.size_rules(target)
+        body = self.member_body(target)
+        rules = self.size_rules(target)
         if step is None:
             size = rules.requested or rules.bounds.least
             step = Batch(size, size)
@@ -125,14 +127,14 @@ class SizedGroup(GroupResource):
         # Failed members are removed first, then those that have not got the new definition yet.
         present.sort(key=lambda member: (not member.is_failed, member.definition == body))
         old = [(member.name, member.definition) for member in present if member.definition]
-        found = next_members(
+        definitions = next_members(
             old,
             lambda name: body,
             _names(target.key, {name for name, _ in old}),
             size=step.size,
             updates=step.updates,
         )
-        return self.members_goal(found, target)
+        return self.members_goal(definitions, target)
 
 
 class ScalingGroup(SizedGroup):
@@ -140,7 +142,8 @@ class ScalingGroup(SizedGroup):
 
     def plan_scaling(self, target: ResourceView, adjustment: Adjustment, now: float) -> Scaling:
         """Return the new size, within the bounds and outside of a cooldown."""
-        current, rules = len(target.data.get("names") or []), self.size_rules(target)
+        current = len(target.data.get("names") or [])
+        rules = self.size_rules(target)
         size = new_size(
             current, adjustment.kind, adjustment.by, least_step=adjustment.least_step, bounds=rules.bounds
         )
@@ -166,12 +169,12 @@ class ScalingGroup(SizedGroup):
         self, target: ResourceView, child: str, state: ChildState, context: StepContext
     ) -> Mapping[str, Json]:
         """Add the end of the cooldown."""
-        found = dict(super().child_data(target, child, state, context))
-        cooldown = found.pop("cooldown", None)
+        data = dict(super().child_data(target, child, state, context))
+        cooldown = data.pop("cooldown", None)
         if cooldown is None:
             cooldown = self.size_rules(target).cooldown
         ends = context.now() + max(0.0, cooldown)
-        return {**found, "cooldown_end": max(ends, found.get("cooldown_end") or 0.0)}
+        return {**data, "cooldown_end": max(ends, data.get("cooldown_end") or 0.0)}
 
 
 class AutoScalingGroup(ScalingGroup):
@@ -237,26 +240,26 @@ class AutoScalingGroup(ScalingGroup):
         """
         check_sizes(properties, least="min_size", most="max_size", capacity="desired_capacity")
 
-    def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
+    def static_goal(self, values: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
         """Return a goal with one member, also for a group that starts without any, as it may grow."""
-        given = definition.properties.get("resource")
-        if not isinstance(given, Mapping) or is_node(given):
+        definition_of_member = definition.properties.get("resource")
+        if not isinstance(definition_of_member, Mapping) or is_node(definition_of_member):
             return None
-        copies = known.get("desired_capacity") or known.get("min_size") or 1
-        return _goal({"member": given}, definition.requested_attributes, copies=copies)
+        copies = values.get("desired_capacity") or values.get("min_size") or 1
+        return _goal({"member": definition_of_member}, definition.requested_attributes, copies=copies)
 
     def member_attribute(self, attribute: str, path: Sequence[str | int]) -> RequestedAttribute | None:
         """Return the attribute of the members that an attribute reads; see NestedType."""
-        known = {*self.own_attributes, *self.path_attributes}
-        if attribute not in known and not attribute.startswith("resource."):
-            raise LookupError(f"there are {', '.join(sorted(known))}, and resource.NUMBER")
+        names = {*self.own_attributes, *self.path_attributes}
+        if attribute not in names and not attribute.startswith("resource."):
+            raise LookupError(f"there are {', '.join(sorted(names))}, and resource.NUMBER")
         return super().member_attribute(attribute, path)
 
     def size_rules(self, target: ResourceView) -> SizeRules:
         """Return the rules for the number of members."""
-        given = target.properties
-        bounds = Bounds(given["min_size"], given["max_size"])
-        return SizeRules(given["desired_capacity"], bounds, given["cooldown"] or 0)
+        properties = target.properties
+        bounds = Bounds(properties["min_size"], properties["max_size"])
+        return SizeRules(properties["desired_capacity"], bounds, properties["cooldown"] or 0)
 
     def member_body(self, target: ResourceView) -> Definition:
         """Return the definition of a new member."""
@@ -265,10 +268,10 @@ class AutoScalingGroup(ScalingGroup):
 
     def rolling_policy(self, target: ResourceView, changed: frozenset[str]) -> RollingPolicy | None:
         """Return how present members change, if their definition does."""
-        given = target.properties["rolling_updates"]
+        policy = target.properties["rolling_updates"]
         if "resource" not in changed:
             return None
-        return RollingPolicy(given["max_batch_size"], given["min_in_service"], given["pause_time"])
+        return RollingPolicy(policy["max_batch_size"], policy["min_in_service"], policy["pause_time"])
 
     def members_goal(self, members: Mapping[str, Definition], target: ResourceView) -> ChildGoal:
         """Return the goal of a child with these members."""
@@ -276,25 +279,25 @@ class AutoScalingGroup(ScalingGroup):
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the requested attributes, with the members in their order."""
-        found = dict(super().attribute_values(target))
+        values = dict(super().attribute_values(target))
         names = list(target.data.get("names") or [])
         for parts in target.requested_attributes:
             attribute, path = _split(parts)
             if path:
                 by_name = (target.data.get("outputs") or {}).get(output_name([MAPS, *path])) or {}
             else:
-                by_name = found[REFS_MAP]
-            known = [name for name in names if name in by_name]
+                by_name = values[REFS_MAP]
+            present = [name for name in names if name in by_name]
             if attribute == MAPS:
-                value: Json = {name: by_name[name] for name in known}
+                value: Json = {name: by_name[name] for name in present}
             elif attribute == LISTS:
-                value = [by_name[name] for name in known]
+                value = [by_name[name] for name in present]
             else:
                 number = attribute.split(".")[1]
-                is_there = number.isdigit() and int(number) < len(known)
-                value = by_name[known[int(number)]] if is_there else None
-            found[output_name(parts)] = value
-        return {**found, "current_size": len(names)}
+                is_there = number.isdigit() and int(number) < len(present)
+                value = by_name[present[int(number)]] if is_there else None
+            values[output_name(parts)] = value
+        return {**values, "current_size": len(names)}
 
 
 def _split(parts: RequestedAttribute) -> tuple[str, list[str | int]]:
@@ -319,19 +322,19 @@ def check_sizes(properties: Mapping[str, Json], *, least: str, most: str, capaci
     :param least, most, capacity: names of the properties; those that are not known are absent.
     :raises PropertyError: they contradict each other.
     """
-    low, high, asked = (properties.get(name) for name in (least, most, capacity))
+    low, high, capacity_value = (properties.get(name) for name in (least, most, capacity))
     if low is not None and high is not None and high < low:
         raise PropertyError(f"{least} can not be greater than {most}", (least,))
-    if asked is None:
+    if capacity_value is None:
         return
-    if (low is not None and asked < low) or (high is not None and asked > high):
+    if (low is not None and capacity_value < low) or (high is not None and capacity_value > high):
         raise PropertyError(f"{capacity} must be between {least} and {most}", (capacity,))
 
 
-def _names(key: str, taken: set[str]) -> Iterator[str]:
+def _names(key: str, used: set[str]) -> Iterator[str]:
     """Yield names for new members in Heat's form, the same for each repetition of a step."""
     for number in itertools.count():
         digest = hashlib.sha256(f"{key}/{number}".encode()).digest()
         name = base64.b32encode(digest).decode().lower()[:12]
-        if name not in taken:
+        if name not in used:
             yield name

@@ -99,5 +99,5 @@ def _start(action: str, target: ResourceView, context: StepContext) -> Step:
 
 
 def _poll(progress: Json, context: StepContext) -> Step:
-    left = progress["until"] - context.now()
-    return Poll(progress, after=left) if left > 0 else Done()
+    seconds = progress["until"] - context.now()
+    return Poll(progress, after=seconds) if seconds > 0 else Done()

@@ -23,8 +23,8 @@ class NoneResource(ResourceType):
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Return an id made from the key: the same for every repetition."""
-        made = uuid.uuid5(uuid.NAMESPACE_OID, target.key)
-        return Done(physical_id=str(made), data={"is_placeholder": "True"})
+        physical_id = uuid.uuid5(uuid.NAMESPACE_OID, target.key)
+        return Done(physical_id=str(physical_id), data={"is_placeholder": "True"})
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return no attribute, so each is None."""

@@ -27,10 +27,10 @@ Need = tuple[str, int]
 """Characters, and how many of them the string has at least."""
 
 
-def _minimum(what: str) -> Property:
+def _minimum(noun: str) -> Property:
     return Property(
         "integer",
-        f"How many characters of the string come from this {what} at least.",
+        f"How many characters of the string come from this {noun} at least.",
         default=1,
         constraints=(Range(minimum=1, maximum=512),),
     )
@@ -130,8 +130,8 @@ class RandomString(ResourceType):
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Generate the string."""
         self.validate(target.properties)
-        made = _generate(target.properties["length"], list(_needs(target.properties)))
-        return Done(physical_id=target.physical_name, data={"value": made})
+        text = _generate(target.properties["length"], list(_needs(target.properties)))
+        return Done(physical_id=target.physical_name, data={"value": text})
 
     def reference_id(self, target: ResourceView) -> Json:
         """Return the string; None for one that the template names by ``external_id``, as in Heat."""
@@ -148,8 +148,8 @@ def _needs(properties: Mapping[str, Json]) -> Iterator[Need]:
     classes = properties["character_classes"] or []
     if properties["sequence"]:
         # The old property names a class; the default must not add letters to it.
-        kept = [] if classes == DEFAULT_CLASSES else classes
-        classes = [*kept, {"class": properties["sequence"], "min": 1}]
+        required = [] if classes == DEFAULT_CLASSES else classes
+        classes = [*required, {"class": properties["sequence"], "min": 1}]
     for item in classes:
         yield CLASSES[item["class"]], item["min"]
 

@@ -45,13 +45,14 @@ class ResourceChain(GroupResource):
         ),
     }
 
-    def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
+    def static_goal(self, values: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
         """Return a goal with all members, None while the types are unknown."""
-        types, given = known.get("resources"), definition.properties.get("resource_properties")
+        types = values.get("resources")
+        residual = definition.properties.get("resource_properties")
         if types is None:
             return None
-        properties = given if isinstance(given, Mapping) and not is_node(given) else None
-        if given is not None and properties is None:
+        properties = residual if isinstance(residual, Mapping) and not is_node(residual) else None
+        if residual is not None and properties is None:
             return None
         return _goal(types, properties or {}, definition.requested_attributes, concurrent=True)
 
@@ -59,22 +60,22 @@ class ResourceChain(GroupResource):
         self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
     ) -> ChildGoal:
         """Return the goal of the child for a step."""
-        given = target.properties
+        properties = target.properties
         check_members(
-            len(given["resources"]), given["resource_properties"] or {}, target.requested_attributes
+            len(properties["resources"]), properties["resource_properties"] or {}, target.requested_attributes
         )
         return _goal(
-            given["resources"],
-            given["resource_properties"] or {},
+            properties["resources"],
+            properties["resource_properties"] or {},
             target.requested_attributes,
-            concurrent=bool(given["concurrent"]),
+            concurrent=bool(properties["concurrent"]),
         )
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the requested attributes, with the references in the order of the types."""
-        found = dict(super().attribute_values(target))
-        references = found.pop("refs_map")
-        return {**found, "refs": [references[name] for name in sorted(references, key=int)]}
+        values = dict(super().attribute_values(target))
+        references = values.pop("refs_map")
+        return {**values, "refs": [references[name] for name in sorted(references, key=int)]}
 
 
 def _goal(

@@ -129,29 +129,31 @@ class ResourceGroup(GroupResource):
         ),
     }
 
-    def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
+    def static_goal(self, values: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
         """Return a goal with one member, as Heat does; None for a group without members."""
-        count = known.get("count", 1)
-        given = definition.properties.get("resource_def")
-        if not count or not isinstance(given, Mapping) or is_node(given) or is_node(given.get("type")):
+        count = values.get("count", 1)
+        member = definition.properties.get("resource_def")
+        if not count or not isinstance(member, Mapping) or is_node(member) or is_node(member.get("type")):
             return None
-        variable = known.get("index_var") or "%index%"
-        return _goal({"0": _body(given, variable, "0")}, definition.requested_attributes, copies=count)
+        variable = values.get("index_var") or "%index%"
+        return _goal({"0": _body(member, variable, "0")}, definition.requested_attributes, copies=count)
 
     def expanded(
-        self, goal: ChildGoal, known: Mapping[str, Json], definition: ResourceDefinition
+        self, goal: ChildGoal, values: Mapping[str, Json], definition: ResourceDefinition
     ) -> ChildGoal:
         """Return the goal with a member for each number, but those that removal policies name."""
-        given, variable = definition.properties["resource_def"], known.get("index_var") or "%index%"
-        policies = known.get("removal_policies") or []
+        member = definition.properties["resource_def"]
+        variable = values.get("index_var") or "%index%"
+        policies = values.get("removal_policies") or []
         removed = {str(name) for policy in policies for name in policy.get("resource_list") or []}
         names = itertools.islice(_names(removed), goal.copies)
-        return _goal({name: _body(given, variable, name) for name in names}, definition.requested_attributes)
+        return _goal({name: _body(member, variable, name) for name in names}, definition.requested_attributes)
 
     def create_rollout(self, target: ResourceView) -> Rollout:
         """Return batches if the policy has them."""
         data = {"removed": _removed(target, None)}
-        policy, count = target.update_policy.get("batch_create"), target.properties["count"]
+        policy = target.update_policy.get("batch_create")
+        count = target.properties["count"]
         check_members(count, target.properties["resource_def"], target.requested_attributes)
         if not policy or not count:
             return Rollout(data=data)
@@ -187,12 +189,14 @@ class ResourceGroup(GroupResource):
         self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
     ) -> ChildGoal:
         """Return the goal of the child for a step."""
-        count, removed = target.properties["count"], set(target.data.get("removed") or [])
-        given, variable = target.properties["resource_def"], target.properties["index_var"]
-        check_members(count, given, target.requested_attributes)
+        count = target.properties["count"]
+        removed = set(target.data.get("removed") or [])
+        body = target.properties["resource_def"]
+        variable = target.properties["index_var"]
+        check_members(count, body, target.requested_attributes)
         names = list(itertools.islice(_names(removed), count if step is None else step.size))
         if step is None:
-            return _goal({name: _body(given, variable, name) for name in names}, target.requested_attributes)
+            return _goal({name: _body(body, variable, name) for name in names}, target.requested_attributes)
         order = {name: index for index, name in enumerate(names)}
 
         def order_of(member: tuple[str, Definition]) -> int:
@@ -211,39 +215,39 @@ class ResourceGroup(GroupResource):
             for member in members
             if member.definition and member.name not in removed and not member.is_failed
         ]
-        there = {name for name, _ in old}
-        found = next_members(
+        existing = {name for name, _ in old}
+        definitions = next_members(
             sorted(old, key=order_of),
-            lambda name: _body(given, variable, name),
-            (name for name in _names(removed) if name not in there),
+            lambda name: _body(body, variable, name),
+            (name for name in _names(removed) if name not in existing),
             size=step.size,
             updates=step.updates,
         )
-        return _goal(found, target.requested_attributes)
+        return _goal(definitions, target.requested_attributes)
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the requested attributes, and the names that were removed."""
-        found = dict(super().attribute_values(target))
-        references = found["refs_map"]
+        values = dict(super().attribute_values(target))
+        references = values["refs_map"]
         numbered = sorted(references, key=lambda name: int(name))
-        found["refs"] = [references[name] for name in numbered]
-        return {**found, "removed_rsrc_list": target.data.get("removed") or []}
+        values["refs"] = [references[name] for name in numbered]
+        return {**values, "removed_rsrc_list": target.data.get("removed") or []}
 
 
 def _names(removed: set[str]) -> Iterator[str]:
     return (name for name in map(str, itertools.count()) if name not in removed)
 
 
-def _body(given: Mapping[str, Json], variable: str, name: str) -> Definition:
+def _body(member: Mapping[str, Json], variable: str, name: str) -> Definition:
     """Return the definition of a member of this name, without properties that are null."""
-    body: dict[str, Json] = {"type": given["type"]}
-    properties = given.get("properties")
+    body: dict[str, Json] = {"type": member["type"]}
+    properties = member.get("properties")
     if isinstance(properties, Mapping) and not is_node(properties):
         properties = {key: value for key, value in properties.items() if value is not None}
     if properties:
         body["properties"] = with_index(properties, variable, name)
-    if given.get("metadata"):
-        body["metadata"] = given["metadata"]
+    if member.get("metadata"):
+        body["metadata"] = member["metadata"]
     return body
 
 
@@ -259,15 +263,15 @@ def _removed(target: ResourceView, members: Sequence[GroupMember] | None) -> lis
     :param members: None: there is no group yet, so each listed item is the name of a future member.
     """
     before = set(target.data.get("removed") or [])
-    known = {member.name for member in members or ()}
+    names = {member.name for member in members or ()}
     # A member that is a nested stack has an id of its own beside the reference, its server's.
     by_id = {str(member.physical_id): member.name for member in members or ()}
     by_id |= {str(member.reference): member.name for member in members or ()}
-    found = set() if target.properties["removal_policies_mode"] == "update" else set(before)
+    removed = set() if target.properties["removal_policies_mode"] == "update" else set(before)
     for policy in target.properties["removal_policies"] or []:
         for item in policy["resource_list"] or []:
-            if members is None or str(item) in before or str(item) in known:
-                found.add(str(item))
+            if members is None or str(item) in before or str(item) in names:
+                removed.add(str(item))
             elif isinstance(item, str) and item in by_id:
-                found.add(by_id[item])
-    return sorted(found)
+                removed.add(by_id[item])
+    return sorted(removed)

@@ -13,7 +13,8 @@ from ..signals import Adjustment, Signal
 from ..steps import Done, Step
 from .scaling import ADJUSTMENTS, CHANGE, EXACT, PERCENT
 
-GROUP_TEXT, BY_TEXT = "Reference of the group.", "By how much."
+GROUP_TEXT = "Reference of the group."
+BY_TEXT = "By how much."
 KIND_TEXT = "Whether the adjustment is added, is the new size, or is a percentage that is added."
 COOLDOWN_TEXT = "Seconds after the change in which no signal makes another one; the group's own if not given."
 STEP_TEXT = "Members that a percentage adds or removes at least."
@@ -66,7 +67,8 @@ class ScalingPolicy(ResourceType):
 
         :raises PropertyError: it is not.
         """
-        kind, step = self.names["kind"], self.names["least_step"]
+        kind = self.names["kind"]
+        step = self.names["least_step"]
         percent = next(word for word, meaning in self.kinds.items() if meaning == PERCENT)
         if properties.get(step) is not None and properties.get(kind, percent) != percent:
             raise PropertyError(f"is valid only where {kind} is {percent}", (step,))
@@ -86,9 +88,9 @@ class ScalingPolicy(ResourceType):
 
     def handle_signal(self, target: ResourceView, details: Json) -> Signal:
         """Request the scaling of the group, whatever the details are."""
-        given = {part: target.properties[name] for part, name in self.names.items()}
-        given["kind"] = self.kinds[given["kind"]]
-        return Signal(metadata=target.metadata, reason=_reason(details), adjustment=Adjustment(**given))
+        adjustment = {part: target.properties[name] for part, name in self.names.items()}
+        adjustment["kind"] = self.kinds[adjustment["kind"]]
+        return Signal(metadata=target.metadata, reason=_reason(details), adjustment=Adjustment(**adjustment))
 
 
 class AwsScalingPolicy(ScalingPolicy):

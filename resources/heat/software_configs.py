@@ -85,8 +85,8 @@ class SoftwareConfig(ConfigType):
 
     def spec(self, target: ResourceView, context: StepContext) -> ConfigSpec:
         """Return the config."""
-        given = target.properties
-        return _declared(target, given["group"], given["config"])
+        properties = target.properties
+        return _declared(target, properties["group"], properties["config"])
 
 
 class StructuredConfig(SoftwareConfig):
@@ -138,15 +138,15 @@ class SoftwareComponent(ConfigType):
         :raises PropertyError: an action has two configs.
         """
         declared_inputs(properties.get("inputs") or [])
-        seen: set[str] = set()
+        names: set[str] = set()
         for index, config in enumerate(properties.get("configs") or ()):
             if not isinstance(config, Mapping) or not isinstance(config.get("actions"), list):
                 continue
             for action in config["actions"]:
-                if action in seen:
+                if action in names:
                     text = f"Defining more than one configuration for the action {action} is not allowed"
                     raise PropertyError(text, ("configs", index, "actions"))
-                seen.add(action)
+                names.add(action)
 
     def spec(self, target: ResourceView, context: StepContext) -> ConfigSpec:
         """Return the configs, for the agent's hook of components."""
@@ -167,9 +167,9 @@ class CloudConfig(ConfigType):
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Store the config as YAML, under the key of its creation."""
-        given = target.properties["cloud_config"]
-        spec = ConfigSpec(target.physical_name, UNGROUPED, _cloud_config(given))
-        context.software.create_config(target.key, spec, made_of=given)
+        cloud_config = target.properties["cloud_config"]
+        spec = ConfigSpec(target.physical_name, UNGROUPED, _cloud_config(cloud_config))
+        context.software.create_config(target.key, spec, made_of=cloud_config)
         return Done(physical_id=target.key)
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
@@ -213,11 +213,11 @@ class MultipartMime(ConfigType):
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Store the message, under the key of its creation."""
-        given = target.properties
-        parts = [{**item, "config": config_text(item["config"], context)} for item in given["parts"]]
+        properties = target.properties
+        parts = [{**item, "config": config_text(item["config"], context)} for item in properties["parts"]]
         message = mime_message(_mime_parts(parts), target.key)
         context.software.create_config(
-            target.key, ConfigSpec(target.physical_name, given["group"], message), made_of=parts
+            target.key, ConfigSpec(target.physical_name, properties["group"], message), made_of=parts
         )
         return Done(physical_id=target.key, data={"config": message})
 
@@ -238,8 +238,8 @@ def config_text(value: str, context: StepContext) -> str:
     return spec.config if isinstance(spec.config, str) else json.dumps(spec.config)
 
 
-def _mime_parts(given: Iterable[Mapping[str, Json]]) -> Iterator[email.message.Message]:
-    for item in given:
+def _mime_parts(parts: Iterable[Mapping[str, Json]]) -> Iterator[email.message.Message]:
+    for item in parts:
         if item["type"] == "multipart":
             yield from parts_of(item["config"])
         else:
@@ -247,17 +247,17 @@ def _mime_parts(given: Iterable[Mapping[str, Json]]) -> Iterator[email.message.M
             yield mime_part(item["config"], item["subtype"] or pathlib.PurePath(filename).stem, filename)
 
 
-def _cloud_config(given: Json) -> str:
-    return f"#cloud-config\n{yaml.safe_dump(given)}"
+def _cloud_config(cloud_config: Json) -> str:
+    return f"#cloud-config\n{yaml.safe_dump(cloud_config)}"
 
 
 def _declared(target: ResourceView, group: str, config: Json) -> ConfigSpec:
-    given = target.properties
+    properties = target.properties
     return ConfigSpec(
         target.physical_name,
         group,
         config,
-        declared_inputs(given["inputs"] or []),
-        declared_outputs(given["outputs"] or []),
-        given["options"] or {},
+        declared_inputs(properties["inputs"] or []),
+        declared_outputs(properties["outputs"] or []),
+        properties["options"] or {},
     )

@@ -217,12 +217,14 @@ class SoftwareDeployment(ResourceType):
         return _poll(target, context)
 
     def _deploy(self, target: ResourceView, action: str, context: StepContext) -> None:
-        source, given = _source(target, context), target.properties
-        values, transport = given["input_values"] or {}, given["signal_transport"]
+        source = _source(target, context)
+        properties = target.properties
+        values = properties["input_values"] or {}
+        transport = properties["signal_transport"]
         inputs = with_inputs(source.inputs, values)
         inputs += deploy_inputs(target, action, OFFERED[transport], context)
         derived = ConfigSpec(
-            name=given["name"] or source.name or target.physical_name,
+            name=properties["name"] or source.name or target.physical_name,
             group=source.group or UNGROUPED,
             config=self.derived_config(target, source.config, inputs),
             inputs=inputs,
@@ -230,7 +232,7 @@ class SoftwareDeployment(ResourceType):
             options=source.options,
         )
         waits = transport != "NO_SIGNAL"
-        spec = DeploymentSpec(given["server"], action, target.key, derived, values, waits)
+        spec = DeploymentSpec(properties["server"], action, target.key, derived, values, waits)
         context.software.deploy(str(target.physical_id), spec)
 
     def _is_replaced(self, target: ResourceView, before: DeploymentState, context: StepContext) -> bool:
@@ -257,8 +259,8 @@ class StructuredDeployment(SoftwareDeployment):
         """Return the config with the values of inputs in it."""
         values = {item["name"]: item.get("value") for item in inputs}
         is_strict = target.properties["input_values_validate"] == "STRICT"
-        found = {} if config is None else config
-        return substituted(found, values, target.properties["input_key"], is_strict=is_strict)
+        fields = {} if config is None else config
+        return substituted(fields, values, target.properties["input_key"], is_strict=is_strict)
 
 
 def _find_source(target: ResourceView, context: StepContext) -> ConfigSpec | None:
@@ -272,11 +274,11 @@ def _source(target: ResourceView, context: StepContext) -> ConfigSpec:
 
     :raises PermanentError: it does not exist.
     """
-    found = _find_source(target, context)
-    if found is None:
+    source = _find_source(target, context)
+    if source is None:
         text = f"Software config with id {target.properties['config']} not found"
         raise PermanentError(text, kind="NotFound")
-    return found
+    return source
 
 
 def _acts(target: ResourceView, action: str, source: ConfigSpec) -> bool:
@@ -318,8 +320,8 @@ def check_user_data_format(
     other = others.get(server[ARGS][0])
     if other is None or other.type != "OS::Nova::Server" or is_node(other.properties):
         return
-    given = other.properties.get("user_data_format", "HEAT_CFNTOOLS")
-    if not is_node(given) and given != "SOFTWARE_CONFIG":
+    data_format = other.properties.get("user_data_format", "HEAT_CFNTOOLS")
+    if not is_node(data_format) and data_format != "SOFTWARE_CONFIG":
         text = (
             f"Resource {other.name}'s property user_data_format should be set to SOFTWARE_CONFIG since there "
             "are software deployments on it."

@@ -102,7 +102,7 @@ class SoftwareDeploymentGroup(GroupResource):
         """Return the attribute, with the path into the map of what all members have."""
         return None if attribute in self.own_attributes else [attribute, *path]
 
-    def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
+    def static_goal(self, values: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
         """Return a goal with one member, which is like all others; None: the servers are not known."""
         servers = None if is_node(definition.properties) else definition.properties.get("servers")
         if not isinstance(servers, Mapping) or is_node(servers) or not servers:
@@ -112,7 +112,7 @@ class SoftwareDeploymentGroup(GroupResource):
         return _goal({name: body}, definition.requested_attributes, copies=len(servers))
 
     def expanded(
-        self, goal: ChildGoal, known: Mapping[str, Json], definition: ResourceDefinition
+        self, goal: ChildGoal, values: Mapping[str, Json], definition: ResourceDefinition
     ) -> ChildGoal:
         """Return the goal with a member for each server."""
         servers = definition.properties["servers"]
@@ -146,29 +146,30 @@ class SoftwareDeploymentGroup(GroupResource):
         old = {item.name: item.definition for item in members if item.definition and item.name in servers}
         open_names = [name for name in new if old.get(name) != new[name]]
         chosen = set(itertools.islice(open_names, step.updates))
-        found = {name: new[name] if name in chosen else old.get(name) for name in new}
-        return _goal({name: body for name, body in found.items() if body}, target.requested_attributes)
+        bodies = {name: new[name] if name in chosen else old.get(name) for name in new}
+        return _goal({name: body for name, body in bodies.items() if body}, target.requested_attributes)
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the requested attributes."""
-        found = super().attribute_values(target).items()
-        return {name: value for name, value in found if name not in ("refs", REFS_MAP)}
+        values = super().attribute_values(target).items()
+        return {name: value for name, value in values if name not in ("refs", REFS_MAP)}
 
     def _check(self, target: ResourceView) -> None:
         servers = target.properties["servers"]
-        one = {name: value for name, value in target.properties.items() if name != "servers"}
-        check_members(len(servers), {"properties": one}, target.requested_attributes)
+        member = {name: value for name, value in target.properties.items() if name != "servers"}
+        check_members(len(servers), {"properties": member}, target.requested_attributes)
 
     def _rollout(self, target: ResourceView, policy_name: str) -> Rollout:
-        policy, count = target.update_policy.get(policy_name), len(target.properties["servers"])
+        policy = target.update_policy.get(policy_name)
+        count = len(target.properties["servers"])
         if not policy or not count:
             return Rollout()
         most = policy["max_batch_size"]
         steps = [Batch(size=count, updates=most) for _ in range((count - 1) // most)]
         return Rollout([*steps, None], policy["pause_time"])
 
-    def _body(self, given: Mapping[str, Json], servers: Mapping[str, Json], name: str) -> Definition:
-        common = {key: value for key, value in given.items() if key != "servers" and value is not None}
+    def _body(self, properties: Mapping[str, Json], servers: Mapping[str, Json], name: str) -> Definition:
+        common = {key: value for key, value in properties.items() if key != "servers" and value is not None}
         return {"type": self.member_type, "properties": {**common, "server": servers[name]}}
 
 

@@ -27,12 +27,12 @@ PROJECT_ID = ("deploy_project_id", "ID of project for API authentication")
 
 
 def with_inputs(
-    declared: Sequence[Mapping[str, Json]], given: Mapping[str, Json]
+    declared: Sequence[Mapping[str, Json]], input_values: Mapping[str, Json]
 ) -> list[Mapping[str, Json]]:
     """Return the declared inputs with their values, and undeclared ones as texts."""
-    values = dict(given)
-    found = [{**item, "value": values.pop(item["name"], item.get("default"))} for item in declared]
-    return [*found, *({"name": name, "type": "String", "value": value} for name, value in values.items())]
+    values = dict(input_values)
+    inputs = [{**item, "value": values.pop(item["name"], item.get("default"))} for item in declared]
+    return [*inputs, *({"name": name, "type": "String", "value": value} for name, value in values.items())]
 
 
 def deploy_inputs(

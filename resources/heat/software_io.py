@@ -40,25 +40,27 @@ OUTPUT: Mapping[str, Property] = {
     ),
 }
 
-STDOUT, STDERR, STATUS_CODE = "deploy_stdout", "deploy_stderr", "deploy_status_code"
+STDOUT = "deploy_stdout"
+STDERR = "deploy_stderr"
+STATUS_CODE = "deploy_status_code"
 ALWAYS_SENT = (STDOUT, STDERR, STATUS_CODE)
 """Outputs of every config, which need no declaration."""
 
 
-def declared_inputs(given: Sequence[Json]) -> list[dict[str, Json]]:
+def declared_inputs(inputs: Sequence[Json]) -> list[dict[str, Json]]:
     """Return the inputs of a config as they are stored and shown, each with its value if it has one.
 
     :raises PropertyError: an input is wrong.
     """
-    return [_input(item, index) for index, item in enumerate(given)]
+    return [_input(item, index) for index, item in enumerate(inputs)]
 
 
-def declared_outputs(given: Sequence[Json]) -> list[dict[str, Json]]:
+def declared_outputs(outputs: Sequence[Json]) -> list[dict[str, Json]]:
     """Return the outputs of a config as they are stored and shown.
 
     :raises PropertyError: an output is wrong.
     """
-    return [_without_none(_resolved(OUTPUT, item, ("outputs", index))) for index, item in enumerate(given)]
+    return [_without_none(_resolved(OUTPUT, item, ("outputs", index))) for index, item in enumerate(outputs)]
 
 
 def _input(item: Json, index: int) -> dict[str, Json]:
@@ -68,10 +70,10 @@ def _input(item: Json, index: int) -> dict[str, Json]:
     # As in Heat: an empty text is a default of every type.
     if isinstance(rest, Mapping) and rest.get("default") not in (None, "") and rest.get("type") in TYPES:
         schema["default"] = TYPES[rest["type"]]
-    found = _without_none(_resolved(schema, rest, ("inputs", index)))
-    if not found["replace_on_change"]:
-        del found["replace_on_change"]
-    return {**found, **value}
+    resolved = _without_none(_resolved(schema, rest, ("inputs", index)))
+    if not resolved["replace_on_change"]:
+        del resolved["replace_on_change"]
+    return {**resolved, **value}
 
 
 def _resolved(schema: Mapping[str, Property], item: Json, path: tuple[str | int, ...]) -> dict[str, Json]:
@@ -113,7 +115,9 @@ def result_of(
     :param before: the outputs that the deployment has.
     :param details: of the signal.
     """
-    outputs, event, failures = dict(before), "succeeded", dict[str, Json]()
+    outputs = dict(before)
+    event = "succeeded"
+    failures = dict[str, Json]()
     code = details.get(STATUS_CODE)
     if code and str(code) != "0":
         failures[STATUS_CODE] = f"Deployment exited with non-zero status code: {code}"

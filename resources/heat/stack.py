@@ -85,16 +85,16 @@ class StackResource(NestedType):
         elsewhere = region not in (None, "", self._own_region)
         return REMOTE if elsewhere or context.get("credential_secret_id") else None
 
-    def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
+    def static_goal(self, values: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
         """Return the goal if the template and the parameters are known."""
-        if "template" not in known or "parameters" not in known:
+        if "template" not in values or "parameters" not in values:
             return None
-        return ChildGoal(known["template"], known["parameters"] or {})
+        return ChildGoal(values["template"], values["parameters"] or {})
 
     def child_goal(self, target: ResourceView, context: StepContext) -> ChildGoal:
         """Return the goal that the properties describe."""
-        given = target.properties
-        return _goal(given["template"], given["parameters"], given["timeout"])
+        properties = target.properties
+        return _goal(properties["template"], properties["parameters"], properties["timeout"])
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the outputs, and the stack's name."""
@@ -128,18 +128,20 @@ class AwsStack(NestedType):
 
         :raises PermanentError: the template cannot be fetched.
         """
-        given = target.properties
+        properties = target.properties
         return _goal(
-            context.children.template(given["TemplateURL"]), given["Parameters"], given["TimeoutInMinutes"]
+            context.children.template(properties["TemplateURL"]),
+            properties["Parameters"],
+            properties["TimeoutInMinutes"],
         )
 
     def child_data(
         self, target: ResourceView, child: str, state: ChildState, context: StepContext
     ) -> Mapping[str, Json]:
         """Name the outputs that can never be computed as the attributes are named."""
-        found = super().child_data(target, child, state, context)
-        errors = {f"{OUTPUTS}{name}": text for name, text in found.get(OUTPUT_ERRORS, {}).items()}
-        return {**found, OUTPUT_ERRORS: errors} if errors else found
+        data = super().child_data(target, child, state, context)
+        errors = {f"{OUTPUTS}{name}": text for name, text in data.get(OUTPUT_ERRORS, {}).items()}
+        return {**data, OUTPUT_ERRORS: errors} if errors else data
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the outputs."""

@@ -144,8 +144,8 @@ class TestResource(ResourceType):
 
 def _wait_seconds(target: ResourceView, action: str) -> float:
     """Return the seconds; a negative number means without end."""
-    own = (target.properties["action_wait_secs"] or {}).get(action)
-    return float(target.properties["wait_secs"] if own is None else own)
+    seconds = (target.properties["action_wait_secs"] or {}).get(action)
+    return float(target.properties["wait_secs"] if seconds is None else seconds)
 
 
 def _with_attribute_wait(target: ResourceView, seconds: float) -> float:
@@ -172,8 +172,8 @@ def _poll(target: ResourceView, progress: Json, context: StepContext, *, may_fai
     until = progress["until"]
     if until is None:
         return Poll(progress, after=FOREVER_STEP)
-    left = until - context.now()
-    return Poll(progress, after=left) if left > 0 else _end(target, may_fail=may_fail)
+    seconds = until - context.now()
+    return Poll(progress, after=seconds) if seconds > 0 else _end(target, may_fail=may_fail)
 
 
 def _end(

@@ -96,11 +96,11 @@ class WaitCondition(ResourceType):
             raise PermanentError(_reasons(signals, FAILURE), kind="WaitConditionFailure")
         if len(signals) >= count:
             return Done(data={"signals": json.dumps({signal.id: signal.data for signal in signals})})
-        left = progress["until"] - context.now()
-        if left <= 0:
+        seconds = progress["until"] - context.now()
+        if seconds <= 0:
             reasons = f" - {_reasons(signals, SUCCESS)}" if signals else ""
             raise PermanentError(f"{len(signals)} of {count} received{reasons}", kind="WaitConditionTimeout")
-        return Park(progress, waits_on=f"resource:{handle.id}", seen=handle.generation, after=left)
+        return Park(progress, waits_on=f"resource:{handle.id}", seen=handle.generation, after=seconds)
 
 
 class AwsWaitCondition(WaitCondition):

@@ -35,8 +35,8 @@ class _Handle(ResourceType):
         return Done(data=self._address(target, context))
 
     def _address(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
-        made = context.presigned()
-        return {"endpoint": made.endpoint, "token": made.signature, "url": made.url}
+        presigned = context.presigned()
+        return {"endpoint": presigned.endpoint, "token": presigned.signature, "url": presigned.url}
 
 
 class WaitConditionHandle(_Handle):
@@ -94,7 +94,8 @@ class WaitConditionHandle(_Handle):
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the attributes that the transport needs."""
-        endpoint, token = target.data.get("endpoint"), target.data.get("token")
+        endpoint = target.data.get("endpoint")
+        token = target.data.get("token")
         match target.properties["signal_transport"]:
             case "TOKEN_SIGNAL":
                 return {

@@ -55,16 +55,16 @@ class NestedType(ResourceType):
         """Return the goal of the child."""
         raise NotImplementedError
 
-    def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
+    def static_goal(self, values: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
         """Return the goal as far as it is known at plan time, None if too few properties are known.
 
-        :param known: properties as ResourceType.validate gets them.
+        :param values: properties as ResourceType.validate gets them.
         :param definition: has the properties with residuals.
         """
         return None
 
     def expanded(
-        self, goal: ChildGoal, known: Mapping[str, Json], definition: ResourceDefinition
+        self, goal: ChildGoal, values: Mapping[str, Json], definition: ResourceDefinition
     ) -> ChildGoal:
         """Return a group's static goal with all members in place of one for all; for previews.
 
@@ -167,14 +167,15 @@ class NestedType(ResourceType):
     def check_snapshot_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the snapshot."""
         child = progress["child"]
-        taken, state = context.children.snapshot_state(child, target.key), context.children.state(child)
-        if taken is None or state is None:
+        snapshot = context.children.snapshot_state(child, target.key)
+        state = context.children.state(child)
+        if snapshot is None or state is None:
             raise PermanentError("the snapshot of the nested stack is gone")
-        if taken.status == "COMPLETE":
+        if snapshot.status == "COMPLETE":
             return Done()
-        if taken.status == "IN_PROGRESS":
+        if snapshot.status == "IN_PROGRESS":
             return wait_for_child(child)
-        raise failure_of(state) if state.status == "FAILED" else PermanentError(taken.reason)
+        raise failure_of(state) if state.status == "FAILED" else PermanentError(snapshot.reason)
 
     def handle_delete_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Delete the child's snapshot, without waiting for it."""
@@ -185,7 +186,8 @@ class NestedType(ResourceType):
 
     def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
         """Create a child that adopts the resources of another stack."""
-        child, data = target.physical_id, dict(target.data)
+        child = target.physical_id
+        data = dict(target.data)
         document = data.pop(ADOPTED, None)
         if child is None and document is None:
             raise PermanentError("The document says nothing of the stack that it was.", kind="Exception")
@@ -230,10 +232,10 @@ class NestedType(ResourceType):
     ) -> Mapping[str, Json]:
         """Return the data that the resource stores of a child whose action succeeded."""
         errors = dict(context.children.output_errors(child))
-        found: dict[str, Json] = {"outputs": dict(context.children.outputs(child)), "name": state.name}
+        data: dict[str, Json] = {"outputs": dict(context.children.outputs(child)), "name": state.name}
         if self.shows_resources and target.requested_attributes:
-            found[INNER] = dict(context.children.inner_values(child, target.requested_attributes))
-        return {**found, OUTPUT_ERRORS: errors} if errors else found
+            data[INNER] = dict(context.children.inner_values(child, target.requested_attributes))
+        return {**data, OUTPUT_ERRORS: errors} if errors else data
 
     def _act(self, target: ResourceView, action: str, context: StepContext) -> Step:
         child, state = child_of(target, context)

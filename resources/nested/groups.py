@@ -84,10 +84,10 @@ class GroupResource(NestedType):
         """Create the child with the first step."""
         rollout = self.create_rollout(target)
         target = dataclasses.replace(target, data={**target.data, **rollout.data})
-        child, first, *left = target.physical_id, *rollout.steps
+        child, first, *steps = target.physical_id, *rollout.steps
         if child is None:
             child = context.children.create(target.key, self.step_goal(target, first, ()))
-        return _in_progress(child, _stored(left), rollout.pause, data=target.data)
+        return _in_progress(child, _stored(steps), rollout.pause, data=target.data)
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Continue with the next step, if the last one is complete."""
@@ -134,25 +134,27 @@ class GroupResource(NestedType):
         """Return the requested attributes, and the references of the members."""
         outputs = dict(target.data.get("outputs") or {})
         references = outputs.get(REFS_MAP) or {}
-        known = [name for name in target.data.get("names") or [] if name in references]
-        return {**outputs, "refs": [references[name] for name in known], REFS_MAP: references}
+        names = [name for name in target.data.get("names") or [] if name in references]
+        return {**outputs, "refs": [references[name] for name in names], REFS_MAP: references}
 
     def _continue(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        child, left, pause = progress["child"], progress["left"], progress["pause"]
+        child = progress["child"]
+        steps = progress["left"]
+        pause = progress["pause"]
         state = state_of(child, context)
         if "after" in progress:
             if state.traversal == progress["after"]:
                 if progress["due"] > context.now():
                     return Poll(progress, after=progress["due"] - context.now())
-                goal = self.step_goal(target, _step(left[0]), context.children.members(child))
+                goal = self.step_goal(target, _step(steps[0]), context.children.members(child))
                 context.children.update(child, goal)
-            return _in_progress(child, left[1:], pause)
+            return _in_progress(child, steps[1:], pause)
         if not state.is_over:
-            return _in_progress(child, left, pause)
+            return _in_progress(child, steps, pause)
         if state.status != "COMPLETE":
             raise failure_of(state)
-        if left:
-            return _next(child, state, left, pause, due=context.now() + pause)
+        if steps:
+            return _next(child, state, steps, pause, due=context.now() + pause)
         return Done(data=self.child_data(target, child, state, context))
 
 
@@ -165,20 +167,20 @@ def _step(stored: Json) -> Batch | None:
 
 
 def _in_progress(
-    child: str, left: Sequence[Json], pause: float, data: Mapping[str, Json] | None = None
+    child: str, steps: Sequence[Json], pause: float, data: Mapping[str, Json] | None = None
 ) -> Step:
-    progress = {"child": child, "left": left, "pause": pause}
+    progress = {"child": child, "left": steps, "pause": pause}
     return dataclasses.replace(wait_for_child(child), progress=progress, data=data)
 
 
 def _next(
     child: str,
     state: ChildState,
-    left: Sequence[Json],
+    steps: Sequence[Json],
     pause: float,
     *,
     due: float,
     data: Mapping[str, Json] | None = None,
 ) -> Step:
-    progress = {"child": child, "left": left, "pause": pause, "after": state.traversal, "due": due}
+    progress = {"child": child, "left": steps, "pause": pause, "after": state.traversal, "due": due}
     return Poll(progress, after=pause if data is None else 0.0, data=data)

@@ -121,13 +121,13 @@ def next_members(
     :param updates: how many may get the new definition in this batch, new ones included; new members always
         have it.
     """
-    kept = old[max(0, len(old) - size) :] if size else []
-    left = updates - (size - len(kept))
+    remaining = old[max(0, len(old) - size) :] if size else []
+    updates_left = updates - (size - len(remaining))
     members: dict[str, Definition] = {}
-    for name, definition in kept:
+    for name, definition in remaining:
         new = define(name)
-        if left > 0 and new != definition:
-            left -= 1
+        if updates_left > 0 and new != definition:
+            updates_left -= 1
             definition = new
         members[name] = definition
     while len(members) < size:

@@ -45,5 +45,5 @@ def template_type(text: str) -> ProviderTemplate:
         "attributes_schema": attributes,
         "support_status": SupportStatus(),
     }
-    made: ProviderTemplate = type("OperatorTemplate", (ProviderTemplate,), members)()
-    return made
+    template_class: ProviderTemplate = type("OperatorTemplate", (ProviderTemplate,), members)()
+    return template_class

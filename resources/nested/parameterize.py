@@ -54,11 +54,13 @@ class _Parameters:
 
     def _parameter(self, kind: str, value: Json, *, hidden: bool) -> Json:
         declared = {"type": kind, "hidden": hidden}
-        seen = json.dumps([declared, value], sort_keys=True)
-        if seen not in self._names:
+        key = json.dumps([declared, value], sort_keys=True)
+        if key not in self._names:
             name = f"{PREFIX}{len(self._names)}"
-            self._names[seen], self.declared[name], self.values[name] = name, declared, value
-        return {"get_param": self._names[seen]}
+            self._names[key] = name
+            self.declared[name] = declared
+            self.values[name] = value
+        return {"get_param": self._names[key]}
 
 
 def parameterize(goal: ChildGoal, is_secret: Callable[[Json], bool] | None) -> ChildGoal:
@@ -71,15 +73,15 @@ def parameterize(goal: ChildGoal, is_secret: Callable[[Json], bool] | None) -> C
     if not goal.generated:
         return goal
     assert isinstance(goal.template, Mapping), "a generated template is a map"
-    made = _Parameters(is_secret)
+    generated = _Parameters(is_secret)
     bodies = {
-        name: {key: made.replaced(part) if key in _SECTIONS else part for key, part in body.items()}
+        name: {key: generated.replaced(part) if key in _SECTIONS else part for key, part in body.items()}
         for name, body in goal.template["resources"].items()
     }
     template = {**goal.template, "resources": bodies}
-    if made.declared:
-        template["parameters"] = made.declared
-    return replace(goal, template=template, parameters={**goal.parameters, **made.values})
+    if generated.declared:
+        template["parameters"] = generated.declared
+    return replace(goal, template=template, parameters={**goal.parameters, **generated.values})
 
 
 def restore_values(

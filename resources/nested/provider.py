@@ -25,8 +25,8 @@ class ProviderTemplate(NestedType):
 
     def child_goal(self, target: ResourceView, context: StepContext) -> ChildGoal:
         """Return the goal: the template of that name, with the properties as parameters."""
-        given = {name: value for name, value in target.properties.items() if value is not None}
-        return ChildGoal(context.children.file(target.type), given)
+        values = {name: value for name, value in target.properties.items() if value is not None}
+        return ChildGoal(context.children.file(target.type), values)
 
     def reference_id(self, target: ResourceView) -> Json:
         """Return the output that the template defines for it, or else the stack's id."""
