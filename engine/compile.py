@@ -180,7 +180,8 @@ class _StackCompiler:
             has_service = anything if self.goal.cloud is None else self.goal.cloud.has_service
             if self.goal.without_unavailable:
                 plan = without_unavailable(plan, self.registry, has_service)
-            check_available(plan, self.registry, has_service)
+            if self.goal.cloud is not None:
+                check_available(plan, self.registry, has_service)
             secrets = StoredLookup(self.sealer.open)
             plan = check_types(plan, self.registry, secrets, self.budget, inside)
             if not self.goal.may_need_cloud:
