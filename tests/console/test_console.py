@@ -8,11 +8,12 @@ import typing
 
 import pytest
 from client.serving import Service
-from console.conftest import SHOP, Console, held, node
 from harness.browser import Browser, shoot
 from harness.templates import flat, one, template
 from harness.waiting import wait_for
 from playwright.sync_api import Page, expect
+
+from console.conftest import SHOP, Console, held, node
 
 Json = typing.Any
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 from client.serving import Service, fault
-from console.gated_proxy import GatedProxy
 from harness.browser import Browser, shoot
 from harness.keystone import PASSWORD, Keystone
 from harness.templates import flat
 from playwright.sync_api import Page, expect
+
+from console.gated_proxy import GatedProxy
 
 pytestmark = pytest.mark.full
 

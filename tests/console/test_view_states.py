@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 from client.serving import Service
-from console.conftest import SHOP, Console, held, node
-from console.gated_proxy import GatedProxy
 from harness.browser import Browser, shoot
 from harness.templates import flat
 from playwright.sync_api import Locator, Page, Route, expect
+
+from console.conftest import SHOP, Console, held, node
+from console.gated_proxy import GatedProxy
 
 TABS = ("graph", "timeline", "resources", "events", "outputs", "why", "template", "update")
 NOTHING = re.compile("no stacks yet|no resources|Nothing has|no outputs|Nothing is stuck|were purged|no task")
