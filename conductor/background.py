@@ -14,7 +14,7 @@ LOG = logging.getLogger(__name__)
 class Background(typing.Protocol):
     """A pool for the long work of a duty.  Thread-safe."""
 
-    def submit(self, key: Hashable, work: Callable[[], None]) -> bool:
+    def submit(self, key: Hashable, function: Callable[[], None]) -> bool:
         """Run the work soon; return False if the queue is full or work of this key has not ended."""
 
 
@@ -33,14 +33,14 @@ class BackgroundPool:
         self._lock = threading.Lock()
         self._keys: set[Hashable] = set()
 
-    def submit(self, key: Hashable, work: Callable[[], None]) -> bool:
+    def submit(self, key: Hashable, function: Callable[[], None]) -> bool:
         """Run the work soon; return False if the queue is full or work of this key has not ended."""
         with self._lock:
             if key in self._keys:
                 return False
             self._keys.add(key)
         try:
-            future = self._pool.submit(work)
+            future = self._pool.submit(function)
         except (futurist.RejectedSubmission, RuntimeError):
             self._forget(key)
             return False

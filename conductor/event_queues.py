@@ -15,7 +15,8 @@ if typing.TYPE_CHECKING:
     from keystoneauth1.session import Session
 
 Json = typing.Any
-SERVICE, VERSION = "messaging", "2"
+SERVICE = "messaging"
+VERSION = "2"
 ANSWERED_WITHIN = 10.0
 """Seconds within which Zaqar must answer: less than a sink stays taken for one request."""
 MOST_TEXT = 500
@@ -70,8 +71,8 @@ class ZaqarQueues:
         except (NoSuchService, ServiceUnavailable, SealError) as error:
             raise SendFailed(str(error)) from error
         except exceptions.HttpError as error:
-            said = error.message if error.response is None else error.response.text
-            text = f"{SERVICE} {error.http_status}: {str(said)[:MOST_TEXT]}"
+            reason = error.message if error.response is None else error.response.text
+            text = f"{SERVICE} {error.http_status}: {str(reason)[:MOST_TEXT]}"
             raise (RequestRefused if error.http_status in TOO_MUCH else SendFailed)(text) from error
         except exceptions.ClientException as error:
             raise SendFailed(f"{SERVICE}: {str(error)[:MOST_TEXT]}") from error

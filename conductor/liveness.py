@@ -105,9 +105,10 @@ class Progress:
 
     def stuck(self) -> Sequence[str]:
         """Return the loops without progress; called by the membership's thread."""
-        found = self._liveness.stuck(self._limit)
-        if found:
-            self._stuck, self._proved = found, False
+        stuck_parts = self._liveness.stuck(self._limit)
+        if stuck_parts:
+            self._stuck = stuck_parts
+            self._proved = False
         elif self._proved:
             self._stuck = ()
         return self._stuck

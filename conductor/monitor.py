@@ -58,20 +58,22 @@ class Monitor:
 
     def health_problems(self) -> list[str]:
         """Return a text for each reason why the conductor does not serve; nothing: it serves."""
-        found = []
+        problems = []
         if self.report.state != ACTIVE:
-            found.append("draining: other conductors take over its shards, it finishes its running tasks")
+            problems.append("draining: other conductors take over its shards, it finishes its running tasks")
         elif self.ownership.member() is None:
-            found.append("not in the ring: it may not work until the coordination backend lets it join")
+            problems.append("not in the ring: it may not work until the coordination backend lets it join")
         if self.report.is_database_unavailable:
-            found.append("database unavailable: results are kept until it answers")
+            problems.append("database unavailable: results are kept until it answers")
         if (doubt := self.clock.trouble()) is not None:
-            found.append(doubt)
+            problems.append(doubt)
         if 0 < self.most_hung_threads <= self.pool.hung:
-            found.append(f"too many hung threads: {self.pool.hung} threads hang in calls that were cancelled")
+            problems.append(
+                f"too many hung threads: {self.pool.hung} threads hang in calls that were cancelled"
+            )
         if self.pool.short_of_threads:
-            found.append("no threads available: memory, or the number of processes, is exhausted")
-        return found + [f"stuck: {loop} makes no progress" for loop in self.liveness.late(STUCK_AFTER)]
+            problems.append("no threads available: memory, or the number of processes, is exhausted")
+        return problems + [f"stuck: {loop} makes no progress" for loop in self.liveness.late(STUCK_AFTER)]
 
     def samples(self) -> Iterator[Sample]:
         """Return all gauges."""
@@ -101,7 +103,8 @@ class Monitor:
         }
 
     def _ring(self) -> str:
-        view, shards = self.membership.view(), sorted(self.ownership.shards())
+        view = self.membership.view()
+        shards = sorted(self.ownership.shards())
         lines = [f"this host's clock is {self.clock.host_ahead:+.3f} s ahead of the database's"]
         lines += [f"this conductor is {self.ownership.member() or 'not in the ring'}, {self.report.state}"]
         lines += [f"version {view.version}, {len(view.members)} members:"]
@@ -137,9 +140,9 @@ _WAITS = {
 """Cause of a claimed task's wait, by its state, while no step of it runs."""
 
 
-def _tasks(found: Iterable[ClaimedTask], now: float) -> Iterator[Sequence[str]]:
+def _tasks(claimed_tasks: Iterable[ClaimedTask], now: float) -> Iterator[Sequence[str]]:
     yield "task", "attempt", "stack", "resource", "action", "since", "seconds", "now"
-    for held in sorted(found, key=lambda held: held.since):
+    for held in sorted(claimed_tasks, key=lambda held: held.since):
         task = held.claim.task
         does = "runs a step" if held.started_at is not None else _WAITS.get(held.state, "")
         yield (
@@ -154,12 +157,14 @@ def _tasks(found: Iterable[ClaimedTask], now: float) -> Iterator[Sequence[str]]:
         )
 
 
-def _steps(found: Iterable[ClaimedTask], now: float) -> Iterator[Sequence[str]]:
+def _steps(claimed_tasks: Iterable[ClaimedTask], now: float) -> Iterator[Sequence[str]]:
     yield "thread", "task", "stack", "resource", "type", "since", "seconds", "remark"
-    for held in found:
-        began, thread = held.started_at, held.thread
+    for held in claimed_tasks:
+        began = held.started_at
+        thread = held.thread
         if began is not None:
-            task, resource = held.claim.task, held.claim.resource
+            task = held.claim.task
+            resource = held.claim.resource
             yield (
                 str(thread),
                 str(task.id),
@@ -174,9 +179,9 @@ def _steps(found: Iterable[ClaimedTask], now: float) -> Iterator[Sequence[str]]:
 
 def _table(rows: Iterable[Sequence[str]]) -> str:
     """Align the columns."""
-    found = list(rows)
-    widths = [max(len(cell) for cell in column) for column in zip(*found, strict=True)]
-    padded = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in found)
+    lines = list(rows)
+    widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
+    padded = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in lines)
     return "\n".join(padded)
 
 

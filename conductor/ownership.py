@@ -61,12 +61,12 @@ class Ownership:
         if self._monotonic() - self._changed_at < SETTLING:
             return False
         owner = assignment.owner_of(shard)
-        others = [member for member in assignment.view.owners if member.host != owner]
-        if owner == self._host or not others:
+        members = [member for member in assignment.view.owners if member.host != owner]
+        if owner == self._host or not members:
             return False
         without = self._without
         if owner not in without:
-            without[owner] = assign(View.of(others, assignment.view.shard_count))
+            without[owner] = assign(View.of(members, assignment.view.shard_count))
         return without[owner].owner_of(shard) == self._host
 
     def shards_owned(self) -> int:
@@ -92,7 +92,8 @@ class Ownership:
         old = self._assignment
         if old is None or old.view.version != view.version or not view.owners:
             self._assignment = assign(view) if view.owners else None
-            self._without, self._changed_at = {}, self._monotonic()
+            self._without = {}
+            self._changed_at = self._monotonic()
             LOG.info("The ring is at version %s, %d shards owned", view.version, self.shards_owned())
         for listener in self._listeners:
             listener()

@@ -44,11 +44,11 @@ class Retried:
     """Result of a retry.
 
     :ivar treated: tasks that were retried.
-    :ivar left: tasks that were left alone.
+    :ivar untouched: tasks that were left alone.
     """
 
     treated: Sequence[RetriedTask]
-    left: Sequence[RetriedTask]
+    untouched: Sequence[RetriedTask]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class _Sorted:
 
     hinted: list[Unfinished] = field(default_factory=list)
     orphaned: list[Unfinished] = field(default_factory=list)
-    taken: list[Unfinished] = field(default_factory=list)
+    taken_away: list[Unfinished] = field(default_factory=list)
     woken: list[Unfinished] = field(default_factory=list)
     abandoned: list[Unfinished] = field(default_factory=list)
     buried: list[Unfinished] = field(default_factory=list)
@@ -78,7 +78,7 @@ class _Sorted:
 class Rescue:
     """Retries or fails stuck work.
 
-    :param works: returns whether an incarnation of a conductor reports; claims of others are released.
+    :param reports: returns whether an incarnation of a conductor reports; claims of others are released.
     :param grace: seconds in which running steps may end.
     """
 
@@ -88,13 +88,13 @@ class Rescue:
         database: Database,
         hints: Hints,
         clock: Callable[[], float],
-        works: Callable[[MemberId], bool],
+        reports: Callable[[MemberId], bool],
         grace: float,
     ) -> None:
         self._database = database
         self._hints = hints
         self._clock = clock
-        self._works = works
+        self._reports = reports
         self._grace = grace
 
     def retry(self, stack: Stack, resource: str | None = None) -> Retried:
@@ -107,23 +107,23 @@ class Rescue:
         :raises NothingToDo: none of these tasks is unfinished.
         """
         treated: list[RetriedTask] = []
-        left: list[RetriedTask] = []
-        known: list[str] = []
-        for found, children in self._pages(stack):
-            known += [task.path for task in found]
-            requested = [task for task in found if resource is None or _inside(task.path, resource)]
-            groups = self._sort(requested, children, resource, left)
-            treated += self._treat(groups, left)
-        if not known:
+        untouched: list[RetriedTask] = []
+        paths: list[str] = []
+        for tasks, children in self._pages(stack):
+            paths += [task.path for task in tasks]
+            requested = [task for task in tasks if resource is None or _inside(task.path, resource)]
+            groups = self._sort(requested, children, resource, untouched)
+            treated += self._treat(groups, untouched)
+        if not paths:
             raise NothingToDo(
                 f"stack {stack.name} is {stack.action}_{stack.status}: nothing of it is unfinished"
             )
-        if not treated and not left:
-            some = ", ".join(sorted(set(known))[:10])
+        if not treated and not untouched:
+            some = ", ".join(sorted(set(paths))[:10])
             raise NothingToDo(
                 f"no resource {resource} of stack {stack.name} is unfinished; those are: {some}"
             )
-        return Retried(treated, left)
+        return Retried(treated, untouched)
 
     def fail(self, stack: Stack, reason: str) -> StackFailedByOperator:
         """Fail the action of the stack and of its nested stacks, and stop running steps.
@@ -159,58 +159,60 @@ class Rescue:
         return self._database.read(lambda conn: stacks.get(conn, stack.id))
 
     def _give_up_rollback(self, stack: Stack) -> bool:
-        work = functools.partial(
+        fail_rollback = functools.partial(
             endings.fail_rollback, seen=stack, why=ROLLBACK_PENDING, by=None, now=self._clock()
         )
-        return self._database.write(work) is not None
+        return self._database.write(fail_rollback) is not None
 
     def _pages(self, stack: Stack) -> Iterator[tuple[list[Unfinished], dict[str, Child]]]:
         last = 0
 
         def read(conn: Connection) -> tuple[list[Unfinished], dict[str, Child]]:
-            found = inspections.page(conn, stack.id, after=last, limit=PAGE)
-            return found, inspections.children(
-                conn, [task.waits_on for task in found if task.waits_on is not None]
+            tasks = inspections.page(conn, stack.id, after=last, limit=PAGE)
+            return tasks, inspections.children(
+                conn, [task.waits_on for task in tasks if task.waits_on is not None]
             )
 
         while True:
-            found, children = self._database.read(read)
-            yield found, children
-            if len(found) < PAGE:
+            tasks, children = self._database.read(read)
+            yield tasks, children
+            if len(tasks) < PAGE:
                 return
-            last = found[-1].id
+            last = tasks[-1].id
 
     def _sort(
         self,
-        found: Sequence[Unfinished],
+        tasks: Sequence[Unfinished],
         children: dict[str, Child],
         resource: str | None,
-        left: list[RetriedTask],
+        untouched: list[RetriedTask],
     ) -> _Sorted:
         groups = _Sorted()
-        for task in found:
-            gone = task.member is not None and not self._works(task.member)
+        for task in tasks:
+            is_orphaned = task.member is not None and not self._reports(task.member)
             named = task.path == resource
-            chosen, why = _choose(task, groups, children, gone=gone, named=named)
+            chosen, why = _choose(task, groups, children, is_orphaned=is_orphaned, named=named)
             if chosen is not None:
                 chosen.append(task)
             else:
-                left.append(RetriedTask(task.path, why))
+                untouched.append(RetriedTask(task.path, why))
         return groups
 
-    def _treat(self, groups: _Sorted, left: list[RetriedTask]) -> list[RetriedTask]:
+    def _treat(self, groups: _Sorted, untouched: list[RetriedTask]) -> list[RetriedTask]:
         now = self._clock()
 
-        def work(conn: Connection) -> tuple[set[TaskId], ReadyTasks]:
+        def carry_out(conn: Connection) -> tuple[set[TaskId], ReadyTasks]:
             return _carry_out(conn, groups, now)
 
-        changed, ready = self._database.write(work)
+        changed, ready = self._database.write(carry_out)
         # Before the announcement: the conductor whose step hangs may be the one that claims the task again.
-        for task in groups.taken:
-            if task.id in changed and task.member is not None and self._works(task.member):
+        for task in groups.taken_away:
+            if task.id in changed and task.member is not None and self._reports(task.member):
                 self._hints.stop_tasks(task.member, [(task.id, task.attempt)])
         announce(self._hints, ready)
-        left += [RetriedTask(task.path, TAKEN_UP) for task, _ in _results(groups) if task.id not in changed]
+        untouched += [
+            RetriedTask(task.path, TAKEN_UP) for task, _ in _results(groups) if task.id not in changed
+        ]
         return [RetriedTask(task.path, result) for task, result in _results(groups) if task.id in changed]
 
 
@@ -219,27 +221,27 @@ def _inside(path: str, name: str) -> bool:
 
 
 def _choose(
-    task: Unfinished, groups: _Sorted, children: dict[str, Child], *, gone: bool, named: bool
+    task: Unfinished, groups: _Sorted, children: dict[str, Child], *, is_orphaned: bool, named: bool
 ) -> tuple[list[Unfinished] | None, str]:
     """Return the group of the task; None and the reason where the task is left alone."""
     host = host_of(task.member) if task.member is not None else ""
     if task.state == TaskState.READY:
         return groups.hinted, ""
     if task.state == TaskState.RUNNING:
-        if gone:
+        if is_orphaned:
             return groups.orphaned, ""
         if named:
-            return groups.taken, ""
+            return groups.taken_away, ""
         return None, f"{host} is at it; where its step hangs, --resource {task.path} takes it away"
     if task.state == TaskState.HELD:
         return None, f"it is held at a breakpoint: openstack stack continue {task.stack_id} {task.resource}"
     if task.state == TaskState.CANCELLED:
-        return (groups.buried, "") if gone else (None, f"{host} is asked again; no stack waits for it")
-    return _choose_parked(task, groups, children, gone=gone, named=named)
+        return (groups.buried, "") if is_orphaned else (None, f"{host} is asked again; no stack waits for it")
+    return _choose_parked(task, groups, children, is_orphaned=is_orphaned, named=named)
 
 
 def _choose_parked(
-    task: Unfinished, groups: _Sorted, children: dict[str, Child], *, gone: bool, named: bool
+    task: Unfinished, groups: _Sorted, children: dict[str, Child], *, is_orphaned: bool, named: bool
 ) -> tuple[list[Unfinished] | None, str]:
     """Return the group of a parked task; None and the reason where the task is left alone."""
     awaited = task.waits_on
@@ -248,7 +250,7 @@ def _choose_parked(
     if awaited.kind == AwaitedKind.STEP:
         return (
             (groups.abandoned, "")
-            if gone
+            if is_orphaned
             else (None, f"a step on {host_of(task.member or MemberId(''))} may still make it")
         )
     child = children.get(awaited.key)
@@ -262,7 +264,7 @@ def _choose_parked(
 def _results(groups: _Sorted) -> Iterator[tuple[Unfinished, str]]:
     for task in groups.hinted:
         yield task, "its hint is sent again"
-    for task in [*groups.orphaned, *groups.taken]:
+    for task in [*groups.orphaned, *groups.taken_away]:
         yield task, f"taken away from {host_of(task.member or MemberId(''))}, and requeued"
     for task in groups.woken:
         yield task, "woken"
@@ -280,18 +282,18 @@ def _carry_out(conn: Connection, groups: _Sorted, now: float) -> tuple[set[TaskI
     ready = ReadyTasks()
     changed: set[TaskId] = set()
 
-    for claims, taken in (
+    for claims, record in (
         (groups.orphaned, None),
-        (groups.taken, functools.partial(record_expired, now=now)),
+        (groups.taken_away, functools.partial(record_expired, now=now)),
     ):
         held = member_claims.still_claimed(conn, [(task.id, task.attempt) for task in claims])
         changed |= {task_id for task_id, _ in held}
-        ready.merge(member_claims.release(conn, held, now=now, taken=taken))
-    for found, move in (
+        ready.merge(member_claims.release(conn, held, now=now, taken=record))
+    for tasks, move in (
         (groups.hinted, due_tasks.restart_hints),
         (groups.woken, due_tasks.wake_parked),
     ):
-        moved = move(conn, [task.id for task in found], now=now)
+        moved = move(conn, [task.id for task in tasks], now=now)
         changed |= {task_id for ids in moved.values() for task_id in ids}
         ready.merge(moved)
     # One that waits for its conductor under a new name by now is left alone.

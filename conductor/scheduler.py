@@ -83,12 +83,12 @@ class Scheduler:
         recorder: Recorder = SILENT,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        given = policies or {}
+        policies_by_duty = policies or {}
         self._may_run = may_run
         self._is_time_sure = is_time_sure
         self._liveness = liveness or Liveness()
         self._duties = duties
-        self._policies = {name: given.get(name, DutyPolicy()) for name in duties}
+        self._policies = {name: policies_by_duty.get(name, DutyPolicy()) for name in duties}
         self._stopped = False
         self._recorder = recorder
         self._clock = clock
@@ -162,7 +162,9 @@ class Scheduler:
             self._locks[name].release()
 
     def _run(self, name: str) -> None:
-        started, failed, clocked = self._clock(), True, time.monotonic()
+        started = self._clock()
+        failed = True
+        clocked = time.monotonic()
         try:
             self._duties[name].run()
             failed = False

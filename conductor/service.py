@@ -50,7 +50,7 @@ class ConductorParts:
     ownership: Ownership
     progress: Progress
     pool: ThreadPool
-    work: WorkThread
+    work_thread: WorkThread
     scheduler: Scheduler
     report: ConductorReport
     monitor: Monitor
@@ -102,7 +102,7 @@ class Conductor:
     @property
     def in_progress(self) -> int:
         """Return how many tasks this conductor holds."""
-        return self._parts.work.loop.in_progress
+        return self._parts.work_thread.loop.in_progress
 
     def enqueue(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         """Take in tasks that are ready, or announce them again where this conductor cannot run them."""
@@ -114,17 +114,17 @@ class Conductor:
         elif self._stopping:
             self._collected.append((traversal, task_ids))
         else:
-            parts.work.loop.enqueue(task_ids)
+            parts.work_thread.loop.enqueue(task_ids)
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None = None) -> None:
         """Stop the running tasks of a superseded traversal, but for the spared ones."""
         self._parts.recorder.add(metrics.HINTS_RECEIVED, "cancel")
-        self._parts.work.loop.cancel(traversal, spared, request)
+        self._parts.work_thread.loop.cancel(traversal, spared, request)
 
     def stop_tasks(self, claims: Sequence[tuple[TaskId, int]]) -> None:
         """Stop these tasks (with attempt), or answer that they are not held here."""
         self._parts.recorder.add(metrics.HINTS_RECEIVED, "stop_tasks")
-        self._parts.work.loop.stop(claims)
+        self._parts.work_thread.loop.stop(claims)
 
     def poll_now(self) -> None:
         """Poll the ring's members now, and report."""
@@ -137,14 +137,15 @@ class Conductor:
         parts = self._parts
         parts.membership.leave_while(parts.progress.stuck)
         parts.membership.start()
-        parts.work.start()
+        parts.work_thread.start()
         parts.scheduler.start()
         self._server = make_server(self)
         self._server.start()
 
     def wait_ready(self, timeout: float) -> bool:
         """Wait until we are in the ring; return False if we are not within `timeout` seconds."""
-        ownership, end = self._parts.ownership, time.monotonic() + timeout
+        ownership = self._parts.ownership
+        end = time.monotonic() + timeout
         while time.monotonic() < end:
             if ownership.member() in ownership.present():
                 return True
@@ -177,7 +178,7 @@ class Conductor:
         parts.report.drain()
         self._stopping = True
         bus = self._stop_bus()
-        finished = parts.work.stop(self._drain)
+        finished = parts.work_thread.stop(self._drain)
         parts.scheduler.stop()
         for background in parts.backgrounds:
             background.stop()
@@ -210,5 +211,5 @@ class Conductor:
         """End as a killed process does, for demonstrations and tests."""
         self._parts.scheduler.stop()
         self._parts.membership.kill()
-        self._parts.work.kill()
+        self._parts.work_thread.kill()
         self._stop_server()

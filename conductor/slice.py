@@ -42,15 +42,15 @@ class Absentees:
         self._known: set[MemberId] = set()
         self._missing: dict[MemberId, float] = {}
 
-    def gone(self, claiming: frozenset[MemberId], present: frozenset[MemberId]) -> frozenset[MemberId]:
+    def departed(self, claiming: frozenset[MemberId], present: frozenset[MemberId]) -> frozenset[MemberId]:
         """Return the claiming members that are gone."""
         now = self._clock()
         absent = claiming - present
-        left = absent & self._known
+        left_the_view = absent & self._known
         self._known = (self._known | present) & (claiming | present)
         self._missing = {member: self._missing.get(member, now) for member in absent}
         late = {member for member, since in self._missing.items() if now - since >= self._patience}
-        return frozenset(left | late | self._succeeded(absent, present))
+        return frozenset(left_the_view | late | self._succeeded(absent, present))
 
     @staticmethod
     def _succeeded(absent: frozenset[MemberId], present: frozenset[MemberId]) -> set[MemberId]:

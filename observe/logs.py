@@ -32,9 +32,9 @@ class _Context(context.RequestContext):
 
 def _nothing() -> _Context:
     """Return the context of lines that belong to nothing: oslo.log uses its format for no request."""
-    made = _Context(UNKNOWN, UNKNOWN, UNKNOWN, overwrite=False)
-    made.request_id = ""
-    return made
+    nothing = _Context(UNKNOWN, UNKNOWN, UNKNOWN, overwrite=False)
+    nothing.request_id = ""
+    return nothing
 
 
 _NOTHING = _nothing()

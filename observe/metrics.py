@@ -10,7 +10,9 @@ API = "stoker-api"
 CONDUCTOR = "stoker-conductor"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 """Content type of the text that Prometheus reads."""
-COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
+COUNTER = "counter"
+GAUGE = "gauge"
+HISTOGRAM = "histogram"
 
 SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Bounds, in seconds, for the length of a transaction or a request."""
@@ -26,7 +28,7 @@ class Metric:
     :ivar help: its meaning, in one sentence.
     :ivar programs: those that have it.
     :ivar labels: names of its labels.
-    :ivar known: values of the labels that exist from the start, at zero.
+    :ivar initial: values of the labels that exist from the start, at zero.
     :ivar bounds: of a histogram's buckets.
     """
 
@@ -35,7 +37,7 @@ class Metric:
     help: str
     programs: tuple[str, ...] = (CONDUCTOR,)
     labels: tuple[str, ...] = ()
-    known: tuple[tuple[str, ...], ...] = ()
+    initial: tuple[tuple[str, ...], ...] = ()
     bounds: tuple[float, ...] = ()
 
 
@@ -67,14 +69,14 @@ HINTS_RECEIVED = Metric(
     COUNTER,
     "Messages received, by method.",
     labels=("method",),
-    known=METHODS,
+    initial=METHODS,
 )
 HINTS_REFUSED = Metric(
     "stoker_hints_refused_total",
     COUNTER,
     "Messages in a form that this conductor does not know, by method: the senders are of a newer release.",
     labels=("method",),
-    known=METHODS,
+    initial=METHODS,
 )
 HINTS_DROPPED = Metric(
     "stoker_hints_dropped_total", COUNTER, "Tasks whose hint was dropped because too many waited."
@@ -113,7 +115,7 @@ TASKS = Metric(
     GAUGE,
     "Tasks of this conductor's shards by state, as last counted; held ones wait at breakpoints.",
     labels=("state",),
-    known=_each(*TASK_STATES),
+    initial=_each(*TASK_STATES),
 )
 TASKS_IN_HAND = Metric(
     "stoker_tasks_in_hand", GAUGE, "Tasks that this conductor has claimed and has not finished."
@@ -134,7 +136,7 @@ DUE_LAG = Metric(
     HISTOGRAM,
     "From when a task (by its state), or a stack's deadline, was due until a duty dealt with it.",
     labels=("what",),
-    known=_each("ready", "running", "parked", "held", "stack"),
+    initial=_each("ready", "running", "parked", "held", "stack"),
     bounds=LONG,
 )
 CLAIM_WAIT = Metric(
@@ -173,7 +175,7 @@ TIMEOUTS = Metric(
     COUNTER,
     "Timeouts of stacks' actions and of resources' actions.",
     labels=("what",),
-    known=_each("stack", "resource"),
+    initial=_each("stack", "resource"),
 )
 TAKEOVERS = Metric("stoker_takeovers_total", COUNTER, "Tasks of dead conductors that others took over.")
 TAKEN_AWAY = Metric(
@@ -187,7 +189,7 @@ CANCELS_ANSWERED = Metric(
     COUNTER,
     "Answers to cancel requests: stopped, given_up (the thread is detached), or not_held (no such task).",
     labels=("how",),
-    known=_each("stopped", "given_up", "not_held"),
+    initial=_each("stopped", "given_up", "not_held"),
 )
 
 DATABASE_RETRIES = Metric(
@@ -226,7 +228,9 @@ REQUEST = Metric(
 )
 
 METRICS: Sequence[Metric] = tuple(
-    sorted((found for found in dict(globals()).values() if isinstance(found, Metric)), key=lambda m: m.name)
+    sorted(
+        (metric for metric in dict(globals()).values() if isinstance(metric, Metric)), key=lambda m: m.name
+    )
 )
 """All of them, by name."""
 

@@ -43,11 +43,11 @@ class Prometheus:
         self._shared = environment.get(SHARED)
         if self._shared is not None:
             _check_directory(pathlib.Path(self._shared))
-        own = CollectorRegistry(auto_describe=False)
+        program_registry = CollectorRegistry(auto_describe=False)
         self._kept: dict[str, typing.Any] = {
-            metric.name: _make(metric, own) for metric in self._metrics if metric.kind != GAUGE
+            metric.name: _make(metric, program_registry) for metric in self._metrics if metric.kind != GAUGE
         }
-        self._registry = own if self._shared is None else CollectorRegistry(auto_describe=False)
+        self._registry = program_registry if self._shared is None else CollectorRegistry(auto_describe=False)
         if self._shared is not None:
             collector: typing.Any = MultiProcessCollector
             collector(self._registry, self._shared)
@@ -72,8 +72,8 @@ class Prometheus:
         return prometheus_client.generate_latest(self._registry)
 
     def _child(self, metric: Metric, labels: tuple[str, ...]) -> typing.Any:
-        kept = self._kept[metric.name]
-        return kept.labels(*labels) if labels else kept
+        collector = self._kept[metric.name]
+        return collector.labels(*labels) if labels else collector
 
     def _sample(self) -> Iterator[Sample]:
         for gauges in self._gauges:
@@ -98,15 +98,17 @@ class _Gauges:
 
 
 def _make(metric: Metric, registry: CollectorRegistry) -> Counter | Histogram:
-    made: Counter | Histogram
+    collector: Counter | Histogram
     if metric.kind == COUNTER:
-        made = Counter(metric.name, metric.help, metric.labels, registry=registry)
+        collector = Counter(metric.name, metric.help, metric.labels, registry=registry)
     else:
         assert metric.kind == HISTOGRAM
-        made = Histogram(metric.name, metric.help, metric.labels, registry=registry, buckets=metric.bounds)
-    for labels in metric.known:
-        made.labels(*labels)
-    return made
+        collector = Histogram(
+            metric.name, metric.help, metric.labels, registry=registry, buckets=metric.bounds
+        )
+    for labels in metric.initial:
+        collector.labels(*labels)
+    return collector
 
 
 def _check_directory(path: pathlib.Path) -> None:

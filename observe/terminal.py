@@ -12,7 +12,11 @@ from rich.text import Text
 
 UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Categories of characters that are no text: controls, marks of direction and format, unassigned ones."""
-OK, RUNNING, BAD, HELD, IDLE = "green", "blue", "bold red", "yellow", "bright_black"
+OK = "green"
+RUNNING = "blue"
+BAD = "bold red"
+HELD = "yellow"
+IDLE = "bright_black"
 """Styles: done well, in progress, failed, held or endangered, not started."""
 
 
@@ -24,8 +28,10 @@ def harmless(text: object, most: int | None = None) -> str:
 
     :param most: characters after which it is cut; None: it is not.
     """
-    shown = "".join(_escaped(char) if unicodedata.category(char) in UNSAFE else char for char in str(text))
-    return shown if most is None or len(shown) <= most else f"{shown[: most - 1]}…"
+    printable = "".join(
+        _escaped(char) if unicodedata.category(char) in UNSAFE else char for char in str(text)
+    )
+    return printable if most is None or len(printable) <= most else f"{printable[: most - 1]}…"
 
 
 def _escaped(char: str) -> str:

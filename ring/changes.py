@@ -27,10 +27,10 @@ def changed_view(
         if host not in members:
             raise WrongChange(f"{host} is not on the ring; on it are: {', '.join(sorted(members)) or 'none'}")
         del members[host]
-    for given, known in ((join, False), (weight, True)):
-        for host, value in given.items():
-            if (host in members) != known:
-                raise WrongChange(f"{host} is {'not' if known else 'already'} on the ring")
+    for weights, is_member in ((join, False), (weight, True)):
+        for host, value in weights.items():
+            if (host in members) != is_member:
+                raise WrongChange(f"{host} is {'not' if is_member else 'already'} on the ring")
             try:
                 members[host] = Member(host, PLANNED, value)
             except ValueError as error:

@@ -41,20 +41,20 @@ def make_coordinator(url: str, member_id: bytes) -> typing.Any:
     for a call that hangs.
     """
     parts = urllib.parse.urlsplit(url)
-    wanted: dict[str, typing.Any] = {"executor": "synchronous"}
+    defaults: dict[str, typing.Any] = {"executor": "synchronous"}
     if parts.scheme == "file":
-        wanted["timeout"] = EXPIRY  # Here it is the age above which a record is ignored.
+        defaults["timeout"] = EXPIRY  # Here it is the age above which a record is ignored.
     elif parts.scheme not in (
         "kazoo",
         "zookeeper",
     ):  # There the session has the timeout, and kazoo's default is good.
-        wanted |= {"timeout": CALL_TIMEOUT, "membership_timeout": EXPIRY}
-    given = urllib.parse.parse_qs(parts.query)
-    options = {name: value for name, value in wanted.items() if name not in given}
-    made = coordination.get_coordinator(url, member_id, **options)
+        defaults |= {"timeout": CALL_TIMEOUT, "membership_timeout": EXPIRY}
+    query = urllib.parse.parse_qs(parts.query)
+    options = {name: value for name, value in defaults.items() if name not in query}
+    coordinator = coordination.get_coordinator(url, member_id, **options)
     if parts.scheme == "file":
-        pass_over_unreadable(made)
-    return made
+        pass_over_unreadable(coordinator)
+    return coordinator
 
 
 class Group:
@@ -99,7 +99,8 @@ class Group:
 
     def close(self) -> None:
         """Disconnect; a record that remains expires."""
-        slots, self._slots = self._slots, []
+        slots = self._slots
+        self._slots = []
         for coordinator in slots:
             try:
                 with _translated():
@@ -117,11 +118,11 @@ class Group:
         with _translated():
             for coordinator in self._slots:
                 coordinator.heartbeat()
-            own = self._own() if self._record is not None else None
-            self._check_replaced(own)
+            newest = self._newest_record() if self._record is not None else None
+            self._check_replaced(newest)
             if self._record is None or self._record["incarnation"] != record["incarnation"]:
                 self._join(record)
-            elif own is None:
+            elif newest is None:
                 raise DroppedOut("our record is not in the group any more")
             else:
                 self._change(record)
@@ -160,23 +161,25 @@ class Group:
         :raises GroupError: the backend failed.
         """
         with _translated():
-            own = self._own()
-            self._check_replaced(own)
+            newest = self._newest_record()
+            self._check_replaced(newest)
             for coordinator in self._slots:
                 self._leave(coordinator)
             self._record = None
 
-    def _own(self) -> Record | None:
+    def _newest_record(self) -> Record | None:
         """Return the newest record of our host, None if it has none."""
-        found = [self._read(member) for member in self._ids[: len(self._slots)]]
+        records = [self._read(member) for member in self._ids[: len(self._slots)]]
         return max(
-            filter(_is_record, found), key=lambda record: (record["started_at"], record["beat"]), default=None
+            filter(_is_record, records),
+            key=lambda record: (record["started_at"], record["beat"]),
+            default=None,
         )
 
-    def _check_replaced(self, own: Record | None) -> None:
-        if own is None or self._record is None or own["started_at"] <= self._record["started_at"]:
+    def _check_replaced(self, newest: Record | None) -> None:
+        if newest is None or self._record is None or newest["started_at"] <= self._record["started_at"]:
             return
-        raise MemberReplaced(f"another process has the host name {own['host']}")
+        raise MemberReplaced(f"another process has the host name {newest['host']}")
 
     def _join(self, record: Record) -> None:
         for coordinator in self._slots:
@@ -197,15 +200,16 @@ class Group:
                 return
             except NotImplementedError:
                 self._open_slot()
-        old, new = self._slots[self._current], self._slots[1 - self._current]
+        old = self._slots[self._current]
+        new = self._slots[1 - self._current]
         self._leave(new)
         _get(new.join_group(self._group, dict(record)))
         self._current = 1 - self._current
         self._leave(old)
 
 
-def _is_record(found: object) -> bool:
-    return isinstance(found, Mapping) and all(name in found for name in NEEDED)
+def _is_record(record: object) -> bool:
+    return isinstance(record, Mapping) and all(name in record for name in NEEDED)
 
 
 def _get(result: typing.Any) -> typing.Any:

@@ -161,22 +161,22 @@ def assign(view: View) -> Assignment:
     if not owners:
         raise NoMembersError(view)
     room = capacities(owners, view.shard_count)
-    found = [-1] * view.shard_count
-    left = view.shard_count
+    owner_of = [-1] * view.shard_count
+    unassigned = view.shard_count
     bidders = [_Bidder(index, member, view.shard_count) for index, member in enumerate(owners)]
     length = view.shard_count / sum(member.weight for member in owners)
     for rounds in range(2, ROUNDS + 1, 2):
         until = rounds * length
-        bids = [bid for bidder in bidders if room[bidder.index] for bid in bidder.bids(until, found)]
+        bids = [bid for bidder in bidders if room[bidder.index] for bid in bidder.bids(until, owner_of)]
         for _, index, shard in sorted(bids):
-            if found[shard] < 0 and room[index]:
-                found[shard] = index
+            if owner_of[shard] < 0 and room[index]:
+                owner_of[shard] = index
                 room[index] -= 1
-                left -= 1
-        if not left:
+                unassigned -= 1
+        if not unassigned:
             break
-    _assign_rest(found, room, owners)
-    return Assignment(view, [owners[index].host for index in found])
+    _assign_rest(owner_of, room, owners)
+    return Assignment(view, [owners[index].host for index in owner_of])
 
 
 class _Bidder:
@@ -195,35 +195,38 @@ class _Bidder:
         self._next = 0
         self._offset = self._drawn(1)[0] / 2**32
 
-    def bids(self, until: float, found: Sequence[int]) -> list[tuple[float, int, int]]:
+    def bids(self, until: float, owner_of: Sequence[int]) -> list[tuple[float, int, int]]:
         """Return (time, index, shard) of the next bids before `until`.
 
-        Bids for shards whose owner is found are left out.
+        Bids for shards whose owner is known are left out.
         """
         first = self._next
         self._next = end = max(first, math.ceil(until * self._weight - self._offset))
         draws = self._drawn(end + 1)
-        index, weight, offset, count = self.index, self._weight, self._offset, self._shard_count
+        index = self.index
+        weight = self._weight
+        offset = self._offset
+        count = self._shard_count
         return [
             ((n + offset) / weight, index, shard)
             for n, draw in enumerate(draws[first + 1 : end + 1], first)
-            if found[shard := draw * count >> 32] < 0
+            if owner_of[shard := draw * count >> 32] < 0
         ]
 
     def _drawn(self, count: int) -> Sequence[int]:
         if count > len(self._draws):
-            wanted = max(count, 2 * len(self._draws), 64)
-            self._draws = struct.unpack(f"<{wanted}I", self._hash.digest(4 * wanted))
+            length = max(count, 2 * len(self._draws), 64)
+            self._draws = struct.unpack(f"<{length}I", self._hash.digest(4 * length))
         return self._draws
 
 
-def _assign_rest(found: list[int], room: list[int], owners: Sequence[Member]) -> None:
+def _assign_rest(owner_of: list[int], room: list[int], owners: Sequence[Member]) -> None:
     """Give each shard without owner to the member with the highest hash of those that have room."""
-    for shard, index in enumerate(found):
+    for shard, index in enumerate(owner_of):
         if index < 0:
-            free = [candidate for candidate, left in enumerate(room) if left]
+            free = [candidate for candidate, places in enumerate(room) if places]
             best = max(free, key=lambda candidate: (_rank(owners[candidate].host, shard), candidate))
-            found[shard] = best
+            owner_of[shard] = best
             room[best] -= 1
 
 
@@ -254,6 +257,7 @@ def plan(old: View, new: View) -> Moves:
 
     :raises NoMembersError: one of the views is empty.
     """
-    before, after = assign(old).hosts, assign(new).hosts
+    before = assign(old).hosts
+    after = assign(new).hosts
     pairs = enumerate(zip(before, after, strict=True))
     return Moves({shard: (b, a) for shard, (b, a) in pairs if b != a})

@@ -39,8 +39,10 @@ class MemberRecords:
         alive = alive_hosts(self._signs, self._timing.timeout)
         self._signs = {host: sign for host, sign in self._signs.items() if host in alive or host in records}
         self._records = {host: self._records[host] for host in self._signs}
-        there = [member_of(self._records[host]) for host in alive if self._records[host].get("state") != LEFT]
-        return records, there
+        members = [
+            member_of(self._records[host]) for host in alive if self._records[host].get("state") != LEFT
+        ]
+        return records, members
 
 
 def is_valid_record(record: Record) -> bool:

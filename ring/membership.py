@@ -137,11 +137,12 @@ class Membership:
 
     def _run(self) -> None:
         beat_at = poll_at = self._monotonic()
-        asked = False
+        is_requested = False
         while not self._stop.is_set():
             now = self._monotonic()
             self._drops.ran(now - min(beat_at, poll_at))
-            beat, poll = asked or now >= beat_at, asked or now >= poll_at
+            beat = is_requested or now >= beat_at
+            poll = is_requested or now >= poll_at
             try:
                 self._run_once(beat=beat, poll=poll)
             except Exception:  # top of the thread: without it the thread would end, and we would never rejoin
@@ -149,7 +150,7 @@ class Membership:
                 self._read_failed()
             beat_at = now + self.timing.heartbeat if beat else beat_at
             poll_at = now + self.timing.poll if poll else poll_at
-            asked = self._soon.wait(max(0.01, min(beat_at, poll_at) - self._monotonic()))
+            is_requested = self._soon.wait(max(0.01, min(beat_at, poll_at) - self._monotonic()))
             self._soon.clear()
         self._end()
 
@@ -166,7 +167,7 @@ class Membership:
             if not self._open:
                 self._group.open()
                 self._open = True
-            if stuck := ", ".join(self._stuck()) if _others(self._view, self.me.host) else "":
+            if stuck := ", ".join(self._stuck()) if _other_members(self._view, self.me.host) else "":
                 self._leave_stuck(stuck)
             elif beat and not self._replaced:
                 self._send_heartbeat()
@@ -226,14 +227,14 @@ class Membership:
 
     def _poll(self) -> None:
         began = self._monotonic()
-        records, there = self._records.see(self._group.read(), began)
+        records, members = self._records.see(self._group.read(), began)
         self._seen = began
         self._find_self(records.get(self.me.host))
-        self._publish(there)
+        self._publish(members)
 
-    def _find_self(self, own: typing.Any) -> None:
+    def _find_self(self, record: typing.Any) -> None:
         """Join when our own record is read: before that we do not know the other members."""
-        joined = own is not None and own["incarnation"] == self._candidate
+        joined = record is not None and record["incarnation"] == self._candidate
         if self._incarnation is None and joined and not self._lapsed():
             LOG.info("Joined the ring as %s/%s", self.me.host, self._candidate)
             self._incarnation = self._candidate
@@ -252,7 +253,7 @@ class Membership:
         LOG.warning("Dropped out of the ring as %s/%s", self.me.host, self._incarnation)
         self._incarnation = None
         # The next incarnation owns nothing until it has read the group.
-        self._publish(_others(self._view, self.me.host))
+        self._publish(_other_members(self._view, self.me.host))
 
     def _rejoin_soon(self) -> None:
         """Rejoin now, or at the next interval if that was tried a moment ago."""
@@ -262,8 +263,8 @@ class Membership:
             self._soon.set()
 
     def _publish(self, members: Iterable[Member]) -> None:
-        seen = [m for m in members if m.host != self.me.host or m.incarnation == self._incarnation]
-        view = View.of(seen, self._shard_count)
+        members_seen = [m for m in members if m.host != self.me.host or m.incarnation == self._incarnation]
+        view = View.of(members_seen, self._shard_count)
         if view == self._view:
             return
         self._view = view
@@ -285,5 +286,5 @@ class Membership:
         self._group.close()
 
 
-def _others(view: View, host: str) -> list[Member]:
+def _other_members(view: View, host: str) -> list[Member]:
     return [member for member in view.members if member.host != host]

@@ -66,8 +66,11 @@ class Observer:
             self._group.close()
 
     def _watch(self) -> GroupStatus:
-        before, moved = self._read(), set[str]()
-        now, watched, last = before, 0.0, self._monotonic()
+        before = self._read()
+        moved = set[str]()
+        now = before
+        watched = 0.0
+        last = self._monotonic()
         while now.keys() - moved and watched < self._timing.silence:
             self._sleep(READ_EVERY)
             began = self._monotonic()
@@ -119,21 +122,21 @@ class SharedObserver:
         """Return the members, or the reason why they are unknown."""
         with self._lock:
             if self._last is None or self._monotonic() - self._last[0] >= self._keep:
-                found = self._ask()
-                self._last = self._monotonic(), found
+                status = self._ask()
+                self._last = self._monotonic(), status
             return self._last[1]
 
     def _ask(self) -> GroupStatus | str:
-        found: list[GroupStatus | str] = []
+        answers: list[GroupStatus | str] = []
 
         def ask() -> None:
             try:
-                found.append(self._make().watch())
+                answers.append(self._make().watch())
             except GroupError as error:
-                found.append(str(error))
+                answers.append(str(error))
 
         thread = threading.Thread(target=ask, name="observer", daemon=True)
         thread.start()
         within = self._longest + PATIENCE
         thread.join(within)
-        return found[0] if found else f"no answer within {within:g} s"
+        return answers[0] if answers else f"no answer within {within:g} s"

@@ -104,10 +104,10 @@ def watch(
     :param beats: host -> (incarnation, counter) as read now.
     :param elapsed: seconds since the last read.
     """
-    signs = {host: Sign(known.beat, known.quiet + elapsed) for host, known in before.items()}
+    signs = {host: Sign(sign.beat, sign.quiet + elapsed) for host, sign in before.items()}
     for host, beat in beats.items():
-        known = before.get(host)
-        if known is None or known.beat != beat:
+        sign = before.get(host)
+        if sign is None or sign.beat != beat:
             signs[host] = Sign(beat, 0.0)
     return signs
 
@@ -119,7 +119,7 @@ def alive_hosts(signs: Mapping[str, Sign], timeout: float) -> frozenset[str]:
 
 def latest(records: Iterable[Mapping[str, object]]) -> dict[str, Mapping[str, object]]:
     """Return one record of each host: the one with the newest start, then the highest counter."""
-    found: dict[str, Mapping[str, object]] = {}
+    newest: dict[str, Mapping[str, object]] = {}
     for record in sorted(records, key=lambda r: (float(str(r["started_at"])), int(str(r["beat"])))):
-        found[str(record["host"])] = record
-    return found
+        newest[str(record["host"])] = record
+    return newest

@@ -116,11 +116,13 @@ def wire_form(hint: Hint, allows: Callable[[str], bool]) -> tuple[str, dict[str,
 
     :param allows: returns whether messages of a version may be sent now; never asked about LOWEST.
     """
-    version, arguments = LOWEST, {}
+    version = LOWEST
+    arguments = {}
     for name, value in hint.arguments.items():
         since = MESSAGES[hint.method].arguments[name]
         if value is not None and (since == LOWEST or allows(since)):
-            version, arguments[name] = max(version, since, key=parsed), value
+            version = max(version, since, key=parsed)
+            arguments[name] = value
     return version, arguments
 
 

@@ -66,7 +66,7 @@ class Level:
 
     def _read(self) -> None:
         try:
-            found = understood(self._spoken())
+            version = understood(self._spoken())
         except DatabaseError as error:
             LOG.warning(
                 "Reading the conductors' versions failed, still sending messages in version %s: %s",
@@ -74,6 +74,6 @@ class Level:
                 error,
             )
             return
-        if found != self._found:
-            LOG.info("Sending messages in version %s, which all conductors understand", found)
-            self._found = found
+        if version != self._found:
+            LOG.info("Sending messages in version %s, which all conductors understand", version)
+            self._found = version

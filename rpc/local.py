@@ -57,7 +57,7 @@ class LocalBus(HintSender):
     def remove(self, host: str, receiver: HintReceiver) -> None:
         """Deliver no more messages to the receiver."""
         with self._lock:
-            self._receivers = [other for other in self._receivers if other is not receiver]
+            self._receivers = [remaining for remaining in self._receivers if remaining is not receiver]
             if self._hosts.get(host) is receiver:
                 del self._hosts[host]
 

@@ -55,7 +55,8 @@ class _Dispatcher(RPCDispatcher):  # type: ignore[misc]
 
     def _refuse(self, method: str, version: str) -> None:
         self._recorder.add(metrics.HINTS_REFUSED, method)
-        level, now = logging.DEBUG, self._clock()
+        level = logging.DEBUG
+        now = self._clock()
         if now >= self._warn_at.get((method, version), now):
             self._warn_at[method, version] = now + WARN_EVERY
             level = logging.ERROR

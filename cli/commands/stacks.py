@@ -90,9 +90,9 @@ class StackRetry(_OfStack):
             except NothingToDo as error:
                 raise AdminError(f"{error}{_instead(stack)}") from error
         _tell(self, done.treated)
-        if done.left:
+        if done.untouched:
             self.app.stdout.write("skipped:\n")
-            _tell(self, done.left)
+            _tell(self, done.untouched)
         if not fleet.alive:
             self.app.stdout.write("no conductor is alive: the work is done when one is back\n")
         return 0
@@ -148,7 +148,7 @@ def _rescue(command: Command, session: Session, fleet: ConductorFleet) -> typing
         database=session.database,
         hints=outbox,
         clock=session.database.clock,
-        works=lambda member: fleet.works(MemberId(member)),
+        reports=lambda member: fleet.works(MemberId(member)),
         grace=fleet.grace,
     )
     if outbox.stop(SENT_WITHIN):

@@ -67,7 +67,7 @@ def make_conductor(
             ownership=core.ownership,
             progress=core.progress,
             pool=core.pool,
-            work=core.work,
+            work_thread=core.work,
             scheduler=scheduler,
             report=report,
             monitor=_make_monitor(core, scheduler, report, duties),

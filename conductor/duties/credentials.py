@@ -36,22 +36,23 @@ class Credentials:
         if not self._context.ring.owns(FIRST_SHARD):
             return
         now = self._context.clock()
-        for found in self._context.database.read(lambda conn: credentials.unused(conn, now, limit=PAGE)):
-            self._background.submit(found.root_id, functools.partial(self._revoke, found))
+        for credential in self._context.database.read(lambda conn: credentials.unused(conn, now, limit=PAGE)):
+            self._background.submit(credential.root_id, functools.partial(self._revoke, credential))
 
-    def _revoke(self, found: Unused) -> None:
-        with about(stack=found.root_id):
-            self._take_and_revoke(found)
+    def _revoke(self, credential: Unused) -> None:
+        with about(stack=credential.root_id):
+            self._take_and_revoke(credential)
 
-    def _take_and_revoke(self, found: Unused) -> None:
-        database, now = self._context.database, self._context.clock()
+    def _take_and_revoke(self, credential: Unused) -> None:
+        database = self._context.database
+        now = self._context.clock()
         retry_at = now + RETRY_AFTER
         # Only one conductor calls Keystone: taking postpones the credential for all others.
-        if not database.write(lambda conn: credentials.take(conn, found.root_id, now, retry_at)):
+        if not database.write(lambda conn: credentials.take(conn, credential.root_id, now, retry_at)):
             return
         try:
-            self._context.revoke(found.root_id, found.body)
+            self._context.revoke(credential.root_id, credential.body)
         except (KeystoneUnavailable, SealError) as error:
-            LOG.warning("Revoking the credential of stack %s failed, retrying: %s", found.root_id, error)
+            LOG.warning("Revoking the credential of stack %s failed, retrying: %s", credential.root_id, error)
             return
-        database.write(lambda conn: credentials.forget(conn, found.root_id))
+        database.write(lambda conn: credentials.forget(conn, credential.root_id))

@@ -23,7 +23,8 @@ TOGETHER = 50
 """Messages of one request."""
 MOST_BYTES = 200_000
 """Bytes of one request's bodies: Zaqar takes 256 KiB, if the operator or the queue allows no less."""
-FIRST_PAUSE, LONGEST_PAUSE = 2.0, 300.0
+FIRST_PAUSE = 2.0
+LONGEST_PAUSE = 300.0
 """Seconds until a failed sink is retried: doubled each time, up to the longest."""
 MOST_REFUSED = 3
 """Single messages that a sink refuses before the others wait, too."""
@@ -46,7 +47,8 @@ class EventDelivery:
 
     def run(self) -> None:
         """Submit the sinks of the slice that have messages, and closed ones, to the pool."""
-        now, database = self._context.clock(), self._context.database
+        now = self._context.clock()
+        database = self._context.database
         read = functools.partial(event_sinks.with_work, now=now, limit=PAGE)
         for ids in self._scan.pages(read, start="", position=str):
             if not ids:
@@ -79,17 +81,20 @@ class EventDelivery:
 
         :returns: how many messages the sink has taken, and the failure for which it is to be retried later.
         """
-        sent, size, refused = 0, TOGETHER, dict[int, SendFailed]()
+        sent = 0
+        size = TOGETHER
+        refused = dict[int, SendFailed]()
         for _ in range(REQUESTS):
             batch = self._next_batch(sink, size, refused)
             if not batch or len(refused) >= MOST_REFUSED:
                 break
             try:
-                self._context.post(sink, [found.body for found in batch])
+                self._context.post(sink, [delivery.body for delivery in batch])
             except RequestRefused as error:
                 size = max(1, len(batch) // 2)
                 if len(batch) == 1:
-                    refused[batch[0].id], size = error, TOGETHER
+                    refused[batch[0].id] = error
+                    size = TOGETHER
             except SendFailed as error:
                 return sent, error
             else:
@@ -101,14 +106,14 @@ class EventDelivery:
         """Return the oldest messages, as many as one request may have, without refused ones."""
         read = functools.partial(event_sinks.oldest, sink_id=sink.id, limit=size + len(refused))
         waiting = self._fresh(sink, self._context.database.read(read))
-        return _fitting([found for found in waiting if found.id not in refused])
+        return _fitting([delivery for delivery in waiting if delivery.id not in refused])
 
     def _fresh(self, sink: SinkRow, waiting: Sequence[Delivery]) -> Sequence[Delivery]:
         """Return the messages that are not too old, and delete the others."""
         oldest = self._context.clock() - sink.ttl
-        fresh = [found for found in waiting if found.at >= oldest]
+        fresh = [delivery for delivery in waiting if delivery.at >= oldest]
         if len(fresh) < len(waiting):
-            old = [found for found in waiting if found.at < oldest]
+            old = [delivery for delivery in waiting if delivery.at < oldest]
             LOG.warning(
                 "%d events of stack %s are older than %d s, and are not sent to queue %s",
                 len(old),
@@ -138,10 +143,11 @@ class EventDelivery:
 
 def _fitting(waiting: Sequence[Delivery]) -> list[Delivery]:
     """Return the first messages that one request may have; at least one, if there is one."""
-    batch, size = list[Delivery](), 0
-    for found in waiting:
-        size += len(json.dumps(found.body))
+    batch = list[Delivery]()
+    size = 0
+    for delivery in waiting:
+        size += len(json.dumps(delivery.body))
         if batch and size > MOST_BYTES:
             break
-        batch.append(found)
+        batch.append(delivery)
     return batch

@@ -40,24 +40,24 @@ class Orphans:
         present = self._context.ring.present()
         living = {process_of(member) for member in present}
         self._forgive_returned(living)
-        for member in sorted(self._absentees.gone(claiming, present)):
+        for member in sorted(self._absentees.departed(claiming, present)):
             self._release_orphaned_creates(member)
             self._release_claims(member, was_silent=process_of(member) in living)
 
     def _release_claims(self, member: MemberId, *, was_silent: bool) -> None:
         context = self._context
         claimed = context.database.read(lambda conn: tasks.claimed_by(conn, member))
-        mine = [(task_id, attempt) for task_id, attempt, shard in claimed if context.ring.owns(shard)]
-        if not mine:
+        claims = [(task_id, attempt) for task_id, attempt, shard in claimed if context.ring.owns(shard)]
+        if not claims:
             return
-        LOG.warning("Conductor %s died, releasing %d of its tasks to other conductors", member, len(mine))
+        LOG.warning("Conductor %s died, releasing %d of its tasks to other conductors", member, len(claims))
         loss = None if was_silent else self._loss_of(member)
         if loss is not None:
-            self._counted[member] = [task_id for task_id, _ in mine]
+            self._counted[member] = [task_id for task_id, _ in claims]
             if len(self._counted) > MOST_COUNTED:
                 del self._counted[next(iter(self._counted))]
         release = functools.partial(member_claims.release, now=context.clock(), loss=loss)
-        for freed in self._scan.run(mine, release, key=lambda claim: claim[0], together=PAGE):
+        for freed in self._scan.run(claims, release, key=lambda claim: claim[0], together=PAGE):
             context.recorder.add(metrics.TAKEOVERS, amount=sum(map(len, freed.values())))
             announce(context.hints, freed)
 
@@ -81,8 +81,8 @@ class Orphans:
         """Release tasks that wait for the end of a step which died with its conductor."""
         context = self._context
         waiting = context.database.read(lambda conn: orphans.of_member(conn, member))
-        mine = [task_id for task_id, shard in waiting if context.ring.owns(shard)]
-        if mine:
+        task_ids = [task_id for task_id, shard in waiting if context.ring.owns(shard)]
+        if task_ids:
             abandon = functools.partial(orphans.abandon, now=context.clock(), member=member)
-            for freed in self._scan.run(mine, abandon, key=str, together=PAGE):
+            for freed in self._scan.run(task_ids, abandon, key=str, together=PAGE):
                 announce(context.hints, freed)

@@ -19,7 +19,8 @@ PAGE = 500
 """Objects that one query reads."""
 TOGETHER = 20
 """Objects of one transaction: fewer commits, while no row stays locked for long."""
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 8.0
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 8.0
 """Seconds until a locked object is retried: doubled each time, up to the longest."""
 WARN_AFTER = 3
 """Times in a row that an object was locked before a warning is logged: contention is no news."""
@@ -80,12 +81,12 @@ class SliceScan:
     def run(
         self,
         objects: Sequence[T],
-        work: Callable[[Connection, Sequence[T]], R],
+        write: Callable[[Connection, Sequence[T]], R],
         *,
         key: Callable[[T], Hashable],
         together: int = TOGETHER,
     ) -> Iterator[R]:
-        """Run `work` over all objects that are not locked, and return the result of each transaction.
+        """Run `write` over all objects that are not locked, and return the result of each transaction.
 
         :param key: returns the name of an object, stable over rounds.
         :param together: most objects of one transaction.
@@ -93,31 +94,31 @@ class SliceScan:
         """
         now = self._monotonic()
         self._forget_old(now)
-        fresh = [thing for thing in objects if key(thing) not in self._locked]
-        known = [
-            thing for thing in objects if key(thing) in self._locked and self._locked[key(thing)].until <= now
+        fresh = [entry for entry in objects if key(entry) not in self._locked]
+        retried = [
+            entry for entry in objects if key(entry) in self._locked and self._locked[key(entry)].until <= now
         ]
         single: list[T] = []
         for start in range(0, len(fresh), together):
             part = fresh[start : start + together]
             try:
-                yield self._write(work, part)
+                yield self._write(write, part)
             except (RowLocked, TooSlow) as error:
                 if len(part) == 1:
                     self._retry_later(key(part[0]), error)
                 else:
                     single += part
-        for thing in (*single, *known):
+        for entry in (*single, *retried):
             try:
-                done = self._write(work, [thing])
+                done = self._write(write, [entry])
             except (RowLocked, TooSlow) as error:
-                self._retry_later(key(thing), error)
+                self._retry_later(key(entry), error)
             else:
-                self._locked.pop(key(thing), None)
+                self._locked.pop(key(entry), None)
                 yield done
 
-    def _write(self, work: Callable[[Connection, Sequence[T]], R], part: Sequence[T]) -> R:
-        return self._database.write(lambda conn: work(conn, part), brief=True)
+    def _write(self, write: Callable[[Connection, Sequence[T]], R], part: Sequence[T]) -> R:
+        return self._database.write(lambda conn: write(conn, part), brief=True)
 
     def _retry_later(self, name: Hashable, error: Exception) -> None:
         times = self._locked[name].times + 1 if name in self._locked else 1

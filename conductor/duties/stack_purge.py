@@ -59,11 +59,11 @@ class StackPurge:
             read, start=(0.0, ""), position=lambda stack: (stack.deleted_at, stack.id), size=PAGE
         )
         for page in itertools.islice(pages, MOST_PAGES):
-            mine = [stack.id for stack in page if context.ring.owns(stack.shard)]
-            purged = sum(self._stacks.run(mine, _purge, key=str))
+            stack_ids = [stack.id for stack in page if context.ring.owns(stack.shard)]
+            purged = sum(self._stacks.run(stack_ids, _purge, key=str))
             if purged:
                 LOG.info("Purged %d deleted stacks", purged)
-            if not mine:
+            if not stack_ids:
                 return
 
     def _trim_events(self, most: int) -> None:
@@ -75,8 +75,8 @@ class StackPurge:
         context = self._context
         since = context.clock() - 2 * self.interval
         recent = context.database.read(lambda conn: events.stacks_since(conn, since))
-        mine = [stack_id for stack_id, shard in recent if context.ring.owns(shard)]
-        for part in _parts(mine, PAGE):
+        stack_ids = [stack_id for stack_id, shard in recent if context.ring.owns(shard)]
+        for part in _parts(stack_ids, PAGE):
             for stack_id in self._with_too_many_events(part, most):
                 self._trim(stack_id, most)
 
@@ -84,10 +84,10 @@ class StackPurge:
         return self._context.database.read(lambda conn: events.over_limit_among(conn, stack_ids, most))
 
     def _trim(self, stack_id: StackId, most: int) -> None:
-        def work(conn: Connection, part: Sequence[StackId]) -> int:
+        def trim(conn: Connection, part: Sequence[StackId]) -> int:
             return events.keep_newest(conn, part[0], most)
 
-        removed = sum(self._events.run([stack_id], work, key=str))
+        removed = sum(self._events.run([stack_id], trim, key=str))
         if removed:
             names = self._context.database.read(lambda conn: stack_names(conn, [stack_id]))
             name, project = names.get(stack_id, ("", None))
@@ -98,10 +98,10 @@ class StackPurge:
         """Sweep one page; the next round continues behind it, and starts over after the last."""
         now = self._context.clock()
 
-        def work(conn: Connection, after: Sequence[ContentId | None]) -> tuple[int, ContentId | None]:
+        def purge_unused(conn: Connection, after: Sequence[ContentId | None]) -> tuple[int, ContentId | None]:
             return content.purge_unused(conn, now, limit=PAGE, after=after[0])
 
-        for removed, swept in self._contents.run([self._swept], work, key=str):
+        for removed, swept in self._contents.run([self._swept], purge_unused, key=str):
             self._swept = swept
             if removed:
                 LOG.info("Removed %d templates that no stack uses", removed)
@@ -110,11 +110,11 @@ class StackPurge:
         """Purge the rows of servers that have had no software deployment for long."""
         before = self._context.clock() - KEEP_SERVERS
 
-        def work(conn: Connection, found: Sequence[ServerKey]) -> int:
-            return software.forget_servers(conn, found, before)
+        def forget(conn: Connection, part: Sequence[ServerKey]) -> int:
+            return software.forget_servers(conn, part, before)
 
         servers = self._context.database.read(lambda conn: software.unused_servers(conn, before, limit=PAGE))
-        if removed := sum(self._servers.run(servers, work, key=str)):
+        if removed := sum(self._servers.run(servers, forget, key=str)):
             LOG.info("Removed %d servers that have no software deployment any more", removed)
 
 
@@ -123,5 +123,5 @@ def _purge(conn: Connection, stack_ids: Sequence[StackId]) -> int:
     return len(stack_ids)
 
 
-def _parts(found: Sequence[T], size: int) -> Iterable[Sequence[T]]:
-    return (found[start : start + size] for start in range(0, len(found), size))
+def _parts(stack_ids: Sequence[T], size: int) -> Iterable[Sequence[T]]:
+    return (stack_ids[start : start + size] for start in range(0, len(stack_ids), size))

@@ -51,36 +51,39 @@ class StackTimeouts:
             self._time_out([stack for stack in page if self._is_ours(stack, now)])
 
     def _is_ours(self, stack: DueStack, now: float) -> bool:
-        ring, is_late = self._context.ring, now - stack.deadline_at >= DEPUTY_AFTER
+        ring = self._context.ring
+        is_late = now - stack.deadline_at >= DEPUTY_AFTER
         return ring.owns(stack.shard) or (is_late and ring.is_deputy(stack.shard))
 
     def _time_out(self, due: Sequence[DueStack]) -> None:
         """Fail the stacks; locked ones stay due, and the next rounds retry them."""
-        context, settings = self._context, self._context.settings()
-        found = {stack.id: stack for stack in due}
+        context = self._context
+        settings = self._context.settings()
+        stacks_by_id = {stack.id: stack for stack in due}
 
-        def work(conn: Connection, part: Sequence[DueStack]) -> cancel.TimedOutStacks:
+        def time_out(conn: Connection, part: Sequence[DueStack]) -> cancel.TimedOutStacks:
             now = context.clock()
             return cancel.time_out_all(conn, part, by=settings.host, now=now, grace=settings.cancel_grace)
 
-        for ended in self._scan.run(due, work, key=lambda stack: stack.id):
-            stacks_ended = [found[stack_id] for stack_id in ended.stacks]
+        for ended in self._scan.run(due, time_out, key=lambda stack: stack.id):
+            stacks_ended = [stacks_by_id[stack_id] for stack_id in ended.stacks]
             self._count(stacks_ended)
             self._log(stacks_ended)
             cancel.announce_timed_out(context.hints, ended)
 
     def _count(self, ended: Sequence[DueStack]) -> None:
-        now, recorder = self._context.clock(), self._context.recorder
+        now = self._context.clock()
+        recorder = self._context.recorder
         recorder.add(metrics.TIMEOUTS, "stack", amount=len(ended))
         for stack in ended:
             recorder.observe(metrics.DUE_LAG, "stack", value=now - stack.deadline_at)
 
     def _log(self, ended: Iterable[DueStack]) -> None:
-        found = {stack.id: stack for stack in ended}
-        if not found:
+        stacks_by_id = {stack.id: stack for stack in ended}
+        if not stacks_by_id:
             return
-        names = self._context.database.read(lambda conn: stack_names(conn, found))
-        for stack in found.values():
+        names = self._context.database.read(lambda conn: stack_names(conn, stacks_by_id))
+        for stack in stacks_by_id.values():
             name, project = names.get(stack.id, ("", None))
             with about(request=named(None, stack.traversal), project=project, stack=stack.id):
                 LOG.info("Stack %s (%s) timed out", name, stack.id)

@@ -33,14 +33,17 @@ class TaskCounts:
 
     def run(self) -> None:
         """Count one page; start over after the last."""
-        context, after, page = self._context, self._after, self._page
-        found = context.database.read(lambda conn: task_counts.page(conn, after=after, limit=page))
-        self._counting.update(state for _, shard, state in found if context.ring.owns(shard))
-        if len(found) == page:
-            self._after = found[-1][0]
+        context = self._context
+        after = self._after
+        page = self._page
+        rows = context.database.read(lambda conn: task_counts.page(conn, after=after, limit=page))
+        self._counting.update(state for _, shard, state in rows if context.ring.owns(shard))
+        if len(rows) == page:
+            self._after = rows[-1][0]
             return
         self.counts = dict(self._counting)
-        self._after, self._counting = TaskId(0), collections.Counter()
+        self._after = TaskId(0)
+        self._counting = collections.Counter()
 
     def samples(self) -> Iterator[Sample]:
         """Return a gauge for each state."""

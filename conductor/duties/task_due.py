@@ -53,66 +53,66 @@ class TaskDue:
             read, start=(0.0, 0), position=lambda task: (task.due_at, task.id), size=self._page
         )
         for page in pages:
-            mine = [task for task in page if self._context.ring.owns(task.shard)]
-            self._measure(mine, now)
-            self._repeat_hints(mine, now)
-            self._wake(mine, now)
-            self._time_out(mine, now)
-            self._expire_breakpoints(mine, now)
-            self._repeat_cancels(mine, now)
-            self._release_unstopped(mine, now)
+            tasks = [task for task in page if self._context.ring.owns(task.shard)]
+            self._measure(tasks, now)
+            self._repeat_hints(tasks, now)
+            self._wake(tasks, now)
+            self._time_out(tasks, now)
+            self._expire_breakpoints(tasks, now)
+            self._repeat_cancels(tasks, now)
+            self._release_unstopped(tasks, now)
 
-    def _measure(self, mine: Iterable[DueTask], now: float) -> None:
-        for task in mine:
+    def _measure(self, tasks: Iterable[DueTask], now: float) -> None:
+        for task in tasks:
             if task.state not in FINAL:
                 self._context.recorder.observe(metrics.DUE_LAG, task.state, value=now - task.due_at)
 
-    def _repeat_hints(self, mine: Iterable[DueTask], now: float) -> None:
-        ready = [task for task in mine if task.state == TaskState.READY]
+    def _repeat_hints(self, tasks: Iterable[DueTask], now: float) -> None:
+        ready = [task for task in tasks if task.state == TaskState.READY]
         if ready:
             repeated = self._context.database.write(lambda conn: due_tasks.repeat_hints(conn, ready, now=now))
             self._context.recorder.add(metrics.HINTS_REPEATED, amount=len(repeated))
             self._announce(ready, repeated)
 
-    def _wake(self, mine: Iterable[DueTask], now: float) -> None:
-        parked = [task for task in mine if task.state == TaskState.PARKED]
+    def _wake(self, tasks: Iterable[DueTask], now: float) -> None:
+        parked = [task for task in tasks if task.state == TaskState.PARKED]
         if parked:
             woken = self._context.database.write(lambda conn: due_tasks.wake_due(conn, parked, now=now))
             self._announce(parked, woken)
 
-    def _time_out(self, mine: Iterable[DueTask], now: float) -> None:
+    def _time_out(self, tasks: Iterable[DueTask], now: float) -> None:
         """Strike resource timeouts; the conductor that runs the step sees its deadline by itself."""
-        due = [task for task in mine if task.state == TaskState.RUNNING and task.stop_by is None]
+        due = [task for task in tasks if task.state == TaskState.RUNNING and task.stop_by is None]
         claims = self._log(logging.INFO, due, "Task %s of stack %s (%s) reached its resource timeout")
         expire = functools.partial(cancel.expire, now=now, grace=self._context.settings().cancel_grace)
         for _ in self._for_claims(claims, expire):
             pass
 
-    def _for_claims(self, claims: Sequence[Claimed], work: Callable[..., T]) -> Iterator[T]:
-        return self._scan.run(claims, work, key=lambda claim: claim[0])
+    def _for_claims(self, claims: Sequence[Claimed], write: Callable[..., T]) -> Iterator[T]:
+        return self._scan.run(claims, write, key=lambda claim: claim[0])
 
-    def _repeat_cancels(self, mine: Iterable[DueTask], now: float) -> None:
+    def _repeat_cancels(self, tasks: Iterable[DueTask], now: float) -> None:
         """Ask conductors again that have not answered a cancel; one that is gone never will."""
         present = self._context.ring.present()
-        silent = [task for task in mine if task.member is not None and _is_unanswered(task, now)]
-        gone = [task for task in silent if task.state in FINAL and task.member not in present]
-        asked = [task for task in silent if task not in gone]
-        for member, claims in _by_member(gone).items():
+        silent = [task for task in tasks if task.member is not None and _is_unanswered(task, now)]
+        orphaned = [task for task in silent if task.state in FINAL and task.member not in present]
+        unanswered = [task for task in silent if task not in orphaned]
+        for member, claims in _by_member(orphaned).items():
             for _ in self._for_claims(claims, functools.partial(cancel.answered, member=member)):
                 pass
-        for member, claims in _by_member(asked).items():
+        for member, claims in _by_member(unanswered).items():
             postpone = functools.partial(cancel.postpone, now=now)
-            left = {task_id for ids in self._for_claims(claims, postpone) for task_id in ids}
-            if left:
-                LOG.warning("Conductor %s has not stopped %d tasks, asking again", member, len(left))
-                self._context.hints.stop_tasks(member, [claim for claim in claims if claim[0] in left])
+            postponed = {task_id for ids in self._for_claims(claims, postpone) for task_id in ids}
+            if postponed:
+                LOG.warning("Conductor %s has not stopped %d tasks, asking again", member, len(postponed))
+                self._context.hints.stop_tasks(member, [claim for claim in claims if claim[0] in postponed])
 
-    def _release_unstopped(self, mine: Iterable[DueTask], now: float) -> None:
+    def _release_unstopped(self, tasks: Iterable[DueTask], now: float) -> None:
         """Release tasks that were not stopped in time.
 
         If the traversal continues, the next claim finds the task expired.
         """
-        running = [task for task in mine if task.state == TaskState.RUNNING and task.stop_by is not None]
+        running = [task for task in tasks if task.state == TaskState.RUNNING and task.stop_by is not None]
         silent = [task for task in running if not _is_unanswered(task, now)]
         claims = self._log(
             logging.WARNING,
@@ -126,29 +126,29 @@ class TaskDue:
             for freed in self._for_claims(claims, release):
                 announce(self._context.hints, freed)
 
-    def _log(self, level: int, found: Sequence[DueTask], text: str) -> list[Claimed]:
+    def _log(self, level: int, tasks: Sequence[DueTask], text: str) -> list[Claimed]:
         """Log a line for each task, and return the tasks with their attempts.
 
         :param text: with places for the task, the stack's name and the stack's id.
         """
-        if not found:
+        if not tasks:
             return []
-        stack_ids = {task.stack_id for task in found}
+        stack_ids = {task.stack_id for task in tasks}
         names = self._context.database.read(lambda conn: stack_names(conn, stack_ids))
-        for task in found:
+        for task in tasks:
             name, project = names.get(task.stack_id, ("", None))
             request = named(task.request, task.traversal)
             with about(request=request, project=project, stack=task.stack_id):
                 LOG.log(level, text, task.id, name, task.stack_id)
-        return [(task.id, task.attempt) for task in found]
+        return [(task.id, task.attempt) for task in tasks]
 
-    def _expire_breakpoints(self, mine: Iterable[DueTask], now: float) -> None:
+    def _expire_breakpoints(self, tasks: Iterable[DueTask], now: float) -> None:
         """Continue at breakpoints whose time limit has passed.
 
         Each stack has a transaction of its own, because continuing changes the stack's row.
         """
         held: dict[TraversalId, list[TaskId]] = {}
-        for task in mine:
+        for task in tasks:
             if task.state == TaskState.HELD:
                 held.setdefault(task.traversal, []).append(task.id)
 
@@ -158,8 +158,8 @@ class TaskDue:
         for ready in self._scan.run(list(held.values()), expire, key=lambda ids: ids[0], together=1):
             announce(self._context.hints, ready)
 
-    def _announce(self, seen: Iterable[DueTask], task_ids: Iterable[TaskId]) -> None:
-        traversal_of = {task.id: task.traversal for task in seen}
+    def _announce(self, tasks: Iterable[DueTask], task_ids: Iterable[TaskId]) -> None:
+        traversal_of = {task.id: task.traversal for task in tasks}
         ready = ReadyTasks()
         for task_id in task_ids:
             ready.add(traversal_of[task_id], task_id)
@@ -173,9 +173,9 @@ def _is_unanswered(task: DueTask, now: float) -> bool:
     return task.state in FINAL
 
 
-def _by_member(found: Iterable[DueTask]) -> dict[MemberId, list[Claimed]]:
+def _by_member(tasks: Iterable[DueTask]) -> dict[MemberId, list[Claimed]]:
     claims: dict[MemberId, list[Claimed]] = {}
-    for task in found:
+    for task in tasks:
         if task.member is not None:
             claims.setdefault(task.member, []).append((task.id, task.attempt))
     return claims

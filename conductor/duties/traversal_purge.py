@@ -32,11 +32,11 @@ class TraversalPurge:
             return traversals.due(conn, now, limit=self._page, after=after)
 
         pages = self._scan.pages(
-            read, start=(0.0, 0), position=lambda one: (one.due_at or 0.0, int(one.id)), size=self._page
+            read, start=(0.0, 0), position=lambda due: (due.due_at or 0.0, int(due.id)), size=self._page
         )
         for page in pages:
-            mine = [one.traversal for one in page if self._context.ring.owns(one.shard)]
-            for _ in self._scan.run(mine, _purge, key=str, together=1):
+            traversal_ids = [due.traversal for due in page if self._context.ring.owns(due.shard)]
+            for _ in self._scan.run(traversal_ids, _purge, key=str, together=1):
                 pass
 
 

@@ -53,8 +53,8 @@ class StepChildren:
 
     def snapshot_state(self, child: str, key: str) -> ChildState | None:
         """Implement Children."""
-        found = self._nested.snapshot_of(self._parent(key), StackId(child))
-        return None if found is None else ChildState(found.action, found.status, found.reason)
+        snapshot = self._nested.snapshot_of(self._parent(key), StackId(child))
+        return None if snapshot is None else ChildState(snapshot.action, snapshot.status, snapshot.reason)
 
     def delete_snapshot(self, child: str, key: str) -> None:
         """Implement Children."""
@@ -62,62 +62,62 @@ class StepChildren:
 
     def find(self, key: str) -> str | None:
         """Implement Children."""
-        found = self._stack(child_id(key))
-        return None if found is None else found.id
+        stack = self._stack(child_id(key))
+        return None if stack is None else stack.id
 
     def state(self, child: str) -> ChildState | None:
         """Implement Children."""
-        found = self._stack(StackId(child))
-        if found is None:
+        stack = self._stack(StackId(child))
+        if stack is None:
             return None
-        cause = found.failure_cause
+        cause = stack.failure_cause
         return ChildState(
-            action=found.action,
-            status=found.status,
-            reason=found.reason,
-            name=found.name,
-            traversal=found.traversal,
+            action=stack.action,
+            status=stack.status,
+            reason=stack.reason,
+            name=stack.name,
+            traversal=stack.traversal,
             failure=None if cause is None else ChildFailure(**asdict(cause)),
         )
 
     def inner_values(self, child: str, requested: Sequence[Sequence[str | int]]) -> Mapping[str, Json]:
         """Implement Children."""
-        found = self._stack(StackId(child))
-        if found is None:
+        stack = self._stack(StackId(child))
+        if stack is None:
             return {}
-        rows = {row.name: row for row in self._nested.rows(found.id) if row.replaced_by is None}
-        asked = {}
+        rows = {row.name: row for row in self._nested.rows(stack.id) if row.replaced_by is None}
+        outputs = {}
         for parts in requested:
             _, name, *attribute = str(parts[0]).split(".", 2)
             path = [*attribute, *parts[1:]]
             if name in rows:
                 value = node("get_attr", name, *path) if path else node("get_resource", name)
-                asked[output_name(parts)] = {"value": value}
-        return open_outputs(asked, rows, self._secrets)
+                outputs[output_name(parts)] = {"value": value}
+        return open_outputs(outputs, rows, self._secrets)
 
     def output_errors(self, child: str) -> Mapping[str, str]:
         """Implement Children."""
-        found = self._stack(StackId(child))
-        if found is None:
+        stack = self._stack(StackId(child))
+        if stack is None:
             return {}
-        rows = {row.name: row for row in self._nested.rows(found.id) if row.replaced_by is None}
-        return failing_outputs(found.outputs, rows, self._secrets)
+        rows = {row.name: row for row in self._nested.rows(stack.id) if row.replaced_by is None}
+        return failing_outputs(stack.outputs, rows, self._secrets)
 
     def outputs(self, child: str) -> Mapping[str, Json]:
         """Implement Children."""
-        found = self._stack(StackId(child))
-        if found is None:
+        stack = self._stack(StackId(child))
+        if stack is None:
             return {}
-        rows = {row.name: row for row in self._nested.rows(found.id) if row.replaced_by is None}
-        return open_outputs(found.outputs, rows, self._secrets)
+        rows = {row.name: row for row in self._nested.rows(stack.id) if row.replaced_by is None}
+        return open_outputs(stack.outputs, rows, self._secrets)
 
     def members(self, child: str) -> Sequence[GroupMember]:
         """Implement Children."""
-        found = self._stack(StackId(child))
-        if found is None:
+        stack = self._stack(StackId(child))
+        if stack is None:
             return []
-        bodies = self._nested.bodies(found, self._secrets.open)
-        rows = [row for row in self._nested.rows(found.id) if row.replaced_by is None]
+        bodies = self._nested.bodies(stack, self._secrets.open)
+        rows = [row for row in self._nested.rows(stack.id) if row.replaced_by is None]
         members = [
             GroupMember(
                 name=row.name,
@@ -155,14 +155,15 @@ class StepChildren:
         """
         if goal.generated:
             return parameterize(goal, self._secrets.holds)
-        kept = kept_properties(self._claim)
-        if template_is_secret(self._claim.resource.plugin, kept):
+        properties = kept_properties(self._claim)
+        if template_is_secret(self._claim.resource.plugin, properties):
             raise PermanentError(f"the template {SECRET_TEMPLATE}", kind="StackValidationFailed")
-        return replace(goal, secret=secret_parameters(goal.parameters, kept, self._secrets.holds))
+        return replace(goal, secret=secret_parameters(goal.parameters, properties, self._secrets.holds))
 
     def _parent(self, key: str = "") -> ParentResource:
         claim = self._claim
-        definition, lookup = TaskDefinition.from_json(claim.task.definition), SealedLookup(claim)
+        definition = TaskDefinition.from_json(claim.task.definition)
+        lookup = SealedLookup(claim)
         return ParentResource(
             stack_id=claim.task.stack_id,
             resource_id=claim.resource.id,

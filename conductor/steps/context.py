@@ -116,25 +116,25 @@ class RunningStepContext:
         """
         stack_id = self._claim.task.stack_id
         try:
-            found = self._services.database.read(lambda conn: resources.by_name(conn, stack_id, name))
+            row = self._services.database.read(lambda conn: resources.by_name(conn, stack_id, name))
         except NotFound as error:
             raise PermanentError(f"The stack has no resource {name}") from error
         return Sibling(
-            id=found.id,
-            name=found.name,
-            physical_id=found.physical_id,
-            metadata=metadata_in_clear(found, self._secrets.open),
-            generation=found.generation,
+            id=row.id,
+            name=row.name,
+            physical_id=row.physical_id,
+            metadata=metadata_in_clear(row, self._secrets.open),
+            generation=row.generation,
         )
 
     def referenced(self, physical_id: str) -> ReferencedResource | None:
         """Return the resource of the stack with this physical id; None: there is none."""
         stack_id = self._claim.task.stack_id
         read = functools.partial(resources.with_physical_id, stack_id=stack_id, physical_id=physical_id)
-        found = self._services.database.read(read)
-        if found is None:
+        row = self._services.database.read(read)
+        if row is None:
             return None
-        return ReferencedResource(found.plugin, self._secrets.open_value(found.data) or {})
+        return ReferencedResource(row.plugin, self._secrets.open_value(row.data) or {})
 
     def replacement(self) -> ReplacementView | None:
         """Return the resource that has replaced this one; None: there is none."""
@@ -142,11 +142,13 @@ class RunningStepContext:
         other_id = resource.replaces if resource.reinstated else resource.replaced_by
         if other_id is None:
             return None
-        other = self._services.database.read(lambda conn: resources.by_ids(conn, [other_id])).get(other_id)
-        if other is None:
+        replacement = self._services.database.read(lambda conn: resources.by_ids(conn, [other_id])).get(
+            other_id
+        )
+        if replacement is None:
             return None
-        data = self._secrets.open_value(other.data) or {}
-        return ReplacementView(other.plugin, str(other.key), other.physical_id, data)
+        data = self._secrets.open_value(replacement.data) or {}
+        return ReplacementView(replacement.plugin, str(replacement.key), replacement.physical_id, data)
 
     def signal_url(self, resource_name: str) -> str:
         """Return the address at which signals for a resource arrive, with a token."""
@@ -155,24 +157,24 @@ class RunningStepContext:
     def presigned(self) -> Presigned:
         """Return the address for signals that needs no token; its signature is a secret."""
         resource = self._claim.resource
-        made = self._services.addresses.presigned(self._stack, resource.name, resource.id)
-        self._secrets.add(made.signature)
-        return made
+        address = self._services.addresses.presigned(self._stack, resource.name, resource.id)
+        self._secrets.add(address.signature)
+        return address
 
     def signal_user(self) -> StackUser:
         """Return the account whose token is for signals; its password is a secret."""
         resource = self._claim.resource
-        made = self._services.addresses.signal_user(self._stack, resource.name, resource.id)
-        self._secrets.add(made.password)
-        return made
+        user = self._services.addresses.signal_user(self._stack, resource.name, resource.id)
+        self._secrets.add(user.password)
+        return user
 
     def guest_access(self) -> GuestAccess:
         """Return the means by which the guest of this resource, a server, reads its metadata."""
         resource = self._claim.resource
-        made = self._services.addresses.guest_access(self._stack, resource.name, resource.id)
-        self._secrets.add(made.secret_key)
-        self._secrets.add(made.presigned.signature)
-        return made
+        access = self._services.addresses.guest_access(self._stack, resource.name, resource.id)
+        self._secrets.add(access.secret_key)
+        self._secrets.add(access.presigned.signature)
+        return access
 
     def session(self) -> "Session":
         """Return a session with the rights of the user whose credential the stack has.
@@ -202,7 +204,7 @@ class RunningStepContext:
         # The stack's end waits for a refresh, which fails nothing, and which no event shows.
         is_hurried = self._claim.task.kind == TaskKind.REFRESH
         endpoints = self._services.endpoints
-        return endpoints.own(self.session(), service, version, microversion, is_hurried=is_hurried)
+        return endpoints.adapter(self.session(), service, version, microversion, is_hurried=is_hurried)
 
     def remote_adapter(
         self, cloud: RemoteCloud, service: str, version: str, credential: Callable[[], Json]
@@ -215,11 +217,13 @@ class RunningStepContext:
         :raises PermanentError: the credential, the certificates or the region are wrong.
         :raises RetryableError: Keystone or the service is unavailable.
         """
-        own, asked, hide = self.session(), (service, version), self._secrets.add
-        make = functools.partial(self._services.endpoints.remote, own, cloud, asked, credential, hide)
+        session = self.session()
+        interface = (service, version)
+        hide = self._secrets.add
+        make = functools.partial(self._services.endpoints.remote, session, cloud, interface, credential, hide)
         if cloud.credential_secret_id is None:
             return make()[1]
-        key = ("remote", own.get_user_id(), cloud, service)
+        key = ("remote", session.get_user_id(), cloud, service)
         secrets, adapter = self.shared(key, make, KEPT, checked_by_use=True)
         self._secrets.add(secrets)
         return adapter
@@ -228,23 +232,24 @@ class RunningStepContext:
         self, key: Hashable, make: Callable[[], T], max_age: float, *, checked_by_use: bool = False
     ) -> T:
         """Return what all steps of the stack's project share under this key."""
-        own = (self._claim.project_id, key)
+        project_key = (self._claim.project_id, key)
         if not checked_by_use:
-            return self._services.shared.get(own, make, max_age)
-        self._unchecked.add(own)
+            return self._services.shared.get(project_key, make, max_age)
+        self._unchecked.add(project_key)
 
         def made_now() -> T:
-            self._unchecked.discard(own)
+            self._unchecked.discard(project_key)
             return make()
 
-        return self._services.shared.get(own, made_now, max_age)
+        return self._services.shared.get(project_key, made_now, max_age)
 
     def forget_unchecked(self) -> bool:
         """Forget the kept values that are checked by use; return whether the step has used any."""
-        found, self._unchecked = self._unchecked, set()
-        for key in found:
+        unchecked = self._unchecked
+        self._unchecked = set()
+        for key in unchecked:
             self._services.shared.forget(key)
-        return bool(found)
+        return bool(unchecked)
 
     def _opened(self, credential: Json) -> Json:
         sealer = self._services.sealer.of_credential(self._claim.root_id)

@@ -41,7 +41,7 @@ class Endpoints:
         self._clients = ServiceClients(options)
         self._clouds = RemoteClouds(options, remote_hosts, remote_proxy)
 
-    def own(
+    def adapter(
         self,
         session: "Session",
         service: str,
@@ -77,10 +77,10 @@ class Endpoints:
         :param hide: remembers a value as a secret.
         :raises PermanentError, RetryableError: see StepContext.remote_adapter.
         """
-        given = None if cloud.credential_secret_id is None else credential()
-        place = RemotePlace(cloud.region, cloud.ca_cert, cloud.insecure, given)
+        secret = None if cloud.credential_secret_id is None else credential()
+        place = RemotePlace(cloud.region, cloud.ca_cert, cloud.insecure, secret)
         try:
-            secrets = () if given is None else secrets_of(given)
+            secrets = () if secret is None else secrets_of(secret)
             hide(secrets)
             return secrets, self._clouds.adapter(session, place, *service)
         except WrongCredential as error:

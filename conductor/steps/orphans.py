@@ -36,10 +36,10 @@ def orphaned_create(claim: Claim) -> OrphanedCreate | None:
     if resource.properties is None:
         properties = TaskDefinition.from_json(claim.task.definition).properties
         try:
-            kept = partial(properties, SealedLookup(claim))
+            sealed = partial(properties, SealedLookup(claim))
         except (PermanentError, TemplateError):
             return None
-        resource = replace(resource, properties=kept)
+        resource = replace(resource, properties=sealed)
     return OrphanedCreate(claim.task, resource)
 
 
@@ -53,11 +53,11 @@ def resolve_late(database: Database, claim: Claim, result: StepResult | None, *,
     physical_id = None if outcome is None else outcome.changes.get("physical_id")
     if physical_id is not None:  # The result of a poll has the claim as it would be after it.
         claim = replace(claim, resource=replace(claim.resource, physical_id=None))
-    left = orphaned_create(claim)
-    if left is None:
+    orphan = orphaned_create(claim)
+    if orphan is None:
         return ReadyTasks()
     try:
-        return database.write(lambda conn: orphans.resolve(conn, left, physical_id, now=now), brief=True)
+        return database.write(lambda conn: orphans.resolve(conn, orphan, physical_id, now=now), brief=True)
     except NotFound:
         text = "Task %s made %s (%s, resource %s), and its stack was purged meanwhile: remove it by hand"
         LOG.error(text, claim.task.id, physical_id, claim.resource.type, claim.resource.name)
@@ -69,16 +69,16 @@ def record_hung(database: Database, claim: Claim, member: MemberId, *, now: floa
 
     :param member: runs the step still.
     """
-    left = orphaned_create(claim)
-    if left is None:
+    orphan = orphaned_create(claim)
+    if orphan is None:
         return
-    own = replace(left, task=replace(left.task, member=member))
-    database.write(lambda conn: orphans.record_detached(conn, own, now=now), brief=True)
+    orphan_here = replace(orphan, task=replace(orphan.task, member=member))
+    database.write(lambda conn: orphans.record_detached(conn, orphan_here, now=now), brief=True)
 
 
 def record_expired(conn: Connection, task: Task, *, now: float) -> None:
     """Store what the step of a task may still make whose claim was revoked."""
     claim = claims.read(conn, task)
-    left = None if claim is None else orphaned_create(claim)
-    if left is not None:
-        orphans.record(conn, left, now=now)
+    orphan = None if claim is None else orphaned_create(claim)
+    if orphan is not None:
+        orphans.record(conn, orphan, now=now)

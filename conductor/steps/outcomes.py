@@ -63,7 +63,7 @@ class Outcomes:
             return {}
         return {"begun": self._event(Status.IN_PROGRESS, "state changed", self.claim.resource.physical_id)}
 
-    def _shown(self, status: Status, reason: str) -> dict[str, Json]:
+    def _status_columns(self, status: Status, reason: str) -> dict[str, Json]:
         if self.claim.task.kind in SILENT:
             return {}
         return {"action": action_of(self.claim.task.kind), "status": status, "reason": reason}
@@ -78,7 +78,7 @@ class Outcomes:
         self, changes: Mapping[str, Json], physical_id: str | None, reason: str = "state changed"
     ) -> StepResult:
         """Complete the task: the action ended well."""
-        values = {**changes, **self._shown(Status.COMPLETE, reason), "progress": None}
+        values = {**changes, **self._status_columns(Status.COMPLETE, reason), "progress": None}
         event = self._event(Status.COMPLETE, reason, physical_id)
         return self._ended_well(changes=values, event=event)
 
@@ -132,7 +132,8 @@ class Outcomes:
         hook = breakpoint_rules.stop_at(creation, breakpoint_rules.PRE)
         if hook is not None and breakpoint_rules.aborts(creation, hook):
             return StepResult(self.claim, self._outcome(**self._aborted(hook)))
-        old, now = self.claim.resource, self.clock()
+        old = self.claim.resource
+        now = self.clock()
         definition = TaskDefinition.from_json(self.claim.task.definition)
         assert self.claim.task.spare_id is not None
         new = Resource(
@@ -158,14 +159,18 @@ class Outcomes:
         """Complete the task and remove the resource's row: the thing is gone."""
         event = self._event(Status.COMPLETE, "state changed", self.claim.resource.physical_id)
         # The row is shown while a breakpoint behind the deletion holds the task.
-        shown = {**self._shown(Status.COMPLETE, "state changed"), "physical_id": None, "progress": None}
-        return self._ended_well(remove=True, changes=shown, event=event)
+        columns = {
+            **self._status_columns(Status.COMPLETE, "state changed"),
+            "physical_id": None,
+            "progress": None,
+        }
+        return self._ended_well(remove=True, changes=columns, event=event)
 
     def poll_later(self, step: Poll, changes: Mapping[str, Json]) -> StepResult:
         """Keep the task in this conductor until its next poll."""
         values = {**changes, "progress": {"task": self.claim.task.id, "token": step.progress}}
         if begun := self._begun():
-            values.update(self._shown(Status.IN_PROGRESS, "state changed"))
+            values.update(self._status_columns(Status.IN_PROGRESS, "state changed"))
         outcome = self._outcome(TaskState.RUNNING, changes=values, **begun)
         after = replace(self.claim, resource=replace(self.claim.resource, **values))
         return StepResult(after, outcome, poll_after=step.after, progress=step.progress, keeps_claim=True)
@@ -180,15 +185,15 @@ class Outcomes:
         """Let the task wait in the database."""
         moments = [self.claim.task.expires_at]
         moments.append(None if step.after is None else self.clock() + step.after)
-        known = [moment for moment in moments if moment is not None]
+        due_moments = [moment for moment in moments if moment is not None]
         values = {**changes, "progress": {"task": self.claim.task.id, "token": step.progress}}
         if begun := self._begun():
-            values.update(self._shown(Status.IN_PROGRESS, "state changed"))
+            values.update(self._status_columns(Status.IN_PROGRESS, "state changed"))
         outcome = self._outcome(
             TaskState.PARKED,
             changes=values,
             **begun,
-            due_at=min(known) if known else None,
+            due_at=min(due_moments) if due_moments else None,
             waits_on=WaitsOn.parse(step.waits_on),
             seen=step.seen,
         )
@@ -200,10 +205,10 @@ class Outcomes:
         :param after_success: a step of this claim has succeeded before.  Such a failure is the first in a
             row and costs no retry: what is polled for an hour meets more of them than are allowed in a row.
         """
-        left = self.claim.task.retries_left
+        retries_left = self.claim.task.retries_left
         is_first = after_success and not isinstance(error, StepTimedOut)
         is_over = self.claim.task.kind == TaskKind.REFRESH and isinstance(error, StepTimedOut)
-        if is_over or (left <= 0 and not is_first):
+        if is_over or (retries_left <= 0 and not is_first):
             return self.failed(error)
         done_before = 0 if is_first else max(0, self.claim.task.attempt - 1)
         backoff = max(error.at_least, min(RETRY_MOST, RETRY_FIRST * 2 ** min(done_before, 10)))
@@ -216,7 +221,7 @@ class Outcomes:
             TaskState.PARKED,
             changes=changes,
             due_at=self.clock() + (backoff if error.after is None else error.after),
-            retries_left=left if is_first else left - 1,
+            retries_left=retries_left if is_first else retries_left - 1,
         )
         return StepResult(self.claim, outcome, timed_out=isinstance(error, StepTimedOut))
 
@@ -236,7 +241,8 @@ class Outcomes:
 
     def lost_too_often(self) -> StepResult:
         """Fail a task with which too many conductors died or went silent."""
-        hosts, action = losses.hosts(self.claim.task), action_of(self.claim.task.kind)
+        hosts = losses.hosts(self.claim.task)
+        action = action_of(self.claim.task.kind)
         text = f"{action} was running on {len(hosts)} conductors that died or went silent"
         return self.failed(PermanentError(f"{text} ({', '.join(hosts)}); it is not tried again"))
 
@@ -254,7 +260,7 @@ class Outcomes:
         reason = cancelled_reason(action_of(self.claim.task.kind))
         reason = f"{reason}: {why}" if why else reason
         event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
-        changes = self._shown(Status.FAILED, reason)
+        changes = self._status_columns(Status.FAILED, reason)
         if changes:
             changes["cancelled"] = True
         outcome = self._outcome(TaskState.CANCELLED, changes=changes, event=event, **self._begun())
@@ -274,7 +280,7 @@ class Outcomes:
         cause = FailureCause(*map(self.secrets.redact, (str(error), kind, path)))
         reason = str(cause)
         event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
-        changes = {**self._shown(Status.FAILED, reason), "progress": None}
+        changes = {**self._status_columns(Status.FAILED, reason), "progress": None}
         if self.claim.task.kind == TaskKind.OBSERVE and isinstance(error, PermanentError):
             return StepResult(self.claim, self._outcome(TaskState.DONE, changes=changes, event=event))
         if self._observes:

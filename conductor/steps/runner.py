@@ -80,18 +80,20 @@ class StepRunner:
         return Outcomes(claim, who, self._services.clock, secrets)
 
     def _context(self, outcomes: Outcomes, stop: threading.Event) -> RunningStepContext:
-        claim, secrets, services = outcomes.claim, outcomes.secrets, self._services
+        claim = outcomes.claim
+        secrets = outcomes.secrets
+        services = self._services
         children = functools.partial(StepChildren, claim, services.nested, secrets)
         return RunningStepContext(claim, secrets, services=services, stop=stop, children=children)
 
-    def _guard(self, outcomes: Outcomes, call: Callable[[], StepResult], progress: Json) -> StepResult:
+    def _guard(self, outcomes: Outcomes, step: Callable[[], StepResult], progress: Json) -> StepResult:
         """Return the result of the call, whatever it raises."""
         claim = outcomes.claim
         where = f"{claim.task.stack_id}/{claim.resource.name}"
         try:
             try:
                 with charged_to(claim.project_id):
-                    return call()
+                    return step()
             except Cancelled:
                 return self._cancel(outcomes, progress)
         except RetryableError as error:

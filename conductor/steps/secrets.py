@@ -143,17 +143,18 @@ def failing_outputs(
 
     :param rows: the stack's resources by name.
     """
-    found: dict[str, str] = {}
+    errors: dict[str, str] = {}
     for name, output in outputs.items():
         for item in nodes(output["value"]):
-            args, text = item[ARGS], None
+            args = item[ARGS]
+            text = None
             if item[FN] == "error":
                 text = args[0]
             elif item[FN] == "get_attr" and args[0] in rows and isinstance(args[1], str):
                 text = output_error(args[0], secrets.peek(rows[args[0]].data), args[1])
             if text is not None:
-                found.setdefault(name, text)
-    return found
+                errors.setdefault(name, text)
+    return errors
 
 
 class Opener(typing.Protocol):

@@ -45,7 +45,8 @@ class SharedReads:
             return typing.cast(T, entry.value)
         try:
             if not self._is_fresh(entry, max_age):  # Another thread may have made it meanwhile.
-                entry.value, entry.made_at = make(), self._clock()
+                entry.value = make()
+                entry.made_at = self._clock()
             return typing.cast(T, entry.value)
         finally:
             entry.making.release()

@@ -25,7 +25,8 @@ from ...template.errors import LimitExceeded
 from .secrets import Secrets
 
 Json = typing.Any
-WAITS, ENDED = ("IN_PROGRESS", "Deploy data available"), ("COMPLETE", "Not waiting for outputs signal")
+WAITS = ("IN_PROGRESS", "Deploy data available")
+ENDED = ("COMPLETE", "Not waiting for outputs signal")
 """Status and reason of a deployment, in Heat's words."""
 GROWING = ("CREATE", "UPDATE")
 """Actions that may need more room than a project has."""
@@ -55,10 +56,10 @@ class StepSoftware:
 
     def config(self, config_id: str) -> ConfigSpec | None:
         """Implement Software."""
-        found = self._access.database.read(lambda conn: _config(conn, config_id))
-        if found is None or found.project_id != self._claim.project_id:
+        config = self._access.database.read(lambda conn: _config(conn, config_id))
+        if config is None or config.project_id != self._claim.project_id:
             return None
-        return self._spec(found)
+        return self._spec(config)
 
     def create_config(self, config_id: str, spec: ConfigSpec, *, made_of: Json = None) -> None:
         """Implement Software."""
@@ -102,7 +103,7 @@ class StepSoftware:
             "resource_id": derived.resource_id,
         }
 
-        made = StoredDeployment(
+        deployment = StoredDeployment(
             id=deployment_id,
             project_id=derived.project_id,
             server_id=spec.server_id,
@@ -111,41 +112,41 @@ class StepSoftware:
         )
 
         def store(conn: Connection) -> None:
-            seen = _deployment(conn, deployment_id)
-            if seen is not None and seen.config_id == config_id:
+            previous = _deployment(conn, deployment_id)
+            if previous is not None and previous.config_id == config_id:
                 return
             software.insert_config(conn, derived)
-            if seen is None:
-                software.insert_deployment(conn, made)
+            if previous is None:
+                software.insert_deployment(conn, deployment)
             else:
-                software.change_deployment(conn, seen, changes, derived.created_at)
-                self._delete_derived(conn, seen)
+                software.change_deployment(conn, previous, changes, derived.created_at)
+                self._delete_derived(conn, previous)
             if spec.action in GROWING:  # A project that has too much can still delete it.
-                new = (QuotaName.SOFTWARE_CONFIGS, QuotaName.SOFTWARE_DEPLOYMENTS) if seen is None else ()
-                limits.check_deployment(conn, made, *new)
+                new = (QuotaName.SOFTWARE_CONFIGS, QuotaName.SOFTWARE_DEPLOYMENTS) if previous is None else ()
+                limits.check_deployment(conn, deployment, *new)
 
         self._write(store)
 
     def deployment(self, deployment_id: str) -> DeploymentState | None:
         """Implement Software."""
-        mine = self._claim.resource.id
+        resource_id = self._claim.resource.id
 
         def read(conn: Connection) -> tuple[int, StoredDeployment | None, StoredConfig | None]:
             # The generation is read first: who changes the deployment advances it.
-            resource = resources.by_ids(conn, [mine]).get(mine)
-            found = _deployment(conn, deployment_id, lock=False)
-            config = None if found is None else _config(conn, found.config_id)
-            return (0 if resource is None else resource.generation), found, config
+            resource = resources.by_ids(conn, [resource_id]).get(resource_id)
+            deployment = _deployment(conn, deployment_id, lock=False)
+            config = None if deployment is None else _config(conn, deployment.config_id)
+            return (0 if resource is None else resource.generation), deployment, config
 
-        generation, found, config = self._access.database.read(read)
-        if found is None:
+        generation, deployment, config = self._access.database.read(read)
+        if deployment is None:
             return None
-        outputs = opened(self._sealer, found.output_values)
+        outputs = opened(self._sealer, deployment.output_values)
         for secret in outputs.secrets:
             self._secrets.add(secret)
         return DeploymentState(
-            status=found.status or "",
-            reason=found.reason,
+            status=deployment.status or "",
+            reason=deployment.reason,
             outputs=outputs.value or {},
             derived=ConfigSpec() if config is None else self._spec(config),
             generation=generation,
@@ -155,10 +156,10 @@ class StepSoftware:
         """Implement Software."""
 
         def delete(conn: Connection) -> None:
-            seen = _deployment(conn, deployment_id)
-            if seen is not None:
-                software.delete_deployment(conn, seen, self._access.clock())
-                self._delete_derived(conn, seen)
+            deployment = _deployment(conn, deployment_id)
+            if deployment is not None:
+                software.delete_deployment(conn, deployment, self._access.clock())
+                self._delete_derived(conn, deployment)
 
         self._write(delete)
 
@@ -190,9 +191,9 @@ class StepSoftware:
             self._secrets.add(secret)
         return ConfigSpec(config.name, config.tool, **body.value)
 
-    def _write(self, work: Callable[[Connection], None]) -> None:
+    def _write(self, write: Callable[[Connection], None]) -> None:
         with _refusals():
-            self._access.database.write(work)
+            self._access.database.write(write)
 
 
 @contextlib.contextmanager

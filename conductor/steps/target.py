@@ -32,18 +32,20 @@ def make_target(
     :raises PropertyError: a value is wrong.
     :raises PermanentError: something it refers to is gone.
     """
-    resource, giving = claim.resource, _gives_properties(claim)
+    resource = claim.resource
+    giving = _gives_properties(claim)
     before_definition = TaskDefinition.from_json(resource.definition)
     is_new = giving and claim.task.kind == TaskKind.CREATE
     before = {} if is_new else properties_before(claim, plugin, secrets)
     stored: dict[str, Json] = {}
-    properties, metadata = before, None
+    properties = before
+    metadata = None
     if giving:
-        kept, properties = _resolved(definition, claim, plugin, secrets)
+        sealed, properties = _resolved(definition, claim, plugin, secrets)
         if definition.external_id is None:
             plugin.validate(properties)
-        needed = sorted({found.id for found in claim.inputs.values()})
-        stored = {"definition": claim.task.definition, "properties": kept, "requires": needed}
+        needed = sorted({source.id for source in claim.inputs.values()})
+        stored = {"definition": claim.task.definition, "properties": sealed, "requires": needed}
         stored["type"] = definition.type or resource.type
         if resource.reinstated:
             stored.update(replaces=None, reinstated=False)
@@ -78,10 +80,10 @@ def make_target(
     return target, {name: value for name, value in stored.items() if value != getattr(resource, name)}
 
 
-def _secret_names(kept: Json, properties: Mapping[str, Json]) -> frozenset[str]:
-    if is_node(kept) and not members(kept):
-        return frozenset(properties if holds_secret(kept) else ())
-    return frozenset(name for name, value in members(kept).items() if holds_secret(value))
+def _secret_names(sealed: Json, properties: Mapping[str, Json]) -> frozenset[str]:
+    if is_node(sealed) and not members(sealed):
+        return frozenset(properties if holds_secret(sealed) else ())
+    return frozenset(name for name, value in members(sealed).items() if holds_secret(value))
 
 
 def kept_properties(claim: Claim) -> Json:
@@ -108,15 +110,18 @@ def live_changes(
 
     :raises PermanentError: the thing is gone.
     """
-    live, schema = plugin.live_properties(target, context), plugin.properties_schema
+    live = plugin.live_properties(target, context)
+    schema = plugin.properties_schema
     check_storable("properties", dict(live))
-    known = {name: value for name, value in live.items() if name in schema}
-    found = resolve_stored({name: schema[name] for name in known}, known)
-    other = {name: known[name] for name in changed(schema, target.properties, found) & known.keys()}
-    if not other or claim.resource.properties is None:
+    live_values = {name: value for name, value in live.items() if name in schema}
+    resolved = resolve_stored({name: schema[name] for name in live_values}, live_values)
+    differing = {
+        name: live_values[name] for name in changed(schema, target.properties, resolved) & live_values.keys()
+    }
+    if not differing or claim.resource.properties is None:
         return {}
-    kept = {n: secrets.seal(v) if schema[n].sensitive else secrets.protect(v) for n, v in other.items()}
-    return {"properties": mapping({**members(claim.resource.properties), **kept})}
+    sealed = {n: secrets.seal(v) if schema[n].sensitive else secrets.protect(v) for n, v in differing.items()}
+    return {"properties": mapping({**members(claim.resource.properties), **sealed})}
 
 
 def is_same_type(claim: Claim) -> bool:
@@ -126,9 +131,9 @@ def is_same_type(claim: Claim) -> bool:
 
 
 def _data(claim: Claim, plugin: ResourceType, secrets: Secrets) -> Mapping[str, Json]:
-    kept = claim.resource.data
+    data = claim.resource.data
     is_new = claim.task.kind == TaskKind.ADOPT and not is_sensitive(plugin)
-    return (secrets.peek(kept) if is_new else secrets.open_value(kept)) or {}
+    return (secrets.peek(data) if is_new else secrets.open_value(data)) or {}
 
 
 def is_sensitive(plugin: ResourceType) -> bool:
@@ -136,11 +141,11 @@ def is_sensitive(plugin: ResourceType) -> bool:
     return any(attribute.sensitive for attribute in plugin.attributes_schema.values())
 
 
-def _adopted_metadata(given: Json, definition: TaskDefinition, claim: Claim, secrets: Secrets) -> Json:
+def _adopted_metadata(metadata: Json, definition: TaskDefinition, claim: Claim, secrets: Secrets) -> Json:
     """Return metadata of another stack's resource as it is stored: the template's own secrets sealed."""
-    if evaluate(definition.metadata, ClaimLookup(claim, secrets)) == given:
+    if evaluate(definition.metadata, ClaimLookup(claim, secrets)) == metadata:
         return partial(definition.metadata, SealedLookup(claim))
-    return secrets.protect(given)
+    return secrets.protect(metadata)
 
 
 def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> Mapping[str, Json]:
@@ -159,8 +164,8 @@ def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> M
                 raise
             # What was to be adopted is there also where its properties are wrong.
             return resolve_stored(plugin.properties_schema, {})
-    given = evaluate(resource.properties or {}, StoredLookup(secrets.open))
-    return resolve_stored(plugin.properties_schema, given)
+    values = evaluate(resource.properties or {}, StoredLookup(secrets.open))
+    return resolve_stored(plugin.properties_schema, values)
 
 
 def _resolved(
@@ -171,28 +176,28 @@ def _resolved(
     A thing that the template names by ``external_id`` is there already, so none of them is required.
     """
     properties = definition.properties
-    kept = partial(properties, SealedLookup(claim))
-    secret = {name for name, value in members(kept).items() if is_deferred(value)}
+    sealed = partial(properties, SealedLookup(claim))
+    secret = {name for name, value in members(sealed).items() if is_deferred(value)}
     values = evaluate(properties, ClaimLookup(claim, secrets))
-    if holds_secret(kept):
-        _note_secrets(kept, values, secrets)
+    if holds_secret(sealed):
+        _note_secrets(sealed, values, secrets)
     if definition.external_id is not None:
-        return kept, resolve_stored(plugin.properties_schema, values)
-    return kept, resolve_properties(plugin.properties_schema, values, secret)
+        return sealed, resolve_stored(plugin.properties_schema, values)
+    return sealed, resolve_properties(plugin.properties_schema, values, secret)
 
 
-def _note_secrets(kept: Json, value: Json, secrets: Secrets) -> None:
+def _note_secrets(sealed: Json, value: Json, secrets: Secrets) -> None:
     """Remember what functions have made of a secret as a secret, too.
 
-    :param kept: the value with its secrets sealed.
+    :param sealed: the value with its secrets sealed.
     """
-    if parts := members(kept):
+    if parts := members(sealed):
         for key, part in parts.items():
             _note_secrets(part, value[key], secrets)
-    elif isinstance(kept, list):
-        for part, item in zip(kept, value, strict=True):
+    elif isinstance(sealed, list):
+        for part, item in zip(sealed, value, strict=True):
             _note_secrets(part, item, secrets)
-    elif is_node(kept) and holds_secret(kept):
+    elif is_node(sealed) and holds_secret(sealed):
         secrets.add(value)
 
 
@@ -218,7 +223,7 @@ def _key(claim: Claim) -> str:
     return task_key(claim.task.id)
 
 
-def check_storable(what: str, value: Json) -> None:
+def check_storable(subject: str, value: Json) -> None:
     """Check that a value can be stored, for a plugin's bug would break the transaction otherwise.
 
     :raises PermanentError: it is not JSON.
@@ -226,7 +231,9 @@ def check_storable(what: str, value: Json) -> None:
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise PermanentError(f"the resource type returned {what} that cannot be stored: {error}") from error
+        raise PermanentError(
+            f"the resource type returned {subject} that cannot be stored: {error}"
+        ) from error
 
 
 def kept_data(plugin: ResourceType, step: Step, target: ResourceView, secrets: Secrets) -> dict[str, Json]:

@@ -48,7 +48,8 @@ class ClaimEvent(enum.Enum):
     LOSE = "lose"  #: the claim was requeued, taken away, or made in a name that is not ours any more
 
 
-_S, _E = ClaimState, ClaimEvent
+_S = ClaimState
+_E = ClaimEvent
 TRANSITIONS: Mapping[ClaimState, Mapping[ClaimEvent, ClaimState]] = {
     _S.CLAIMED: {_E.START: _S.RUNNING, _E.LOSE: _S.CLOSED},
     _S.RUNNING: {_E.STOP: _S.STOPPING, _E.RESULT: _S.STORING, _E.BREAK: _S.REQUEUING, _E.LOSE: _S.LOST},
@@ -284,10 +285,10 @@ class Intake:
     def take(self, most: int) -> list[TaskId]:
         """Take out at most `most` ids, oldest first."""
         with self._lock:
-            taken = [task_id for task_id, _ in zip(self.ids, range(max(0, most)), strict=False)]
-            for task_id in taken:
+            task_ids = [task_id for task_id, _ in zip(self.ids, range(max(0, most)), strict=False)]
+            for task_id in task_ids:
                 del self.ids[task_id]
-        return taken
+        return task_ids
 
     def clear(self) -> None:
         """Forget all hints: the conductor drains."""

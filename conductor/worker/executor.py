@@ -31,12 +31,12 @@ class NoThread(Exception):
     """No thread can be started, and none is there: memory, or the number of processes, is exhausted."""
 
 
-def start_thread(work: Callable[[], None]) -> None:
+def start_thread(function: Callable[[], None]) -> None:
     """Run the function in a new thread.
 
     :raises RuntimeError: there can be no more threads.
     """
-    threading.Thread(target=work, name="step", daemon=True).start()
+    threading.Thread(target=function, name="step", daemon=True).start()
 
 
 class _State(enum.Enum):
@@ -49,8 +49,8 @@ class _State(enum.Enum):
 class PoolJob:
     """A call that was given to the pool."""
 
-    def __init__(self, call: Callable[[], object]) -> None:
-        self.call = call
+    def __init__(self, function: Callable[[], object]) -> None:
+        self.call = function
         self.state = _State.WAITING
 
 
@@ -175,7 +175,8 @@ class ThreadPool:
             ended = True
         finally:
             with self._soon:
-                detached, job.state = job.state == _State.DETACHED, _State.OVER
+                detached = job.state == _State.DETACHED
+                job.state = _State.OVER
                 self._hung -= detached
                 if not (ended or detached):
                     self._alive -= 1
@@ -263,13 +264,13 @@ class StepExecutor:
         with self._lock:
             return key in self._steps or key in self._hung
 
-    def start(self, held: ClaimedTask, call: Callable[[], StepResult]) -> None:
+    def start(self, held: ClaimedTask, step: Callable[[], StepResult]) -> None:
         """Start a step; where no thread can be started, it ends at once without a result."""
         with self._lock:
             self._steps[held.key] = held
         submitted = False
         try:
-            held.job = self._pool.submit(self._run, held, call)
+            held.job = self._pool.submit(self._run, held, step)
             submitted = True
         except NoThread:
             self.refused_at = self._clock()
@@ -291,13 +292,15 @@ class StepExecutor:
             self._hung.pop(held.key, None)
         return Detachment.NOT_STARTED
 
-    def _run(self, held: ClaimedTask, call: Callable[[], StepResult]) -> None:
+    def _run(self, held: ClaimedTask, step: Callable[[], StepResult]) -> None:
         """Run a step, in a thread of the pool."""
-        result, started = None, self._clock()
-        held.started_at, held.thread = started, threading.get_ident()
+        result = None
+        started = self._clock()
+        held.started_at = started
+        held.thread = threading.get_ident()
         try:
             with log_context(held.claim):
-                result = call()
+                result = step()
         finally:
             held.started_at = held.thread = None
             self._end(held, result)
@@ -334,7 +337,8 @@ class WorkMetrics:
 
     def stored(self, result: StepResult, held: ClaimedTask | None) -> None:
         """Count a result that was stored."""
-        outcome, task = result.outcome, result.claim.task
+        outcome = result.outcome
+        task = result.claim.task
         assert outcome is not None
         self.recorder.add(metrics.RESULTS, task.kind, outcome.state)
         if result.timed_out:

@@ -334,7 +334,8 @@ class WorkLoop:
         hinted = self._intake.take(slots)
         if not (results or hinted):
             return
-        now, outcomes = self._clock(), [outcome for _, outcome in results]
+        now = self._clock()
+        outcomes = [outcome for _, outcome in results]
         try:
             with self._unstorable.watch([result for result, _ in results]):
                 done: commit.Exchange = self._database.write(

@@ -94,7 +94,8 @@ class Reconciler:
 
     def _answer(self, who: Claimant) -> None:
         """Store of claims that we were asked to cancel, and do not hold, that nobody has to wait for us."""
-        now, asked = self.clock(), list(self.unanswered)
+        now = self.clock()
+        asked = list(self.unanswered)
         self.unanswered.clear()
 
         def work(conn: Connection, part: Sequence[ClaimKey]) -> ReadyTasks:

@@ -28,7 +28,8 @@ LOCKED_OUT = 2.0
 """Seconds after which a result is retried of which another transaction has locked a row."""
 T = typing.TypeVar("T")
 R = typing.TypeVar("R")
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 8.0
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 8.0
 """Seconds until a locked object is retried: doubled with each time, up to the longest."""
 WARN_AFTER = 3
 """Times in a row that an object was locked before a warning is logged: contention is no news."""
@@ -55,32 +56,32 @@ class LockedOut(typing.Generic[T]):
     def due(self) -> list[T]:
         """Take out what is to be retried now."""
         due = self.retries.pop_due(self._monotonic())
-        self._names.difference_update(self._key(thing) for thing in due)
+        self._names.difference_update(self._key(entry) for entry in due)
         return due
 
-    def retry_later(self, thing: T) -> None:
+    def retry_later(self, entry: T) -> None:
         """Retry the object later: it was locked."""
-        times = self._times.get(self._key(thing), 0)
-        if self._add(min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(times, 10)), thing):
-            self._times[self._key(thing)] = times + 1
+        times = self._times.get(self._key(entry), 0)
+        if self._add(min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(times, 10)), entry):
+            self._times[self._key(entry)] = times + 1
             if times + 1 == WARN_AFTER:
-                LOG.warning("Task %s is locked by another transaction, retrying", self._key(thing))
+                LOG.warning("Task %s is locked by another transaction, retrying", self._key(entry))
 
-    def done(self, thing: T) -> None:
+    def done(self, entry: T) -> None:
         """Forget that the object was locked."""
-        self._times.pop(self._key(thing), None)
+        self._times.pop(self._key(entry), None)
 
     def settle(self, tried: Collection[T], locked: Collection[T]) -> None:
         """Retry those later that were locked, and forget it of the others that were tried."""
-        for thing in locked:
-            self.retry_later(thing)
+        for entry in locked:
+            self.retry_later(entry)
         if self._times:
-            for thing in tried:
-                if thing not in locked:
-                    self.done(thing)
+            for entry in tried:
+                if entry not in locked:
+                    self.done(entry)
 
     def run(
-        self, database: Database, fresh: Sequence[T], work: Callable[[Connection, Sequence[T]], R]
+        self, database: Database, fresh: Sequence[T], write: Callable[[Connection, Sequence[T]], R]
     ) -> Iterator[tuple[Sequence[T], R]]:
         """Do the work for the fresh objects and for those that are due; yield each part with its result.
 
@@ -89,35 +90,35 @@ class LockedOut(typing.Generic[T]):
         :raises Unavailable: what was not done is due at once.
         """
         due = self.due()
-        together = [thing for thing in due if self._key(thing) not in self._times]
-        waiting = self._names | {self._key(thing) for thing in due}
-        together += [thing for thing in fresh if self._key(thing) not in waiting]
-        known = [[thing] for thing in due if self._key(thing) in self._times]
-        parts = [together, *known] if together else known
+        together = [entry for entry in due if self._key(entry) not in self._times]
+        waiting = self._names | {self._key(entry) for entry in due}
+        together += [entry for entry in fresh if self._key(entry) not in waiting]
+        retried = [[entry] for entry in due if self._key(entry) in self._times]
+        parts = [together, *retried] if together else retried
         try:
             while parts:
                 part = parts[0]
                 try:
-                    result = _write(database, work, part)
+                    result = _write(database, write, part)
                 except RowLocked:
                     if len(part) == 1:
                         self.retry_later(part[0])
-                    parts[:1] = [[thing] for thing in part] if len(part) > 1 else []
+                    parts[:1] = [[entry] for entry in part] if len(part) > 1 else []
                     continue
                 del parts[0]
-                for thing in part:
-                    self.done(thing)
+                for entry in part:
+                    self.done(entry)
                 yield part, result
         finally:
             for part in parts:
-                for thing in part:
-                    self._add(0.0, thing)
+                for entry in part:
+                    self._add(0.0, entry)
 
-    def _add(self, pause: float, thing: T) -> bool:
-        if self._key(thing) in self._names:
+    def _add(self, pause: float, entry: T) -> bool:
+        if self._key(entry) in self._names:
             return False
-        self._names.add(self._key(thing))
-        self.retries.add(self._monotonic() + pause, thing)
+        self._names.add(self._key(entry))
+        self.retries.add(self._monotonic() + pause, entry)
         return True
 
 
@@ -211,8 +212,8 @@ class UnstorableResults:
             self.waiting.appendleft((result, True))
 
 
-def _write(database: Database, work: Callable[[Connection, Sequence[T]], R], part: Sequence[T]) -> R:
-    return database.write(lambda conn: work(conn, part), brief=True)
+def _write(database: Database, write: Callable[[Connection, Sequence[T]], R], part: Sequence[T]) -> R:
+    return database.write(lambda conn: write(conn, part), brief=True)
 
 
 UNSURE = 1.0

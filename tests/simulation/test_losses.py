@@ -190,7 +190,7 @@ def test_a_retry_of_the_operators_begins_at_zero(world: World) -> None:
         database=world.database,
         hints=world.bus,
         clock=world.clock,
-        works=lambda member: True,
+        reports=lambda member: True,
         grace=1.0,
     )
     rescue.retry(world.stack(stack.id), "a")

@@ -32,7 +32,7 @@ def rescue(world: World) -> Rescue:
         host, _, incarnation = member.partition("/")
         return world.group.get(host, ("", 0.0))[0] == incarnation and not world.conductors[host].paused
 
-    return Rescue(database=world.database, hints=world.bus, clock=world.clock, works=works, grace=GRACE)
+    return Rescue(database=world.database, hints=world.bus, clock=world.clock, reports=works, grace=GRACE)
 
 
 def retry(world: World, stack: Stack, resource: str | None = None) -> dict[str, str]:
@@ -40,7 +40,7 @@ def retry(world: World, stack: Stack, resource: str | None = None) -> dict[str, 
 
 
 def kinds_of(done: Retried) -> dict[str, str]:
-    assert not done.left
+    assert not done.untouched
     return {item.path: item.result for item in done.treated}
 
 
@@ -79,7 +79,7 @@ def test_what_is_taken_up_at_this_moment_is_left_alone(world: World, monkeypatch
 
     monkeypatch.setattr(Rescue, "_treat", meanwhile)
     done = rescue(world).retry(world.stack(stack.id))
-    assert (done.treated, [(item.path, item.result) for item in done.left]) == (
+    assert (done.treated, [(item.path, item.result) for item in done.untouched]) == (
         [],
         [("a", "somebody has taken it up meanwhile")],
     )
@@ -125,8 +125,8 @@ def test_a_step_that_hangs_is_taken_away_only_when_it_is_named(world: World) -> 
     [holder] = [c for c in world.awake() if c.hanging]
     done = rescue(world).retry(stack)
     assert not done.treated
-    assert {item.path for item in done.left} == {"a", "b"}
-    assert "--resource a takes it away" in {item.path: item.result for item in done.left}["a"]
+    assert {item.path for item in done.untouched} == {"a", "b"}
+    assert "--resource a takes it away" in {item.path: item.result for item in done.untouched}["a"]
     assert retry(world, stack, "a") == {"a": f"taken away from {holder.host}, and requeued"}
     world.deliver(0, next(host for host in world.conductors if host != holder.host))
     world.calm()
@@ -172,7 +172,7 @@ def test_what_hangs_in_a_nested_stack_is_named_by_its_path(world: World) -> None
     world.calm()
     done = rescue(world).retry(stack)
     assert not done.treated
-    assert sorted(item.path for item in done.left) == ["other", "web", "web/s"]
+    assert sorted(item.path for item in done.untouched) == ["other", "web", "web/s"]
     done = rescue(world).retry(stack, "web/s")
     assert [item.path for item in done.treated] == ["web/s"]
     assert complete(world, stack)
@@ -331,9 +331,11 @@ def test_what_waits_for_a_step_under_its_conductors_new_name_is_left_alone(world
         world.database.write(lambda conn: conn.execute(rename))
         return False
 
-    repairs = Rescue(database=world.database, hints=world.bus, clock=world.clock, works=renamed, grace=GRACE)
+    repairs = Rescue(
+        database=world.database, hints=world.bus, clock=world.clock, reports=renamed, grace=GRACE
+    )
     done = repairs.retry(world.stack(StackId(child_of(world, stack))))
-    assert [item.result for item in done.left] == ["somebody has taken it up meanwhile"]
+    assert [item.result for item in done.untouched] == ["somebody has taken it up meanwhile"]
     state = world.database.read(lambda conn: conn.execute(sa.select(t.c.state).where(waiting)).scalar_one())
     assert state == TaskState.PARKED
 

@@ -31,7 +31,7 @@ def test_a_metrics_name_follows_the_conventions(metric: metrics.Metric) -> None:
     assert metric.name.endswith("_seconds") == (metric.kind == HISTOGRAM), "in the base unit"
     assert bool(metric.bounds) == (metric.kind == HISTOGRAM)
     assert metric.help.endswith(".")
-    assert all(len(known) == len(metric.labels) for known in metric.known)
+    assert all(len(labels) == len(metric.labels) for labels in metric.initial)
     assert not {"tenant", "project", "stack", "user"} & {*metric.labels}, "no tenant's data"
 
 
@@ -40,7 +40,7 @@ def test_what_has_not_happened_yet_is_there_at_zero(program: str) -> None:
     found = samples(Prometheus(program, environment={}).text())
     for metric in metrics.of_program(program):
         name = f"{metric.name}_count" if metric.kind == HISTOGRAM else metric.name
-        for labels in metric.known or ([()] if not metric.labels else []):
+        for labels in metric.initial or ([()] if not metric.labels else []):
             if metric.kind != GAUGE:
                 assert found[name, labels] == 0
 

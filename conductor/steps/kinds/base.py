@@ -161,8 +161,8 @@ class TaskStep:
         """Give the view the physical id of what a lost attempt has made, before its result was stored."""
         key = self.claim.resource.key
         if self.target.physical_id is None and key:
-            found = self.plugin.find_created(key, self.target, self.context)
-            self.target = replace(self.target, physical_id=found)
+            created = self.plugin.find_created(key, self.target, self.context)
+            self.target = replace(self.target, physical_id=created)
 
     def _is_unchanged(self, step: Poll) -> bool:
         return step.progress == self.progress and step.physical_id is None and step.data is None
@@ -183,8 +183,8 @@ class CreateStep(TaskStep):
                     "external_id must not be a secret: an id is stored and shown",
                     kind="StackValidationFailed",
                 )
-            found = evaluate(external_id, ClaimLookup(self.claim, self.secrets))
-            self.target = replace(self.target, physical_id=str(found))
+            physical_id = evaluate(external_id, ClaimLookup(self.claim, self.secrets))
+            self.target = replace(self.target, physical_id=str(physical_id))
         if self.progress is None and self.claim.task.attempt > 1:
             self.find_created()
         return None

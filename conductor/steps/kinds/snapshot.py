@@ -33,8 +33,8 @@ class SnapshotStep(TaskStep):
         """
         columns: dict[str, Json] = {}
         if step.data is not None:
-            kept = replace(step, data={**self.target.data, **step.data})
-            columns["data"] = kept_data(self.plugin, kept, self.target, self.secrets)["data"]
+            merged = replace(step, data={**self.target.data, **step.data})
+            columns["data"] = kept_data(self.plugin, merged, self.target, self.secrets)["data"]
         if isinstance(step, Done):
             columns |= {name: getattr(self.claim.resource, name) for name in COPIED}
             columns |= {"status": Status.COMPLETE, "reason": "state changed"}

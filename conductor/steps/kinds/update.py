@@ -160,6 +160,6 @@ class UpdateStep(TaskStep):
         """
         before = TaskDefinition.from_json(self.claim.resource.definition).external_id
         if self.definition.external_id != before:
-            what = f"Update to property external_id of {self.target.name} ({self.target.type})"
-            raise PermanentError(f"{what} is not supported.", kind="NotSupported")
+            text = f"Update to property external_id of {self.target.name} ({self.target.type})"
+            raise PermanentError(f"{text} is not supported.", kind="NotSupported")
         return before is not None
