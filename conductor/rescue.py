@@ -160,7 +160,7 @@ class Rescue:
 
     def _give_up_rollback(self, stack: Stack) -> bool:
         fail_rollback = functools.partial(
-            endings.fail_rollback, seen=stack, why=ROLLBACK_PENDING, by=None, now=self._clock()
+            endings.fail_rollback, expected=stack, why=ROLLBACK_PENDING, by=None, now=self._clock()
         )
         return self._database.write(fail_rollback) is not None
 
@@ -288,7 +288,7 @@ def _carry_out(conn: Connection, groups: _Sorted, now: float) -> tuple[set[TaskI
     ):
         held = member_claims.still_claimed(conn, [(task.id, task.attempt) for task in claims])
         changed |= {task_id for task_id, _ in held}
-        ready.merge(member_claims.release(conn, held, now=now, taken=record))
+        ready.merge(member_claims.release(conn, held, now=now, on_taken=record))
     for tasks, move in (
         (groups.hinted, due_tasks.restart_hints),
         (groups.woken, due_tasks.wake_parked),

@@ -62,9 +62,9 @@ def list_all(conn: Connection) -> Sequence[ConductorRecord]:
     return [ConductorRecord(**dict(row)) for row in conn.execute(sa.select(c).order_by(c.c.host)).mappings()]
 
 
-def may_rejoin(found: Sequence[ConductorRecord], now: float) -> list[ConductorRecord]:
+def may_rejoin(rows: Sequence[ConductorRecord], now: float) -> list[ConductorRecord]:
     """Return the conductors that have not stopped and reported lately: they work, or may rejoin."""
-    return [c for c in found if c.state != STOPPED and now - c.heartbeat_at < FORGOTTEN_AFTER]
+    return [c for c in rows if c.state != STOPPED and now - c.heartbeat_at < FORGOTTEN_AFTER]
 
 
 def written_before(conn: Connection, number: int, now: float) -> list[str]:
@@ -88,13 +88,13 @@ def stopped_cleanly(conn: Connection, member: MemberId) -> bool:
     return state in (DRAINING, STOPPED)
 
 
-def set_wanted(conn: Connection, host: str, wanted: str) -> None:
+def set_wanted(conn: Connection, host: str, state: str) -> None:
     """Ask a conductor to drain, or to take part again.
 
     :raises NotFound: no conductor of that host ever reported.
     """
     c = tables.conductor
-    if conn.execute(sa.update(c).where(c.c.host == host).values(wanted=wanted)).rowcount == 0:
+    if conn.execute(sa.update(c).where(c.c.host == host).values(wanted=state)).rowcount == 0:
         raise NotFound("Conductor", host)
 
 

@@ -70,9 +70,9 @@ def make_engine(url: str, pool_size: int, limits: DatabaseLimits) -> Engine:
     options["pool_timeout"] = limits.pool
     if backend != "sqlite":
         options.update(isolation_level="READ COMMITTED", pool_recycle=RECYCLE)
-        own = make_url(url).query  # What the operator has written into the URL wins.
-        wanted = _connect_args(backend, limits).items()
-        options["connect_args"] = {name: value for name, value in wanted if name not in own}
+        url_options = make_url(url).query  # What the operator has written into the URL wins.
+        defaults = _connect_args(backend, limits).items()
+        options["connect_args"] = {name: value for name, value in defaults if name not in url_options}
     engine = sa.create_engine(url, **options)
     exc_filters.register_engine(engine)
     if backend == "sqlite":
@@ -140,13 +140,13 @@ def _prepare_mariadb(engine: Engine, limits: DatabaseLimits) -> None:
     def prepare(dbapi: typing.Any, record: object) -> None:
         # A value that does not fit is an error, not a warning.
         # In UTC, for in a local zone an hour of each autumn comes twice.
-        wanted = ["sql_mode = 'TRADITIONAL'", "time_zone = '+00:00'"]
-        wanted.append(f"innodb_lock_wait_timeout = {_mariadb_lock(limits)}")
+        assignments = ["sql_mode = 'TRADITIONAL'", "time_zone = '+00:00'"]
+        assignments.append(f"innodb_lock_wait_timeout = {_mariadb_lock(limits)}")
         if "mariadb" in dbapi.get_server_info().lower():  # MySQL knows neither.
-            wanted.append(f"max_statement_time = {limits.statement}")
-            wanted.append(f"idle_transaction_timeout = {round(limits.idle)}")
+            assignments.append(f"max_statement_time = {limits.statement}")
+            assignments.append(f"idle_transaction_timeout = {round(limits.idle)}")
         with dbapi.cursor() as cursor:
-            cursor.execute("SET " + ", ".join(f"SESSION {setting}" for setting in wanted))
+            cursor.execute("SET " + ", ".join(f"SESSION {setting}" for setting in assignments))
 
 
 def _prepare_sqlite(engine: Engine, limits: DatabaseLimits) -> None:

@@ -37,9 +37,10 @@ def put(conn: Connection, body: Json, now: float) -> ContentId:
 
     A fresh content is not locked, because many stacks that share it are created side by side.
     """
-    key, c = content_id(body), tables.content
-    there = conn.execute(sa.select(c.c.id).where(c.c.id == key, c.c.created_at > now - FRESH)).scalar()
-    if there is None:
+    key = content_id(body)
+    c = tables.content
+    is_fresh = conn.execute(sa.select(c.c.id).where(c.c.id == key, c.c.created_at > now - FRESH)).scalar()
+    if is_fresh is None:
         row = {"id": key, "body": body, "created_at": now}
         conn.execute(statements.insert_or_update(conn, c, row, ["created_at"]))
     return key
@@ -85,10 +86,11 @@ def purge_unused(
     :param after: id of the last content read before; the cost is that of `limit` rows, however many exist.
     :returns: how many were deleted, and the id to continue after; None: these were the last ones.
     """
-    c, u = tables.content, tables.content_use
+    c = tables.content
+    u = tables.content_use
     unused = (c.c.created_at < now - KEEP_UNUSED, ~sa.exists().where(u.c.content_id == c.c.id))
     part = list(
         conn.execute(sa.select(c.c.id).where(c.c.id > (after or "")).order_by(c.c.id).limit(limit)).scalars()
     )
-    gone = conn.execute(sa.delete(c).where(c.c.id.in_(part), *unused)).rowcount
-    return gone, ContentId(part[-1]) if len(part) == limit else None
+    count = conn.execute(sa.delete(c).where(c.c.id.in_(part), *unused)).rowcount
+    return count, ContentId(part[-1]) if len(part) == limit else None

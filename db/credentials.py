@@ -71,9 +71,10 @@ def withdraw(conn: Connection, key: StackId, body: Json, due: float, now: float)
 
 def of_stack(conn: Connection, stack_id: StackId) -> Json:
     """Return the credential of the stack, or of its root, sealed; None: there is none."""
-    c, s = tables.credential, tables.stack
-    found = sa.select(c.c.body).join(s, s.c.root_id == c.c.root_id).where(s.c.id == stack_id)
-    return conn.execute(found).scalar()
+    c = tables.credential
+    s = tables.stack
+    query = sa.select(c.c.body).join(s, s.c.root_id == c.c.root_id).where(s.c.id == stack_id)
+    return conn.execute(query).scalar()
 
 
 def of_root(conn: Connection, root_id: StackId) -> Json:
@@ -94,7 +95,9 @@ def unused(conn: Connection, now: float, *, limit: int) -> list[Unused]:
     None is returned while a stack nested in its stack is still being deleted, or events of the stack are
     still to be sent to its event sinks.
     """
-    c, s, k = tables.credential, tables.stack, tables.event_sink
+    c = tables.credential
+    s = tables.stack
+    k = tables.event_sink
     sends = sa.exists().where(k.c.root_id == c.c.root_id)
     lives = sa.exists().where(s.c.root_id == c.c.root_id, s.c.deleted_at.is_(None))
     rows = conn.execute(

@@ -91,7 +91,8 @@ class ServerClock:
 
     def __call__(self) -> float:
         """Return the time now; in doubt the later one, so that no deadline is stored too early."""
-        offset, doubt = self._offset, self._doubt
+        offset = self._offset
+        doubt = self._doubt
         if offset is None:
             return self.wall()
         return self.monotonic() + (offset if doubt is None else max(offset, doubt.offset))
@@ -108,7 +109,8 @@ class ServerClock:
 
     def trouble(self) -> str | None:
         """Return in words why the clock is not sure; None: it is sure, or was not measured yet."""
-        doubt, offset = self._doubt, self._offset
+        doubt = self._doubt
+        offset = self._offset
         if doubt is None or offset is None:
             return None
         moved = doubt.offset - offset
@@ -135,14 +137,18 @@ class ServerClock:
                 LOG.debug("Ignoring a measurement of the database's time that took %.1f s", after - before)
                 return
             # The true offset is between these two; the known one stays while it may be true.
-            low, high, old = server - after, server - before, self._offset
+            low = server - after
+            high = server - before
+            old = self._offset
             new = (low + high) / 2 if old is None else min(max(old, low), high)
             if old is not None and abs(new - old) > self._tolerance:
                 self._question(old, new, after)
             else:
                 if self._doubt is not None:
                     LOG.warning("The database's time has jumped back to the expected time")
-                self._offset, self._doubt, self._next = new, None, after + EVERY
+                self._offset = new
+                self._doubt = None
+                self._next = after + EVERY
             self._compare(after)
 
     def _question(self, old: float, new: float, now: float) -> None:
@@ -153,7 +159,9 @@ class ServerClock:
             return
         witnessed = abs(self.wall() - self.monotonic() - new) <= self._tolerance
         if now - doubt.since >= (CONFIRMED_AFTER if witnessed else BELIEVED_AFTER):
-            self._offset, self._doubt, self._next = new, None, now + EVERY
+            self._offset = new
+            self._doubt = None
+            self._next = now + EVERY
             LOG.warning("The database's time has jumped by %+.1f s for good: the new time counts", new - old)
 
     def _compare(self, now: float) -> None:
@@ -233,8 +241,8 @@ class Database:
         """Return ``sqlite``, ``postgresql`` or ``mysql`` (MariaDB too)."""
         return self._engine.dialect.name
 
-    def read(self, work: Callable[[Connection], T], *, most: int = 0) -> T:
-        """Run `work` in a transaction that changes nothing.
+    def read(self, transaction: Callable[[Connection], T], *, most: int = 0) -> T:
+        """Run `transaction` in a transaction that changes nothing.
 
         :param most: characters of the long values that it may read; 0: no limit.
         :raises TooMuchToRead: they are more; see metered.
@@ -242,10 +250,10 @@ class Database:
         :raises TooSlow: a statement has taken longer than it may.
         """
         with metered(most):
-            return self._run(work, write=False)
+            return self._run(transaction, write=False)
 
-    def write(self, work: Callable[[Connection], T], *, brief: bool = False) -> T:
-        """Run `work` in a transaction.
+    def write(self, transaction: Callable[[Connection], T], *, brief: bool = False) -> T:
+        """Run `transaction` in a transaction.
 
         After a deadlock, a lost connection or a collision of ids it is run again from its start.  So it must
         not change anything but the database, and it makes the ids of its new rows itself.  It is not run
@@ -257,17 +265,17 @@ class Database:
         :raises RowLocked: another transaction has held a row for too long.
         :raises TooSlow: a statement has taken longer than it may.
         """
-        return self._run(work, write=True, brief=brief)
+        return self._run(transaction, write=True, brief=brief)
 
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
 
-    def _run(self, work: Callable[[Connection], T], *, write: bool, brief: bool = False) -> T:
+    def _run(self, transaction: Callable[[Connection], T], *, write: bool, brief: bool = False) -> T:
         last = time.monotonic() + self._limits.retry
         for attempt in range(1, self._tries + 1):
             try:
-                return self._once(work, write=write, brief=brief)
+                return self._once(transaction, write=write, brief=brief)
             except RetryTransaction as error:
                 cause = error.__cause__
                 if brief and error.locked:
@@ -284,7 +292,7 @@ class Database:
                 raise
         raise AssertionError("unreachable")
 
-    def _once(self, work: Callable[[Connection], T], *, write: bool, brief: bool) -> T:
+    def _once(self, transaction: Callable[[Connection], T], *, write: bool, brief: bool) -> T:
         with self._connect() as conn, repeatable():
             conn.execution_options(**{WRITE: write, OPTION: self.ids})
             facts = notifications.collect(conn) if write and self._listener else []
@@ -294,7 +302,7 @@ class Database:
                     self._measure(conn)
                     if brief:
                         set_brief(conn)
-                    result = work(conn)
+                    result = transaction(conn)
                     commits = write
             except oslo_errors.DBConnectionError as error:
                 if commits:
@@ -311,7 +319,8 @@ class Database:
     def _measure(self, conn: Connection) -> None:
         clock = self.clock
         if clock.take_turn():
-            before, server = clock.monotonic(), server_time(conn)
+            before = clock.monotonic()
+            server = server_time(conn)
             # SQLite has no server: its time is the host's.
             clock.measured(clock.wall() if server is None else server, before, clock.monotonic())
 

@@ -57,22 +57,23 @@ class Delivery:
     body: Json
 
 
-def replace(conn: Connection, root: Stack, wanted: Iterable[tuple[str, int]], now: float) -> None:
+def replace(conn: Connection, root: Stack, sinks: Iterable[tuple[str, int]], now: float) -> None:
     """Make these the event sinks of a root stack; see stacks.set_event_sinks.
 
     A sink that the stack keeps is left as it is, with its messages.  One that it does not name any more is
     closed: what was recorded before is still sent.
     """
     k = tables.event_sink
-    found = conn.execute(sa.select(k.c.id, k.c.target, k.c.ttl).where(_open(root.id))).all()
-    there, asked = {(row.target, row.ttl): row.id for row in found}, list(dict.fromkeys(wanted))
-    gone = [sink_id for name, sink_id in there.items() if name not in asked]
-    if gone:
-        conn.execute(sa.update(k).where(k.c.id.in_(gone)).values(closed_at=now))
+    rows = conn.execute(sa.select(k.c.id, k.c.target, k.c.ttl).where(_open(root.id))).all()
+    ids = {(row.target, row.ttl): row.id for row in rows}
+    names = list(dict.fromkeys(sinks))
+    removed = [sink_id for name, sink_id in ids.items() if name not in names]
+    if removed:
+        conn.execute(sa.update(k).where(k.c.id.in_(removed)).values(closed_at=now))
     new = [
         {"id": str(uuid.uuid4()), "root_id": root.id, "shard": root.shard, "target": target, "ttl": ttl}
-        for target, ttl in asked
-        if (target, ttl) not in there
+        for target, ttl in names
+        if (target, ttl) not in ids
     ]
     if new:
         conn.execute(sa.insert(k), [{**row, "due_at": now, "failures": 0} for row in new])
@@ -91,20 +92,22 @@ def _open(root_id: StackId) -> sa.ColumnElement[bool]:
 def of_stacks(conn: Connection, stack_ids: Iterable[StackId]) -> set[StackId]:
     """Return those of the stacks whose roots have event sinks."""
     s = tables.stack
-    found = sa.select(s.c.id).where(s.c.id.in_(sorted(stack_ids)), s.c.has_sinks.is_(True))
-    return {StackId(stack_id) for stack_id in conn.execute(found).scalars()}
+    query = sa.select(s.c.id).where(s.c.id.in_(sorted(stack_ids)), s.c.has_sinks.is_(True))
+    return {StackId(stack_id) for stack_id in conn.execute(query).scalars()}
 
 
 def _put() -> sa.Insert:
-    k, s, d = tables.event_sink, tables.stack, tables.event_delivery
+    k = tables.event_sink
+    s = tables.stack
+    d = tables.event_delivery
     values = [
         k.c.id,
         sa.cast(sa.bindparam("moment", type_=Instant), Instant),
         sa.bindparam("message", type_=JsonText()),
     ]
-    found = sa.select(*values).join(s, s.c.root_id == k.c.root_id)
-    found = found.where(s.c.id == sa.bindparam("stack"), k.c.closed_at.is_(None))
-    return sa.insert(d).from_select(["sink_id", "at", "body"], found)
+    query = sa.select(*values).join(s, s.c.root_id == k.c.root_id)
+    query = query.where(s.c.id == sa.bindparam("stack"), k.c.closed_at.is_(None))
+    return sa.insert(d).from_select(["sink_id", "at", "body"], query)
 
 
 _PUT = _put()
@@ -185,14 +188,15 @@ def take(conn: Connection, sink_id: str, now: float, until: float) -> bool:
 def oldest(conn: Connection, sink_id: str, *, limit: int) -> list[Delivery]:
     """Return messages to send to a sink, the oldest first."""
     d = tables.event_delivery
-    found = sa.select(d.c.id, d.c.at, d.c.body).where(d.c.sink_id == sink_id).order_by(d.c.id).limit(limit)
-    return [Delivery(**row) for row in conn.execute(found).mappings()]
+    query = sa.select(d.c.id, d.c.at, d.c.body).where(d.c.sink_id == sink_id).order_by(d.c.id).limit(limit)
+    return [Delivery(**row) for row in conn.execute(query).mappings()]
 
 
 def done(conn: Connection, sink: SinkRow, deliveries: Sequence[Delivery], until: float) -> None:
     """Delete messages that the sink has, or that are too old for it, and keep the sink taken until then."""
-    d, k = tables.event_delivery, tables.event_sink
-    conn.execute(sa.delete(d).where(d.c.id.in_([found.id for found in deliveries])))
+    d = tables.event_delivery
+    k = tables.event_sink
+    conn.execute(sa.delete(d).where(d.c.id.in_([delivery.id for delivery in deliveries])))
     conn.execute(sa.update(k).where(k.c.id == sink.id).values(due_at=until))
 
 
@@ -201,7 +205,8 @@ def release(conn: Connection, sink: SinkRow, now: float) -> None:
 
     It stays while a transaction may still store a message for it.
     """
-    k, d = tables.event_sink, tables.event_delivery
+    k = tables.event_sink
+    d = tables.event_delivery
     waits = sa.exists().where(d.c.sink_id == sink.id)
     if sink.closed_at is not None and sink.closed_at <= now - LINGER:
         conn.execute(sa.delete(k).where(k.c.id == sink.id, ~waits))

@@ -57,26 +57,28 @@ def list_events(conn: Connection, query: EventQuery) -> list[tuple[Event, str]]:
 
     :raises NotFound: the marker is not an event.
     """
-    e, s = tables.event, tables.stack
+    e = tables.event
+    s = tables.stack
     columns = [column for column in e.c if column.name != "properties"]
-    wanted = sa.select(*columns, s.c.name.label("stack_name")).join(s, s.c.id == e.c.stack_id)
-    wanted = wanted.where(_of_stacks(conn, query))
+    statement = sa.select(*columns, s.c.name.label("stack_name")).join(s, s.c.id == e.c.stack_id)
+    statement = statement.where(_of_stacks(conn, query))
     if query.resource_name is not None:
-        wanted = wanted.where(e.c.resource_name == query.resource_name)
+        statement = statement.where(e.c.resource_name == query.resource_name)
     for column, values in (query.filters or {}).items():
-        wanted = wanted.where(e.c[column].in_(list(values)))
+        statement = statement.where(e.c[column].in_(list(values)))
     order = [e.c.resource_type, e.c.id] if query.by_type else [e.c.id]
     if query.marker is not None:
-        wanted = wanted.where(_behind(conn, order, query))
-    wanted = wanted.order_by(*(column.desc() if query.descending else column.asc() for column in order))
+        statement = statement.where(_after_marker(conn, order, query))
+    statement = statement.order_by(*(column.desc() if query.descending else column.asc() for column in order))
     if query.limit is not None:
-        wanted = wanted.limit(query.limit)
-    rows = [dict(row) for row in conn.execute(wanted).mappings()]
+        statement = statement.limit(query.limit)
+    rows = [dict(row) for row in conn.execute(statement).mappings()]
     return [(Event(**{k: v for k, v in row.items() if k != "stack_name"}), row["stack_name"]) for row in rows]
 
 
 def _of_stacks(conn: Connection, query: EventQuery) -> sa.ColumnElement[bool]:
-    e, s = tables.event, tables.stack
+    e = tables.event
+    s = tables.stack
     if query.nested_depth == 0:
         return e.c.stack_id == query.stack_id
     depth = conn.execute(sa.select(s.c.depth).where(s.c.id == query.stack_id)).scalar()
@@ -86,17 +88,17 @@ def _of_stacks(conn: Connection, query: EventQuery) -> sa.ColumnElement[bool]:
     return e.c.stack_id.in_(statements.below(query.stack_id, deepest))
 
 
-def _behind(
+def _after_marker(
     conn: Connection, order: Sequence[sa.Column[typing.Any]], query: EventQuery
 ) -> sa.ColumnElement[bool]:
     """Return the condition for events behind the query's marker.
 
     :raises NotFound: there is no such event.
     """
-    found = conn.execute(sa.select(*order).where(tables.event.c.uuid == query.marker)).one_or_none()
-    if found is None:
+    marker = conn.execute(sa.select(*order).where(tables.event.c.uuid == query.marker)).one_or_none()
+    if marker is None:
         raise NotFound("Event", query.marker)
-    *types, last = [(column, value) for column, value in zip(order, found, strict=True)]
+    *types, last = [(column, value) for column, value in zip(order, marker, strict=True)]
     condition: sa.ColumnElement[bool]
     condition = last[0] < last[1] if query.descending else last[0] > last[1]
     for column, value in types:
@@ -119,7 +121,8 @@ def get(conn: Connection, event_uuid: str) -> Event:
 
 def stacks_since(conn: Connection, moment: float) -> list[tuple[StackId, int]]:
     """Return (id, shard) of the stacks with events since the moment, by the index on it."""
-    e, s = tables.event, tables.stack
+    e = tables.event
+    s = tables.stack
     recent = sa.select(e.c.stack_id).where(e.c.at >= moment).distinct().subquery()
     rows = conn.execute(sa.select(s.c.id, s.c.shard).join(recent, recent.c.stack_id == s.c.id))
     return [(StackId(stack_id), shard) for stack_id, shard in rows]
@@ -131,14 +134,14 @@ def over_limit(conn: Connection, most: int, *, limit: int, after: StackId | None
     :param after: id of the last stack of the page before.
     """
     e = tables.event
-    found = _over_limit(most).where(e.c.stack_id > (after or "")).order_by(e.c.stack_id).limit(limit)
-    return [StackId(stack_id) for stack_id in conn.execute(found).scalars()]
+    statement = _over_limit(most).where(e.c.stack_id > (after or "")).order_by(e.c.stack_id).limit(limit)
+    return [StackId(stack_id) for stack_id in conn.execute(statement).scalars()]
 
 
 def over_limit_among(conn: Connection, stack_ids: Sequence[StackId], most: int) -> list[StackId]:
     """Return those of the stacks that have more events than `most`."""
-    found = _over_limit(most).where(tables.event.c.stack_id.in_(sorted(stack_ids)))
-    return [StackId(stack_id) for stack_id in conn.execute(found).scalars()]
+    statement = _over_limit(most).where(tables.event.c.stack_id.in_(sorted(stack_ids)))
+    return [StackId(stack_id) for stack_id in conn.execute(statement).scalars()]
 
 
 def _over_limit(most: int) -> sa.Select[typing.Any]:

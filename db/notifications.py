@@ -111,8 +111,8 @@ def about_stacks(conn: Connection, stack_ids: Iterable[StackId]) -> None:
     ids = list(dict.fromkeys(stack_ids))
     if collected is None or not ids:
         return
-    found = _read(conn, ids)
-    collected += [_notification(EventKind.STACK, found[stack_id]) for stack_id in ids if stack_id in found]
+    facts = _read(conn, ids)
+    collected += [_notification(EventKind.STACK, facts[stack_id]) for stack_id in ids if stack_id in facts]
 
 
 def at_breakpoints(
@@ -125,19 +125,19 @@ def at_breakpoints(
     collected: list[Notification] | None = conn.get_execution_options().get(_COLLECTED)
     if collected is None or not hits:
         return
-    found = _read(conn, sorted({stack_id for stack_id, _, _ in hits}))
+    facts = _read(conn, sorted({stack_id for stack_id, _, _ in hits}))
     collected += [
-        _notification(kind, {**found[stack_id], "reason": reason}, at)
+        _notification(kind, {**facts[stack_id], "reason": reason}, at)
         for stack_id, reason, at in hits
-        if stack_id in found
+        if stack_id in facts
     ]
 
 
 def about_scaling(conn: Connection, stack_id: StackId, fact: ScalingFact) -> None:
     """Notify of the scaling of a group of the stack."""
     collected: list[Notification] | None = conn.get_execution_options().get(_COLLECTED)
-    if collected is not None and (found := _read(conn, [stack_id])):
-        collected.append(replace(_notification(EventKind.SCALING, found[stack_id]), scaling=fact))
+    if collected is not None and (facts := _read(conn, [stack_id])):
+        collected.append(replace(_notification(EventKind.SCALING, facts[stack_id]), scaling=fact))
 
 
 def scaling_ended(conn: Connection, task: Task, failure: str | None) -> None:
@@ -146,14 +146,16 @@ def scaling_ended(conn: Connection, task: Task, failure: str | None) -> None:
     :param failure: the reason; None: it is done.
     """
     definition = task.definition or {}
-    asked: typing.Any = definition.get("metadata") or {}
+    request: typing.Any = definition.get("metadata") or {}
     if conn.get_execution_options().get(_COLLECTED) is None:
         return
     capacity = definition["properties"]["size"] if failure is None else _members(conn, task)
-    ending, message = "end", f"End resizing the group {asked['group']}"
+    ending = "end"
+    message = f"End resizing the group {request['group']}"
     if failure is not None:
-        ending, message = "error", failure
-    about_scaling(conn, task.stack_id, ScalingFact(ending, capacity=capacity, message=message, **asked))
+        ending = "error"
+        message = failure
+    about_scaling(conn, task.stack_id, ScalingFact(ending, capacity=capacity, message=message, **request))
 
 
 def _members(conn: Connection, task: Task) -> int:
@@ -189,12 +191,12 @@ _TAGS = (
 
 def _read(conn: Connection, stack_ids: Sequence[StackId]) -> dict[StackId, dict[str, typing.Any]]:
     rows = conn.execute(_ROWS, {"ids": stack_ids}).mappings()
-    found: dict[StackId, dict[str, typing.Any]] = {
+    facts: dict[StackId, dict[str, typing.Any]] = {
         StackId(row["stack_id"]): {**row, "tags": []} for row in rows
     }
     for stack_id, tag in conn.execute(_TAGS, {"ids": stack_ids}):
-        found[StackId(stack_id)]["tags"].append(tag)
-    return found
+        facts[StackId(stack_id)]["tags"].append(tag)
+    return facts
 
 
 def _notification(

@@ -9,7 +9,8 @@ from sqlalchemy.engine import Connection
 from . import statements
 from .schema import tables
 
-_S, _SNAPSHOT = tables.stack.c, tables.snapshot.c
+_S = tables.stack.c
+_SNAPSHOT = tables.snapshot.c
 
 
 def lock(conn: Connection, project_id: str) -> Mapping[str, int]:

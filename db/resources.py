@@ -38,10 +38,10 @@ def get(conn: Connection, resource_id: ResourceId) -> Resource:
 
     :raises NotFound: no such resource.
     """
-    found = by_ids(conn, [resource_id])
-    if resource_id not in found:
+    rows = by_ids(conn, [resource_id])
+    if resource_id not in rows:
         raise NotFound("Resource", resource_id)
-    return found[resource_id]
+    return rows[resource_id]
 
 
 _BY_IDS = sa.select(tables.resource).where(tables.resource.c.id.in_(IDS))
@@ -49,17 +49,17 @@ _BY_IDS = sa.select(tables.resource).where(tables.resource.c.id.in_(IDS))
 
 def by_ids(conn: Connection, ids: Iterable[ResourceId]) -> dict[ResourceId, Resource]:
     """Return the resources that exist, by their ids."""
-    found: dict[ResourceId, Resource] = {}
+    rows_by_id: dict[ResourceId, Resource] = {}
     for part in chunks(ids):
         rows = conn.execute(_BY_IDS, {"ids": part}).mappings()
-        found.update((row["id"], Resource(**row)) for row in rows)
-    return found
+        rows_by_id.update((row["id"], Resource(**row)) for row in rows)
+    return rows_by_id
 
 
 def _skipping() -> sa.Select[typing.Any]:
     r = tables.resource
-    own = r.alias("own")
-    query = sa.select(own.c.id).where(own.c.id.in_(sa.bindparam("own", expanding=True)))
+    running = r.alias("own")
+    query = sa.select(running.c.id).where(running.c.id.in_(sa.bindparam("own", expanding=True)))
     free = query.with_for_update(skip_locked=True, key_share=True).subquery("free")
     joined = r.outerjoin(free, free.c.id == r.c.id)
     return sa.select(r, free.c.id.label("free_id")).select_from(joined).where(r.c.id.in_(IDS))
@@ -69,26 +69,26 @@ _SKIPPING = _skipping()
 
 
 def lock_free(
-    conn: Connection, ids: Iterable[ResourceId], own: Set[ResourceId]
+    conn: Connection, ids: Iterable[ResourceId], claimed: Set[ResourceId]
 ) -> tuple[dict[ResourceId, Resource], set[ResourceId]]:
     """Read resources and lock some of them, without waiting for locks.
 
     One statement does both, because a second one would make each claim slower.
 
-    :param own: ids of the resources to lock, all of them among `ids`.
-    :returns: the resources by id, and the ids among `own` that another transaction has locked.
+    :param claimed: ids of the resources to lock, all of them among `ids`.
+    :returns: the resources by id, and the ids among `claimed` that another transaction has locked.
     """
-    found: dict[ResourceId, Resource] = {}
+    rows_by_id: dict[ResourceId, Resource] = {}
     locked: set[ResourceId] = set()
     for part in chunks(ids):
-        here = [i for i in part if i in own]
+        here = [i for i in part if i in claimed]
         for row in conn.execute(_SKIPPING, {"ids": part, "own": here}).mappings():
             values = dict(row)
             free = values.pop("free_id") is not None
-            found[row["id"]] = Resource(**values)
-            if not free and row["id"] in own:
+            rows_by_id[row["id"]] = Resource(**values)
+            if not free and row["id"] in claimed:
                 locked.add(row["id"])
-    return found, locked
+    return rows_by_id, locked
 
 
 _OF_STACK = (
@@ -107,8 +107,8 @@ def copies(conn: Connection, stack_id: StackId, snapshot_id: SnapshotId | None =
     """Return the copies that the stack's snapshots, or one of them, keep of its resources, in id order."""
     r = tables.resource
     which = r.c.snapshot_id.is_not(None) if snapshot_id is None else r.c.snapshot_id == snapshot_id
-    wanted = sa.select(r).where(r.c.stack_id == stack_id, which)
-    return [Resource(**row) for row in conn.execute(wanted.order_by(r.c.id)).mappings()]
+    query = sa.select(r).where(r.c.stack_id == stack_id, which)
+    return [Resource(**row) for row in conn.execute(query.order_by(r.c.id)).mappings()]
 
 
 def by_name(conn: Connection, stack_id: StackId, name: str) -> Resource:
@@ -140,24 +140,25 @@ def by_name(conn: Connection, stack_id: StackId, name: str) -> Resource:
 def with_physical_id(conn: Connection, stack_id: StackId, physical_id: str) -> Resource | None:
     """Return the newest resource of a stack with this physical id; None: there is none."""
     r = tables.resource
-    found = sa.select(r).where(
+    query = sa.select(r).where(
         r.c.stack_id == stack_id, r.c.physical_id == physical_id, r.c.snapshot_id.is_(None)
     )
-    row = conn.execute(found.order_by(r.c.id.desc()).limit(1)).mappings().first()
+    row = conn.execute(query.order_by(r.c.id.desc()).limit(1)).mappings().first()
     return None if row is None else Resource(**row)
 
 
 def types_in(conn: Connection, stack_id: StackId) -> list[str]:
     """Return the types of a tree's resources after the environment's mapping, sorted."""
     r = tables.resource
-    found = sa.select(r.c.plugin).where(r.c.stack_id.in_(statements.below(stack_id))).distinct()
-    return sorted(conn.execute(found).scalars())
+    query = sa.select(r.c.plugin).where(r.c.stack_id.in_(statements.below(stack_id))).distinct()
+    return sorted(conn.execute(query).scalars())
 
 
 def stacks_with_object(conn: Connection, project_id: str, physical_id: str) -> list[StackId]:
     """Return the living stacks of a project that have a resource of this physical id, at most two."""
-    r, s = tables.resource, tables.stack
-    found = (
+    r = tables.resource
+    s = tables.stack
+    query = (
         sa.select(s.c.id)
         .join(r, r.c.stack_id == s.c.id)
         .where(
@@ -169,7 +170,7 @@ def stacks_with_object(conn: Connection, project_id: str, physical_id: str) -> l
         .distinct()
         .limit(2)
     )
-    return list(conn.execute(found).scalars())
+    return list(conn.execute(query).scalars())
 
 
 LONG = ("reference_id", "definition", "properties", "attributes", "metadata", "data", "progress")
@@ -187,7 +188,8 @@ def of_tree(
     :param depth: levels below the stack; 0: its own resources only.
     :param values: read the columns named in LONG, too; they are None else.
     """
-    r, s = tables.resource, tables.stack
+    r = tables.resource
+    s = tables.stack
     rows = conn.execute(
         sa.select(*(r.c if values else _SHORT), s.c.name.label("stack_name"))
         .join(s, s.c.id == r.c.stack_id)
@@ -202,13 +204,15 @@ def of_tree(
     return [(Resource(**{k: v for k, v in row.items() if k != "stack_name"}), name) for row, name in split]
 
 
-def set_metadata(conn: Connection, resource_id: ResourceId, *, seen: int, metadata: Json, now: float) -> bool:
-    """Change the metadata; return False if its generation is not `seen` any more."""
+def set_metadata(
+    conn: Connection, resource_id: ResourceId, *, generation: int, metadata: Json, now: float
+) -> bool:
+    """Change the metadata; return False if its generation is not `generation` any more."""
     r = tables.resource
     done = conn.execute(
         sa.update(r)
-        .where(r.c.id == resource_id, r.c.generation == seen)
-        .values(metadata=metadata, generation=seen + 1, updated_at=now)
+        .where(r.c.id == resource_id, r.c.generation == generation)
+        .values(metadata=metadata, generation=generation + 1, updated_at=now)
     )
     return done.rowcount == 1
 

@@ -263,10 +263,10 @@ class Task:
     def of(cls, row: Mapping[str, typing.Any]) -> "Task":
         """Return the value of a row."""
         words: dict[str, typing.Any] = {"kind": TaskKind, "state": TaskState, "standing": Standing}
-        own = {name: row[name] for name in cls.__dataclass_fields__}
+        values = {name: row[name] for name in cls.__dataclass_fields__}
         if row["waits_on"] is not None:
             words["waits_on"] = WaitsOn.parse
-        return cls(**{**own, **{name: kind(row[name]) for name, kind in words.items()}})
+        return cls(**{**values, **{name: kind(row[name]) for name, kind in words.items()}})
 
     def to_row(self) -> dict[str, typing.Any]:
         """Return the columns that store the value."""

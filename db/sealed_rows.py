@@ -64,10 +64,11 @@ def scan(database: Database, table: sa.Table, *, batch: int) -> Iterator[list[Ro
 
     Each batch is a transaction.  Rows that are written meanwhile with a smaller key are not read.
     """
-    key, last = _key(table), None
+    key = _key(table)
+    last = None
     while True:
-        behind = sa.true() if last is None else key > last
-        query = _columns(table).where(behind, _may_hold(table)).order_by(key).limit(batch)
+        later = sa.true() if last is None else key > last
+        query = _columns(table).where(later, _may_hold(table)).order_by(key).limit(batch)
         rows = database.read(lambda conn, query=query: _placed(conn, table, query))  # type: ignore[misc]
         if rows:
             yield rows
@@ -77,23 +78,27 @@ def scan(database: Database, table: sa.Table, *, batch: int) -> Iterator[list[Ro
 
 
 def rewrite(
-    conn: Connection, table: sa.Table, found: Sequence[Row], change: Callable[[Row], Mapping[str, Json]]
+    conn: Connection, table: sa.Table, rows: Sequence[Row], change: Callable[[Row], Mapping[str, Json]]
 ) -> int:
     """Replace the rows' values by what `change` returns for them; return how many rows have changed."""
-    key, trees, changed = _key(table), {row.key: row.tree for row in found}, 0
+    key = _key(table)
+    trees = {row.key: row.tree for row in rows}
+    changed = 0
     query = _columns(table).where(key.in_(list(trees))).order_by(key).with_for_update()
     for row in _rows(conn, query):
         new = change(Row(row.key, row.values, trees[row.key]))
-        other = {name: value for name, value in new.items() if value != row.values[name]}
-        if other:
-            conn.execute(sa.update(table).where(key == row.key).values(**other))
+        changes = {name: value for name, value in new.items() if value != row.values[name]}
+        if changes:
+            conn.execute(sa.update(table).where(key == row.key).values(**changes))
             changed += 1
     return changed
 
 
 def holders(conn: Connection, key: ContentId) -> dict[str, SealedTree]:
     """Return the ids of the stacks and snapshots that use a content, with their trees."""
-    u, s, n = tables.content_use.c, tables.stack.c, tables.snapshot.c
+    u = tables.content_use.c
+    s = tables.stack.c
+    n = tables.snapshot.c
     of_stacks = sa.select(u.holder_id, s.project_id, s.root_id).join(tables.stack, s.id == u.holder_id)
     of_snapshots = (
         sa.select(u.holder_id, s.project_id, s.root_id)
@@ -101,8 +106,8 @@ def holders(conn: Connection, key: ContentId) -> dict[str, SealedTree]:
         .join(tables.stack, s.id == n.stack_id)
     )
     both = (query.where(u.content_id == key) for query in (of_stacks, of_snapshots))
-    found = sorted(tuple(row) for query in both for row in conn.execute(query))
-    return {holder: SealedTree(project, root) for holder, project, root in found}
+    keys = sorted(tuple(row) for query in both for row in conn.execute(query))
+    return {holder: SealedTree(project, root) for holder, project, root in keys}
 
 
 def rename_content(conn: Connection, holder: str, old: ContentId, new: ContentId) -> None:
@@ -133,14 +138,15 @@ def _may_hold(table: sa.Table) -> sa.ColumnElement[bool]:
 
 
 def _rows(conn: Connection, query: sa.Select[Json]) -> list[Row]:
-    found = conn.execute(query)
-    names = list(found.keys())[1:]
-    return [Row(row[0], dict(zip(names, row[1:], strict=True))) for row in found]
+    result = conn.execute(query)
+    names = list(result.keys())[1:]
+    return [Row(row[0], dict(zip(names, row[1:], strict=True))) for row in result]
 
 
 def _placed(conn: Connection, table: sa.Table, query: sa.Select[Json]) -> list[Row]:
     rows = _rows(conn, query)
-    s, key = tables.stack.c, _key(table)
+    s = tables.stack.c
+    key = _key(table)
     if table in (tables.software_config, tables.software_deployment):
         trees = sa.select(key, table.c.project_id, sa.literal(""))
     elif table is tables.stack:
@@ -149,6 +155,6 @@ def _placed(conn: Connection, table: sa.Table, query: sa.Select[Json]) -> list[R
         trees = sa.select(key, s.project_id, s.root_id).join(tables.stack, s.id == table.c.stack_id)
     else:
         return rows
-    wanted = trees.where(key.in_([row.key for row in rows]))
-    found = {row_key: SealedTree(project, root) for row_key, project, root in conn.execute(wanted)}
-    return [Row(row.key, row.values, found.get(row.key)) for row in rows]
+    of_rows = trees.where(key.in_([row.key for row in rows]))
+    trees_by_key = {row_key: SealedTree(project, root) for row_key, project, root in conn.execute(of_rows)}
+    return [Row(row.key, row.values, trees_by_key.get(row.key)) for row in rows]

@@ -24,7 +24,7 @@ def shard_count(conn: Connection, configured: int | None = None) -> int:
     """
     if configured is not None and configured < 1:
         raise ValueError(f"shard_count must be 1 or more, not {configured}")
-    stored = _kept(conn, SHARD_COUNT, configured or DEFAULT_SHARD_COUNT)
+    stored = _get_or_insert(conn, SHARD_COUNT, configured or DEFAULT_SHARD_COUNT)
     if configured is not None and configured != stored:
         raise ShardCountMismatch(stored, configured)
     return int(stored)
@@ -37,10 +37,10 @@ def signal_key(conn: Connection, fresh: Json) -> Json:
 
     :param fresh: a new key, sealed.
     """
-    return _kept(conn, SIGNAL_KEY, fresh)
+    return _get_or_insert(conn, SIGNAL_KEY, fresh)
 
 
-def _kept(conn: Connection, name: str, first: Json) -> Json:
+def _get_or_insert(conn: Connection, name: str, first: Json) -> Json:
     s = tables.setting
     query = sa.select(s.c.value).where(s.c.name == name)
     stored = conn.execute(query).scalar()

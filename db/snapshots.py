@@ -47,8 +47,8 @@ def get(conn: Connection, stack_id: StackId, snapshot_id: SnapshotId) -> Snapsho
     :raises NotFound: the stack has no such snapshot.
     """
     s = tables.snapshot
-    wanted = sa.select(s).where(s.c.id == snapshot_id, s.c.stack_id == stack_id)
-    row = conn.execute(wanted).mappings().first()
+    query = sa.select(s).where(s.c.id == snapshot_id, s.c.stack_id == stack_id)
+    row = conn.execute(query).mappings().first()
     if row is None:
         raise NotFound("Snapshot", snapshot_id)
     return Snapshot(**dict(row))
@@ -79,8 +79,10 @@ def list_page(
     return [Snapshot(**dict(row)) for row in rows.mappings()]
 
 
-def begin_deletion(conn: Connection, seen: Snapshot, traversal: TraversalId, reason: str) -> Snapshot | None:
-    """Let the traversal delete the snapshot; return None if it is not as `seen` any more."""
+def begin_deletion(
+    conn: Connection, snapshot: Snapshot, traversal: TraversalId, reason: str
+) -> Snapshot | None:
+    """Let the traversal delete the snapshot; return None if it is not as `snapshot` any more."""
     s = tables.snapshot
     columns: dict[str, Json] = {
         "action": "DELETE",
@@ -91,14 +93,14 @@ def begin_deletion(conn: Connection, seen: Snapshot, traversal: TraversalId, rea
     done = conn.execute(
         sa.update(s)
         .where(
-            s.c.id == seen.id,
-            s.c.traversal == seen.traversal,
-            s.c.action == seen.action,
-            s.c.status == seen.status,
+            s.c.id == snapshot.id,
+            s.c.traversal == snapshot.traversal,
+            s.c.action == snapshot.action,
+            s.c.status == snapshot.status,
         )
         .values(**columns)
     )
-    return replace(seen, **columns) if done.rowcount == 1 else None
+    return replace(snapshot, **columns) if done.rowcount == 1 else None
 
 
 def take_over(conn: Connection, stack_id: StackId, traversal: TraversalId) -> list[TraversalId]:
@@ -106,10 +108,10 @@ def take_over(conn: Connection, stack_id: StackId, traversal: TraversalId) -> li
 
     :returns: traversals that delete single snapshots, which it supersedes.
     """
-    found = of_stack(conn, stack_id)
-    for snapshot in found:
+    snapshots = of_stack(conn, stack_id)
+    for snapshot in snapshots:
         begin_deletion(conn, snapshot, traversal, "Stack DELETE started")
-    return [snapshot.traversal for snapshot in found if snapshot.status == Status.IN_PROGRESS]
+    return [snapshot.traversal for snapshot in snapshots if snapshot.status == Status.IN_PROGRESS]
 
 
 def end(conn: Connection, traversals: Iterable[TraversalId], *, reason: str, failed: bool) -> None:
@@ -117,8 +119,9 @@ def end(conn: Connection, traversals: Iterable[TraversalId], *, reason: str, fai
 
     Snapshots that were being deleted are deleted unless that has failed.
     """
-    s, wanted = tables.snapshot, sorted(set(traversals))
-    running = (s.c.traversal.in_(wanted), s.c.status == Status.IN_PROGRESS)
+    s = tables.snapshot
+    ids = sorted(set(traversals))
+    running = (s.c.traversal.in_(ids), s.c.status == Status.IN_PROGRESS)
     if not failed:
         _forget(conn, list(conn.execute(sa.select(s.c.id).where(*running, s.c.action == "DELETE")).scalars()))
     status = Status.FAILED if failed else Status.COMPLETE

@@ -96,10 +96,10 @@ def get_config(conn: Connection, config_id: str, *, lock: bool = False) -> Store
     :param lock: keep it from being deleted until the transaction ends.
     :raises NotFound: no such config.
     """
-    found = _columns(conn, tables.software_config, config_id, lock=lock)
-    if found is None:
+    row = _columns(conn, tables.software_config, config_id, lock=lock)
+    if row is None:
         raise NotFound("Software config", config_id)
-    return StoredConfig(**found)
+    return StoredConfig(**row)
 
 
 def list_configs(
@@ -157,10 +157,10 @@ def get_deployment(conn: Connection, deployment_id: str, *, lock: bool = False) 
     :param lock: keep it as it is until the transaction ends.
     :raises NotFound: no such deployment.
     """
-    found = _columns(conn, tables.software_deployment, deployment_id, lock=lock)
-    if found is None:
+    row = _columns(conn, tables.software_deployment, deployment_id, lock=lock)
+    if row is None:
         raise NotFound("Deployment", deployment_id)
-    return StoredDeployment(**found)
+    return StoredDeployment(**row)
 
 
 def list_deployments(
@@ -198,23 +198,23 @@ def count_deployments(conn: Connection, project_id: str) -> int:
 
 
 def change_deployment(
-    conn: Connection, seen: StoredDeployment, changes: Mapping[str, Json], now: float
+    conn: Connection, deployment: StoredDeployment, changes: Mapping[str, Json], now: float
 ) -> None:
     """Change columns of a deployment, whose row the caller has locked.
 
     A new config is something new for the server's guest to read.
     """
     d = tables.software_deployment
-    conn.execute(sa.update(d).where(d.c.id == seen.id).values(**changes, updated_at=now))
-    if changes.get("config_id", seen.config_id) != seen.config_id:
-        touch_server(conn, seen, now)
+    conn.execute(sa.update(d).where(d.c.id == deployment.id).values(**changes, updated_at=now))
+    if changes.get("config_id", deployment.config_id) != deployment.config_id:
+        touch_server(conn, deployment, now)
 
 
-def delete_deployment(conn: Connection, seen: StoredDeployment, now: float) -> None:
+def delete_deployment(conn: Connection, deployment: StoredDeployment, now: float) -> None:
     """Delete a deployment, whose row the caller has locked; its server's guest has less to read."""
     d = tables.software_deployment
-    conn.execute(sa.delete(d).where(d.c.id == seen.id))
-    touch_server(conn, seen, now)
+    conn.execute(sa.delete(d).where(d.c.id == deployment.id))
+    touch_server(conn, deployment, now)
 
 
 # -- servers ---------------------------------------------------------------------------------------
@@ -222,15 +222,16 @@ def delete_deployment(conn: Connection, seen: StoredDeployment, now: float) -> N
 
 def deployed_configs(conn: Connection, project_id: str, server_id: str) -> list[StoredConfig]:
     """Return the configs that are deployed to a server, in the order of their names."""
-    c, d = tables.software_config, tables.software_deployment
-    wanted = (
+    c = tables.software_config
+    d = tables.software_deployment
+    query = (
         sa.select(c)
         .join(d, d.c.config_id == c.c.id)
         .where(d.c.server_id == server_id, d.c.project_id == project_id)
         .order_by(d.c.created_at, d.c.id)
     )
-    found = [StoredConfig(**dict(row)) for row in conn.execute(wanted).mappings()]
-    return sorted(found, key=lambda config: config.name or "")
+    configs = [StoredConfig(**dict(row)) for row in conn.execute(query).mappings()]
+    return sorted(configs, key=lambda config: config.name or "")
 
 
 def server_bytes(conn: Connection, project_id: str, server_id: str) -> int:
@@ -253,14 +254,16 @@ def total_bytes(conn: Connection, project_id: str) -> int:
 
 def touch_server(conn: Connection, deployment: StoredDeployment, now: float) -> None:
     """Store that what a server's guest is to read has changed, after a deployment has."""
-    s, d, key = tables.software_server, tables.software_deployment, _server_of(deployment)
+    s = tables.software_server
+    d = tables.software_deployment
+    key = _server_of(deployment)
     conn.execute(statements.insert_or_update(conn, s, {**key, "changed_at": 0.0}, []))
-    mine = sa.and_(*(s.c[name] == value for name, value in key.items()))
-    before = conn.execute(sa.select(s.c.changed_at).where(mine).with_for_update()).scalar_one()
-    left = sa.select(d.c.id).where(*(d.c[name] == value for name, value in key.items())).limit(1)
-    unused_at = now if conn.execute(left).scalar() is None else None
+    is_key = sa.and_(*(s.c[name] == value for name, value in key.items()))
+    before = conn.execute(sa.select(s.c.changed_at).where(is_key).with_for_update()).scalar_one()
+    remaining = sa.select(d.c.id).where(*(d.c[name] == value for name, value in key.items())).limit(1)
+    unused_at = now if conn.execute(remaining).scalar() is None else None
     changed_at = max(float(math.floor(now)), before + 1)
-    conn.execute(sa.update(s).where(mine).values(changed_at=changed_at, unused_at=unused_at))
+    conn.execute(sa.update(s).where(is_key).values(changed_at=changed_at, unused_at=unused_at))
 
 
 def unused_servers(conn: Connection, before: float, *, limit: int) -> list[ServerKey]:
@@ -275,11 +278,12 @@ def forget_servers(conn: Connection, servers: Sequence[ServerKey], before: float
 
     A server that still exists loses nothing: its next deployment stores a newer row.
     """
-    s, gone = tables.software_server, 0
+    s = tables.software_server
+    count = 0
     for server_id, project_id in sorted(servers):
-        mine = sa.and_(s.c.server_id == server_id, s.c.project_id == project_id, s.c.unused_at < before)
-        gone += conn.execute(sa.delete(s).where(mine)).rowcount
-    return gone
+        condition = sa.and_(s.c.server_id == server_id, s.c.project_id == project_id, s.c.unused_at < before)
+        count += conn.execute(sa.delete(s).where(condition)).rowcount
+    return count
 
 
 def _server_of(deployment: StoredDeployment) -> dict[str, str]:
@@ -287,8 +291,8 @@ def _server_of(deployment: StoredDeployment) -> dict[str, str]:
 
 
 def _columns(conn: Connection, table: sa.Table, row_id: str, *, lock: bool) -> dict[str, Json] | None:
-    found = sa.select(table).where(table.c.id == row_id)
-    row = conn.execute(found.with_for_update() if lock else found).mappings().first()
+    query = sa.select(table).where(table.c.id == row_id)
+    row = conn.execute(query.with_for_update() if lock else query).mappings().first()
     return None if row is None else dict(row)
 
 

@@ -130,10 +130,10 @@ def get(conn: Connection, stack_id: StackId) -> Stack:
 def find_undeleted(conn: Connection, stack_id: StackId) -> Stack | None:
     """Return a stack; None: it is deleted, or never existed."""
     try:
-        found = get(conn, stack_id)
+        stack = get(conn, stack_id)
     except NotFound:
         return None
-    return found if found.deleted_at is None else None
+    return stack if stack.deleted_at is None else None
 
 
 def lock(conn: Connection, stack_id: StackId) -> Stack:
@@ -159,13 +159,13 @@ def is_taken(conn: Connection, project_id: str, name: str) -> bool:
 
 
 def begin(
-    conn: Connection, stack_id: StackId, *, seen: TraversalId, traversal: TraversalId, **columns: Json
+    conn: Connection, stack_id: StackId, *, expected: TraversalId, traversal: TraversalId, **columns: Json
 ) -> bool:
-    """Make a traversal the current one and set columns; return False if `seen` is not current any more."""
+    """Make a traversal the current one and set columns; return False where `expected` is not current."""
     s = tables.stack
     done = conn.execute(
         sa.update(s)
-        .where(s.c.id == stack_id, s.c.traversal == seen)
+        .where(s.c.id == stack_id, s.c.traversal == expected)
         .values(traversal=traversal, status=Status.IN_PROGRESS, rollback_at=None, remaining=None, **columns)
     )
     if done.rowcount == 1 and not columns.keys().isdisjoint(CONTENTS):
@@ -180,8 +180,8 @@ ROLLED_BACK = ("CREATE", "UPDATE", "ADOPT", "RESTORE")
 
 def _rollback_at(now: float) -> sa.Case[typing.Any]:
     s = tables.stack
-    wanted = sa.and_(s.c.disable_rollback.is_(sa.false()), s.c.action.in_(ROLLED_BACK))
-    return sa.case((wanted, now), else_=None)
+    is_asked_for = sa.and_(s.c.disable_rollback.is_(sa.false()), s.c.action.in_(ROLLED_BACK))
+    return sa.case((is_asked_for, now), else_=None)
 
 
 def finish(
@@ -244,10 +244,10 @@ class DueStack:
 def _due_statement() -> sa.Select[typing.Any]:
     s = tables.stack
     last_deadline: sa.BindParameter[float] = sa.bindparam("last_deadline")
-    behind = sa.or_(s.c.deadline_at > last_deadline, s.c.id > sa.bindparam("last_id"))
+    later = sa.or_(s.c.deadline_at > last_deadline, s.c.id > sa.bindparam("last_id"))
     return (
         sa.select(s.c.id, s.c.shard, s.c.traversal, s.c.deadline_at)
-        .where(s.c.deadline_at <= sa.bindparam("now"), s.c.deadline_at >= last_deadline, behind)
+        .where(s.c.deadline_at <= sa.bindparam("now"), s.c.deadline_at >= last_deadline, later)
         .order_by(s.c.deadline_at, s.c.id)
         .limit(sa.bindparam("most"))
     )
@@ -365,11 +365,12 @@ class FailedStack:
 
 
 def _to_roll_back() -> sa.Select[typing.Any]:
-    s, last_at = tables.stack, sa.bindparam("last_at", type_=sa.Float)
-    behind = sa.or_(s.c.rollback_at > last_at, s.c.id > sa.bindparam("last_id"))
+    s = tables.stack
+    last_at = sa.bindparam("last_at", type_=sa.Float)
+    later = sa.or_(s.c.rollback_at > last_at, s.c.id > sa.bindparam("last_id"))
     return (
         sa.select(s.c.id, s.c.shard, s.c.rollback_at)
-        .where(s.c.rollback_at >= last_at, behind)
+        .where(s.c.rollback_at >= last_at, later)
         .order_by(s.c.rollback_at, s.c.id)
         .limit(sa.bindparam("most"))
     )
@@ -403,11 +404,12 @@ def deleted_before(
 
     :param after: (deleted_at, id) of the last one of the page before.
     """
-    s, (last_at, last_id) = tables.stack, after
-    behind = sa.or_(s.c.deleted_at > last_at, s.c.id > last_id)
+    s = tables.stack
+    (last_at, last_id) = after
+    later = sa.or_(s.c.deleted_at > last_at, s.c.id > last_id)
     rows = conn.execute(
         sa.select(s.c.id, s.c.shard, s.c.deleted_at)
-        .where(s.c.deleted_at < moment, s.c.deleted_at >= last_at, behind)
+        .where(s.c.deleted_at < moment, s.c.deleted_at >= last_at, later)
         .order_by(s.c.deleted_at, s.c.id)
         .limit(limit)
     )
@@ -416,8 +418,8 @@ def deleted_before(
 
 def purge(conn: Connection, stack_ids: Sequence[StackId]) -> None:
     """Delete the rows of deleted stacks, and all that belongs to them."""
-    theirs = sa.select(tables.snapshot.c.id).where(tables.snapshot.c.stack_id.in_(sorted(stack_ids)))
-    conn.execute(sa.delete(tables.content_use).where(tables.content_use.c.holder_id.in_(theirs)))
+    snapshot_ids = sa.select(tables.snapshot.c.id).where(tables.snapshot.c.stack_id.in_(sorted(stack_ids)))
+    conn.execute(sa.delete(tables.content_use).where(tables.content_use.c.holder_id.in_(snapshot_ids)))
     for table, column in (
         (tables.event, tables.event.c.stack_id),
         (tables.task, tables.task.c.stack_id),

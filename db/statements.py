@@ -80,19 +80,20 @@ def paths(conn: Connection, root: StackId, stack_ids: Iterable[str]) -> dict[str
 
     It reads one statement for each level.
     """
-    s, r = tables.stack, tables.resource
+    s = tables.stack
+    r = tables.resource
     above: dict[str, tuple[str | None, str]] = {root: (None, "")}
-    wanted = set(stack_ids) - {root}
+    ids = set(stack_ids) - {root}
     for _ in range(LEVELS):
-        if not wanted:
+        if not ids:
             break
         rows = conn.execute(
             sa.select(s.c.id, s.c.parent_id, s.c.name.label("stack"), r.c.name)
             .outerjoin(r, r.c.id == s.c.parent_resource_id)
-            .where(s.c.id.in_(sorted(wanted)))
+            .where(s.c.id.in_(sorted(ids)))
         ).all()
         above.update({row.id: (row.parent_id, row.name or row.stack) for row in rows})
-        wanted = {row.parent_id for row in rows if row.parent_id is not None} - above.keys()
+        ids = {row.parent_id for row in rows if row.parent_id is not None} - above.keys()
     return {stack_id: _path(above, stack_id) for stack_id in above}
 
 

@@ -134,8 +134,8 @@ def due(conn: Connection, now: float, *, limit: int, after: tuple[float, int] = 
     :param after: (due_at, id) of the last one of the page before.
     """
     last_due, last_id = after
-    behind = (_T.due_at > last_due) | (_T.id > last_id)
-    query = sa.select(tables.traversal).where(_T.due_at <= now, _T.due_at >= last_due, behind)
+    later = (_T.due_at > last_due) | (_T.id > last_id)
+    query = sa.select(tables.traversal).where(_T.due_at <= now, _T.due_at >= last_due, later)
     rows = conn.execute(query.order_by(_T.due_at, _T.id).limit(limit)).mappings()
     return [Traversal.of(dict(row)) for row in rows]
 
@@ -144,8 +144,8 @@ def keep(conn: Connection, traversal: Traversal) -> None:
     """Keep a finished traversal until its `due_at`, also where the purge has deleted it already."""
     numbers = _lock_all(conn, traversal.traversal)
     if numbers:
-        kept = sa.update(tables.traversal).where(_T.id.in_(numbers))
-        conn.execute(kept.values(due_at=traversal.due_at))
+        statement = sa.update(tables.traversal).where(_T.id.in_(numbers))
+        conn.execute(statement.values(due_at=traversal.due_at))
     else:
         insert(conn, traversal)
 
@@ -158,11 +158,11 @@ def purge(conn: Connection, traversal: TraversalId, *, again: float, has_tasks: 
         when a task is added beside a finished traversal: see `keep`.
     """
     numbers = _lock_all(conn, traversal)
-    mine = _T.id.in_(numbers)
+    condition = _T.id.in_(numbers)
     if numbers and has_tasks():
-        conn.execute(sa.update(tables.traversal).where(mine).values(due_at=_T.due_at + again))
+        conn.execute(sa.update(tables.traversal).where(condition).values(due_at=_T.due_at + again))
         return 0
-    return conn.execute(sa.delete(tables.traversal).where(mine)).rowcount if numbers else 0
+    return conn.execute(sa.delete(tables.traversal).where(condition)).rowcount if numbers else 0
 
 
 def _lock_all(conn: Connection, traversal: TraversalId) -> list[int]:

@@ -143,7 +143,7 @@ class Signals:
 
         def change(conn: typing.Any) -> ReadyTasks | None:
             if not resources.set_metadata(
-                conn, resource.id, seen=resource.generation, metadata=metadata, now=now
+                conn, resource.id, generation=resource.generation, metadata=metadata, now=now
             ):
                 return None
             events.add_many(conn, [_event(stack, resource, SIGNALLED, reason, now)])

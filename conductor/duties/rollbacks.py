@@ -65,5 +65,5 @@ class Rollbacks:
             why = str(error)
             LOG.warning("Rollback of stack %s (%s) failed: %s", stack.name, stack.id, why)
             now = self._context.clock()
-            fail = functools.partial(endings.fail_rollback, seen=stack, why=why, by=None, now=now)
+            fail = functools.partial(endings.fail_rollback, expected=stack, why=why, by=None, now=now)
             self._context.database.write(fail)

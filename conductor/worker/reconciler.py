@@ -100,7 +100,7 @@ class Reconciler:
 
         def work(conn: Connection, part: Sequence[ClaimKey]) -> ReadyTasks:
             over = [key for key in part if not self.runs(key)]
-            return member_claims.answer(conn, who.member, asked=part, over=over, now=now)
+            return member_claims.answer(conn, who.member, requested=part, over=over, now=now)
 
         for part, freed in self.locked_answers.run(self.database, asked, work):
             announce(self.hints, freed)

@@ -103,8 +103,8 @@ def last_event(conn: Connection, stack_id: StackId) -> int:
     It changes with each change of a tree in which nothing is in progress.
     """
     e = tables.event
-    found = sa.select(sa.func.max(e.c.id)).where(e.c.stack_id.in_(statements.below(stack_id)))
-    return int(conn.execute(found).scalar() or 0)
+    query = sa.select(sa.func.max(e.c.id)).where(e.c.stack_id.in_(statements.below(stack_id)))
+    return int(conn.execute(query).scalar() or 0)
 
 
 def read(conn: Connection, stack_id: StackId, *, deepest: int, most: int) -> Graph:
@@ -114,25 +114,26 @@ def read(conn: Connection, stack_id: StackId, *, deepest: int, most: int) -> Gra
     :param most: resources that are read at most; those of outer stacks come first.
     """
     stacks = _stacks(conn, stack_id, deepest)
-    found = _resources(conn, stack_id, deepest, most + 1)
+    rows = _resources(conn, stack_id, deepest, most + 1)
     busy = any(stack.status == Status.IN_PROGRESS for stack in stacks)
     tasks = _tasks(conn, stack_id, deepest) if busy else []
-    return Graph(stacks, found[:most], tasks, is_cut=len(found) > most)
+    return Graph(stacks, rows[:most], tasks, is_cut=len(rows) > most)
 
 
 def _stacks(conn: Connection, stack_id: StackId, deepest: int) -> list[GraphStack]:
     s = tables.stack
     columns = [s.c[name] for name in GraphStack.__dataclass_fields__]
-    wanted = sa.select(*columns).where(s.c.id.in_(statements.below(stack_id, deepest + 1)))
+    query = sa.select(*columns).where(s.c.id.in_(statements.below(stack_id, deepest + 1)))
     living = sa.or_(s.c.deleted_at.is_(None), s.c.id == stack_id)
-    rows = conn.execute(wanted.where(living).order_by(s.c.depth, s.c.created_at, s.c.id)).mappings()
+    rows = conn.execute(query.where(living).order_by(s.c.depth, s.c.created_at, s.c.id)).mappings()
     return [GraphStack(**{**row, "reason": row["reason"][:REASON]}) for row in rows]
 
 
 def _resources(conn: Connection, stack_id: StackId, deepest: int, limit: int) -> list[GraphResource]:
-    r, s = tables.resource, tables.stack
+    r = tables.resource
+    s = tables.stack
     columns = [r.c[name] for name in GraphResource.__dataclass_fields__ if name != "reason"]
-    wanted = (
+    query = (
         sa.select(*columns, sa.func.substr(r.c.reason, 1, REASON).label("reason"))
         .join(s, s.c.id == r.c.stack_id)
         .where(
@@ -143,14 +144,15 @@ def _resources(conn: Connection, stack_id: StackId, deepest: int, limit: int) ->
         .order_by(s.c.depth, r.c.id)
         .limit(limit)
     )
-    return [GraphResource(**row) for row in conn.execute(wanted).mappings()]
+    return [GraphResource(**row) for row in conn.execute(query).mappings()]
 
 
 def _tasks(conn: Connection, stack_id: StackId, deepest: int) -> list[GraphTask]:
     """Return the tasks that are neither final nor waiting for others, the oldest first."""
-    t, s = tables.task, tables.stack
+    t = tables.task
+    s = tables.stack
     names = ("resource_id", "kind", "state", "attempt", "member", "hook", "waits_on", "retries_left")
-    wanted = (
+    query = (
         sa.select(*(t.c[name] for name in (*names, "claimed_at", "due_at", "redelivered")))
         .join(s, sa.and_(s.c.id == t.c.stack_id, s.c.traversal == t.c.traversal))
         .where(
@@ -160,11 +162,12 @@ def _tasks(conn: Connection, stack_id: StackId, deepest: int) -> list[GraphTask]
         )
         .order_by(t.c.id)
     )
-    return [_task(row) for row in conn.execute(wanted).mappings()]
+    return [_task(row) for row in conn.execute(query).mappings()]
 
 
 def _task(row: typing.Any) -> GraphTask:
-    state, since = TaskState(row["state"]), None
+    state = TaskState(row["state"])
+    since = None
     if state == TaskState.RUNNING:
         since = row["claimed_at"]
     elif state == TaskState.READY and row["due_at"] is not None:

@@ -67,8 +67,10 @@ class GuestPoll:
 
 
 def _find_statement() -> sa.Select[tuple[object, ...]]:
-    r, s, g = tables.resource, tables.stack, tables.software_server
-    mine = sa.and_(g.c.server_id == r.c.physical_id, g.c.project_id == s.c.project_id)
+    r = tables.resource
+    s = tables.stack
+    g = tables.software_server
+    is_of_server = sa.and_(g.c.server_id == r.c.physical_id, g.c.project_id == s.c.project_id)
     return (
         sa.select(
             r.c.id,
@@ -90,7 +92,7 @@ def _find_statement() -> sa.Select[tuple[object, ...]]:
             g.c.read_version,
             g.c.read_by,
         )
-        .select_from(r.join(s, s.c.id == r.c.stack_id).outerjoin(g, mine))
+        .select_from(r.join(s, s.c.id == r.c.stack_id).outerjoin(g, is_of_server))
         .where(
             r.c.id == sa.bindparam("row_id"),
             r.c.stack_id == sa.bindparam("stack_id"),
@@ -105,11 +107,11 @@ _FIND = _find_statement()
 
 def find(conn: Connection, stack_id: StackId, row: ResourceId) -> GuestServer | None:
     """Return the resource of a row, by its primary key; None: it is gone."""
-    found = conn.execute(_FIND, {"row_id": row, "stack_id": stack_id}).mappings().first()
-    if found is None:
+    server = conn.execute(_FIND, {"row_id": row, "stack_id": stack_id}).mappings().first()
+    if server is None:
         return None
     # 0: a row that was made by a poll, which must not change the version.
-    return GuestServer(**{**found, "deployments_changed_at": found["deployments_changed_at"] or None})
+    return GuestServer(**{**server, "deployments_changed_at": server["deployments_changed_at"] or None})
 
 
 def store_polls(conn: Connection, polls: Sequence[GuestPoll]) -> None:
@@ -120,11 +122,11 @@ def store_polls(conn: Connection, polls: Sequence[GuestPoll]) -> None:
     s = tables.software_server
     for poll in sorted(polls, key=lambda poll: (poll.server_id, poll.project_id)):
         key = {"server_id": poll.server_id, "project_id": poll.project_id}
-        seen = {"read_at": poll.at, "read_version": poll.version, "read_by": poll.transport}
-        mine = sa.and_(*(s.c[name] == value for name, value in key.items()))
-        if conn.execute(sa.update(s).where(mine).values(seen)).rowcount == 0:
-            row = {**key, **seen, "changed_at": 0.0, "unused_at": poll.at}
-            conn.execute(statements.insert_or_update(conn, s, row, list(seen)))
+        values = {"read_at": poll.at, "read_version": poll.version, "read_by": poll.transport}
+        is_key = sa.and_(*(s.c[name] == value for name, value in key.items()))
+        if conn.execute(sa.update(s).where(is_key).values(values)).rowcount == 0:
+            row = {**key, **values, "changed_at": 0.0, "unused_at": poll.at}
+            conn.execute(statements.insert_or_update(conn, s, row, list(values)))
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,8 @@ class AwaitedGuest:
 
 def awaited(conn: Connection, deployment_ids: Collection[str]) -> dict[str, AwaitedGuest]:
     """Return the guests whose signals end deployments, by the deployments' ids; other ids are ignored."""
-    d, g = tables.software_deployment.c, tables.software_server.c
+    d = tables.software_deployment.c
+    g = tables.software_server.c
     of_server = sa.and_(g.server_id == d.server_id, g.project_id == d.project_id)
     query = (
         sa.select(d.id, d.server_id, g.read_at, (g.read_version >= g.changed_at).label("is_read"))

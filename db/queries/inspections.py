@@ -114,23 +114,23 @@ class LongStep:
     claimed_at: float
 
 
-def find(conn: Connection, wanted: str, project_id: str | None = None, *, limit: int = 5) -> list[Stack]:
+def find(conn: Connection, name_or_id: str, project_id: str | None = None, *, limit: int = 5) -> list[Stack]:
     """Return the stack of that id, or else those of that name that are not deleted, nested ones too.
 
     :param project_id: id of the project whose stacks are searched; None: all projects.
     """
     s = tables.stack
-    mine = () if project_id is None else (s.c.project_id == project_id,)
+    conditions = () if project_id is None else (s.c.project_id == project_id,)
     for which in (
-        s.c.id == wanted,
-        s.c.live_name == wanted,
-        sa.and_(s.c.name == wanted, s.c.deleted_at.is_(None)),
+        s.c.id == name_or_id,
+        s.c.live_name == name_or_id,
+        sa.and_(s.c.name == name_or_id, s.c.deleted_at.is_(None)),
     ):
         rows = conn.execute(
-            sa.select(*tables.STACK_COLUMNS).where(which, *mine).order_by(s.c.created_at).limit(limit)
+            sa.select(*tables.STACK_COLUMNS).where(which, *conditions).order_by(s.c.created_at).limit(limit)
         ).mappings()
-        if found := with_tags(conn, [dict(row) for row in rows]):
-            return found
+        if stacks := with_tags(conn, [dict(row) for row in rows]):
+            return stacks
     return []
 
 
@@ -140,10 +140,11 @@ def waiting(conn: Connection, stack_id: StackId, *, present: Collection[str], li
     :param present: names of the members that are alive: tasks that others hold come first.
     :param limit: number of tasks that are read at most.
     """
-    t, s = tables.task, tables.stack
+    t = tables.task
+    s = tables.stack
     rows = conn.execute(_tasks(stack_id, present).limit(limit)).mappings().all()
     where = statements.paths(conn, stack_id, {row["stack_id"] for row in rows})
-    found = _with_reached(conn, [_unfinished(dict(row), where) for row in rows])
+    unfinished = _with_reached(conn, [_unfinished(dict(row), where) for row in rows])
     counted = conn.execute(
         sa.select(t.c.state, sa.func.count())
         .join(s, sa.and_(s.c.id == t.c.stack_id, s.c.traversal == t.c.traversal))
@@ -154,20 +155,22 @@ def waiting(conn: Connection, stack_id: StackId, *, present: Collection[str], li
         .group_by(t.c.state)
     )
     counts = {TaskState(state): int(count) for state, count in counted}
-    awaited = {task.waits_on for task in found if task.waits_on is not None}
+    awaited = {task.waits_on for task in unfinished if task.waits_on is not None}
     handles = _handles(conn, awaited)
-    asked = guests.awaited(conn, {row.physical_id for row in handles}) if handles else {}
+    polls = guests.awaited(conn, {row.physical_id for row in handles}) if handles else {}
     names = {str(row.id): row.name for row in handles}
-    servers = {str(row.id): asked[row.physical_id] for row in handles if row.physical_id in asked}
-    return Waiting(found, counts, children(conn, awaited), names, servers)
+    servers = {str(row.id): polls[row.physical_id] for row in handles if row.physical_id in polls}
+    return Waiting(unfinished, counts, children(conn, awaited), names, servers)
 
 
-def _with_reached(conn: Connection, found: Sequence[Unfinished]) -> list[Unfinished]:
+def _with_reached(conn: Connection, unfinished: Sequence[Unfinished]) -> list[Unfinished]:
     """Add the moments at which breakpoints were hit, which only their events hold."""
-    held = {(t.stack_id, t.resource, breakpoint_rules.reached_reason(t.hook)): t.id for t in found if t.hook}
-    told = events.latest(conn, {stack for stack, _, _ in held}, {reason for _, _, reason in held})
-    since = {held[key]: at for key, at in told.items() if key in held}
-    return [replace(task, held_since=since.get(task.id)) for task in found]
+    held = {
+        (t.stack_id, t.resource, breakpoint_rules.reached_reason(t.hook)): t.id for t in unfinished if t.hook
+    }
+    times = events.latest(conn, {stack for stack, _, _ in held}, {reason for _, _, reason in held})
+    since = {held[key]: at for key, at in times.items() if key in held}
+    return [replace(task, held_since=since.get(task.id)) for task in unfinished]
 
 
 def page(conn: Connection, stack_id: StackId, *, after: int, limit: int) -> list[Unfinished]:
@@ -183,8 +186,10 @@ def page(conn: Connection, stack_id: StackId, *, after: int, limit: int) -> list
 
 
 def _tasks(stack_id: StackId, present: Collection[str]) -> sa.Select[typing.Any]:
-    t, s, r = tables.task, tables.stack, tables.resource
-    own = [t.c[name] for name in Unfinished.__dataclass_fields__ if name in t.c and name != "reason"]
+    t = tables.task
+    s = tables.stack
+    r = tables.resource
+    columns = [t.c[name] for name in Unfinished.__dataclass_fields__ if name in t.c and name != "reason"]
     for_child = WAITS_FOR_STACK
     absent = t.c.member.not_in(sorted(present)) if present else t.c.member > ""
     rank = sa.case(
@@ -199,7 +204,7 @@ def _tasks(stack_id: StackId, present: Collection[str]) -> sa.Select[typing.Any]
     )
     return (
         sa.select(
-            *own,
+            *columns,
             r.c.name.label("resource"),
             r.c.type,
             r.c.reason,
@@ -219,11 +224,12 @@ def _tasks(stack_id: StackId, present: Collection[str]) -> sa.Select[typing.Any]
 
 
 def _unfinished(row: Mapping[str, typing.Any], where: Mapping[str, str]) -> Unfinished:
-    known = {name: row[name] for name in Unfinished.__dataclass_fields__ if name in row}
-    progress, name = row["progress"], row["resource"] or f"task {row['id']}"
+    values = {name: row[name] for name in Unfinished.__dataclass_fields__ if name in row}
+    progress = row["progress"]
+    name = row["resource"] or f"task {row['id']}"
     return Unfinished(
         **{
-            **known,
+            **values,
             "kind": TaskKind(row["kind"]),
             "state": TaskState(row["state"]),
             "waits_on": None if row["waits_on"] is None else WaitsOn.parse(row["waits_on"]),
@@ -257,8 +263,8 @@ def _handles(conn: Connection, awaited: Iterable[WaitsOn]) -> Sequence[typing.An
     """Return id, name and physical_id of the resources that are waited for."""
     r = tables.resource
     ids = sorted(int(one.key) for one in awaited if one.kind == AwaitedKind.RESOURCE)
-    wanted = sa.select(r.c.id, r.c.name, r.c.physical_id).where(r.c.id.in_(ids))
-    return conn.execute(wanted).all() if ids else ()
+    query = sa.select(r.c.id, r.c.name, r.c.physical_id).where(r.c.id.in_(ids))
+    return conn.execute(query).all() if ids else ()
 
 
 def failed_resources(conn: Connection, stack_id: StackId, *, limit: int) -> list[FailedResource]:
@@ -266,7 +272,8 @@ def failed_resources(conn: Connection, stack_id: StackId, *, limit: int) -> list
 
     A nested stack fails before the resource that it is nested in.
     """
-    s, r = tables.stack, tables.resource
+    s = tables.stack
+    r = tables.resource
     rows = conn.execute(
         sa.select(r.c.stack_id, r.c.name, r.c.action, r.c.reason)
         .join(s, s.c.id == r.c.stack_id)
@@ -285,7 +292,9 @@ def failed_resources(conn: Connection, stack_id: StackId, *, limit: int) -> list
 
 def longest_steps(conn: Connection, present: Collection[str], *, limit: int) -> list[LongStep]:
     """Return the running tasks of these members that were claimed longest ago, and have no progress since."""
-    t, s, r = tables.task, tables.stack, tables.resource
+    t = tables.task
+    s = tables.stack
+    r = tables.resource
     if not present:
         return []
     rows = conn.execute(

@@ -10,7 +10,8 @@ from ..ids import StackId
 from ..schema import tables
 from ..schema.tables import BATCH, IDS
 
-_S, _R = tables.stack.c, tables.resource.c
+_S = tables.stack.c
+_R = tables.resource.c
 _PARENTS = (
     sa.select(_S.id, _R.name)
     .join_from(tables.stack, tables.resource, _R.id == _S.parent_resource_id)
@@ -32,16 +33,16 @@ def names(conn: Connection, stack_ids: Iterable[StackId]) -> dict[StackId, str]:
 
 def timeout_mins(conn: Connection, root_id: StackId) -> int | None:
     """Return the timeout of a root, which limits the stacks in it, too."""
-    found: int | None = conn.execute(_TIMEOUT, {"root": root_id}).scalar()
-    return found
+    minutes: int | None = conn.execute(_TIMEOUT, {"root": root_id}).scalar()
+    return minutes
 
 
 def _pairs(
     conn: Connection, query: sa.Select[typing.Any], stack_ids: Iterable[StackId]
 ) -> dict[StackId, str]:
-    found: dict[StackId, str] = {}
-    wanted = sorted(set(stack_ids))
-    for start in range(0, len(wanted), BATCH):
-        rows = conn.execute(query, {"ids": wanted[start : start + BATCH]})
-        found.update((StackId(stack_id), name) for stack_id, name in rows)
-    return found
+    pairs: dict[StackId, str] = {}
+    ids = sorted(set(stack_ids))
+    for start in range(0, len(ids), BATCH):
+        rows = conn.execute(query, {"ids": ids[start : start + BATCH]})
+        pairs.update((StackId(stack_id), name) for stack_id, name in rows)
+    return pairs

@@ -44,12 +44,13 @@ def stuck_stacks(
     :param alive: names of the members that are alive; None: unknown, so there are no orphans.
     :param limit: stacks that are read at most for each cause.
     """
-    s, t = tables.stack, tables.task
-    found: dict[StackId, dict[str, float | None]] = {}
+    s = tables.stack
+    t = tables.task
+    causes: dict[StackId, dict[str, float | None]] = {}
 
     def note(cause: str, rows: sa.Select[typing.Any]) -> None:
         for stack_id, since in conn.execute(rows.limit(limit)):
-            found.setdefault(StackId(stack_id), {})[cause] = since
+            causes.setdefault(StackId(stack_id), {})[cause] = since
 
     busy = s.c.status == Status.IN_PROGRESS
     note("timeout", sa.select(s.c.id, s.c.deadline_at).where(busy, s.c.deadline_at < now - LATE))
@@ -60,9 +61,9 @@ def stuck_stacks(
     running = t.c.state == TaskState.RUNNING
     claims = sa.select(t.c.stack_id, sa.func.min(t.c.claimed_at)).where(running).group_by(t.c.stack_id)
     note("cancel", claims.where(t.c.stop_by < now))
-    if alive is not None and (gone := _holders(conn) - set(alive)):
-        note("orphan", claims.where(t.c.member.in_(sorted(gone))))
-    return _stuck(conn, found)
+    if alive is not None and (lost := _holders(conn) - set(alive)):
+        note("orphan", claims.where(t.c.member.in_(sorted(lost))))
+    return _stuck(conn, causes)
 
 
 def _holders(conn: Connection) -> set[str]:
@@ -71,16 +72,16 @@ def _holders(conn: Connection) -> set[str]:
     return {member for member in rows.scalars() if member is not None}
 
 
-def _stuck(conn: Connection, found: dict[StackId, dict[str, float | None]]) -> list[StuckStack]:
+def _stuck(conn: Connection, causes_of: dict[StackId, dict[str, float | None]]) -> list[StuckStack]:
     s = tables.stack
     names = ("id", "name", "project_id", "parent_id", "action", "status")
-    wanted = sa.select(*(s.c[name].label(name) for name in names)).where(s.c.id.in_(sorted(found)))
+    query = sa.select(*(s.c[name].label(name) for name in names)).where(s.c.id.in_(sorted(causes_of)))
     stuck = []
-    for row in conn.execute(wanted).mappings() if found else ():
-        causes = found[StackId(row["id"])]
+    for row in conn.execute(query).mappings() if causes_of else ():
+        causes = causes_of[StackId(row["id"])]
         since = min((moment for moment in causes.values() if moment is not None), default=None)
         stuck.append(StuckStack(**row, causes=frozenset(causes), since=since))
-    return sorted(stuck, key=lambda one: (one.since is None, one.since or 0.0, one.id))
+    return sorted(stuck, key=lambda stack: (stack.since is None, stack.since or 0.0, stack.id))
 
 
 @dataclass(frozen=True)
@@ -109,11 +110,13 @@ class ClaimInHand:
 
 def claims_of(conn: Connection, host: str, *, limit: int) -> Sequence[ClaimInHand]:
     """Return the tasks that the incarnations of a conductor hold, those claimed first at the beginning."""
-    t, s, r = tables.task, tables.stack, tables.resource
-    own = ("id", "stack_id", "kind", "state", "attempt", "member", "claimed_at", "stop_by", "expires_at")
-    wanted = (
+    t = tables.task
+    s = tables.stack
+    r = tables.resource
+    names = ("id", "stack_id", "kind", "state", "attempt", "member", "claimed_at", "stop_by", "expires_at")
+    query = (
         sa.select(
-            *(t.c[name] for name in own),
+            *(t.c[name] for name in names),
             s.c.name.label("stack_name"),
             s.c.project_id.label("project_id"),
             r.c.name.label("resource"),
@@ -129,7 +132,7 @@ def claims_of(conn: Connection, host: str, *, limit: int) -> Sequence[ClaimInHan
         .order_by(t.c.claimed_at, t.c.id)
         .limit(limit)
     )
-    return [_claim(dict(row)) for row in conn.execute(wanted).mappings()]
+    return [_claim(dict(row)) for row in conn.execute(query).mappings()]
 
 
 def _claim(row: dict[str, typing.Any]) -> ClaimInHand:

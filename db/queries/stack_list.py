@@ -61,22 +61,22 @@ def list_stacks(conn: Connection, query: StackQuery, kind: type[S]) -> list[S]:
     """
     s = tables.stack
     keys = _keys(query)
-    wanted = _select(kind).where(*_conditions(query))
+    statement = _select(kind).where(*_conditions(query))
     if query.marker is not None:
         last = get_listed(conn, query.marker)
         if query.project_id not in (None, last.project_id):
             raise NotFound("Stack", query.marker)
-        wanted = wanted.where(_after(last, keys))
+        statement = statement.where(_after(last, keys))
     for column, descending in keys:
         value = s.c[column]
         # NULLs sort differently on each database; here they are the smallest everywhere.
         if value.nullable:
             flag = sa.case((value.is_(None), 0), else_=1)
-            wanted = wanted.order_by(flag.desc() if descending else flag.asc())
-        wanted = wanted.order_by(value.desc() if descending else value.asc())
+            statement = statement.order_by(flag.desc() if descending else flag.asc())
+        statement = statement.order_by(value.desc() if descending else value.asc())
     if query.limit is not None:
-        wanted = wanted.limit(query.limit)
-    return tagged(conn, [kind(**row) for row in conn.execute(wanted).mappings()])
+        statement = statement.limit(query.limit)
+    return tagged(conn, [kind(**row) for row in conn.execute(statement).mappings()])
 
 
 def _keys(query: StackQuery) -> list[tuple[str, bool]]:
@@ -89,7 +89,8 @@ def _keys(query: StackQuery) -> list[tuple[str, bool]]:
 
 def _timeout() -> sa.ColumnElement[int]:
     """Return the timeout of a stack: a nested one has its root's."""
-    s, root = tables.stack.c, tables.stack.alias("root")
+    s = tables.stack.c
+    root = tables.stack.alias("root")
     of_root = sa.select(root.c.timeout_mins).where(root.c.id == s.root_id).scalar_subquery()
     return sa.case((s.parent_id.is_(None), s.timeout_mins), else_=of_root).label("timeout_mins")
 
@@ -110,21 +111,21 @@ def get_listed(conn: Connection, stack_id: StackId) -> ListedStack:
 
     :raises NotFound: no such stack, not even a deleted one that is still stored.
     """
-    found = get_many(conn, [stack_id])
-    if stack_id not in found:
+    rows = get_many(conn, [stack_id])
+    if stack_id not in rows:
         raise NotFound("Stack", stack_id)
-    return found[stack_id]
+    return rows[stack_id]
 
 
 def get_many(conn: Connection, stack_ids: Iterable[StackId]) -> dict[StackId, ListedStack]:
     """Return the stacks that exist as lists show them, by id, without their tags."""
-    found: dict[StackId, ListedStack] = {}
-    wanted = sorted(set(stack_ids))
-    for start in range(0, len(wanted), 500):
-        part = tables.stack.c.id.in_(wanted[start : start + 500])
+    listed: dict[StackId, ListedStack] = {}
+    ids = sorted(set(stack_ids))
+    for start in range(0, len(ids), 500):
+        part = tables.stack.c.id.in_(ids[start : start + 500])
         rows = conn.execute(_select(ListedStack).where(part)).mappings()
-        found.update((row["id"], ListedStack(**row)) for row in rows)
-    return found
+        listed.update((row["id"], ListedStack(**row)) for row in rows)
+    return listed
 
 
 def find_by_name(conn: Connection, project_id: str, name: str) -> ListedStack:
@@ -133,10 +134,10 @@ def find_by_name(conn: Connection, project_id: str, name: str) -> ListedStack:
     :raises NotFound: there is none; a deleted one is found by its id only.
     """
     s = tables.stack
-    mine = _select(ListedStack).where(s.c.project_id == project_id)
-    nested = mine.where(s.c.name == name, s.c.parent_id.is_not(None), s.c.deleted_at.is_(None))
-    for wanted in (mine.where(s.c.live_name == name), nested.order_by(s.c.created_at, s.c.id)):
-        if (row := conn.execute(wanted.limit(1)).mappings().first()) is not None:
+    of_project = _select(ListedStack).where(s.c.project_id == project_id)
+    nested = of_project.where(s.c.name == name, s.c.parent_id.is_not(None), s.c.deleted_at.is_(None))
+    for statement in (of_project.where(s.c.live_name == name), nested.order_by(s.c.created_at, s.c.id)):
+        if (row := conn.execute(statement.limit(1)).mappings().first()) is not None:
             return ListedStack(**row)
     raise NotFound("Stack", name)
 
@@ -158,13 +159,13 @@ def count_by_state(conn: Connection, query: StackQuery) -> dict[tuple[str, str],
 def _after(last: ListedStack, keys: Sequence[tuple[str, bool]]) -> sa.ColumnElement[bool]:
     """Return the condition for the stacks behind `last` in the order of `keys`."""
     s = tables.stack
-    behind: list[sa.ColumnElement[bool]] = []
+    later: list[sa.ColumnElement[bool]] = []
     equal: list[sa.ColumnElement[bool]] = []
     for column, descending in keys:
         value = getattr(last, column)
-        behind.append(sa.and_(*equal, _beyond(s.c[column], value, descending)))
+        later.append(sa.and_(*equal, _beyond(s.c[column], value, descending)))
         equal.append(s.c[column].is_(None) if value is None else s.c[column] == value)
-    return sa.or_(*behind)
+    return sa.or_(*later)
 
 
 def _beyond(column: sa.Column[typing.Any], value: typing.Any, descending: bool) -> sa.ColumnElement[bool]:
@@ -178,26 +179,26 @@ def _beyond(column: sa.Column[typing.Any], value: typing.Any, descending: bool) 
 
 def _conditions(query: StackQuery) -> list[sa.ColumnElement[bool]]:
     s = tables.stack
-    found: list[sa.ColumnElement[bool]] = []
+    conditions: list[sa.ColumnElement[bool]] = []
     if query.project_id is not None:
-        found.append(s.c.project_id == query.project_id)
+        conditions.append(s.c.project_id == query.project_id)
     if not query.show_deleted:
-        found.append(s.c.deleted_at.is_(None))
+        conditions.append(s.c.deleted_at.is_(None))
     if not query.show_nested:
-        found.append(s.c.parent_id.is_(None))
+        conditions.append(s.c.parent_id.is_(None))
     for column, values in query.filters.items():
-        found.append(s.c[column].in_(list(values)))
+        conditions.append(s.c[column].in_(list(values)))
     if query.tags:
-        found.append(_all_of(query.tags))
+        conditions.append(_all_of(query.tags))
     if query.tags_any:
-        found.append(_one_of(query.tags_any))
+        conditions.append(_one_of(query.tags_any))
     if query.not_tags:
-        found.append(sa.not_(_all_of(query.not_tags)))
+        conditions.append(sa.not_(_all_of(query.not_tags)))
     if query.not_tags_any:
-        found.append(sa.not_(_one_of(query.not_tags_any)))
+        conditions.append(sa.not_(_one_of(query.not_tags_any)))
     if query.hidden_tags:
-        found.append(sa.not_(_one_of(query.hidden_tags)))
-    return found
+        conditions.append(sa.not_(_one_of(query.hidden_tags)))
+    return conditions
 
 
 def _one_of(tags: Sequence[str]) -> sa.ColumnElement[bool]:
@@ -207,6 +208,7 @@ def _one_of(tags: Sequence[str]) -> sa.ColumnElement[bool]:
 
 def _all_of(tags: Sequence[str]) -> sa.ColumnElement[bool]:
     """Count them, whose expression stays the same however many they are."""
-    t, wanted = tables.stack_tag, sorted(set(tags))
-    mine = sa.select(sa.func.count()).where(t.c.stack_id == tables.stack.c.id, t.c.tag.in_(wanted))
-    return mine.scalar_subquery() == len(wanted)
+    t = tables.stack_tag
+    names = sorted(set(tags))
+    count = sa.select(sa.func.count()).where(t.c.stack_id == tables.stack.c.id, t.c.tag.in_(names))
+    return count.scalar_subquery() == len(names)

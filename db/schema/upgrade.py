@@ -71,7 +71,7 @@ def sync(database: Database, progress: Progress = silent, migrations: Migrations
 
     :raises WrongRevision: it belongs to a newer release.
     """
-    _known(database, migrations)
+    _known_revision(database, migrations)
     upgrade(database, progress=progress, migrations=migrations)
 
 
@@ -80,7 +80,7 @@ def expand(database: Database, migrations: Migrations = OWN) -> None:
 
     :raises WrongRevision: it belongs to a newer release, or an older one's contract part comes first.
     """
-    at = _known(database, migrations)
+    at = _known_revision(database, migrations)
     if at is not None and place_of(at) < place_of(migrations.expanded) - 1:
         raise WrongRevision(
             f"the database is at {at}: first it has to be contracted (`db sync --contract`), when no daemon "
@@ -97,7 +97,7 @@ def contract(database: Database, progress: Progress = silent, migrations: Migrat
 
     :raises WrongRevision: it belongs to a newer release, or was not expanded.
     """
-    at = _known(database, migrations)
+    at = _known_revision(database, migrations)
     if at is not None and at.endswith("_expand"):
         upgrade(database, at.replace("_expand", "_contract"), progress, migrations)
     elif migrations.fit_of(at) != Fit.EXACT:
@@ -107,7 +107,7 @@ def contract(database: Database, progress: Progress = silent, migrations: Migrat
         )
 
 
-def _known(database: Database, migrations: Migrations) -> str | None:
+def _known_revision(database: Database, migrations: Migrations) -> str | None:
     at = database.read(revisions.current)
     if at is not None and migrations.fit_of(at) in (Fit.AHEAD, Fit.NEW):
         raise WrongRevision(revisions.unknown(at, migrations.number))
@@ -143,8 +143,8 @@ def upgrade(
 def _ahead(at: str | None, revision: str, migrations: Migrations) -> list[Script]:
     """Return the migrations that are to be run, in their order."""
     scripts = ScriptDirectory.from_config(migrations.config()).walk_revisions("base", revision)
-    behind = -1 if at is None else place_of(at)
-    return [script for script in reversed(list(scripts)) if place_of(script.revision) > behind]
+    current = -1 if at is None else place_of(at)
+    return [script for script in reversed(list(scripts)) if place_of(script.revision) > current]
 
 
 def _run(database: Database, revision: str, migrations: Migrations) -> None:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from ..rows import FailureCause, Task
 from ..states import DELETING, UNDECIDED, TaskKind
 
-PRE, POST = "pre", "post"
+PRE = "pre"
+POST = "post"
 _ACTIONS = {
     TaskKind.CREATE: "create",
     TaskKind.UPDATE: "update",
@@ -37,8 +38,8 @@ def aborts(task: Task, hook: str) -> bool:
 
 def limit(task: Task, hook: str) -> float | None:
     """Return the seconds after which the breakpoint expires; None: it does not."""
-    found: float | None = (task.hooks or {}).get(hook, {}).get("timeout")
-    return found
+    seconds: float | None = (task.hooks or {}).get(hook, {}).get("timeout")
+    return seconds
 
 
 def fails_at_limit(task: Task, hook: str) -> bool:
@@ -70,13 +71,13 @@ NAMED = 10
 """Breakpoints that a stack's status reason names at most."""
 
 
-def paused_reason(action: str, found: Sequence[tuple[str, str]], count: int) -> str:
+def paused_reason(action: str, held: Sequence[tuple[str, str]], count: int) -> str:
     """Return the status reason of a stack that breakpoints hold.
 
-    :param found: hook and resource of the first NAMED breakpoints.
+    :param held: hook and resource of the first NAMED breakpoints.
     :param count: number of all breakpoints.
     """
-    named = ", ".join(f"{hook} on {resource}" for hook, resource in found[:NAMED])
+    named = ", ".join(f"{hook} on {resource}" for hook, resource in held[:NAMED])
     more = f", and {count - NAMED} more" if count > NAMED else ""
     return f"{action} paused at breakpoint{'s' * (count > 1)}: {named}{more}"
 

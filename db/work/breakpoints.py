@@ -53,8 +53,8 @@ def partition(conn: Connection, unblocked: Iterable[Task]) -> tuple[list[Task], 
     if not hits:
         return free, hits
     rows = resources.by_ids(conn, {ResourceId(hit.task.resource_id or 0) for hit in hits})
-    gone = [hit.task for hit in hits if hit.task.resource_id not in rows]
-    return [*free, *gone], [hit for hit in hits if hit.task.resource_id in rows]
+    deleted = [hit.task for hit in hits if hit.task.resource_id not in rows]
+    return [*free, *deleted], [hit for hit in hits if hit.task.resource_id in rows]
 
 
 def hold(conn: Connection, hits: Sequence[BreakpointHit], *, by: str | None, now: float) -> set[TraversalId]:
@@ -72,15 +72,17 @@ def hold(conn: Connection, hits: Sequence[BreakpointHit], *, by: str | None, now
         if breakpoint_rules.aborts(hit.task, hit.hook) and hit.task.traversal not in aborted:
             aborted.add(hit.task.traversal)
             _abort(conn, hit, rows, now=now)
-    kept = [hit for hit in hits if hit.task.traversal not in aborted]
-    _store(conn, kept, now=now)
-    counts = Counter(hit.task.finish_id for hit in kept if hit.task.finish_id is not None)
+    remaining = [hit for hit in hits if hit.task.traversal not in aborted]
+    _store(conn, remaining, now=now)
+    counts = Counter(hit.task.finish_id for hit in remaining if hit.task.finish_id is not None)
     for number, count in sorted(counts.items()):
         traversals.count_held(conn, number, count)
-    for stack_id, traversal in sorted({(hit.task.stack_id, hit.task.traversal) for hit in kept}):
+    for stack_id, traversal in sorted({(hit.task.stack_id, hit.task.traversal) for hit in remaining}):
         show_on_stack(conn, stack_id, traversal)
-    told = [(hit, ResourceId(hit.task.resource_id or 0)) for hit in kept if hit.task.resource_id in rows]
-    notify(conn, EventKind.REACHED, [(rows[row_id], hit.hook) for hit, row_id in told], by, now)
+    pairs = [
+        (hit, ResourceId(hit.task.resource_id or 0)) for hit in remaining if hit.task.resource_id in rows
+    ]
+    notify(conn, EventKind.REACHED, [(rows[row_id], hit.hook) for hit, row_id in pairs], by, now)
     return aborted
 
 
@@ -96,13 +98,13 @@ def _store(conn: Connection, hits: Sequence[BreakpointHit], *, now: float) -> No
 def _abort(conn: Connection, hit: BreakpointHit, rows: dict[ResourceId, Resource], *, now: float) -> None:
     """End the action as a failure does: nothing more starts, and what runs ends."""
     transitions.cancel(conn, [hit.task.id])
-    found = rows.get(ResourceId(hit.task.resource_id or 0))
-    failure = breakpoint_rules.aborted(hit.hook, "" if found is None else found.name)
+    row = rows.get(ResourceId(hit.task.resource_id or 0))
+    failure = breakpoint_rules.aborted(hit.hook, "" if row is None else row.name)
     count_down(conn, [FinishedTask(hit.task, failure.message, failure, aborts=True)], now=now)
 
 
 def notify(
-    conn: Connection, fact: EventKind, found: Sequence[tuple[Resource, str]], by: str | None, now: float
+    conn: Connection, fact: EventKind, held: Sequence[tuple[Resource, str]], by: str | None, now: float
 ) -> None:
     """Store the events of resources at their breakpoints, and notify them.
 
@@ -110,9 +112,9 @@ def notify(
     :param by: host of the conductor; None: the API.
     """
     say = breakpoint_rules.reached_reason if fact == EventKind.REACHED else breakpoint_rules.cleared_reason
-    sinks = event_sinks.of_stacks(conn, {row.stack_id for row, _ in found})
-    told = [(_event_of(row, say(hook), by, now, row.stack_id in sinks), hook) for row, hook in found]
-    events.add_many(conn, [event for event, _ in told])
+    sinks = event_sinks.of_stacks(conn, {row.stack_id for row, _ in held})
+    entries = [(_event_of(row, say(hook), by, now, row.stack_id in sinks), hook) for row, hook in held]
+    events.add_many(conn, [event for event, _ in entries])
     notifications.at_breakpoints(
         conn,
         fact,
@@ -122,7 +124,7 @@ def notify(
                 event.reason,
                 AtBreakpoint(event.uuid, event.resource_name, event.resource_type, event.physical_id, hook),
             )
-            for event, hook in told
+            for event, hook in entries
         ],
     )
 
@@ -166,7 +168,8 @@ def held_in_tree(conn: Connection, stack_id: StackId) -> tuple[list[HeldTask], d
 
     Only traversals in progress are returned, with their stacks.
     """
-    s, r = tables.stack, tables.resource
+    s = tables.stack
+    r = tables.resource
     query = (
         sa.select(s.c.id, s.c.parent_id, s.c.traversal, s.c.status, r.c.name.label("resource"))
         .outerjoin(r, r.c.id == s.c.parent_resource_id)
@@ -182,14 +185,15 @@ def held_in_tree(conn: Connection, stack_id: StackId) -> tuple[list[HeldTask], d
         if row.status == Status.IN_PROGRESS:
             traversals[TraversalId(row.traversal)] = StackId(row.id)
     for traversal, where in traversals.items():
-        found = held_of(conn, traversal)
-        held += [replace(item, path=f"{paths[where]}{item.resource_name}") for item in found]
+        of_stack = held_of(conn, traversal)
+        held += [replace(item, path=f"{paths[where]}{item.resource_name}") for item in of_stack]
     return held, traversals
 
 
 def held_of(conn: Connection, traversal: TraversalId, *, limit: int | None = None) -> list[HeldTask]:
     """Return the held tasks of a traversal in id order, by the index on the traversal."""
-    t, r = tables.task, tables.resource
+    t = tables.task
+    r = tables.resource
     rows = conn.execute(
         sa.select(
             t.c.id,
@@ -210,12 +214,13 @@ def held_of(conn: Connection, traversal: TraversalId, *, limit: int | None = Non
 
 def show_on_stack(conn: Connection, stack_id: StackId, traversal: TraversalId) -> None:
     """Name the breakpoints in the stack's status reason; the caller holds the traversal's row."""
-    t, s = tables.task, tables.stack
-    found = held_of(conn, traversal, limit=NAMED)
-    if found:
-        held = sa.select(sa.func.count()).where(t.c.traversal == traversal, t.c.state == TaskState.HELD)
-        count = len(found) if len(found) < NAMED else int(conn.execute(held).scalar_one())
-        named = [(item.hook, item.resource_name) for item in found]
+    t = tables.task
+    s = tables.stack
+    held = held_of(conn, traversal, limit=NAMED)
+    if held:
+        query = sa.select(sa.func.count()).where(t.c.traversal == traversal, t.c.state == TaskState.HELD)
+        count = len(held) if len(held) < NAMED else int(conn.execute(query).scalar_one())
+        named = [(item.hook, item.resource_name) for item in held]
         reason = s.c.action + sa.literal(breakpoint_rules.paused_reason("", named, count))
     else:
         reason = sa.literal("Stack ") + s.c.action + sa.literal(" started")

@@ -65,18 +65,20 @@ def cancel_unstarted(
     adopted = sa.and_(
         t.c.stack_id == stack_id, t.c.state == TaskState.RUNNING, t.c.standing == Standing.CARRIED_OVER
     )
-    known = sa.and_(t.c.traversal == traversal, t.c.state.in_(sorted({*UNSTARTED, TaskState.RUNNING})))
-    rows = _locked(conn, conn.execute(_found(known)).scalars(), conn.execute(_found(adopted)).scalars())
-    taken = [
+    condition = sa.and_(t.c.traversal == traversal, t.c.state.in_(sorted({*UNSTARTED, TaskState.RUNNING})))
+    rows = _locked(
+        conn, conn.execute(_ids_where(condition)).scalars(), conn.execute(_ids_where(adopted)).scalars()
+    )
+    locked_tasks = [
         row.id for row in rows if carry_over is not None and row.id in carry_over.tasks and row.state in BEGUN
     ]
     if carry_over is not None:
-        for part in chunks(taken):
+        for part in chunks(locked_tasks):
             conn.execute(
                 sa.update(t).where(t.c.id.in_(part)).values(traversal=carry_over.traversal, losses=None)
             )
-    _cancel(conn, [row for row in rows if row.id not in set(taken)], now=now)
-    return [TaskId(task_id) for task_id in taken]
+    _cancel(conn, [row for row in rows if row.id not in set(locked_tasks)], now=now)
+    return [TaskId(task_id) for task_id in locked_tasks]
 
 
 def cancel_behind_failure(conn: Connection, traversal: TraversalId, *, now: float) -> int:
@@ -88,8 +90,8 @@ def cancel_behind_failure(conn: Connection, traversal: TraversalId, *, now: floa
     :returns: the number of open tasks by which the traversal has to be counted down.
     """
     t = tables.task
-    known = sa.and_(t.c.traversal == traversal, t.c.state.in_(sorted(UNSTARTED)))
-    rows = _locked(conn, conn.execute(_found(known)).scalars())
+    condition = sa.and_(t.c.traversal == traversal, t.c.state.in_(sorted(UNSTARTED)))
+    rows = _locked(conn, conn.execute(_ids_where(condition)).scalars())
     return _cancel(conn, [row for row in rows if not _waits_for_stack(row.waits_on)], now=now)
 
 
@@ -97,11 +99,11 @@ def _waits_for_stack(waits_on: str | None) -> bool:
     return waits_on is not None and WaitsOn.parse(waits_on).is_stack
 
 
-def _found(known: sa.ColumnElement[bool]) -> sa.Select[typing.Any]:
-    return sa.select(tables.task.c.id).where(known)
+def _ids_where(condition: sa.ColumnElement[bool]) -> sa.Select[typing.Any]:
+    return sa.select(tables.task.c.id).where(condition)
 
 
-def _locked(conn: Connection, *found: Iterable[int]) -> list[typing.Any]:
+def _locked(conn: Connection, *id_lists: Iterable[int]) -> list[typing.Any]:
     """Lock tasks that were found without locks, and return them as they are then.
 
     InnoDB would walk the index of states while it locks.  It would miss a task that changes its state at this
@@ -110,7 +112,7 @@ def _locked(conn: Connection, *found: Iterable[int]) -> list[typing.Any]:
     t = tables.task
     columns = (t.c.id, t.c.state, t.c.resource_id, t.c.attempt, t.c.hook, t.c.waits_on)
     rows: list[typing.Any] = []
-    for part in chunks(itertools.chain(*found)):
+    for part in chunks(itertools.chain(*id_lists)):
         rows += conn.execute(
             sa.select(*columns).where(t.c.id.in_(part)).order_by(t.c.id).with_for_update()
         ).all()
@@ -146,17 +148,17 @@ def stopped(
     A traversal that deletes a single snapshot runs on, whatever its stack does.  The caller has locked a task
     of each traversal.
     """
-    asked = set(traversals)
-    if not asked:
+    requested = set(traversals)
+    if not requested:
         return set()
     s = tables.stack
     rows = conn.execute(
         sa.select(s.c.id, s.c.traversal).where(
-            s.c.id.in_(sorted({stack_id for stack_id, _ in asked})), s.c.status == Status.IN_PROGRESS
+            s.c.id.in_(sorted({stack_id for stack_id, _ in requested})), s.c.status == Status.IN_PROGRESS
         )
     )
-    left = asked - {(StackId(stack_id), TraversalId(traversal)) for stack_id, traversal in rows}
-    return left - _deleting_snapshots(conn, left)
+    unfinished = requested - {(StackId(stack_id), TraversalId(traversal)) for stack_id, traversal in rows}
+    return unfinished - _deleting_snapshots(conn, unfinished)
 
 
 def superseded(
@@ -166,24 +168,25 @@ def superseded(
 
     The caller has locked a task of each traversal.
     """
-    asked, s = set(traversals), tables.stack
-    if not asked:
+    requested = set(traversals)
+    s = tables.stack
+    if not requested:
         return set()
     rows = conn.execute(
-        sa.select(s.c.id, s.c.traversal).where(s.c.id.in_(sorted({stack_id for stack_id, _ in asked})))
+        sa.select(s.c.id, s.c.traversal).where(s.c.id.in_(sorted({stack_id for stack_id, _ in requested})))
     )
-    return asked - {(StackId(stack_id), TraversalId(traversal)) for stack_id, traversal in rows}
+    return requested - {(StackId(stack_id), TraversalId(traversal)) for stack_id, traversal in rows}
 
 
 def _deleting_snapshots(
-    conn: Connection, asked: set[tuple[StackId, TraversalId]]
+    conn: Connection, requested: set[tuple[StackId, TraversalId]]
 ) -> set[tuple[StackId, TraversalId]]:
-    if not asked:
+    if not requested:
         return set()
     s = tables.snapshot
     rows = conn.execute(
         sa.select(s.c.stack_id, s.c.traversal).where(
-            s.c.traversal.in_(sorted({traversal for _, traversal in asked})),
+            s.c.traversal.in_(sorted({traversal for _, traversal in requested})),
             s.c.status == Status.IN_PROGRESS,
         )
     )
@@ -230,7 +233,7 @@ def postpone(conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: flo
     :returns: the tasks that still have not ended.
     """
     t = tables.task
-    left: list[TaskId] = []
+    postponed: list[TaskId] = []
     for task_id, attempt in sorted(claims):
         done = conn.execute(
             sa.update(t)
@@ -249,8 +252,8 @@ def postpone(conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: flo
             )
         )
         if done.rowcount:
-            left.append(task_id)
-    return left
+            postponed.append(task_id)
+    return postponed
 
 
 def answered(conn: Connection, claims: Iterable[tuple[TaskId, int]], member: MemberId) -> None:
@@ -283,7 +286,8 @@ class Unanswered:
 
 def unanswered(conn: Connection, stack_id: StackId) -> list[Unanswered]:
     """Return the steps of a stack that were cancelled and have not ended."""
-    t, r = tables.task, tables.resource
+    t = tables.task
+    r = tables.resource
     rows = conn.execute(
         sa.select(r.c.name, t.c.member, t.c.stop_by)
         .join(r, r.c.id == t.c.resource_id)

@@ -36,10 +36,14 @@ def stopped_tasks(conn: Connection, claimed: Sequence[Task], request: RequeueReq
     traversals.
     """
     # A check reports all that is wrong, so none of its tasks ends because another one failed.
-    own = [task for task in claimed if not task.inherited and task.kind != TaskKind.CHECK]
-    failed = traversals.lock_failed(conn, {task.finish_id for task in own if task.finish_id is not None})
-    behind = {task.id for task in own if task.finish_id in failed and task.id not in request.nested}
-    return behind | superseded_tasks(conn, claimed, request)
+    of_traversal = [task for task in claimed if not task.inherited and task.kind != TaskKind.CHECK]
+    failed = traversals.lock_failed(
+        conn, {task.finish_id for task in of_traversal if task.finish_id is not None}
+    )
+    dependents = {
+        task.id for task in of_traversal if task.finish_id in failed and task.id not in request.nested
+    }
+    return dependents | superseded_tasks(conn, claimed, request)
 
 
 def superseded_tasks(
@@ -49,10 +53,14 @@ def superseded_tasks(
 
     Unlike `stopped_tasks` it lets tasks run on where another task of their traversal has failed.
     """
-    own = [task for task in claimed if not task.inherited]
-    over = stopped(conn, [(task.stack_id, task.traversal) for task in own if task.kind != TaskKind.SCALE])
-    over |= superseded(conn, [(task.stack_id, task.traversal) for task in own if task.kind == TaskKind.SCALE])
-    ended = {task.id for task in own if (task.stack_id, task.traversal) in over}
+    of_traversal = [task for task in claimed if not task.inherited]
+    over = stopped(
+        conn, [(task.stack_id, task.traversal) for task in of_traversal if task.kind != TaskKind.SCALE]
+    )
+    over |= superseded(
+        conn, [(task.stack_id, task.traversal) for task in of_traversal if task.kind == TaskKind.SCALE]
+    )
+    ended = {task.id for task in of_traversal if (task.stack_id, task.traversal) in over}
     return ended | {task.id for task in claimed if task.inherited and not _moved(conn, task, request)}
 
 
@@ -62,19 +70,20 @@ def _moved(conn: Connection, task: Task, request: RequeueRequest) -> bool:
     Two kinds of tasks move.  A creation moves once its properties are stored, because what it refers to may
     become something else now.  An adoption changes nothing, and the update behind it would replace the thing.
     """
-    t, r = tables.task, tables.resource
+    t = tables.task
+    r = tables.resource
     progress = conn.execute(sa.select(r.c.progress).where(r.c.id == task.resource_id)).scalar()
     has_begun = progress is not None and progress["task"] == task.id
-    found = traversals.get_running(conn, task.stack_id)
-    if found is None or (traversals.lock_failed(conn, [found.id]) and task.id not in request.nested):
+    running = traversals.get_running(conn, task.stack_id)
+    if running is None or (traversals.lock_failed(conn, [running.id]) and task.id not in request.nested):
         return False
-    own = task.traversal == found.traversal
+    is_current = task.traversal == running.traversal
     is_begun = task.kind == TaskKind.CREATE and request.begun.get(task.id, has_begun)
     if not (is_begun or task.kind == TaskKind.ADOPT):
-        return own and task.id in request.done
-    if own:
+        return is_current and task.id in request.done
+    if is_current:
         return True
-    values = {"traversal": found.traversal, "finish_id": found.id, "losses": None}
+    values = {"traversal": running.traversal, "finish_id": running.id, "losses": None}
     conn.execute(sa.update(t).where(t.c.id == task.id).values(**values))
-    traversals.count_up(conn, found.id, 1)
+    traversals.count_up(conn, running.id, 1)
     return True

@@ -98,14 +98,14 @@ class Claimed:
     """The result of claiming tasks.
 
     :ivar started: events of the actions that start with the claims; the caller stores them.
-    :ivar gone: claimed tasks that have nothing to do.  Another task has deleted their resource meanwhile, or
-        its creation, which still ran when they were planned, has failed.
+    :ivar deleted: claimed tasks that have nothing to do.  Another task has deleted their resource meanwhile,
+        or its creation, which still ran when they were planned, has failed.
     :ivar locked: tasks not claimed, because another transaction has locked their resource's row.
     """
 
     claims: Sequence[Claim] = ()
     started: Sequence[Event] = ()
-    gone: Sequence[Task] = ()
+    deleted: Sequence[Task] = ()
     locked: Sequence[Task] = ()
 
 
@@ -126,40 +126,46 @@ def claim(
 
     :param waiting: tasks to claim, too, which this transaction has just counted down to no predecessor.
     """
-    seen = list(waiting)
+    candidates = list(waiting)
     for part in chunks(task_ids):
-        seen += [Task.of(dict(row)) for row in conn.execute(_READY, {"ids": part}).mappings()]
-    if not seen:
+        candidates += [Task.of(dict(row)) for row in conn.execute(_READY, {"ids": part}).mappings()]
+    if not candidates:
         return Claimed()
-    shown = {task.resource_id for task in seen if task.resource_id is not None and task.kind in SHOWN}
-    wanted = {task.resource_id for task in seen if task.resource_id is not None}
-    wanted |= {ResourceId(i) for task in seen for i in task.inputs.values()}
-    wanted |= {task.spare_id for task in seen if task.kind == TaskKind.REFRESH and task.spare_id is not None}
-    rows, locked = resources.lock_free(conn, wanted, shown)
-    skipped = [task for task in seen if task.resource_id in locked]
+    shown_ids = {
+        task.resource_id for task in candidates if task.resource_id is not None and task.kind in SHOWN
+    }
+    resource_ids = {task.resource_id for task in candidates if task.resource_id is not None}
+    resource_ids |= {ResourceId(i) for task in candidates for i in task.inputs.values()}
+    resource_ids |= {
+        task.spare_id for task in candidates if task.kind == TaskKind.REFRESH and task.spare_id is not None
+    }
+    rows, locked = resources.lock_free(conn, resource_ids, shown_ids)
+    skipped = [task for task in candidates if task.resource_id in locked]
     # One that this transaction has counted down is ready since now.
-    ready_at = {t.id: now if t.due_at is None else ready_since(t.due_at, t.redelivered) for t in seen}
-    taken = _take(conn, [task for task in seen if task.resource_id not in locked], who=who, now=now)
-    if not taken:
+    ready_at = {t.id: now if t.due_at is None else ready_since(t.due_at, t.redelivered) for t in candidates}
+    claimed_tasks = _take(
+        conn, [task for task in candidates if task.resource_id not in locked], who=who, now=now
+    )
+    if not claimed_tasks:
         return Claimed(locked=skipped)
     if any(row.replaced_by is not None for row in rows.values()):
         rows = _with_replacements(conn, rows)
-    stacks = _stacks(conn, {task.stack_id for task in taken})
+    stacks = _stacks(conn, {task.stack_id for task in claimed_tasks})
     begun: list[tuple[Task, Resource]] = []
-    gone: list[Task] = []
-    if any(task.kind == TaskKind.REFRESH for task in taken):
-        taken = [_of_replacement(conn, task, rows) for task in taken]
-    for task in taken:
+    deleted: list[Task] = []
+    if any(task.kind == TaskKind.REFRESH for task in claimed_tasks):
+        claimed_tasks = [_of_replacement(conn, task, rows) for task in claimed_tasks]
+    for task in claimed_tasks:
         row = None if task.resource_id is None else rows.get(task.resource_id)
         if row is None or (task.kind in ACTING and not row.is_there):
-            gone.append(task)
+            deleted.append(task)
         else:
             begun.append((task, row))
     claims = [
         _claim(task, resource, rows, stacks[task.stack_id], ready_at[task.id]) for task, resource in begun
     ]
     started = _mark_in_progress(conn, claims, who=who, now=now)
-    return Claimed(claims, started, gone, skipped)
+    return Claimed(claims, started, deleted, skipped)
 
 
 def _of_replacement(conn: Connection, task: Task, rows: Mapping[ResourceId, Resource]) -> Task:
@@ -179,10 +185,10 @@ def _of_replacement(conn: Connection, task: Task, rows: Mapping[ResourceId, Reso
 
 def read(conn: Connection, task: Task) -> Claim | None:
     """Return the claim of a task that a member holds; None: its resource is deleted."""
-    wanted = {ResourceId(i) for i in task.inputs.values()}
+    input_ids = {ResourceId(i) for i in task.inputs.values()}
     if task.resource_id is not None:
-        wanted.add(task.resource_id)
-    rows = _with_replacements(conn, resources.by_ids(conn, wanted))
+        input_ids.add(task.resource_id)
+    rows = _with_replacements(conn, resources.by_ids(conn, input_ids))
     if task.resource_id not in rows:
         return None
     return _claim(task, rows[task.resource_id], rows, _stacks(conn, {task.stack_id})[task.stack_id])
@@ -206,27 +212,27 @@ def lock(conn: Connection, task: Task) -> bool:
 
 def _with_replacements(conn: Connection, rows: Mapping[ResourceId, Resource]) -> dict[ResourceId, Resource]:
     """Add the replacements of the resources that were replaced."""
-    found = dict(rows)
+    all_rows = dict(rows)
     ids = {row.replaced_by for row in rows.values() if row.replaced_by is not None}
-    while missing := ids - found.keys():
+    while missing := ids - all_rows.keys():
         more = resources.by_ids(conn, missing)
-        found.update(more)
+        all_rows.update(more)
         ids = {row.replaced_by for row in more.values() if row.replaced_by is not None}
-    return found
+    return all_rows
 
 
 def _newest(rows: Mapping[ResourceId, Resource], resource_id: ResourceId) -> Resource | None:
     """Return the resource, or its last replacement."""
-    found = rows.get(resource_id)
-    while found is not None and found.replaced_by is not None and found.replaced_by in rows:
-        found = rows[found.replaced_by]
-    return found
+    row = rows.get(resource_id)
+    while row is not None and row.replaced_by is not None and row.replaced_by in rows:
+        row = rows[row.replaced_by]
+    return row
 
 
-def _take(conn: Connection, seen: Sequence[Task], *, who: Claimant, now: float) -> list[Task]:
-    if not seen:
+def _take(conn: Connection, candidates: Sequence[Task], *, who: Claimant, now: float) -> list[Task]:
+    if not candidates:
         return []
-    transitions.claim(conn, [task.id for task in seen], member=who.member, now=now)
+    transitions.claim(conn, [task.id for task in candidates], member=who.member, now=now)
     # The values that the update has stored.
     return [
         replace(
@@ -241,14 +247,14 @@ def _take(conn: Connection, seen: Sequence[Task], *, who: Claimant, now: float) 
                 task.expires_at if task.expires_at is not None or task.timeout is None else now + task.timeout
             ),
         )
-        for task in seen
+        for task in candidates
     ]
 
 
 def stack_names(conn: Connection, stack_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Return the name and the project's id of each stack."""
-    found = _stacks(conn, stack_ids)
-    return {stack_id: (name, project_id) for stack_id, (name, project_id, *_) in found.items()}
+    stacks_by_id = _stacks(conn, stack_ids)
+    return {stack_id: (name, project_id) for stack_id, (name, project_id, *_) in stacks_by_id.items()}
 
 
 def _stacks(conn: Connection, stack_ids: Iterable[str]) -> dict[str, _StackFacts]:
@@ -261,7 +267,8 @@ def _mark_in_progress(conn: Connection, claims: Sequence[Claim], *, who: Claiman
     by_action: dict[str, list[int]] = {}
     started: list[Event] = []
     for claimed in claims:
-        task, resource = claimed.task, claimed.resource
+        task = claimed.task
+        resource = claimed.resource
         action = task.kind.upper()
         if task.kind not in SHOWN:
             continue
@@ -291,7 +298,8 @@ def resource_event(
 
     :param physical_id: of the resource by now.
     """
-    resource, task = claimed.resource, claimed.task
+    resource = claimed.resource
+    task = claimed.task
     return Event(
         stack_id=resource.stack_id,
         resource_name=resource.name,
@@ -319,9 +327,9 @@ def _claim(
     # An adoption refers to the rows that existed before, even where those are to be replaced.
     current = rows.get if task.kind == TaskKind.ADOPT else functools.partial(_newest, rows)
     inputs = {
-        name: InputValue(found.id, found.reference_id, found.attributes or {}, found.data)
+        name: InputValue(row.id, row.reference_id, row.attributes or {}, row.data)
         for name, i in task.inputs.items()
-        if (found := current(ResourceId(i))) is not None
+        if (row := current(ResourceId(i))) is not None
     }
     name, project_id, root_id, has_sinks = stack
     return Claim(task, resource, inputs, name, project_id, root_id, ready_at, has_sinks)

@@ -40,40 +40,40 @@ def clear(
         False: it is not held for that any more.  None: it stays as it was.
     :param by: host of the conductor, for the events; None: the API.
     """
-    wanted = set(task_ids)
-    found = _lock(conn, wanted)
-    if {task.id for task in found} != wanted:
+    ids = set(task_ids)
+    held = _lock(conn, ids)
+    if {task.id for task in held} != ids:
         return None
-    rows = resources.by_ids(conn, [ResourceId(task.resource_id or 0) for task in found])
-    _store(conn, found, now=now)
-    gone = [row.id for row in rows.values() if row.id in _deleted(found)]
-    resources.delete_many(conn, gone)
-    for number, count in sorted(Counter(_numbers(found)).items()):
+    rows = resources.by_ids(conn, [ResourceId(task.resource_id or 0) for task in held])
+    _store(conn, held, now=now)
+    deleted = [row.id for row in rows.values() if row.id in _deleted(held)]
+    resources.delete_many(conn, deleted)
+    for number, count in sorted(Counter(_numbers(held)).items()):
         traversals.count_held(conn, number, -count)
-    for traversal in sorted({task.traversal for task in found}):
+    for traversal in sorted({task.traversal for task in held}):
         set_stepping(conn, traversal, stepping)
-    told = [(rows[i], task.hook or "") for task in found if (i := ResourceId(task.resource_id or 0)) in rows]
-    breakpoints.notify(conn, EventKind.CLEARED, told, by, now)
-    for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in found}):
+    pairs = [(rows[i], task.hook or "") for task in held if (i := ResourceId(task.resource_id or 0)) in rows]
+    breakpoints.notify(conn, EventKind.CLEARED, pairs, by, now)
+    for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in held}):
         countdown.resume_deadline(conn, stack_id, traversal, now=now)
-    return _go_on(conn, found, by=by, now=now)
+    return _go_on(conn, held, by=by, now=now)
 
 
 def _lock(conn: Connection, task_ids: Iterable[TaskId]) -> list[Task]:
     t = tables.task
-    found: list[Task] = []
+    held: list[Task] = []
     for part in chunks(task_ids):
-        held = sa.select(t).where(t.c.id.in_(part), t.c.state == TaskState.HELD).order_by(t.c.id)
-        rows = conn.execute(held.with_for_update()).mappings()
-        found += [Task.of(dict(row)) for row in rows]
-    return found
+        query = sa.select(t).where(t.c.id.in_(part), t.c.state == TaskState.HELD).order_by(t.c.id)
+        rows = conn.execute(query.with_for_update()).mappings()
+        held += [Task.of(dict(row)) for row in rows]
+    return held
 
 
-def _store(conn: Connection, found: Sequence[Task], *, now: float) -> None:
+def _store(conn: Connection, held: Sequence[Task], *, now: float) -> None:
     """Let tasks that were held before their action run, and end those that were held after it."""
-    transitions.complete(conn, [task.id for task in found if breakpoint_rules.is_post(task.hook)])
+    transitions.complete(conn, [task.id for task in held if breakpoint_rules.is_post(task.hook)])
     groups: dict[str, list[TaskId]] = {}
-    for task in found:
+    for task in held:
         if not breakpoint_rules.is_post(task.hook):
             ahead = {hook: options for hook, options in (task.hooks or {}).items() if hook != task.hook}
             groups.setdefault(json.dumps(ahead), []).append(task.id)
@@ -81,13 +81,13 @@ def _store(conn: Connection, found: Sequence[Task], *, now: float) -> None:
         transitions.clear(conn, ids, ahead=json.loads(ahead_text) or None, now=now)
 
 
-def _deleted(found: Sequence[Task]) -> set[int | None]:
+def _deleted(held: Sequence[Task]) -> set[int | None]:
     """Return the resources whose rows were kept only to show the breakpoint."""
-    return {task.resource_id for task in found if task.hook == POST_DELETE}
+    return {task.resource_id for task in held if task.hook == POST_DELETE}
 
 
-def _numbers(found: Sequence[Task]) -> list[TraversalNumber]:
-    return [task.finish_id for task in found if task.finish_id is not None]
+def _numbers(held: Sequence[Task]) -> list[TraversalNumber]:
+    return [task.finish_id for task in held if task.finish_id is not None]
 
 
 def set_stepping(conn: Connection, traversal: TraversalId, stepping: bool | None) -> None:
@@ -103,16 +103,16 @@ def set_stepping(conn: Connection, traversal: TraversalId, stepping: bool | None
         conn.execute(sa.update(t).where(t.c.id.in_(part)).values(stepped=stepping))
 
 
-def _go_on(conn: Connection, found: Sequence[Task], *, by: str | None, now: float) -> Cleared:
-    ready = {task.id: task.traversal for task in found if not breakpoint_rules.is_post(task.hook)}
-    ended = [task for task in found if breakpoint_rules.is_post(task.hook)]
+def _go_on(conn: Connection, held: Sequence[Task], *, by: str | None, now: float) -> Cleared:
+    ready = {task.id: task.traversal for task in held if not breakpoint_rules.is_post(task.hook)}
+    ended = [task for task in held if breakpoint_rules.is_post(task.hook)]
     free, _ = breakpoints.unblock(
         conn, count_down(conn, [FinishedTask(task) for task in ended], now=now), by=by, now=now
     )
     ready.update(free)
-    for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in found}):
+    for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in held}):
         breakpoints.show_on_stack(conn, stack_id, traversal)
-    numbers = {*_numbers(found), *countdown.newer_traversals(conn, ended)}
+    numbers = {*_numbers(held), *countdown.newer_traversals(conn, ended)}
     ready.update(_end(conn, numbers, by=by, now=now))
     return Cleared(_by_traversal(ready))
 
@@ -130,10 +130,10 @@ def _end(
 
 
 def _by_traversal(ready: Mapping[TaskId, TraversalId]) -> ReadyTasks:
-    found = ReadyTasks()
+    tasks_ready = ReadyTasks()
     for task_id, traversal in ready.items():
-        found.add(traversal, task_id)
-    return found
+        tasks_ready.add(traversal, task_id)
+    return tasks_ready
 
 
 def expire(conn: Connection, task_ids: Iterable[TaskId], *, by: str | None, now: float) -> Cleared:

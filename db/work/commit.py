@@ -83,7 +83,8 @@ def lock_awaited(conn: Connection, parked: Sequence[tuple[WaitsOn, Outcome]]) ->
     The rows stay locked, so whoever changes one next finds the task parked.  They come before the tasks, in
     the same order in which a change of such a row wakes tasks.
     """
-    r, s = tables.resource, tables.stack
+    r = tables.resource
+    s = tables.stack
     changed: set[TaskId] = set()
     paused: set[TaskId] = set()
     for waits_on, outcome in sorted(parked, key=lambda pair: str(pair[0])):
@@ -92,8 +93,8 @@ def lock_awaited(conn: Connection, parked: Sequence[tuple[WaitsOn, Outcome]]) ->
             generation = conn.execute(query).scalar()
             has_changed = generation is None or generation > outcome.seen
         else:
-            found = sa.select(s.c.status, s.c.remaining).where(s.c.id == waits_on.key).with_for_update()
-            row = conn.execute(found).first()
+            query = sa.select(s.c.status, s.c.remaining).where(s.c.id == waits_on.key).with_for_update()
+            row = conn.execute(query).first()
             has_changed = row is None or row.status != Status.IN_PROGRESS
             if row is not None and row.remaining is not None:
                 paused.add(outcome.task_id)
@@ -106,15 +107,15 @@ def admit(conn: Connection, outcomes: Sequence[Outcome], *, who: Claimant) -> Ad
     """Lock the tasks of outcomes, and decide which outcomes are stored, and as what."""
     rows: dict[TaskId, Task] = {}
     for part in chunks(outcome.task_id for outcome in outcomes):
-        found = conn.execute(_LOCKED, {"ids": part}).mappings()
-        rows.update((task.id, task) for task in (Task.of(dict(row)) for row in found))
+        locked_rows = conn.execute(_LOCKED, {"ids": part}).mappings()
+        rows.update((task.id, task) for task in (Task.of(dict(row)) for row in locked_rows))
     accepted = [o for o in outcomes if _current(o, rows.get(o.task_id), who)]
     refused = [o for o in outcomes if not _current(o, rows.get(o.task_id), who)]
     # Before what is superseded: a task that is cancelled here has no replacement to refuse.
     if any(outcome.state in UNSTARTED for outcome in accepted):
         accepted = _cancel_stopped(conn, accepted, rows)
-    kept = [o if rows[o.task_id].standing == Standing.OWN else _of_superseded(o) for o in accepted]
-    return Admission(kept, refused, rows)
+    results = [o if rows[o.task_id].standing == Standing.OWN else _of_superseded(o) for o in accepted]
+    return Admission(results, refused, rows)
 
 
 _LOCKED = sa.select(tables.task).where(tables.task.c.id.in_(IDS)).order_by(tables.task.c.id).with_for_update()
@@ -155,8 +156,8 @@ def _cancelled(outcome: Outcome, task: Task) -> Outcome:
         return replace(outcome, state=TaskState.CANCELLED, hook=None, replacement=None)
     if task.kind in (TaskKind.OBSERVE, TaskKind.REFRESH):
         return replace(outcome, state=TaskState.CANCELLED)
-    shown = {"status": Status.FAILED, "reason": cancelled_reason(task.kind.upper()), "cancelled": True}
-    return replace(outcome, state=TaskState.CANCELLED, changes={**outcome.changes, **shown})
+    columns = {"status": Status.FAILED, "reason": cancelled_reason(task.kind.upper()), "cancelled": True}
+    return replace(outcome, state=TaskState.CANCELLED, changes={**outcome.changes, **columns})
 
 
 def _of_superseded(outcome: Outcome) -> Outcome:
@@ -212,7 +213,8 @@ def exchange(
     # Counting down locks traversals, then successors.  It comes after the resources are written, because a
     # successor that is claimed below reads what its predecessors have just stored.
     finished = admitted.finished()
-    free, hits = count_down(conn, finished, now=now), list[BreakpointHit]()
+    free = count_down(conn, finished, now=now)
+    hits = list[BreakpointHit]()
     if any(task.hooks or task.stepped for task in free):
         free, hits = breakpoints.partition(conn, free)
     hits += [_hit(o.hook, o, admitted) for o in admitted.accepted if o.hook is not None]
@@ -220,39 +222,42 @@ def exchange(
     if hits:
         # Events are shown in the order of their ids: the end of an action comes before its breakpoint.
         events.add_many(conn, recorded)
-        recorded, aborted = [], breakpoints.hold(conn, hits, by=who.host, now=now)
+        recorded = []
+        aborted = breakpoints.hold(conn, hits, by=who.host, now=now)
         # A breakpoint that aborts has cancelled these in the database already.
         free = [task for task in free if task.traversal not in aborted]
     # The continuation: a thread that has just ended a task takes a successor at once, without a hint.  Such a
     # task goes from waiting to running, so nobody else sees it as ready.  Hints announce the others.
-    own, others = choose(free, list(ready), hinted, slots=slots, fresh=len(admitted.accepted))
-    if later := free[len(own) :]:
+    chosen, announced = choose(free, list(ready), hinted, slots=slots, fresh=len(admitted.accepted))
+    if later := free[len(chosen) :]:
         ready.update(_unblock(conn, later, now=now))
-    claimed = claim(conn, others, who=who, now=now, waiting=own)
+    claimed = claim(conn, announced, who=who, now=now, waiting=chosen)
     # Another transaction holds the resource's row: the task must not be left waiting for nothing.
-    if kept := [task for task in claimed.locked if task.state == TaskState.WAITING]:
-        ready.update(_unblock(conn, kept, now=now))
+    if locked_waiting := [task for task in claimed.locked if task.state == TaskState.WAITING]:
+        ready.update(_unblock(conn, locked_waiting, now=now))
     events.add_many(conn, [*recorded, *claimed.started])
-    if claimed.gone:
-        ready.update(_complete_gone(conn, claimed.gone, now=now))
-    over = [*claimed.gone, *(one.task for one in finished)]
+    if claimed.deleted:
+        ready.update(_complete_deleted(conn, claimed.deleted, now=now))
+    over = [*claimed.deleted, *(one.task for one in finished)]
     # Last, because only now all tasks of this transaction are counted: a traversal without open tasks ends,
     # and one in which nothing but held tasks remains pauses its deadline.  Stacks are locked here.
     held = [hit.task for hit in hits]
     waiting = [o.task_id for o in admitted.accepted if o.state == TaskState.PARKED]
-    behind = [task_id for task_id in waiting if task_id in awaited.paused]
-    ended, woken = endings.finish_all(conn, over, held=held, parked=behind, by=who.host, now=now)
-    mine, left = {one.task.id for one in claimed.claims}, ReadyTasks()
+    paused = [task_id for task_id in waiting if task_id in awaited.paused]
+    ended, woken = endings.finish_all(conn, over, held=held, parked=paused, by=who.host, now=now)
+    claimed_ids = {one.task.id for one in claimed.claims}
+    to_hint = ReadyTasks()
     for task_id, traversal in {**ready, **woken}.items():
-        if task_id not in mine:
-            left.add(traversal, task_id)
+        if task_id not in claimed_ids:
+            to_hint.add(traversal, task_id)
     locked = [task.id for task in claimed.locked]
-    return Exchange(admitted.refused, list(claimed.claims), left, ended, locked)
+    return Exchange(admitted.refused, list(claimed.claims), to_hint, ended, locked)
 
 
 def _hit(hook: str, outcome: Outcome, admitted: Admission) -> BreakpointHit:
     """Return the task whose step came to a breakpoint, as it is while it is held."""
-    task, new = admitted.rows[outcome.task_id], outcome.replacement
+    task = admitted.rows[outcome.task_id]
+    new = outcome.replacement
     if new is not None:
         task = replace(task, resource_id=new.id, kind=TaskKind.CREATE)
     return BreakpointHit(task, hook)
@@ -270,9 +275,9 @@ def choose(
     :param fresh: of these, how many may come from this transaction: one for each outcome that was stored.
     """
     fresh = min(slots, fresh)
-    own = free[:fresh]
-    again = ready[: fresh - len(own)]
-    return own, [*again, *hinted[: max(0, slots - len(own) - len(again))]]
+    chosen = free[:fresh]
+    again = ready[: fresh - len(chosen)]
+    return chosen, [*again, *hinted[: max(0, slots - len(chosen) - len(again))]]
 
 
 def _unblock(conn: Connection, tasks: Sequence[Task], *, now: float) -> dict[TaskId, TraversalId]:
@@ -287,7 +292,8 @@ def _store(
 
     Tasks that are to be held keep their state here: whether a breakpoint holds them is decided later.
     """
-    accepted, ready = admitted.accepted, dict[TaskId, TraversalId]()
+    accepted = admitted.accepted
+    ready = dict[TaskId, TraversalId]()
     for outcome in sorted(accepted, key=lambda o: o.task_id):
         task_id = outcome.task_id
         if outcome.state == TaskState.PARKED and task_id not in changed:
@@ -337,20 +343,20 @@ _ENDS: Mapping[TaskState, Callable[[Connection, Sequence[TaskId]], int]] = {
 def _store_resources(conn: Connection, accepted: Sequence[Outcome], *, now: float) -> None:
     # A resource whose task is held after its deletion is still shown, with its breakpoint.
     removed = [o.resource_id for o in accepted if o.remove and o.state in FINAL]
-    kept = [o for o in accepted if not (o.remove and o.state in FINAL)]
-    changed = [{**o.changes, "row_id": o.resource_id} for o in kept if o.changes]
+    existing = [o for o in accepted if not (o.remove and o.state in FINAL)]
+    changed = [{**o.changes, "row_id": o.resource_id} for o in existing if o.changes]
     copies = [o.copy for o in accepted if o.copy]
     resources.store_changes(conn, [*changed, *copies], now=now)
     if removed:
         resources.delete_many(conn, removed)
 
 
-def _complete_gone(conn: Connection, gone: Sequence[Task], *, now: float) -> dict[TaskId, TraversalId]:
+def _complete_deleted(conn: Connection, deleted: Sequence[Task], *, now: float) -> dict[TaskId, TraversalId]:
     """Complete tasks whose resources are gone, and return the tasks that became ready by that.
 
     A snapshot has no copy of a resource that is gone.
     """
-    copies = [task.spare_id for task in gone if task.kind == TaskKind.SNAPSHOT]
+    copies = [task.spare_id for task in deleted if task.kind == TaskKind.SNAPSHOT]
     resources.delete_many(conn, [copy_id for copy_id in copies if copy_id is not None])
-    transitions.complete(conn, [task.id for task in gone])
-    return breakpoints.advance(conn, [FinishedTask(task) for task in gone], now=now)
+    transitions.complete(conn, [task.id for task in deleted])
+    return breakpoints.advance(conn, [FinishedTask(task) for task in deleted], now=now)

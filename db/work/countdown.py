@@ -132,16 +132,17 @@ def pause_deadline(conn: Connection, number: TraversalNumber, *, now: float) -> 
     the second sees the first.  Running tasks of older traversals count as active, because their successors
     run after them.
     """
-    s, found = tables.stack, traversals.get(conn, number)
-    if found is None or not found.may_pause or found.deadline_policy == DeadlinePolicy.COUNTS:
+    s = tables.stack
+    traversal = traversals.get(conn, number)
+    if traversal is None or not traversal.may_pause or traversal.deadline_policy == DeadlinePolicy.COUNTS:
         return
-    if not _rests(conn, found):
+    if not _rests(conn, traversal):
         return
     done = conn.execute(
         sa.update(s)
         .where(
-            s.c.id == found.stack_id,
-            s.c.traversal == found.traversal,
+            s.c.id == traversal.stack_id,
+            s.c.traversal == traversal.traversal,
             s.c.status == Status.IN_PROGRESS,
             # A deadline that has passed is not paused: the stack times out.
             s.c.deadline_at > now,
@@ -150,7 +151,7 @@ def pause_deadline(conn: Connection, number: TraversalNumber, *, now: float) -> 
         .ordered_values((s.c.remaining, s.c.deadline_at - now), (s.c.deadline_at, None))
     )
     if done.rowcount:
-        pause_parents(conn, [task.id for task in _waiting_for(conn, found.stack_id)], now=now)
+        pause_parents(conn, [task.id for task in _waiting_for(conn, traversal.stack_id)], now=now)
 
 
 def pause_parents(conn: Connection, parked: Iterable[TaskId], *, now: float) -> None:
@@ -158,12 +159,13 @@ def pause_parents(conn: Connection, parked: Iterable[TaskId], *, now: float) -> 
 
     Nobody has to poll these tasks meanwhile.  The caller holds their rows.
     """
-    t, numbers = tables.task, set[TraversalNumber]()
+    t = tables.task
+    numbers = set[TraversalNumber]()
     for part in chunks(parked):
         # The time for which the child is paused is no part of the resource's timeout.
         conn.execute(sa.update(t).where(t.c.id.in_(part)).values(due_at=None, expires_at=None))
-        found = conn.execute(sa.select(t.c.finish_id).where(t.c.id.in_(part))).scalars()
-        numbers |= {TraversalNumber(number) for number in found if number is not None}
+        finish_ids = conn.execute(sa.select(t.c.finish_id).where(t.c.id.in_(part))).scalars()
+        numbers |= {TraversalNumber(number) for number in finish_ids if number is not None}
     for number in sorted(numbers):
         traversals.note_paused_child(conn, number)
         pause_deadline(conn, number, now=now)
@@ -182,21 +184,22 @@ def _waiting_for(conn: Connection, stack_id: StackId) -> Sequence[typing.Any]:
 
 def _rests(conn: Connection, traversal: Traversal) -> bool:
     """Return whether a traversal, with the nested stacks it waits for, has held tasks and nothing to run."""
-    t, s = tables.task, tables.stack
+    t = tables.task
+    s = tables.stack
     for_child = sa.and_(t.c.state == TaskState.PARKED, WAITS_FOR_STACK)
     of_it = t.c.traversal == traversal.traversal
     active = sa.select(t.c.id).where(of_it, t.c.state.in_(sorted(ACTIVE)), sa.not_(for_child))
     # Nothing waits for a snapshot that is deleted beside the stack, but the stack's deletion takes it over.
-    beside = sa.and_(t.c.kind == TaskKind.DELETE_SNAPSHOT, t.c.standing == Standing.OWN)
+    deletes_snapshot = sa.and_(t.c.kind == TaskKind.DELETE_SNAPSHOT, t.c.standing == Standing.OWN)
     running = sa.select(t.c.id).where(
-        t.c.stack_id == traversal.stack_id, t.c.state == TaskState.RUNNING, sa.not_(beside)
+        t.c.stack_id == traversal.stack_id, t.c.state == TaskState.RUNNING, sa.not_(deletes_snapshot)
     )
     if conn.execute(active.limit(1)).first() is not None:
         return False
     if conn.execute(running.limit(1)).first() is not None:
         return False
-    theirs = s.c.id == AWAITED_STACK
-    child = sa.select(s.c.id).join(t, theirs).where(of_it, for_child)
+    is_awaited = s.c.id == AWAITED_STACK
+    child = sa.select(s.c.id).join(t, is_awaited).where(of_it, for_child)
     # Most often one of them is not paused, and then none has to be locked.
     if conn.execute(child.where(s.c.remaining.is_(None)).limit(1)).first() is not None:
         return False
@@ -211,7 +214,8 @@ def _rests(conn: Connection, traversal: Traversal) -> bool:
 
 def resume_deadline(conn: Connection, stack_id: StackId, traversal: TraversalId, *, now: float) -> None:
     """Resume a paused deadline with the seconds left, and those of the stacks around it."""
-    s, t = tables.stack, tables.task
+    s = tables.stack
+    t = tables.task
     done = conn.execute(
         sa.update(s)
         .where(s.c.id == stack_id, s.c.traversal == traversal, s.c.remaining.is_not(None))
@@ -251,8 +255,8 @@ def newer_traversals(conn: Connection, ended: Sequence[Task]) -> set[TraversalNu
     """
     t = tables.task
     newer = (successor for task in ended if task.standing != Standing.OWN for successor in task.successors)
-    found: set[TraversalNumber] = set()
+    numbers: set[TraversalNumber] = set()
     for part in chunks(newer):
         rows = conn.execute(sa.select(t.c.finish_id).where(t.c.id.in_(part)).distinct()).scalars()
-        found.update(TraversalNumber(number) for number in rows if number is not None)
-    return found - {task.finish_id for task in ended if task.finish_id is not None}
+        numbers.update(TraversalNumber(number) for number in rows if number is not None)
+    return numbers - {task.finish_id for task in ended if task.finish_id is not None}

@@ -60,10 +60,10 @@ class DueTask:
 def _due_statement() -> sa.Select[typing.Any]:
     t = tables.task
     last_due: sa.BindParameter[float] = sa.bindparam("last_due")
-    behind = sa.or_(t.c.due_at > last_due, t.c.id > sa.bindparam("last_id"))
+    later = sa.or_(t.c.due_at > last_due, t.c.id > sa.bindparam("last_id"))
     return (
         sa.select(*(t.c[name] for name in DueTask.__dataclass_fields__))
-        .where(t.c.due_at <= sa.bindparam("now"), t.c.due_at >= last_due, behind)
+        .where(t.c.due_at <= sa.bindparam("now"), t.c.due_at >= last_due, later)
         .order_by(t.c.due_at, t.c.id)
         .limit(sa.bindparam("most"))
     )
@@ -85,46 +85,47 @@ def due(conn: Connection, now: float, *, limit: int, after: tuple[float, int] = 
     ]
 
 
-def repeat_hints(conn: Connection, seen: Sequence[DueTask], *, now: float) -> list[TaskId]:
+def repeat_hints(conn: Connection, due: Sequence[DueTask], *, now: float) -> list[TaskId]:
     """Schedule the next repetition of ready tasks' hints; return the tasks still ready, to be hinted at now.
 
     Rows that others hold are skipped: what they do to the task comes first, and the next round finds it.
     """
     t = tables.task
     by_count: dict[int, list[int]] = {}
-    for task in seen:
+    for task in due:
         by_count.setdefault(task.redelivered, []).append(task.id)
     repeated: list[TaskId] = []
     for count, ids in sorted(by_count.items()):
         for part in chunks(ids):
             still = sa.and_(t.c.id.in_(part), t.c.state == TaskState.READY, t.c.redelivered == count)
-            found = [row.id for row in lock(conn, still, skip_locked=True)]
+            ready_ids = [row.id for row in lock(conn, still, skip_locked=True)]
             conn.execute(
                 sa.update(t)
-                .where(t.c.id.in_(found))
+                .where(t.c.id.in_(ready_ids))
                 .values(redelivered=count + 1, due_at=now + redelivery_delay(count + 1))
             )
-            repeated.extend(found)
+            repeated.extend(ready_ids)
     return repeated
 
 
 def restart_hints(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> ReadyTasks:
     """Repeat the hints of ready tasks from the first interval on; return the tasks, to be hinted at now."""
-    t, ready = tables.task, lock_many(conn, task_ids, TaskState.READY)
+    t = tables.task
+    ready = lock_many(conn, task_ids, TaskState.READY)
     for part in chunks(row.id for row in ready):
         conn.execute(sa.update(t).where(t.c.id.in_(part)).values(redelivered=0, due_at=now + REDELIVER_AFTER))
     return by_traversal(ready)
 
 
-def wake_due(conn: Connection, seen: Sequence[DueTask], *, now: float) -> list[TaskId]:
+def wake_due(conn: Connection, tasks: Sequence[DueTask], *, now: float) -> list[TaskId]:
     """Let the parked tasks be claimed that are due; return those that were still parked."""
     t = tables.task
     woken: list[TaskId] = []
-    for part in chunks(task.id for task in seen):
+    for part in chunks(task.id for task in tasks):
         due = sa.and_(t.c.id.in_(part), t.c.state == TaskState.PARKED, t.c.due_at <= now)
-        found = lock(conn, due, skip_locked=True)
-        transitions.wake(conn, [row.id for row in found], now=now)
-        woken.extend(row.id for row in found)
+        locked = lock(conn, due, skip_locked=True)
+        transitions.wake(conn, [row.id for row in locked], now=now)
+        woken.extend(row.id for row in locked)
     return woken
 
 
@@ -135,11 +136,13 @@ def purge_traversal(conn: Connection, traversal: TraversalId) -> int:
     which is due again later, because tasks of a newer traversal may wait for their end.
     """
     t = tables.task
-    work = t.c.traversal == traversal
+    of_traversal = t.c.traversal == traversal
     # A task that a conductor has not answered for stays: nobody would ask that conductor again.
-    gone = conn.execute(sa.delete(t).where(work, t.c.state.in_(sorted(FINAL)), t.c.member.is_(None))).rowcount
+    count = conn.execute(
+        sa.delete(t).where(of_traversal, t.c.state.in_(sorted(FINAL)), t.c.member.is_(None))
+    ).rowcount
 
     def has_tasks() -> bool:
-        return conn.execute(sa.select(t.c.id).where(work).limit(1)).scalar() is not None
+        return conn.execute(sa.select(t.c.id).where(of_traversal).limit(1)).scalar() is not None
 
-    return gone + traversals.purge(conn, traversal, again=PURGE_AGAIN, has_tasks=has_tasks)
+    return count + traversals.purge(conn, traversal, again=PURGE_AGAIN, has_tasks=has_tasks)

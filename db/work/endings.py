@@ -49,24 +49,22 @@ def finish(conn: Connection, number: TraversalNumber, *, by: str | None, now: fl
 
     :param by: host of the conductor, for the event; None: the API.
     """
-    found = traversals.lock(conn, number)
-    if found is None or found.state != TraversalState.RUNNING:
+    row = traversals.lock(conn, number)
+    if row is None or row.state != TraversalState.RUNNING:
         return None
-    if found.open_tasks > 0:
-        if found.may_pause:
+    if row.open_tasks > 0:
+        if row.may_pause:
             countdown.pause_deadline(conn, number, now=now)
         return None
     traversals.end(conn, number, now=now)
     # A user who aborts at a breakpoint reads what is there, and updates it: so that is not rolled back.
     failure = (
-        None
-        if found.failure is None
-        else Failure(found.failure, found.failure_cause, rolled_back=not found.aborted)
+        None if row.failure is None else Failure(row.failure, row.failure_cause, rolled_back=not row.aborted)
     )
-    ended = end_stack(conn, found.stack_id, found.traversal, failure, by=by, now=now)
+    ended = end_stack(conn, row.stack_id, row.traversal, failure, by=by, now=now)
     if ended is None:  # It may have been that of a snapshot alone.
-        failed = found.failure is not None
-        snapshots.end(conn, [found.traversal], reason=found.failure or "", failed=failed)
+        failed = row.failure is not None
+        snapshots.end(conn, [row.traversal], reason=row.failure or "", failed=failed)
     return ended
 
 
@@ -154,8 +152,8 @@ def begin_rollbacks(conn: Connection, stack_ids: Sequence[StackId], *, now: floa
     waiting = sa.and_(s.c.id.in_(sorted(stack_ids)), s.c.rollback_at.is_not(None))
     query = sa.select(s.c.id, s.c.name, s.c.traversal, s.c.reason, s.c.has_sinks)
     begun: list[Event] = []
-    found = conn.execute(query.where(waiting).order_by(s.c.id)).all()
-    for stack_id, name, traversal, cause, has_sinks in found:
+    rows = conn.execute(query.where(waiting).order_by(s.c.id)).all()
+    for stack_id, name, traversal, cause, has_sinks in rows:
         reason = f"{ROLLBACK_STARTED}: {cause}"
         columns = {
             "traversal": str(uuid.uuid4()),
@@ -173,13 +171,13 @@ def begin_rollbacks(conn: Connection, stack_ids: Sequence[StackId], *, now: floa
         notifications.about_stacks(conn, [StackId(event.stack_id) for event in begun])
 
 
-def fail_rollback(conn: Connection, seen: Stack, why: str, *, by: str | None, now: float) -> Ended | None:
-    """End a rollback that is not planned yet as failed; None if it is not as `seen` any more."""
-    stack = stacks.lock(conn, seen.id)
-    if stack.traversal != seen.traversal or stack.rollback_at is None:
+def fail_rollback(conn: Connection, expected: Stack, why: str, *, by: str | None, now: float) -> Ended | None:
+    """End a rollback that is not planned yet as failed; None if it is not as `expected` any more."""
+    stack = stacks.lock(conn, expected.id)
+    if stack.traversal != expected.traversal or stack.rollback_at is None:
         return None
-    told = f"{stack.reason}; it cannot be rolled back: {why}"
-    return end_stack(conn, stack.id, stack.traversal, Failure(told), by=by, now=now)
+    reason = f"{stack.reason}; it cannot be rolled back: {why}"
+    return end_stack(conn, stack.id, stack.traversal, Failure(reason), by=by, now=now)
 
 
 def record_stack_events(

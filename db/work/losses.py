@@ -56,12 +56,12 @@ def count(conn: Connection, lost: Sequence[Task], loss: Loss) -> None:
     changed: dict[str, list[TaskId]] = {}
     for task in lost:
         announced = (task.losses or {}).get("step") == task.attempt
-        known = hosts(task)
-        if len(known) < loss.most - 1 or (len(known) == loss.most - 1 and announced):
-            changed.setdefault(json.dumps([*known, loss.host]), []).append(task.id)
-    for found, ids in sorted(changed.items()):
+        known_hosts = hosts(task)
+        if len(known_hosts) < loss.most - 1 or (len(known_hosts) == loss.most - 1 and announced):
+            changed.setdefault(json.dumps([*known_hosts, loss.host]), []).append(task.id)
+    for names, ids in sorted(changed.items()):
         for part in chunks(ids):
-            conn.execute(sa.update(t).where(t.c.id.in_(part)).values(losses={"hosts": json.loads(found)}))
+            conn.execute(sa.update(t).where(t.c.id.in_(part)).values(losses={"hosts": json.loads(names)}))
 
 
 def forgive(conn: Connection, task_ids: Iterable[TaskId], host: str) -> None:
@@ -75,9 +75,9 @@ def forgive(conn: Connection, task_ids: Iterable[TaskId], host: str) -> None:
             .with_for_update()
         ).all()
         for row in rows:
-            if host in (left := list(row.losses["hosts"])):
-                left.remove(host)
-                losses = {**row.losses, "hosts": left} if left else None
+            if host in (remaining := list(row.losses["hosts"])):
+                remaining.remove(host)
+                losses = {**row.losses, "hosts": remaining} if remaining else None
                 conn.execute(sa.update(t).where(t.c.id == row.id).values(losses=losses))
 
 

@@ -23,10 +23,10 @@ Taken = Callable[[Connection, Task], None]
 
 def release(
     conn: Connection,
-    seen: Sequence[tuple[TaskId, int]],
+    claims: Sequence[tuple[TaskId, int]],
     *,
     now: float,
-    taken: Taken | None = None,
+    on_taken: Taken | None = None,
     loss: Loss | None = None,
 ) -> ReadyTasks:
     """Release claims (task, attempt) whose conductor cannot work on them any more.
@@ -34,13 +34,13 @@ def release(
     The next claim raises the attempt, so a late result of the old attempt is refused.  A task whose traversal
     was superseded, or whose stack has ended, is cancelled instead, and its successors are counted down.
 
-    :param taken: the conductor may still run the steps.  It is called with each task that is cancelled here;
+    :param on_taken: is called with each task that is cancelled here, whose step may still run;
         those keep their conductor's name until that has answered.
     :param loss: the conductor died or went silent: the loss is counted for the tasks that are released.
     :returns: the tasks made ready, by traversal.
     """
     t = tables.task
-    attempts = dict(seen)
+    attempts = dict(claims)
     freed = ReadyTasks()
     for part in chunks(attempts):
         rows = conn.execute(
@@ -49,54 +49,55 @@ def release(
             .order_by(t.c.id)
             .with_for_update()
         ).mappings()
-        found = [task for task in (Task.of(dict(row)) for row in rows) if task.attempt == attempts[task.id]]
-        over = superseded_tasks(conn, found)
+        claimed = [task for task in (Task.of(dict(row)) for row in rows) if task.attempt == attempts[task.id]]
+        over = superseded_tasks(conn, claimed)
         if loss is not None:
-            losses.count(conn, [task for task in found if task.id not in over], loss)
-        ended = [task for task in found if task.id in over]
-        others = [task for task in found if task.id not in over]
-        transitions.release(conn, [task.id for task in others], due_at=now + REDELIVER_AFTER)
-        freed.merge(by_traversal(others))
-        for task_id, traversal in _cancel(conn, ended, taken, now=now).items():
+            losses.count(conn, [task for task in claimed if task.id not in over], loss)
+        ended = [task for task in claimed if task.id in over]
+        continuing = [task for task in claimed if task.id not in over]
+        transitions.release(conn, [task.id for task in continuing], due_at=now + REDELIVER_AFTER)
+        freed.merge(by_traversal(continuing))
+        for task_id, traversal in _cancel(conn, ended, on_taken, now=now).items():
             freed.add(traversal, task_id)
     return freed
 
 
 def _cancel(
-    conn: Connection, ended: Sequence[Task], taken: Taken | None, *, now: float
+    conn: Connection, ended: Sequence[Task], record: Taken | None, *, now: float
 ) -> dict[TaskId, TraversalId]:
     """Cancel running tasks; return the tasks that became ready by it."""
     if not ended:
         return {}
-    ask_at = None if taken is None else now + ASK_AGAIN
+    ask_at = None if record is None else now + ASK_AGAIN
     transitions.cancel(conn, [task.id for task in ended], ask_at=ask_at)
     show_aborted(conn, [task.resource_id for task in ended], now=now)
-    if taken is not None:
+    if record is not None:
         for task in ended:
-            taken(conn, task)
+            record(conn, task)
     return advance(conn, [FinishedTask(task) for task in ended], now=now)
 
 
 Claims = Sequence[tuple[TaskId, int]]
 
 
-def answer(conn: Connection, member: MemberId, *, asked: Claims, over: Claims, now: float) -> ReadyTasks:
+def answer(conn: Connection, member: MemberId, *, requested: Claims, over: Claims, now: float) -> ReadyTasks:
     """Store a conductor's answer about claims (task, attempt) that it was asked to stop and does not hold.
 
-    :param asked: all of the claims: the conductor is not asked for them again.
+    :param requested: all of the claims: the conductor is not asked for them again.
     :param over: those of which no step runs: a step that never began leaves nothing behind.
     :returns: the tasks made ready, by traversal.
     """
     ready = release(conn, over, now=now)
-    cancel.answered(conn, asked, member)
+    cancel.answered(conn, requested, member)
     ready.merge(orphans.without_step(conn, over, now=now))
     return ready
 
 
 def still_claimed(conn: Connection, claims: Claims) -> list[tuple[TaskId, int]]:
     """Return those of the claims (task, attempt) that hold, and lock their tasks."""
-    t, attempts = tables.task, dict(claims)
-    found: list[tuple[TaskId, int]] = []
+    t = tables.task
+    attempts = dict(claims)
+    claims_left: list[tuple[TaskId, int]] = []
     for part in chunks(attempts):
         rows = conn.execute(
             sa.select(t.c.id, t.c.attempt)
@@ -104,5 +105,7 @@ def still_claimed(conn: Connection, claims: Claims) -> list[tuple[TaskId, int]]:
             .order_by(t.c.id)
             .with_for_update()
         )
-        found += [(TaskId(task_id), attempt) for task_id, attempt in rows if attempts[task_id] == attempt]
-    return found
+        claims_left += [
+            (TaskId(task_id), attempt) for task_id, attempt in rows if attempts[task_id] == attempt
+        ]
+    return claims_left

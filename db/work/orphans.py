@@ -28,13 +28,14 @@ INSISTS = {"retries_permanent": True}
 NAME_LENGTH = 255
 
 
-def record(conn: Connection, left: OrphanedCreate, *, now: float) -> TaskId:
+def record(conn: Connection, orphan: OrphanedCreate, *, now: float) -> TaskId:
     """Store an orphaned create, to be deleted once its step has ended; return the deletion's task."""
-    stack = stacks.get(conn, left.task.stack_id)
+    stack = stacks.get(conn, orphan.task.stack_id)
     ids = ids_of(conn)
-    task_id, number = ids.new(TaskId), ids.new(TraversalNumber)
-    tail = f"-{left.resource.name}-{left.task.id}"
-    own = replace(
+    task_id = ids.new(TaskId)
+    number = ids.new(TraversalNumber)
+    tail = f"-{orphan.resource.name}-{orphan.task.id}"
+    keeper = replace(
         stack,
         id=StackId(str(uuid.uuid4())),
         name=(stack.name[: max(0, NAME_LENGTH - len(tail))] + tail)[-NAME_LENGTH:],
@@ -44,7 +45,7 @@ def record(conn: Connection, left: OrphanedCreate, *, now: float) -> TaskId:
         depth=stack.depth + 1,
         action="DELETE",
         status=Status.IN_PROGRESS,
-        reason=f"Waits for the creation of {left.resource.name} that did not stop, to remove what it makes",
+        reason=f"Waits for the creation of {orphan.resource.name} that did not stop, to remove what it makes",
         traversal=TraversalId(str(uuid.uuid4())),
         deadline_at=None,
         remaining=None,
@@ -57,22 +58,26 @@ def record(conn: Connection, left: OrphanedCreate, *, now: float) -> TaskId:
         deleted_at=None,
         tags=(),
     )
-    stacks.insert(conn, own)
-    row = _unfinished(left.resource, ids.new(ResourceId), own.id)
+    stacks.insert(conn, keeper)
+    row = _unfinished(orphan.resource, ids.new(ResourceId), keeper.id)
     resources.insert_many(conn, [row])
-    shared: dict[str, typing.Any] = {"traversal": own.traversal, "stack_id": own.id, "shard": own.shard}
+    shared: dict[str, typing.Any] = {
+        "traversal": keeper.traversal,
+        "stack_id": keeper.id,
+        "shard": keeper.shard,
+    }
     deletion = Task(
         id=task_id,
         kind=TaskKind.DELETE,
         state=TaskState.PARKED,
         pending=0,
         resource_id=row.id,
-        member=left.task.member,
-        waits_on=left.step,
+        member=orphan.task.member,
+        waits_on=orphan.step,
         retries_left=RETRIES,
         finish_id=number,
         definition=INSISTS,
-        request=left.task.request,
+        request=orphan.task.request,
         **shared,
     )
     tasks.insert_many(conn, [deletion])
@@ -98,38 +103,40 @@ def _unfinished(created: Resource, row_id: ResourceId, stack_id: StackId) -> Res
     )
 
 
-def record_detached(conn: Connection, left: OrphanedCreate, *, now: float) -> None:
+def record_detached(conn: Connection, orphan: OrphanedCreate, *, now: float) -> None:
     """Record the create of a detached step, unless another attempt finds, or has found, what it makes.
 
     A create that is recorded already waits for its step under the conductor's present name from now on.
     """
     t = tables.task
-    waiting = sa.and_(t.c.waits_on == str(left.step), t.c.state == TaskState.PARKED)
-    renamed = conn.execute(sa.update(t).where(waiting).values(member=left.task.member))
+    waiting = sa.and_(t.c.waits_on == str(orphan.step), t.c.state == TaskState.PARKED)
+    renamed = conn.execute(sa.update(t).where(waiting).values(member=orphan.task.member))
     if renamed.rowcount:
         return
-    state = conn.execute(sa.select(t.c.state).where(t.c.id == left.task.id)).scalar()
-    row = resources.by_ids(conn, [left.resource.id]).get(left.resource.id)
+    state = conn.execute(sa.select(t.c.state).where(t.c.id == orphan.task.id)).scalar()
+    row = resources.by_ids(conn, [orphan.resource.id]).get(orphan.resource.id)
     is_made = row is not None and row.physical_id is not None
     if state in FINAL - {TaskState.DONE} and not is_made:
-        record(conn, left, now=now)
+        record(conn, orphan, now=now)
 
 
-def resolve(conn: Connection, left: OrphanedCreate, physical_id: str | None, *, now: float) -> ReadyTasks:
+def resolve(conn: Connection, orphan: OrphanedCreate, physical_id: str | None, *, now: float) -> ReadyTasks:
     """Delete what a detached step has made, now that the step has ended; return the tasks made ready.
 
     :param physical_id: of the thing that the step has made; None: it has made nothing.
     """
-    t, r = tables.task, tables.resource
-    found = conn.execute(
+    t = tables.task
+    r = tables.resource
+    row = conn.execute(
         sa.select(t.c.id, t.c.resource_id)
-        .where(t.c.waits_on == str(left.step), t.c.state == TaskState.PARKED)
+        .where(t.c.waits_on == str(orphan.step), t.c.state == TaskState.PARKED)
         .with_for_update()
     ).first()
-    if found is not None:
-        task_id, row_id = TaskId(found.id), found.resource_id
-    elif physical_id is not None and _is_nobodys(conn, left, physical_id):
-        task_id = record(conn, left, now=now)
+    if row is not None:
+        task_id = TaskId(row.id)
+        row_id = row.resource_id
+    elif physical_id is not None and _is_nobodys(conn, orphan, physical_id):
+        task_id = record(conn, orphan, now=now)
         row_id = conn.execute(sa.select(t.c.resource_id).where(t.c.id == task_id)).scalar_one()
     else:
         return ReadyTasks()
@@ -138,27 +145,27 @@ def resolve(conn: Connection, left: OrphanedCreate, physical_id: str | None, *, 
     return _wake(conn, tasks.lock_many(conn, [task_id], TaskState.PARKED), now=now)
 
 
-def _is_nobodys(conn: Connection, left: OrphanedCreate, physical_id: str) -> bool:
+def _is_nobodys(conn: Connection, orphan: OrphanedCreate, physical_id: str) -> bool:
     """Return whether the thing that a step has made belongs to no resource, and none will find it.
 
     Its resource was deleted meanwhile, because its conductor counted as dead.  Or a later attempt has made
     another thing, because the type does not find things by their key.  Or no later attempt would find it.
     """
     t = tables.task
-    task = conn.execute(sa.select(t.c.state, t.c.attempt).where(t.c.id == left.task.id)).first()
-    if task == (TaskState.DONE, left.task.attempt):
+    task = conn.execute(sa.select(t.c.state, t.c.attempt).where(t.c.id == orphan.task.id)).first()
+    if task == (TaskState.DONE, orphan.task.attempt):
         # Only a stored result completes a task under its own attempt: the step had ended before, and only the
         # answer of the database was lost.  The resource has the thing, or another one has got it from there.
         return False
-    row = resources.by_ids(conn, [left.resource.id]).get(left.resource.id)
+    row = resources.by_ids(conn, [orphan.resource.id]).get(orphan.resource.id)
     if row is None:
-        return not _was_abandoned(conn, left, physical_id)
+        return not _was_abandoned(conn, orphan, physical_id)
     if row.physical_id is not None:
         return row.physical_id != physical_id
     return task is None or task.state in FINAL
 
 
-def _was_abandoned(conn: Connection, left: OrphanedCreate, physical_id: str) -> bool:
+def _was_abandoned(conn: Connection, orphan: OrphanedCreate, physical_id: str) -> bool:
     """Return whether the resource's stack was abandoned, so that the user has the thing now.
 
     The last event that names the thing is not one of its deletion then.
@@ -167,8 +174,8 @@ def _was_abandoned(conn: Connection, left: OrphanedCreate, physical_id: str) -> 
     action = conn.execute(
         sa.select(e.c.action)
         .where(
-            e.c.stack_id == left.task.stack_id,
-            e.c.resource_name == left.resource.name,
+            e.c.stack_id == orphan.task.stack_id,
+            e.c.resource_name == orphan.resource.name,
             e.c.physical_id == physical_id,
         )
         .order_by(e.c.id.desc())
@@ -181,10 +188,10 @@ def without_step(conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now:
     """Wake the deletions that wait for these claims (task, attempt), of which no step runs; return them."""
     t = tables.task
     awaited = sorted(str(WaitsOn.step(*claim)) for claim in claims)
-    found = conn.execute(
+    rows = conn.execute(
         sa.select(t.c.id).where(t.c.waits_on.in_(awaited), t.c.state == TaskState.PARKED)
     ).scalars()
-    return _wake(conn, tasks.lock_many(conn, list(found), TaskState.PARKED), now=now)
+    return _wake(conn, tasks.lock_many(conn, list(rows), TaskState.PARKED), now=now)
 
 
 def of_member(conn: Connection, member: MemberId) -> list[tuple[TaskId, int]]:

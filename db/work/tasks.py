@@ -147,7 +147,7 @@ def lock_many(conn: Connection, task_ids: Iterable[TaskId], state: TaskState) ->
 
 def by_traversal(tasks: Iterable[Locked | Task]) -> ReadyTasks:
     """Return the ids of tasks by their traversals, as hints are sent."""
-    found = ReadyTasks()
+    ready = ReadyTasks()
     for task in tasks:
-        found.add(task.traversal, task.id)
-    return found
+        ready.add(task.traversal, task.id)
+    return ready

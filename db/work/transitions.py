@@ -84,8 +84,8 @@ def check(transitions: Sequence[Transition], table: Mapping[TaskState, Set[TaskS
 check(ALL, TRANSITIONS)
 
 
-def _run(conn: Connection, statement: sa.Update, task_ids: Iterable[TaskId], **given: typing.Any) -> int:
-    return sum(conn.execute(statement, {"ids": part, **given}).rowcount for part in chunks(task_ids))
+def _run(conn: Connection, statement: sa.Update, task_ids: Iterable[TaskId], **values: typing.Any) -> int:
+    return sum(conn.execute(statement, {"ids": part, **values}).rowcount for part in chunks(task_ids))
 
 
 _UNBLOCK = UNBLOCK.statement(due_at=sa.bindparam("due"))

@@ -81,7 +81,7 @@ def test_contents_are_removed_when_no_stack_uses_them_any_more(database: Databas
     def change(**columns: object) -> None:
         seen = database.read(lambda conn: stacks.get(conn, stack.id)).traversal
         assert database.write(
-            lambda conn: stacks.begin(conn, stack.id, seen=seen, traversal=new_id(), **columns)
+            lambda conn: stacks.begin(conn, stack.id, expected=seen, traversal=new_id(), **columns)
         )
 
     store(database, stack, other)

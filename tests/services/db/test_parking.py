@@ -34,7 +34,7 @@ def parked_on_resource(held: Claim, waits_for: ResourceId, seen: int) -> Outcome
 
 def signal(database: Database, resource_id: ResourceId, seen: int) -> list[TaskId]:
     def change(conn: sa.Connection) -> Mapping[TraversalId, list[TaskId]]:
-        assert resources.set_metadata(conn, resource_id, seen=seen, metadata={"n": seen + 1}, now=NOW)
+        assert resources.set_metadata(conn, resource_id, generation=seen, metadata={"n": seen + 1}, now=NOW)
         return due_tasks.wake(conn, WaitsOn.resource(resource_id), now=NOW)
 
     return [task_id for ids in database.write(change).values() for task_id in ids]
@@ -186,7 +186,7 @@ def test_metadata_changes_only_if_it_is_as_it_was_seen(database: Database) -> No
 
     def add(name: str) -> bool:
         return database.write(
-            lambda conn: resources.set_metadata(conn, handle, seen=0, metadata={name: 1}, now=NOW)
+            lambda conn: resources.set_metadata(conn, handle, generation=0, metadata={name: 1}, now=NOW)
         )
 
     results = together(*(lambda name=name: add(name) for name in "abcd"))  # type: ignore[misc]

@@ -297,7 +297,7 @@ def test_nothing_is_lost_that_others_write_meanwhile(database: Database) -> None
             metadata = {**(seen.metadata or {}), "n": (seen.metadata or {})["n"] + 1}
             done += database.write(
                 lambda conn, seen=seen, metadata=metadata: resources.set_metadata(
-                    conn, row, seen=seen.generation, metadata=metadata, now=NOW
+                    conn, row, generation=seen.generation, metadata=metadata, now=NOW
                 )
             )
         return done

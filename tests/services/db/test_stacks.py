@@ -105,7 +105,7 @@ def test_only_one_of_many_that_saw_the_same_traversal_begins_the_next(database: 
     def begin() -> bool:
         return database.write(
             lambda conn: stacks.begin(
-                conn, stack.id, seen=stack.traversal, traversal=new_id(), action="UPDATE", deadline_at=NOW
+                conn, stack.id, expected=stack.traversal, traversal=new_id(), action="UPDATE", deadline_at=NOW
             )
         )
 
@@ -131,7 +131,7 @@ def test_only_the_current_traversal_ends_and_only_once(database: Database) -> No
     assert stored.updated_at is None, "a stack that was only created has no updated_time"
     database.write(
         lambda conn: stacks.begin(
-            conn, stack.id, seen=stack.traversal, traversal=stack.traversal, action="UPDATE"
+            conn, stack.id, expected=stack.traversal, traversal=stack.traversal, action="UPDATE"
         )
     )
     assert end(stack.traversal)

@@ -1,5 +1,6 @@
 """Every state of a task, and every move that anything in this layer makes or refuses."""
 
+import functools
 import typing
 from collections.abc import Callable
 from dataclasses import replace
@@ -52,7 +53,7 @@ def waiting(database: Database, graph: Graph) -> list[Task]:
 
 def supersede(database: Database, graph: Graph) -> None:
     def work(conn: sa.Connection) -> None:
-        stacks.begin(conn, graph.stack.id, seen=graph.traversal, traversal=new_id())
+        stacks.begin(conn, graph.stack.id, expected=graph.traversal, traversal=new_id())
         cancel.cancel_unstarted(conn, graph.stack.id, graph.traversal, now=NOW)
 
     database.write(work)
@@ -63,7 +64,10 @@ def release(database: Database, graph: Graph) -> None:
 
 
 def release_superseded(database: Database, graph: Graph) -> None:
-    database.write(lambda conn: stacks.begin(conn, graph.stack.id, seen=graph.traversal, traversal=new_id()))
+    begin = functools.partial(
+        stacks.begin, stack_id=graph.stack.id, expected=graph.traversal, traversal=new_id()
+    )
+    database.write(begin)
     release(database, graph)
 
 

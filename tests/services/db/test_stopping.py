@@ -44,7 +44,7 @@ STOPPED = {TaskState.CANCELLED, TaskState.FAILED}
 def supersede(conn: sa.Connection, graph: Graph) -> list[Task]:
     """As the start of a new traversal does; what still runs."""
     stack = stacks.lock(conn, graph.stack.id)
-    assert stacks.begin(conn, stack.id, seen=stack.traversal, traversal=new_id(), action="DELETE")
+    assert stacks.begin(conn, stack.id, expected=stack.traversal, traversal=new_id(), action="DELETE")
     cancel_unstarted(conn, stack.id, stack.traversal, now=NOW)
     return tasks.running_of_stack(conn, stack.id)
 
@@ -160,7 +160,7 @@ def test_a_task_put_back_after_the_stack_timed_out_is_cancelled(
 
 def set_deadline(conn: sa.Connection, graph: Graph) -> None:
     assert stacks.begin(
-        conn, graph.stack.id, seen=graph.traversal, traversal=graph.traversal, deadline_at=NOW
+        conn, graph.stack.id, expected=graph.traversal, traversal=graph.traversal, deadline_at=NOW
     )
 
 
