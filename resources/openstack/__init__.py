@@ -2,21 +2,21 @@
 
 What the author of a declared type imports, besides ``stoker.resources``, and nothing else::
 
-    from stoker.resources.openstack import DeclaredType, NamedThing, StatusMeaning
+    from stoker.resources.openstack import DeclaredType, NamedRemote, StatusMeaning
 
 The modules of this package may move; these names stay.  Stoker itself imports from the modules.
 """
 
-from .bodies import NamedThing
-from .declared import THING, DeclaredType
+from .bodies import NamedRemote
+from .declared import REMOTE, DeclaredType
 from .marks import FieldMark, Mark, MetadataMark, NameMark, TagMark, chosen_id, mark_of
 from .names import resolve
 from .polling import Poller, pause
-from .service import Conflict, Interface, Service, ThingNotFound, in_use, service_of
+from .service import Conflict, Interface, RemoteNotFound, Service, in_use, service_of
 from .statuses import StatusMeaning
 
 __all__ = [
-    "THING",
+    "REMOTE",
     "Conflict",
     "DeclaredType",
     "FieldMark",
@@ -24,12 +24,12 @@ __all__ = [
     "Mark",
     "MetadataMark",
     "NameMark",
-    "NamedThing",
+    "NamedRemote",
     "Poller",
     "Service",
     "StatusMeaning",
     "TagMark",
-    "ThingNotFound",
+    "RemoteNotFound",
     "chosen_id",
     "in_use",
     "mark_of",

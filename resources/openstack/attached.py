@@ -13,10 +13,10 @@ from ..contract.views import Json, ResourceView
 from ..errors import PermanentError, RetryableError
 from ..schema import Attribute
 from ..steps import Done, Poll, Step
-from .declared import THING, DeclaredThing
+from .declared import REMOTE, DeclaredThing
 from .names import NameNotFound
 from .polling import FIRST_PAUSE
-from .service import Conflict, ThingNotFound, in_use
+from .service import Conflict, RemoteNotFound, in_use
 
 Link = tuple[str, ...]
 """The ids by which an attachment is found; the first one is the physical id."""
@@ -56,17 +56,17 @@ class AttachedType(DeclaredThing):
     def detach(self, link: Link, context: StepContext) -> bool:
         """Detach, and return whether that takes a while.
 
-        :raises ThingNotFound: it has ended already.
+        :raises RemoteNotFound: it has ended already.
         """
         raise NotImplementedError
 
     def stored_link(self, target: ResourceView, context: StepContext) -> Link:
         """Return the link that was made; where its answer was lost, the one that was claimed."""
-        if THING not in target.data and (claimed := claimed_link(target)) is not None:
+        if REMOTE not in target.data and (claimed := claimed_link(target)) is not None:
             return claimed
         if not self.other:
             return (self.id_of(target),)
-        other = (target.data.get(THING) or {}).get(self.other)
+        other = (target.data.get(REMOTE) or {}).get(self.other)
         return self.id_of(target), other or self.link(target.properties, context)[1]
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
@@ -93,7 +93,7 @@ class AttachedType(DeclaredThing):
             if target.physical_id is None or self._is_taken_over(target, context):
                 return Done()
             is_slow = self.detach(self.stored_link(target, context), context)
-        except (ThingNotFound, NameNotFound):
+        except (RemoteNotFound, NameNotFound):
             return Done()
         except Conflict as error:
             raise in_use(error) from error
@@ -102,10 +102,10 @@ class AttachedType(DeclaredThing):
     def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         """Check that the service has the attachment.
 
-        :raises ThingNotFound: it has not.
+        :raises RemoteNotFound: it has not.
         """
         if target.physical_id is None or self.find(self.stored_link(target, context), context) is None:
-            raise ThingNotFound(self.missing.format(*self.stored_link(target, context)))
+            raise RemoteNotFound(self.missing.format(*self.stored_link(target, context)))
         return Done()
 
     def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
@@ -130,7 +130,7 @@ class AttachedType(DeclaredThing):
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the service's answer."""
-        return {"show": target.data.get(THING) or {}}
+        return {"show": target.data.get(REMOTE) or {}}
 
     def begin(self, target: ResourceView, context: StepContext, *, is_own: bool = False) -> Step:
         """Store that nothing attaches the two yet; where something does, the service judges a second one.
@@ -148,9 +148,9 @@ class AttachedType(DeclaredThing):
 
     def _attached(self, link: Link, answer: Json, context: StepContext) -> Step:
         if not self.slow:
-            return Done(physical_id=link[0], data={THING: answer})
+            return Done(physical_id=link[0], data={REMOTE: answer})
         progress = {"since": context.now(), "phase": "attach"}
-        return Poll(progress=progress, after=FIRST_PAUSE, physical_id=link[0], data={THING: answer})
+        return Poll(progress=progress, after=FIRST_PAUSE, physical_id=link[0], data={REMOTE: answer})
 
     def _is_taken_over(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the attachment is by now that of the resource in this one's place."""
@@ -161,7 +161,7 @@ class AttachedType(DeclaredThing):
         if not self.other:
             return True
         return bool(
-            (replacement.data.get(THING) or {}).get(self.other) == self.stored_link(target, context)[1]
+            (replacement.data.get(REMOTE) or {}).get(self.other) == self.stored_link(target, context)[1]
         )
 
 

@@ -10,7 +10,7 @@ Find = Callable[[str, str], str]
 
 
 @dataclass(frozen=True)
-class NamedThing:
+class NamedRemote:
     """A property that names another thing of the cloud.
 
     :ivar kind: a name in `names.KINDS`.
@@ -24,12 +24,12 @@ class NamedThing:
 class Fields(typing.Protocol):
     """The parts of a declaration that concern properties; `declared.DeclaredType` describes them."""
 
-    references: typing.ClassVar[Mapping[str, NamedThing]]
+    references: typing.ClassVar[Mapping[str, NamedRemote]]
     renamed: typing.ClassVar[Mapping[str, str]]
     apart: typing.ClassVar[Sequence[str]]
 
 
-def given(properties: Mapping[str, Json]) -> dict[str, Json]:
+def without_nulls(properties: Mapping[str, Json]) -> dict[str, Json]:
     """Return the properties that have a value."""
     return {name: value for name, value in properties.items() if value is not None}
 
@@ -51,18 +51,18 @@ def fields(declared: Fields, properties: Mapping[str, Json], find: Find) -> dict
 
 
 def live_fields(
-    declared: Fields, properties: Mapping[str, Json], thing: Mapping[str, Json]
+    declared: Fields, properties: Mapping[str, Json], remote: Mapping[str, Json]
 ) -> dict[str, Json]:
     """Return those of the properties that are fields of a thing and no references, as they are there."""
-    found = {}
+    fields = {}
     for name, value in properties.items():
         field = declared.renamed.get(name, name)
-        if value is not None and field in thing and name not in {*declared.references, *declared.apart}:
-            found[name] = thing[field]
-    return found
+        if value is not None and field in remote and name not in {*declared.references, *declared.apart}:
+            fields[name] = remote[field]
+    return fields
 
 
-def _resolved(reference: NamedThing, value: Json, find: Find) -> Json:
+def _resolved(reference: NamedRemote, value: Json, find: Find) -> Json:
     if isinstance(value, list):
         return [find(reference.kind, str(item)) for item in value]
     return find(reference.kind, str(value)) if value else None

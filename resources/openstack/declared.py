@@ -6,7 +6,7 @@ A type says where its things are, which property goes into which field, and what
         service = "network"
         path, item = "/networks", "network"
         status = StatusMeaning(pending=("BUILD",))
-        references = {"qos_policy": NamedThing("neutron.qos_policy")}
+        references = {"qos_policy": NamedRemote("neutron.qos_policy")}
         properties_schema = {...}
 
 Heat's names of properties and attributes are the names of fields of the service's REST interface, but for
@@ -23,14 +23,15 @@ from ..contract.views import Json, ResourceView
 from ..errors import PermanentError, RetryableError
 from ..plugin import ResourceType
 from ..steps import Done, Poll, Step
-from .bodies import NamedThing, fields, given, live_fields
+from .bodies import NamedRemote, fields, live_fields, without_nulls
 from .marks import FieldMark, Mark, mark_of, marked
 from .names import resolve
 from .polling import FIRST_PAUSE, Poller, pause
-from .service import LATE_CALL, Conflict, Interface, Service, ThingNotFound, in_use, service_of
+from .service import LATE_CALL, Conflict, Interface, RemoteNotFound, Service, in_use, service_of
 from .statuses import StatusMeaning
 
-THING, MARK = "thing", "mark"
+REMOTE = "thing"
+MARK = "mark"
 """Keys of a resource's data: what the service last answered; the mark, where a search by it is due again."""
 MORE = "more"
 """Key of the data of a thing for which further calls of its creation are left to do."""
@@ -67,7 +68,7 @@ class DeclaredThing(ResourceType):
     items: typing.ClassVar[str] = ""
     mark: typing.ClassVar[Mark | None] = FieldMark()
     status: typing.ClassVar[StatusMeaning | None] = None
-    references: typing.ClassVar[Mapping[str, NamedThing]] = {}
+    references: typing.ClassVar[Mapping[str, NamedRemote]] = {}
     renamed: typing.ClassVar[Mapping[str, str]] = {}
     apart: typing.ClassVar[Sequence[str]] = ()
     attribute_fields: typing.ClassVar[Mapping[str, str]] = {}
@@ -79,7 +80,7 @@ class DeclaredThing(ResourceType):
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new thing."""
-        return fields(self, given(target.properties), functools.partial(resolve, context))
+        return fields(self, without_nulls(target.properties), functools.partial(resolve, context))
 
     def request(self, body: Mapping[str, Json], target: ResourceView) -> Mapping[str, Json]:
         """Return the body of the request that creates a thing with these fields."""
@@ -118,7 +119,7 @@ class DeclaredThing(ResourceType):
         """Return what uses the thing, in words, where the service refuses to delete it for that."""
         return ()
 
-    def problem(self, thing: Mapping[str, Json]) -> str:
+    def problem(self, remote: Mapping[str, Json]) -> str:
         """Return why the thing is in a bad state, as far as the service says so."""
         return ""
 
@@ -151,17 +152,17 @@ class DeclaredThing(ResourceType):
     def get(self, service: Service, physical_id: str) -> Mapping[str, Json]:
         """Return a thing.
 
-        :raises ThingNotFound: it does not exist.
+        :raises RemoteNotFound: it does not exist.
         """
         return self._unwrapped(service.get(f"{self.path}/{physical_id}"))
 
-    def _delete_doubles(self, mark: str, kept: str | None, context: StepContext) -> bool:
+    def _delete_doubles(self, mark: str, physical_id: str | None, context: StepContext) -> bool:
         """Delete what has the mark, but for one thing; return whether some of it is there still.
 
         :raises RetryableError: one cannot be deleted in its present state.
         """
-        doubles = [found for found in self._marked(mark, context) if found != kept]
-        return sum(self._delete_double(found, context) for found in doubles) > 0
+        doubles = [double for double in self._marked(mark, context) if double != physical_id]
+        return sum(self._delete_double(double, context) for double in doubles) > 0
 
     def _delete_lost(self, target: ResourceView, context: StepContext) -> bool:
         """Delete what lost calls of a creation have made; return whether some of it is there still.
@@ -171,7 +172,7 @@ class DeclaredThing(ResourceType):
         :raises RetryableError: it cannot be deleted in its present state.
         """
         mark = target.data.get(MARK)
-        if mark is None and THING not in target.data and target.creation_key:
+        if mark is None and REMOTE not in target.data and target.creation_key:
             mark = mark_of(target.creation_key)
         return mark is not None and self._delete_doubles(mark, target.physical_id, context)
 
@@ -179,7 +180,7 @@ class DeclaredThing(ResourceType):
         service = self.service_for(context)
         try:
             service.delete(f"{self.path}/{physical_id}")
-        except ThingNotFound:
+        except RemoteNotFound:
             return False
         except PermanentError as error:
             if not self._is_being_deleted(service, physical_id):
@@ -189,10 +190,10 @@ class DeclaredThing(ResourceType):
 
     def _is_being_deleted(self, service: Service, physical_id: str) -> bool:
         try:
-            thing = self.get(service, physical_id)
-        except ThingNotFound:
+            remote = self.get(service, physical_id)
+        except RemoteNotFound:
             return True
-        return self.status is not None and self.status.of(thing) in (DELETING, *self.status.deleted)
+        return self.status is not None and self.status.of(remote) in (DELETING, *self.status.deleted)
 
     def _marked(self, mark: str, context: StepContext) -> list[str]:
         """Return the ids of the things with this mark, the oldest first."""
@@ -207,8 +208,8 @@ class DeclaredThing(ResourceType):
         return {self.item: body} if self.item else body
 
     def _unwrapped(self, answer: Json) -> Mapping[str, Json]:
-        found = answer[self.item] if self.item else answer
-        return typing.cast(Mapping[str, Json], found)
+        remote = answer[self.item] if self.item else answer
+        return typing.cast(Mapping[str, Json], remote)
 
     def _poller(self) -> Poller:
         return Poller(self.list_path or self.path, self._items(), self.list_queries)
@@ -216,9 +217,10 @@ class DeclaredThing(ResourceType):
     def _look(self, target: ResourceView, since: float, context: StepContext) -> Mapping[str, Json] | None:
         """Return the thing; None: its state is not known yet, poll again.
 
-        :raises ThingNotFound: it does not exist.
+        :raises RemoteNotFound: it does not exist.
         """
-        service, physical_id = self.service_for(context), self.id_of(target)
+        service = self.service_for(context)
+        physical_id = self.id_of(target)
         return self._poller().read(
             context, service, physical_id, lambda: self.get(service, physical_id), since
         )
@@ -231,18 +233,18 @@ class DeclaredType(DeclaredThing):
         """Create the thing, marked; after a refusal find what an earlier step has made."""
         service = self.service_for(context)
         if target.physical_id is not None:
-            return self._made(self.get(service, target.physical_id), target, context)
+            return self._begin_wait(self.get(service, target.physical_id), target, context)
         body = self.create_body(target, context)
         if self.mark is not None:
             self.mark.put(body, mark_of(target.key))
         try:
-            thing = self._unwrapped(service.post(self.path, self.request(body, target)))
+            remote = self._unwrapped(service.post(self.path, self.request(body, target)))
         except PermanentError as error:
-            made = self.made_before(error, target, context)
-            if made is None:
+            physical_id = self.made_before(error, target, context)
+            if physical_id is None:
                 raise
-            thing = made
-        return self._made(thing, target, context)
+            remote = physical_id
+        return self._begin_wait(remote, target, context)
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Make what is left, then poll until the thing is in a good state.
@@ -264,19 +266,20 @@ class DeclaredType(DeclaredThing):
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Send the fields that have changed."""
-        service, since = self.service_for(context), context.now()
+        service = self.service_for(context)
+        since = context.now()
         self.after_update(target, changed, context)
         body = self.update_body(target, changed, context)
         try:
             if body and self.update_method == "PATCH":
-                thing = self._unwrapped(service.patch(self.path_of(target), self._wrapped(body)))
+                remote = self._unwrapped(service.patch(self.path_of(target), self._wrapped(body)))
             elif body:
-                thing = self._unwrapped(service.put(self.path_of(target), self._wrapped(body)))
+                remote = self._unwrapped(service.put(self.path_of(target), self._wrapped(body)))
             else:
-                thing = self.get(service, self.id_of(target))
+                remote = self.get(service, self.id_of(target))
         except Conflict as error:
             raise in_use(error) from error
-        return self._wait(thing, since, target, context)
+        return self._wait(remote, since, target, context)
 
     def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the thing is in a good state."""
@@ -291,7 +294,7 @@ class DeclaredType(DeclaredThing):
         try:
             self.before_delete(target, context)
             service.delete(self.path_of(target))
-        except ThingNotFound:
+        except RemoteNotFound:
             return self._deleted(target, context)
         except Conflict as error:
             raise in_use(error, self.users(target, context)) from error
@@ -304,13 +307,13 @@ class DeclaredType(DeclaredThing):
     def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the thing is gone."""
         try:
-            thing = self._look(target, progress["since"], context)
-        except ThingNotFound:
+            remote = self._look(target, progress["since"], context)
+        except RemoteNotFound:
             return self._deleted(target, context)
-        if thing is not None and self.status is not None:
-            if self.status.of(thing) in self.status.deleted:
+        if remote is not None and self.status is not None:
+            if self.status.of(remote) in self.status.deleted:
                 return self._deleted(target, context)
-            self.status.is_pending(thing, self.problem)
+            self.status.is_pending(remote, self.problem)
         return Poll(progress=progress, after=pause(progress["since"], context.now()))
 
     def handle_check(self, target: ResourceView, context: StepContext) -> Step:
@@ -336,8 +339,8 @@ class DeclaredType(DeclaredThing):
         """
         if not isinstance(error, Conflict) and not self._is_repeated(target):
             return None
-        found = self.find_created(target.key, target, context)
-        return None if found is None else self.get(self.service_for(context), found)
+        physical_id = self.find_created(target.key, target, context)
+        return None if physical_id is None else self.get(self.service_for(context), physical_id)
 
     def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the thing is gone, in a bad state, or not made to the end.
@@ -352,38 +355,39 @@ class DeclaredType(DeclaredThing):
         if target.physical_id is None or target.data.get(MORE):
             return True
         try:
-            thing = self.get(self.service_for(context), target.physical_id)
-        except ThingNotFound:
+            remote = self.get(self.service_for(context), target.physical_id)
+        except RemoteNotFound:
             return True
-        return self.status is not None and self.status.of(thing) in self.status.bad
+        return self.status is not None and self.status.of(remote) in self.status.bad
 
     def refresh(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the resource's data with the service's answer of now."""
-        return {**target.data, THING: self.get(self.service_for(context), self.id_of(target))}
+        return {**target.data, REMOTE: self.get(self.service_for(context), self.id_of(target))}
 
     def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the properties that are fields of the thing, as they are now."""
-        thing = self.get(self.service_for(context), self.id_of(target))
-        return live_fields(self, target.properties, thing)
+        remote = self.get(self.service_for(context), self.id_of(target))
+        return live_fields(self, target.properties, remote)
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the fields of the stored answer, and all of it as ``show``."""
-        thing = target.data.get(THING) or {}
-        named = {name: thing.get(self.attribute_fields.get(name, name)) for name in self.attributes_schema}
-        return {**named, "show": thing}
+        remote = target.data.get(REMOTE) or {}
+        named = {name: remote.get(self.attribute_fields.get(name, name)) for name in self.attributes_schema}
+        return {**named, "show": remote}
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _made(self, thing: Mapping[str, Json], target: ResourceView, context: StepContext) -> Step:
+    def _begin_wait(self, remote: Mapping[str, Json], target: ResourceView, context: StepContext) -> Step:
         """Return the step after the creation: the physical id is stored before anything else is done."""
-        step = self._wait(thing, context.now(), target, context)
-        more, repeated = self.has_more(target), self._is_repeated(target)
+        step = self._wait(remote, context.now(), target, context)
+        more = self.has_more(target)
+        repeated = self._is_repeated(target)
         if isinstance(step, Done) and not more and not repeated:
-            return Done(physical_id=str(thing["id"]), data=step.data)
+            return Done(physical_id=str(remote["id"]), data=step.data)
         progress = {"since": context.now(), "more": more, **({"repeated": True} if repeated else {})}
         after = 0.0 if more else pause(progress["since"], context.now())
-        data = {**self._data(thing, target), **({MORE: True} if more else {})}
-        return Poll(progress=progress, after=after, physical_id=str(thing["id"]), data=data)
+        data = {**self._data(remote, target), **({MORE: True} if more else {})}
+        return Poll(progress=progress, after=after, physical_id=str(remote["id"]), data=data)
 
     def _is_repeated(self, target: ResourceView) -> bool:
         """Return whether the service was perhaps asked more than once to create the thing."""
@@ -395,8 +399,8 @@ class DeclaredType(DeclaredThing):
     def _continue_creation(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         if progress.get("more"):
             self.after_create(target, context)
-            thing = self.get(self.service_for(context), self.id_of(target))
-            return self._wait(thing, progress["since"], target, context)
+            remote = self.get(self.service_for(context), self.id_of(target))
+            return self._wait(remote, progress["since"], target, context)
         return self._poll(target, progress, context)
 
     def _clear_doubles(self, target: ResourceView, progress: Json, context: StepContext) -> Poll | None:
@@ -404,14 +408,14 @@ class DeclaredType(DeclaredThing):
 
         :raises RetryableError: one cannot be deleted in its present state.
         """
-        left = progress["since"] + LATE_CALL - context.now()
-        if left > 0:
-            return Poll(progress=progress, after=left)
+        seconds = progress["since"] + LATE_CALL - context.now()
+        if seconds > 0:
+            return Poll(progress=progress, after=seconds)
         if self._delete_doubles(mark_of(target.creation_key or target.key), self.id_of(target), context):
             return Poll(progress=progress, after=FIRST_PAUSE)
         return None
 
-    def _data(self, thing: Mapping[str, Json], target: ResourceView) -> dict[str, Json]:
+    def _data(self, remote: Mapping[str, Json], target: ResourceView) -> dict[str, Json]:
         """Return the data of a resource with this thing.
 
         A repeated creation keeps its mark, for the lost one may still make its thing.
@@ -419,7 +423,7 @@ class DeclaredType(DeclaredThing):
         mark = mark_of(target.key) if target.attempt > 1 else None
         return {
             **{name: value for name, value in target.data.items() if name != MORE},
-            THING: dict(thing),
+            REMOTE: dict(remote),
             **({MARK: mark} if mark and MARK not in target.data else {}),
         }
 
@@ -427,21 +431,21 @@ class DeclaredType(DeclaredThing):
         return self._wait(self._look(target, progress["since"], context), progress["since"], target, context)
 
     def _wait(
-        self, thing: Mapping[str, Json] | None, since: float, target: ResourceView, context: StepContext
+        self, remote: Mapping[str, Json] | None, since: float, target: ResourceView, context: StepContext
     ) -> Step:
         """Return the end of the action, or the next poll.
 
-        :param thing: None: its state is not known yet.
+        :param remote: None: its state is not known yet.
         :raises PermanentError: the thing is in a bad state.
         """
-        if thing is None:
+        if remote is None:
             return Poll(progress={"since": since}, after=pause(since, context.now()))
         if self.status is not None:
-            if self.status.is_pending(thing, self.problem):
+            if self.status.is_pending(remote, self.problem):
                 return Poll(progress={"since": since}, after=pause(since, context.now()))
             if target.physical_id is not None:
                 self._poller().forget(context, self.service_for(context), target.physical_id)
-        return Done(data=self._data(thing, target))
+        return Done(data=self._data(remote, target))
 
     def _deleted(self, target: ResourceView, context: StepContext) -> Step:
         """Delete what a lost creation has made, too; return the end of the deletion, or the next poll."""

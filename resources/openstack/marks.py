@@ -34,7 +34,7 @@ class Mark(typing.Protocol):
     def query(self, mark: str) -> Mapping[str, str]:
         """Return the parameters of a list of all that has the mark."""
 
-    def is_on(self, thing: Mapping[str, Json], mark: str) -> bool:
+    def is_on(self, remote: Mapping[str, Json], mark: str) -> bool:
         """Return whether a member of that list has the mark indeed."""
 
 
@@ -57,9 +57,9 @@ class FieldMark:
         """Implement Mark."""
         return {self._name: mark}
 
-    def is_on(self, thing: Mapping[str, Json], mark: str) -> bool:
+    def is_on(self, remote: Mapping[str, Json], mark: str) -> bool:
         """Implement Mark."""
-        return bool(thing.get(self._name) == mark)
+        return bool(remote.get(self._name) == mark)
 
 
 class NameMark(FieldMark):
@@ -87,9 +87,9 @@ class TagMark:
         """Implement Mark."""
         return {"tags": mark}
 
-    def is_on(self, thing: Mapping[str, Json], mark: str) -> bool:
+    def is_on(self, remote: Mapping[str, Json], mark: str) -> bool:
         """Implement Mark."""
-        return mark in (thing.get("tags") or ())
+        return mark in (remote.get("tags") or ())
 
 
 class MetadataMark:
@@ -105,9 +105,9 @@ class MetadataMark:
         """Implement Mark."""
         return {"metadata": str({MARK_NAME: mark})}  # Cinder reads a Python literal.
 
-    def is_on(self, thing: Mapping[str, Json], mark: str) -> bool:
+    def is_on(self, remote: Mapping[str, Json], mark: str) -> bool:
         """Implement Mark."""
-        return bool((thing.get("metadata") or {}).get(MARK_NAME) == mark)
+        return bool((remote.get("metadata") or {}).get(MARK_NAME) == mark)
 
 
 def marked(mark: Mark, value: str, service: Service, path: str, items: str) -> list[str]:
@@ -115,10 +115,10 @@ def marked(mark: Mark, value: str, service: Service, path: str, items: str) -> l
 
     :param items: key of the members in a list.
     """
-    found = service.list_all(path, items, **mark.query(value))
-    ours = [thing for thing in found if mark.is_on(thing, value)]
-    ours.sort(key=lambda thing: str(thing.get("created_at") or thing.get("created") or ""))
-    return [str(thing["id"]) for thing in ours]
+    remotes = service.list_all(path, items, **mark.query(value))
+    marked_remotes = [remote for remote in remotes if mark.is_on(remote, value)]
+    marked_remotes.sort(key=lambda remote: str(remote.get("created_at") or remote.get("created") or ""))
+    return [str(remote["id"]) for remote in marked_remotes]
 
 
 def chosen_id(key: str) -> str:

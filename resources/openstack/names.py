@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ..contract.context import StepContext
 from ..contract.views import Json
 from ..errors import PermanentError
-from .service import Service, ThingNotFound, service_of
+from .service import RemoteNotFound, Service, service_of
 
 KEPT = 60.0
 """Seconds for which a name that was found keeps its id."""
@@ -195,11 +195,11 @@ def find(service: Service, kind: Kind, value: str) -> str:
         return _by_name(service, kind, value)
     try:
         body = service.get(f"{kind.path}/{quoted(looked_up)}")
-    except ThingNotFound as error:
+    except RemoteNotFound as error:
         if kind.named:
             return _by_name(service, kind, value)
         raise NameNotFound(kind, value) from error
-    return str(_thing(body).get(kind.id_field, value))
+    return str(_member(body).get(kind.id_field, value))
 
 
 def resolve(context: StepContext, name: str, value: str | None) -> str:
@@ -230,15 +230,16 @@ def quoted(value: str) -> str:
 
 
 def _by_name(service: Service, kind: Kind, value: str) -> str:
-    name, query = value, dict(kind.query)
+    name = value
+    query = dict(kind.query)
     if kind.in_domain and (match := _IN_DOMAIN.fullmatch(value)):
         name = match["name"]
         query["domain_id"] = find(service, KINDS["keystone.domain"], match["domain"])
     if kind.filters:
         query[kind.filter] = name
-    found = [_inner(item) for item in service.list_all(kind.path, kind.members, **query)]
+    matches = [_inner(item) for item in service.list_all(kind.path, kind.members, **query)]
     # Some services search for a part of the name, or a regular expression.
-    ids = [str(item[kind.id_field]) for item in found if item.get(kind.name_field) == name]
+    ids = [str(item[kind.id_field]) for item in matches if item.get(kind.name_field) == name]
     if not ids:
         raise NameNotFound(kind, value)
     if len(ids) > 1:
@@ -246,7 +247,7 @@ def _by_name(service: Service, kind: Kind, value: str) -> str:
     return ids[0]
 
 
-def _thing(body: Json) -> Mapping[str, Json]:
+def _member(body: Json) -> Mapping[str, Json]:
     """Return the thing in the answer to a GET: the value of its only key, or the answer, as Glance has it."""
     inner = next(iter(body.values())) if len(body) == 1 else body
     return inner if isinstance(inner, Mapping) else body
@@ -254,4 +255,4 @@ def _thing(body: Json) -> Mapping[str, Json]:
 
 def _inner(item: Mapping[str, Json]) -> Mapping[str, Json]:
     """Return the member itself: key pairs are one level deeper."""
-    return _thing(item) if len(item) == 1 else item
+    return _member(item) if len(item) == 1 else item

@@ -7,7 +7,8 @@ from ..contract.context import StepContext
 from ..contract.views import Json
 from .service import Service
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 10.0
 """Seconds between two polls of one thing: at the beginning, and at most."""
 PART = 0.125
 """The pause is this part of the time that the thing has been waited for: so late its end is seen, at most."""
@@ -45,10 +46,10 @@ class WaitedFor:
         """Note how long a list has taken."""
         self._list_age = min(LONGEST_PAUSE, max(FIRST_PAUSE, seconds / LISTING - seconds))
 
-    def note(self, thing: str, since: float, now: float) -> int:
+    def note(self, remote_id: str, since: float, now: float) -> int:
         """Note that a thing is polled now, and return how many are waited for."""
         with self._lock:
-            self._polled[thing] = (now, since)
+            self._polled[remote_id] = (now, since)
             if len(self._polled) > FEW:
                 self._polled = {key: at for key, at in self._polled.items() if now - at[0] < FORGOTTEN}
             return len(self._polled)
@@ -58,10 +59,10 @@ class WaitedFor:
         with self._lock:
             return min((since for _, since in self._polled.values()), default=0.0)
 
-    def forget(self, thing: str) -> None:
+    def forget(self, remote_id: str) -> None:
         """Forget a thing whose action has ended."""
         with self._lock:
-            self._polled.pop(thing, None)
+            self._polled.pop(remote_id, None)
 
 
 class Poller:
@@ -84,7 +85,7 @@ class Poller:
         self,
         context: StepContext,
         service: Service,
-        thing: str,
+        remote_id: str,
         get: Callable[[], Mapping[str, Json]],
         since: float,
     ) -> Mapping[str, Json] | None:
@@ -93,33 +94,33 @@ class Poller:
         :returns: None: the last list is older than the action, and the next one is not due yet.
         :param get: reads this one alone.
         :param since: the moment since which it is waited for.
-        :raises ThingNotFound: it does not exist.
+        :raises RemoteNotFound: it does not exist.
         :raises PermanentError, RetryableError: as `Service`.
         """
         key = (service.name, self._path)
         waiting = context.shared(("waiting", *key), WaitedFor, KEPT)
-        if waiting.note(thing, since, context.now()) <= FEW:
+        if waiting.note(remote_id, since, context.now()) <= FEW:
             return get()
-        listed_at, found = context.shared(
+        listed_at, listed = context.shared(
             ("states", *key), lambda: self._list(context, service, waiting), waiting.list_age
         )
         if listed_at < since:
             return None
-        return found[thing] if thing in found else get()
+        return listed[remote_id] if remote_id in listed else get()
 
-    def forget(self, context: StepContext, service: Service, thing: str) -> None:
+    def forget(self, context: StepContext, service: Service, remote_id: str) -> None:
         """Forget a thing whose action has ended."""
-        context.shared(("waiting", service.name, self._path), WaitedFor, KEPT).forget(thing)
+        context.shared(("waiting", service.name, self._path), WaitedFor, KEPT).forget(remote_id)
 
     def _list(
         self, context: StepContext, service: Service, waiting: WaitedFor
     ) -> tuple[float, Mapping[str, Mapping[str, Json]]]:
         """Return the things by id, and the moment as of which they are listed."""
         began = context.now()
-        found = {
+        remotes = {
             str(item["id"]): item
             for query in self._queries(waiting.earliest())
             for item in service.list_all(self._path, self._items, limit=1000, **query)
         }
         waiting.listed(context.now() - began)
-        return began, found
+        return began, remotes

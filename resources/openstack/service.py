@@ -32,7 +32,7 @@ BUSY = frozenset({429, 500, 502, 503, 504})
 """StatusMeaning codes after which the same call may succeed later."""
 
 
-class ThingNotFound(PermanentError):
+class RemoteNotFound(PermanentError):
     """The service does not know the thing."""
 
     def __init__(self, reason: str) -> None:
@@ -59,25 +59,25 @@ class Service:
     def get(self, path: str, **query: str | int | bool) -> Json:
         """Return the body of the answer to a GET.
 
-        :raises ThingNotFound, PermanentError, RetryableError: see the module.
+        :raises RemoteNotFound, PermanentError, RetryableError: see the module.
         """
-        return self._call("GET", path, params=query)
+        return self._request("GET", path, params=query)
 
     def get_as(self, media_type: str, path: str) -> Json:
         """Return JSON that the service has as another media type.
 
         :raises ValueError: it is no JSON.
-        :raises ThingNotFound, PermanentError, RetryableError: see the module.
+        :raises RemoteNotFound, PermanentError, RetryableError: see the module.
         """
-        return self._call("GET", path, headers={"Accept": media_type})
+        return self._request("GET", path, headers={"Accept": media_type})
 
     def post(self, path: str, body: Json, **headers: str) -> Json:
         """Return the body of the answer to a POST, None if there is none.
 
-        :raises ThingNotFound, Conflict, PermanentError, RetryableError: see the module.
+        :raises RemoteNotFound, Conflict, PermanentError, RetryableError: see the module.
         """
         try:
-            return self._call("POST", path, json=body, headers=headers)
+            return self._request("POST", path, json=body, headers=headers)
         except RetryableError as error:
             # The service may carry it out yet.  A repetition searches first for what it has made.
             raise RetryableError(str(error), after=error.after, at_least=LATE_CALL) from error
@@ -87,24 +87,24 @@ class Service:
 
         :param creates: the request is not sent again where its connection ends: the first may have been
             received, and the service refuses a second one.
-        :raises ThingNotFound, Conflict, PermanentError, RetryableError: see the module.
+        :raises RemoteNotFound, Conflict, PermanentError, RetryableError: see the module.
         """
         once = {"connect_retries": 0, "status_code_retries": 0} if creates else {}
-        return self._call("PUT", path, json=body, headers=headers, **once)
+        return self._request("PUT", path, json=body, headers=headers, **once)
 
     def patch(self, path: str, body: Json, **headers: str) -> Json:
         """Return the body of the answer to a PATCH, None if there is none.
 
-        :raises ThingNotFound, Conflict, PermanentError, RetryableError: see the module.
+        :raises RemoteNotFound, Conflict, PermanentError, RetryableError: see the module.
         """
-        return self._call("PATCH", path, json=body, headers=headers)
+        return self._request("PATCH", path, json=body, headers=headers)
 
     def delete(self, path: str, **query: str | int | bool) -> None:
         """Delete a thing.
 
-        :raises ThingNotFound, Conflict, PermanentError, RetryableError: see the module.
+        :raises RemoteNotFound, Conflict, PermanentError, RetryableError: see the module.
         """
-        self._call("DELETE", path, params=query)
+        self._request("DELETE", path, params=query)
 
     def list_all(self, path: str, items: str, **query: str | int | bool) -> list[Json]:
         """Return all members of a collection, page by page.
@@ -113,13 +113,13 @@ class Service:
         :raises PermanentError, RetryableError: see the module.
         """
         answer = self.get(path, **query)
-        found: list[Json] = list(answer[items])
+        members: list[Json] = list(answer[items])
         while (following := _next_page(answer, items)) is not None:
-            answer = self._call("GET", following)
-            found += answer[items]
-        return found
+            answer = self._request("GET", following)
+            members += answer[items]
+        return members
 
-    def _call(self, method: str, path: str, **arguments: typing.Any) -> Json:
+    def _request(self, method: str, path: str, **arguments: typing.Any) -> Json:
         if headers := arguments.get("headers"):
             arguments["headers"] = {name.replace("_", "-"): value for name, value in headers.items()}
         try:
@@ -150,7 +150,8 @@ def _unreached(service: str, error: exceptions.ClientException) -> PermanentErro
 
 def step_error(service: str, error: exceptions.HttpError) -> PermanentError | RetryableError:
     """Return the step's error for a service's refusal: the table of the module."""
-    status, text = error.http_status, _text(error)
+    status = error.http_status
+    text = _text(error)
     reason = f"{service} {status}: {text}"
     if error.request_id:
         reason += f" [{error.request_id}]"
@@ -159,7 +160,7 @@ def step_error(service: str, error: exceptions.HttpError) -> PermanentError | Re
     if _is_quota(status, error):
         return RetryableError(f"over the quota: {reason}", after=QUOTA_PAUSE)
     if status == 404:
-        return ThingNotFound(reason)
+        return RemoteNotFound(reason)
     if status == 409:
         return Conflict(reason)
     return PermanentError(reason, kind=KINDS.get(status, "ResourceFailure"))
@@ -182,8 +183,8 @@ def in_use(error: Conflict, users: Sequence[str] = ()) -> RetryableError:
 
     :param users: what uses it, as far as the service says so.
     """
-    shown = [*users[:MOST_USERS], *([f"{len(users) - MOST_USERS} more"] if len(users) > MOST_USERS else [])]
-    return RetryableError(f"still in use{' by ' if shown else ''}{', '.join(shown)}: {error}")
+    names = [*users[:MOST_USERS], *([f"{len(users) - MOST_USERS} more"] if len(users) > MOST_USERS else [])]
+    return RetryableError(f"still in use{' by ' if names else ''}{', '.join(names)}: {error}")
 
 
 def _is_quota(status: int, error: exceptions.HttpError) -> bool:
@@ -194,8 +195,8 @@ def _is_quota(status: int, error: exceptions.HttpError) -> bool:
 
 
 def _retry_after(error: exceptions.HttpError) -> float | None:
-    given = error.response.headers.get("Retry-After", "") if error.response is not None else ""
-    return min(float(given), TOO_LONG) if given.isdecimal() else None
+    header = error.response.headers.get("Retry-After", "") if error.response is not None else ""
+    return min(float(header), TOO_LONG) if header.isdecimal() else None
 
 
 def _body_text(error: exceptions.HttpError) -> str:
@@ -205,12 +206,12 @@ def _body_text(error: exceptions.HttpError) -> str:
 def _text(error: exceptions.HttpError) -> str:
     """Return the service's own text; every service puts it into another place of its answer."""
     try:
-        found = _innermost(error.response.json()) if error.response is not None else None
+        text = _innermost(error.response.json()) if error.response is not None else None
     except ValueError:
-        found = None
-    if found is None and error.response is not None and error.response.text.lstrip().startswith("<"):
-        found = " ".join(TAG.sub(" ", error.response.text).split())  # Glance answers with a page.
-    return str(found or error.details or error.message or type(error).__name__)[:MOST_TEXT]
+        text = None
+    if text is None and error.response is not None and error.response.text.lstrip().startswith("<"):
+        text = " ".join(TAG.sub(" ", error.response.text).split())  # Glance answers with a page.
+    return str(text or error.details or error.message or type(error).__name__)[:MOST_TEXT]
 
 
 def _innermost(body: Json) -> str | None:
@@ -224,8 +225,8 @@ def _innermost(body: Json) -> str | None:
     for name in ("message", "faultstring", "description", "detail"):
         if isinstance(body.get(name), str):
             return str(body[name])
-    found = (_innermost(part) for part in body.values() if isinstance(part, dict))
-    return next((text for text in found if text), None)
+    texts = (_innermost(part) for part in body.values() if isinstance(part, dict))
+    return next((text for text in texts if text), None)
 
 
 @dataclass(frozen=True)

@@ -25,18 +25,18 @@ class StatusMeaning:
     field: str = "status"
     good: Collection[str] = ()
 
-    def of(self, thing: Mapping[str, Json]) -> str:
+    def of(self, remote: Mapping[str, Json]) -> str:
         """Return the thing's status in capitals."""
-        return str(thing.get(self.field) or "").upper()
+        return str(remote.get(self.field) or "").upper()
 
-    def is_pending(self, thing: Mapping[str, Json], problem: Callable[[Mapping[str, Json]], str]) -> bool:
+    def is_pending(self, remote: Mapping[str, Json], problem: Callable[[Mapping[str, Json]], str]) -> bool:
         """Return whether the service works on the thing.
 
         :param problem: returns why a thing is in a bad state.
         :raises PermanentError: it is in a bad state.
         """
-        status = self.of(thing)
+        status = self.of(remote)
         if status in self.bad:
-            why = problem(thing) or "Unknown"
+            why = problem(remote) or "Unknown"
             raise PermanentError(f'Went to status {status} due to "{why}"', kind="ResourceInError")
         return status in self.pending

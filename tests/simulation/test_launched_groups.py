@@ -219,7 +219,7 @@ def test_a_secret_in_a_launch_configuration_stays_sealed(world: World) -> None:
         ),
         (scaling(policy={"PauseTime": "PT1H1S"}), "Maximum PauseTime is 1 hour."),
         (scaling(policy={"PauseTime": "90"}), "Only ISO 8601 duration format"),
-        (scaling(policy={"MinSuccessfulInstancesPercent": 1}), "Unknown key"),
+        (scaling(policy={"MinSuccessfulInstancesPercent": 1}), "Unknown Property"),
         (instances(-1), "can not be less than zero"),
         (instances(1, LoadBalancerNames=["lb"]), "no type for load balancers"),
     ],

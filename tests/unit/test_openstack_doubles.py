@@ -14,7 +14,7 @@ from stoker.resources.errors import PermanentError, RetryableError
 from stoker.resources.openstack.attached import CLAIMED, AttachedType
 from stoker.resources.openstack.cinder.attachments import attach, detach
 from stoker.resources.openstack.cinder.registry import RESOURCE_TYPES as CINDER
-from stoker.resources.openstack.declared import THING
+from stoker.resources.openstack.declared import REMOTE
 from stoker.resources.openstack.marks import mark_of
 from stoker.resources.openstack.neutron.registry import RESOURCE_TYPES as NEUTRON
 from stoker.resources.openstack.neutron.security_group import COMPARED
@@ -180,7 +180,7 @@ def test_a_port_that_was_attached_halfway_is_released(scripted: ScriptedService,
     scripted.answers[f"PUT /ports/{port}"] = Answer(200, {"port": {}})
     scripted.answers[f"DELETE /servers/old/os-interface/{port}"] = Answer(202)
     given = {"flavor": "f", "networks": [{"port": port}]}
-    target = target_of(SERVER, given, physical_id="old", data={THING: {}})
+    target = target_of(SERVER, given, physical_id="old", data={REMOTE: {}})
     assert isinstance(SERVER.prepare_for_replace(target, Work(scripted)), Poll)
     released = f"DELETE /servers/old/os-interface/{port}" if is_known else f"PUT /ports/{port}"
     assert [asked for asked in scripted.asked if not asked.startswith("GET")] == [released]
@@ -224,7 +224,7 @@ def test_a_deletion_ends_when_doubles_are_gone_too(scripted: ScriptedService) ->
 def test_a_volume_is_deleted_when_the_service_works_on_it_no_more(scripted: ScriptedService) -> None:
     context = Work(scripted)
     has_volumes(scripted, first="creating")
-    target = volume_of(physical_id="first", data={THING: {}})
+    target = volume_of(physical_id="first", data={REMOTE: {}})
     step = VOLUME.handle_delete(target, context)
     assert isinstance(step, Poll)
     step = VOLUME.check_delete_complete(target, step.progress, context)
@@ -253,7 +253,7 @@ def test_a_group_is_read_when_its_rules_were_made_already(scripted: ScriptedServ
     made = {"id": "g", "security_group_rules": [*egress, {**rule, "id": "made"}]}
     scripted.answers["GET /security-groups/g"] = Answer(200, {"security_group": made})
     scripted.answers["POST /security-group-rules"] = Answer(201, {"security_group_rules": [{}]})
-    stored = {THING: {"id": "g", "security_group_rules": egress}}
+    stored = {REMOTE: {"id": "g", "security_group_rules": egress}}
     target = target_of(GROUP, {"rules": [rule]}, physical_id="g", data=stored)
     GROUP.after_create(target, Work(scripted))
     assert scripted.asked == ["POST /security-group-rules"]
@@ -279,7 +279,7 @@ def test_a_port_takes_its_addresses_from_its_replacement(scripted: ScriptedServi
     )
     scripted.answers["PUT /ports/made"] = Answer(200, {"port": {}})
     scripted.answers["PUT /ports/old"] = Answer(409, {"NeutronError": {"message": "in use"}})
-    target = target_of(PORT, {"network": "n"}, physical_id="old", data={THING: {"fixed_ips": [{"a": 1}]}})
+    target = target_of(PORT, {"network": "n"}, physical_id="old", data={REMOTE: {"fixed_ips": [{"a": 1}]}})
     context.replaced_by = ReplacementView(target.type, "new key")
     with pytest.raises(RetryableError, match="still in use: network 409"):
         PORT.restore_after_replace(target, context)
@@ -447,7 +447,7 @@ def test_an_attachment_that_was_made_is_checked_and_ended(
     case.service_has(scripted, attached=True)
     has_volumes(scripted, **{PLACE_ID: "in-use"})
     stored = next(iter(case.present.values()))
-    data = {THING: stored} if isinstance(stored, dict) else {}
+    data = {REMOTE: stored} if isinstance(stored, dict) else {}
     target = case.target(physical_id=case.physical_id, data=data)
     run(plugin, "check", target, context)
     assert not plugin.needs_replace_failed(target, context)
@@ -473,7 +473,7 @@ def test_what_was_replaced_leaves_the_attachment_to_its_replacement(
     case.service_has(scripted, attached=True)
     scripted.answers[case.detaches] = Answer(200, {})
     stored = next(iter(case.present.values()))
-    data = {THING: stored} if isinstance(stored, dict) else {}
+    data = {REMOTE: stored} if isinstance(stored, dict) else {}
     replaced = case.target(physical_id=case.physical_id, data=data)
     context.replaced_by = ReplacementView(replaced.type, "new key", case.physical_id, data)
     assert isinstance(case.plugin.handle_delete(replaced, context), Done)
@@ -540,7 +540,7 @@ def test_a_volume_is_attached_again_to_another_server(scripted: ScriptedService)
         {"instance_uuid": new, "volume_id": volume},
         key=KEY,
         physical_id=volume,
-        data={THING: {"volumeId": volume, "serverId": old}},
+        data={REMOTE: {"volumeId": volume, "serverId": old}},
     )
     detaching = plugin.handle_update(target, frozenset({"instance_uuid"}), context)
     assert isinstance(detaching, Poll)
@@ -550,7 +550,7 @@ def test_a_volume_is_attached_again_to_another_server(scripted: ScriptedService)
     target = after(target, claiming)
     attaching = plugin.check_update_complete(target, claiming.progress, context)
     assert isinstance(attaching, Poll)
-    assert (attaching.physical_id, attaching.data) == (volume, {THING: attachment})
+    assert (attaching.physical_id, attaching.data) == (volume, {REMOTE: attachment})
     scripted.answers[f"GET /volumes/{volume}"] = Answer(200, {"volume": states["used"]})
     moved = dataclasses.replace(target, data=attaching.data)
     assert isinstance(plugin.check_update_complete(moved, attaching.progress, context), Done)

@@ -15,7 +15,7 @@ from stoker.resources.contract.context import StepContext
 from stoker.resources.contract.views import ResourceView, StackFacts
 from stoker.resources.openstack.nova.server import Server
 from stoker.resources.openstack.polling import FEW, FIRST_PAUSE, FORGOTTEN, LONGEST_PAUSE, Poller, pause
-from stoker.resources.openstack.service import Service, ThingNotFound
+from stoker.resources.openstack.service import RemoteNotFound, Service
 from stoker.resources.steps import Poll
 
 Json = typing.Any
@@ -250,7 +250,7 @@ def test_a_thing_that_no_list_has_is_read_alone(scripted: ScriptedService) -> No
         polls.read(f"v{number}", 900.0)
     scripted.answers["GET /volumes/late"] = Answer(200, {"volume": {"id": "late"}})
     assert polls.read("late", 900.0) == {"id": "late"}
-    with pytest.raises(ThingNotFound):
+    with pytest.raises(RemoteNotFound):
         polls.read("gone", 900.0)
 
 

@@ -14,8 +14,8 @@ from stoker.resources.openstack.service import (
     QUOTA_PAUSE,
     TOO_LONG,
     Conflict,
+    RemoteNotFound,
     Service,
-    ThingNotFound,
     in_use,
 )
 
@@ -75,8 +75,8 @@ def test_refusals_for_good(
 @pytest.mark.parametrize(
     ("service", "status", "body", "expected", "text"),
     [
-        ("compute", 404, _nova("itemNotFound", 404, "no such"), ThingNotFound, "no such"),
-        ("network", 404, _neutron("NetworkNotFound", "no such"), ThingNotFound, "no such"),
+        ("compute", 404, _nova("itemNotFound", 404, "no such"), RemoteNotFound, "no such"),
+        ("network", 404, _neutron("NetworkNotFound", "no such"), RemoteNotFound, "no such"),
         ("compute", 409, _nova("conflictingRequest", 409, "busy"), Conflict, "busy"),
         ("network", 409, _neutron("PortInUse", "in use"), Conflict, "in use"),
         ("image", 409, PAGE, Conflict, "409 Conflict Image is in use"),

@@ -11,7 +11,7 @@ from keystoneauth1.adapter import Adapter
 from stoker.resources.contract.cloud import RemoteCloud
 from stoker.resources.contract.views import ResourceView
 from stoker.resources.errors import PermanentError, PropertyError, ReplaceNeeded, RetryableError
-from stoker.resources.openstack.declared import THING
+from stoker.resources.openstack.declared import REMOTE
 from stoker.resources.openstack.heat.remote_stack import ASKED, SNAPSHOT, RemoteStack, stack_name
 from stoker.resources.openstack.marks import mark_of
 from stoker.resources.openstack.service import LATE_CALL
@@ -78,7 +78,7 @@ def is_now(scripted: ScriptedService, status: str, *, updated: str | None = None
 def a_target(context: Json = SOUTH, *, exists: bool = True, **fields: Json) -> ResourceView:
     given = {"template": "a template", "parameters": {"size": 1}, "timeout": 7, "context": context}
     if exists:
-        fields = {"physical_id": ID, "data": {ASKED: True, THING: {"id": ID, "stack_name": NAME}}, **fields}
+        fields = {"physical_id": ID, "data": {ASKED: True, REMOTE: {"id": ID, "stack_name": NAME}}, **fields}
     return target_of(TYPE, given, name="away", key=KEY, **fields)
 
 
@@ -259,7 +259,7 @@ def test_an_adopted_stack_is_found_by_its_id(scripted: ScriptedService, context:
     step = TYPE.handle_adopt(a_target(data={}), context)
     is_now(scripted, "CHECK_COMPLETE", updated="now")
     made = TYPE.check_adopt_complete(a_target(data={}), typing.cast(Poll, step).progress, context)
-    assert typing.cast(Json, made).data[THING]["stack_name"] == NAME
+    assert typing.cast(Json, made).data[REMOTE]["stack_name"] == NAME
 
 
 def test_another_region_needs_another_stack_and_another_credential_may_not() -> None:

@@ -5,17 +5,17 @@ from collections.abc import Mapping
 from ...contract.context import StepContext
 from ...contract.views import Json
 from ...errors import PermanentError, RetryableError
-from ..service import Conflict, Service, ThingNotFound, in_use, service_of
+from ..service import Conflict, RemoteNotFound, Service, in_use, service_of
 
 ATTACHING = ("reserved", "attaching")
 """States of a volume while one of the services attaches it to a server."""
 
 
-def found(context: StepContext, server: str, volume: str) -> Json:
+def find_attachment(context: StepContext, server: str, volume: str) -> Json:
     """Return the attachment of a volume to a server, None if there is none."""
     try:
         answer = service_of(context, "compute").get(f"{_path(server)}/{volume}")
-    except ThingNotFound:
+    except RemoteNotFound:
         return None
     return answer["volumeAttachment"]
 
@@ -33,7 +33,7 @@ def attach(context: StepContext, server: str, volume: str, device: str | None) -
         ]
     except Conflict as error:
         raise in_use(error) from error
-    except ThingNotFound:
+    except RemoteNotFound:
         raise
     except PermanentError as error:
         # Nova refuses a volume in the wrong state by 400; an earlier step may have started to attach it.
@@ -48,10 +48,10 @@ def ensure_attached(context: StepContext, server: str, volume: str, device: str 
     :raises RetryableError, PermanentError: as `attach`.
     """
     try:
-        if found(context, server, volume) is None:
+        if find_attachment(context, server, volume) is None:
             attach(context, server, volume, device)
     except PermanentError:
-        if found(context, server, volume) is None:
+        if find_attachment(context, server, volume) is None:
             raise
 
 
@@ -62,7 +62,7 @@ def detach(context: StepContext, server: str, volume: str) -> bool:
     """
     try:
         service_of(context, "compute").delete(f"{_path(server)}/{volume}")
-    except ThingNotFound:
+    except RemoteNotFound:
         return False
     except Conflict as error:
         raise in_use(error) from error
@@ -84,13 +84,13 @@ def is_attached(context: StepContext, server: str, volume: Mapping[str, Json]) -
     """Return whether one of the services knows of an attachment, or works on its end."""
     if any(item["server_id"] == server for item in volume["attachments"]) or volume["status"] == "detaching":
         return True
-    return found(context, server, str(volume["id"])) is not None
+    return find_attachment(context, server, str(volume["id"])) is not None
 
 
 def get_volume(service: Service, volume: str) -> Mapping[str, Json]:
     """Return a volume as the block storage service has it now.
 
-    :raises ThingNotFound: it does not exist.
+    :raises RemoteNotFound: it does not exist.
     """
     answer: Mapping[str, Json] = service.get(f"/volumes/{volume}")["volume"]
     return answer

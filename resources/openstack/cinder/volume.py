@@ -7,12 +7,12 @@ from ...contract.context import StepContext
 from ...contract.views import Json, ResourceView, physical_name
 from ...errors import PermanentError, PropertyError, RetryableError
 from ...steps import Done, Poll, Step
-from ..bodies import NamedThing
-from ..declared import MORE, THING, DeclaredType
+from ..bodies import NamedRemote
+from ..declared import MORE, REMOTE, DeclaredType
 from ..marks import MARK_NAME, MetadataMark
 from ..names import resolve
 from ..polling import FIRST_PAUSE, pause
-from ..service import ThingNotFound
+from ..service import RemoteNotFound
 from ..statuses import StatusMeaning
 from .volume_backups import VolumeBackups, restore
 from .volume_changes import VolumeChange, VolumeChanges, act
@@ -37,7 +37,8 @@ class Volume(VolumeBackups, DeclaredType):
 
     description = "A volume, which servers can have as a disk."
     service = "block-storage"
-    path, item = "/volumes", "volume"
+    path = "/volumes"
+    item = "volume"
     list_path = "/volumes/detail"
     mark = MetadataMark()
     slow_delete = True
@@ -46,10 +47,10 @@ class Volume(VolumeBackups, DeclaredType):
         bad=("ERROR", "ERROR_DELETING", "ERROR_RESTORING", "ERROR_EXTENDING", "ERROR_MANAGING"),
     )
     references = {
-        "image": NamedThing("glance.image", "imageRef"),
-        "snapshot_id": NamedThing("cinder.snapshot", "snapshot_id"),
-        "source_volid": NamedThing("cinder.volume", "source_volid"),
-        "volume_type": NamedThing("cinder.vtype", "volume_type"),
+        "image": NamedRemote("glance.image", "imageRef"),
+        "snapshot_id": NamedRemote("cinder.snapshot", "snapshot_id"),
+        "source_volid": NamedRemote("cinder.volume", "source_volid"),
+        "volume_type": NamedRemote("cinder.vtype", "volume_type"),
     }
     apart = ("backup_id", "read_only", "scheduler_hints", "multiattach")
     properties_schema = PROPERTIES
@@ -62,9 +63,9 @@ class Volume(VolumeBackups, DeclaredType):
         """
         if properties.get("backup_id", "unknown"):
             return
-        given = [name for name in SOURCES if properties.get(name)]
-        if len(given) > 1:
-            raise PropertyError(f"{' and '.join(given)} exclude each other: a volume is a copy of one")
+        sources = [name for name in SOURCES if properties.get(name)]
+        if len(sources) > 1:
+            raise PropertyError(f"{' and '.join(sources)} exclude each other: a volume is a copy of one")
         sized = [properties.get(name, "unknown") for name in ("size", "snapshot_id", "source_volid")]
         if not any(sized):
             raise PropertyError("size is needed, unless snapshot_id, source_volid or backup_id is given")
@@ -77,8 +78,10 @@ class Volume(VolumeBackups, DeclaredType):
         body.setdefault("name", _own_name(target))
         backup = target.properties["backup_id"]
         if backup:
-            found = self.service_for(context).get(f"/backups/{resolve(context, 'cinder.backup', backup)}")
-            body["size"] = max(found["backup"]["size"], body.get("size", 0))
+            backup_of_goal = self.service_for(context).get(
+                f"/backups/{resolve(context, 'cinder.backup', backup)}"
+            )
+            body["size"] = max(backup_of_goal["backup"]["size"], body.get("size", 0))
             for name in SOURCES:
                 body.pop(self.references[name].field or name, None)
         return body
@@ -117,18 +120,18 @@ class Volume(VolumeBackups, DeclaredType):
 
         :raises PermanentError: the volume would become smaller.
         """
-        thing = self.get(self.service_for(context), self.id_of(target))
+        volume = self.get(self.service_for(context), self.id_of(target))
         size = target.properties["size"]
-        if "size" in changed and size is not None and size < thing["size"]:
+        if "size" in changed and size is not None and size < volume["size"]:
             raise PermanentError("Shrinking volume is not supported.", kind="NotSupported")
         if "metadata" in changed:
-            self._set_metadata(target, thing, context)
+            self._set_metadata(target, volume, context)
         body = {name: target.properties[name] or "" for name in sorted(changed & {"name", "description"})}
         if "name" in body:
             body["name"] = body["name"] or _own_name(target)
         if body:
             self.service_for(context).put(self.path_of(target), {"volume": body})
-        todo = [change.as_json() for change in VolumeChanges.needed(target, changed, thing)]
+        todo = [change.as_json() for change in VolumeChanges.needed(target, changed, volume)]
         return Poll(progress={"since": context.now(), "todo": todo, "begun": False}, after=0.0)
 
     def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
@@ -139,19 +142,20 @@ class Volume(VolumeBackups, DeclaredType):
         if not progress["todo"]:
             return step
         assert step.data is not None
-        thing, changes = step.data[THING], VolumeChanges(target, context)
+        volume = step.data[REMOTE]
+        changes = VolumeChanges(target, context)
         change = VolumeChange(*progress["todo"][0])
         if not progress["begun"]:
-            changes.begin(change, thing)
+            changes.begin(change, volume)
             return Poll(progress={**progress, "since": context.now(), "begun": True}, after=FIRST_PAUSE)
-        if not changes.has_ended(change, thing):
+        if not changes.has_ended(change, volume):
             return Poll(progress=progress, after=FIRST_PAUSE)
         left = progress["todo"][1:]
         return Poll(progress={"since": progress["since"], "todo": left, "begun": False}, after=0.0)
 
-    def _set_metadata(self, target: ResourceView, thing: Mapping[str, Json], context: StepContext) -> None:
+    def _set_metadata(self, target: ResourceView, volume: Mapping[str, Json], context: StepContext) -> None:
         """Replace the metadata, but for our mark."""
-        marked = thing["metadata"].get(MARK_NAME)
+        marked = volume["metadata"].get(MARK_NAME)
         metadata = {**target.properties["metadata"], **({MARK_NAME: marked} if marked else {})}
         self.service_for(context).put(f"{self.path_of(target)}/metadata", {"metadata": metadata})
 
@@ -160,10 +164,10 @@ class Volume(VolumeBackups, DeclaredType):
         if target.physical_id is None or target.data.get(MORE):
             return True
         try:
-            thing = self.get(self.service_for(context), target.physical_id)
-        except ThingNotFound:
+            volume = self.get(self.service_for(context), target.physical_id)
+        except RemoteNotFound:
             return True
-        return self.status.of(thing) in LOST
+        return self.status.of(volume) in LOST
 
     # -- deletion ----------------------------------------------------------------------------------
 
@@ -196,46 +200,50 @@ class Volume(VolumeBackups, DeclaredType):
         :raises RetryableError: with those who use the volume.
         """
         try:
-            found = self.get(self.service_for(context), self.id_of(target))
-        except ThingNotFound:
+            volume = self.get(self.service_for(context), self.id_of(target))
+        except RemoteNotFound:
             return False
-        if self.status.of(found) in ATTACHED:
-            servers = sorted(str(item["server_id"]) for item in found["attachments"])
+        if self.status.of(volume) in ATTACHED:
+            servers = sorted(str(item["server_id"]) for item in volume["attachments"])
             users = f"server {', '.join(servers)}" if servers else "a server"
             raise RetryableError(f"still in use by {users}")
-        return self.status.of(found) in WORKING
+        return self.status.of(volume) in WORKING
 
     def _snapshots(self, target: ResourceView, context: StepContext) -> list[str]:
-        found = self.service_for(context).list_all("/snapshots", "snapshots", volume_id=self.id_of(target))
-        return sorted(str(item["id"]) for item in found)
+        snapshots = self.service_for(context).list_all(
+            "/snapshots", "snapshots", volume_id=self.id_of(target)
+        )
+        return sorted(str(item["id"]) for item in snapshots)
 
     # -- attributes --------------------------------------------------------------------------------
 
     def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the fields as they are now; the metadata without what others keep there."""
-        found = dict(super().live_properties(target, context))
-        theirs = {*ADMINISTRATIVE} - {*target.properties["metadata"]}
-        kept = {name: value for name, value in found["metadata"].items() if name not in theirs}
-        return {**found, "metadata": kept}
+        live = dict(super().live_properties(target, context))
+        hidden = {*ADMINISTRATIVE} - {*target.properties["metadata"]}
+        metadata = {name: value for name, value in live["metadata"].items() if name not in hidden}
+        return {**live, "metadata": metadata}
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the fields of the stored answer; most as text, as in Heat."""
-        thing = target.data.get(THING) or {}
-        metadata = {name: value for name, value in (thing.get("metadata") or {}).items() if name != MARK_NAME}
+        volume = target.data.get(REMOTE) or {}
+        metadata = {
+            name: value for name, value in (volume.get("metadata") or {}).items() if name != MARK_NAME
+        }
         plain = {
-            name: None if (found := thing.get(name)) is None else str(found)
+            name: None if (field := volume.get(name)) is None else str(field)
             for name in self.attributes_schema
         }
         return {
             **plain,
-            "display_name": thing.get("name"),
-            "display_description": thing.get("description"),
+            "display_name": volume.get("name"),
+            "display_description": volume.get("description"),
             "metadata": json.dumps(metadata),
             "metadata_values": metadata,
-            "attachments": str(thing.get("attachments") or []),
-            "attachments_list": thing.get("attachments") or [],
-            "multiattach": thing.get("multiattach"),
-            "show": {**thing, "metadata": metadata},
+            "attachments": str(volume.get("attachments") or []),
+            "attachments_list": volume.get("attachments") or [],
+            "multiattach": volume.get("multiattach"),
+            "show": {**volume, "metadata": metadata},
         }
 
 

@@ -11,9 +11,9 @@ from ...steps import Done, Poll, Step
 from ..attached import CLAIMED, AttachedType, Link
 from ..names import resolve
 from ..polling import FIRST_PAUSE, Poller, pause
-from ..service import ThingNotFound, service_of
+from ..service import RemoteNotFound, service_of
 from ..statuses import StatusMeaning
-from .attachments import attach, detach, found, get_volume, has_server, is_attached
+from .attachments import attach, detach, find_attachment, get_volume, has_server, is_attached
 
 ATTACHING = StatusMeaning(pending=("AVAILABLE", "RESERVED", "ATTACHING"), bad=(), good=("IN-USE",))
 """The status of a volume that is being attached; it is in use before, too, where other servers have it."""
@@ -57,7 +57,7 @@ class VolumeAttachment(AttachedType):
 
     def find(self, link: Link, context: StepContext) -> Json:
         """Return the attachment as the compute service has it."""
-        return found(context, link[1], link[0])
+        return find_attachment(context, link[1], link[0])
 
     def detach(self, link: Link, context: StepContext) -> bool:
         """Start to detach the volume."""
@@ -70,10 +70,8 @@ class VolumeAttachment(AttachedType):
         """
         if progress["phase"] == CLAIMED:
             return super().check_create_complete(target, progress, context)
-        volume, server = (
-            self._volume(target, progress["since"], context),
-            self.stored_link(target, context)[1],
-        )
+        volume = self._volume(target, progress["since"], context)
+        server = self.stored_link(target, context)[1]
         if volume is None:
             return Poll(progress=progress, after=pause(progress["since"], context.now()))
         if has_server(volume, server):
@@ -110,7 +108,7 @@ class VolumeAttachment(AttachedType):
     def _is_free(self, target: ResourceView, since: float, context: StepContext) -> bool:
         try:
             volume = self._volume(target, since, context)
-        except ThingNotFound:
+        except RemoteNotFound:
             return True
         if volume is None or is_attached(context, self.stored_link(target, context)[1], volume):
             return False
@@ -118,5 +116,6 @@ class VolumeAttachment(AttachedType):
         return True
 
     def _volume(self, target: ResourceView, since: float, context: StepContext) -> Mapping[str, Json] | None:
-        service, volume = service_of(context, "block-storage"), str(target.physical_id)
+        service = service_of(context, "block-storage")
+        volume = str(target.physical_id)
         return VOLUMES.read(context, service, volume, lambda: get_volume(service, volume), since)

@@ -9,7 +9,7 @@ from ...steps import Done, Poll, Step
 from ..marks import mark_of
 from ..names import resolve
 from ..polling import FIRST_PAUSE, pause
-from ..service import ThingNotFound, service_of
+from ..service import RemoteNotFound, service_of
 from ..statuses import StatusMeaning
 
 BACKUP = "backup_id"
@@ -30,7 +30,8 @@ class VolumeBackups(ResourceType):
 
     def handle_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Start a backup, unless an earlier step has."""
-        service, backup = service_of(context, "block-storage"), self._backup(target, context)
+        service = service_of(context, "block-storage")
+        backup = self._backup(target, context)
         if backup is None:
             body = {"volume_id": target.physical_id, "name": mark_of(target.key), "force": True}
             backup = service.post("/backups", {"backup": body})["backup"]["id"]
@@ -41,7 +42,7 @@ class VolumeBackups(ResourceType):
     def check_snapshot_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the backup is there."""
         backup = service_of(context, "block-storage").get(f"/backups/{progress['backup']}")["backup"]
-        if MEANING.is_pending(backup, lambda found: str(found.get("fail_reason") or "")):
+        if MEANING.is_pending(backup, lambda failed_backup: str(failed_backup.get("fail_reason") or "")):
             return Poll(progress=progress, after=pause(progress["since"], context.now()))
         return Done(data={BACKUP: progress["backup"]})
 
@@ -52,7 +53,7 @@ class VolumeBackups(ResourceType):
             return Done()
         try:
             service_of(context, "block-storage").delete(f"/backups/{backup}")
-        except ThingNotFound:
+        except RemoteNotFound:
             return Done()
         return Poll(progress={"since": context.now(), "backup": backup}, after=FIRST_PAUSE)
 
@@ -62,7 +63,7 @@ class VolumeBackups(ResourceType):
         """Poll until the backup is gone."""
         try:
             service_of(context, "block-storage").get(f"/backups/{progress['backup']}")
-        except ThingNotFound:
+        except RemoteNotFound:
             return Done()
         return Poll(progress=progress, after=pause(progress["since"], context.now()))
 
@@ -72,7 +73,7 @@ class VolumeBackups(ResourceType):
 
     def _backup(self, target: ResourceView, context: StepContext) -> str | None:
         """Return the backup that an earlier step has begun."""
-        found = service_of(context, "block-storage").list_all(
+        backups = service_of(context, "block-storage").list_all(
             "/backups/detail", "backups", name=mark_of(target.key)
         )
-        return str(found[0]["id"]) if found else None
+        return str(backups[0]["id"]) if backups else None

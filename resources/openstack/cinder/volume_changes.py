@@ -8,7 +8,7 @@ from ...contract.views import Json, ResourceView
 from ...errors import PermanentError
 from ..names import resolve
 from ..service import service_of
-from .attachments import detach, ensure_attached, found, get_volume, has_server, is_attached
+from .attachments import detach, ensure_attached, find_attachment, get_volume, has_server, is_attached
 from .volume_backups import restore
 
 DETACHED_FIRST = frozenset({"backup_id", "read_only"})
@@ -36,24 +36,25 @@ class VolumeChanges:
 
     def __init__(self, target: ResourceView, context: StepContext) -> None:
         self._target = target
-        self._work = context
+        self._context = context
 
     @staticmethod
     def needed(
-        target: ResourceView, changed: Collection[str], thing: Mapping[str, Json]
+        target: ResourceView, changed: Collection[str], volume: Mapping[str, Json]
     ) -> Sequence[VolumeChange]:
         """Return the changes that bring the volume to its properties, in order."""
         names = [name for name in ("volume_type", "backup_id", "size", "read_only") if name in changed]
-        own = [VolumeChange(name) for name in names if target.properties[name] is not None]
-        if not DETACHED_FIRST & {change.kind for change in own}:
-            return own
-        places = [(str(item["server_id"]), item.get("device")) for item in thing["attachments"]]
+        changes = [VolumeChange(name) for name in names if target.properties[name] is not None]
+        if not DETACHED_FIRST & {change.kind for change in changes}:
+            return changes
+        places = [(str(item["server_id"]), item.get("device")) for item in volume["attachments"]]
         before = [VolumeChange("detach", *place) for place in places]
-        return [*before, *own, *(VolumeChange("attach", *place) for place in places)]
+        return [*before, *changes, *(VolumeChange("attach", *place) for place in places)]
 
-    def begin(self, change: VolumeChange, thing: Mapping[str, Json]) -> None:
+    def begin(self, change: VolumeChange, remote: Mapping[str, Json]) -> None:
         """Begin a change, unless an earlier step has, and died before it could say so."""
-        context, volume = self._work, str(thing["id"])
+        context = self._context
+        volume = str(remote["id"])
         value: Json = self._target.properties.get(change.kind)
         if change.kind == "detach":
             detach(context, change.server, volume)
@@ -63,57 +64,60 @@ class VolumeChanges:
             act(context, volume, "os-update_readonly_flag", {"readonly": value})
         elif change.kind == "backup_id":
             restore(context, volume, value)
-        elif change.kind == "size" and thing["size"] < value:
-            self._act_once(change, thing, "os-extend", {"new_size": value})
-        elif change.kind == "volume_type" and not self._has_type(thing):
+        elif change.kind == "size" and remote["size"] < value:
+            self._act_once(change, remote, "os-extend", {"new_size": value})
+        elif change.kind == "volume_type" and not self._has_type(remote):
             new = resolve(context, "cinder.vtype", value)
-            self._act_once(change, thing, "os-retype", {"new_type": new, "migration_policy": "never"})
+            self._act_once(change, remote, "os-retype", {"new_type": new, "migration_policy": "never"})
 
-    def has_ended(self, change: VolumeChange, thing: Mapping[str, Json]) -> bool:
+    def has_ended(self, change: VolumeChange, volume: Mapping[str, Json]) -> bool:
         """Return whether a change that was begun has ended; the volume is in a good state.
 
         :raises PermanentError: it has failed.
         """
         value = self._target.properties.get(change.kind)
         if change.kind == "detach":
-            return not is_attached(self._work, change.server, thing)
+            return not is_attached(self._context, change.server, volume)
         if change.kind == "attach":
-            if thing["status"] == "available" and found(self._work, change.server, thing["id"]) is None:
-                raise _failed(f"attached to server {change.server} again", thing)
-            return has_server(thing, change.server)
-        if change.kind == "size" and thing["size"] < value:
-            raise _failed(f"extended to {value} GiB", thing)
-        if change.kind == "volume_type" and not self._has_type(thing):
-            raise _failed(f"changed to the type {value}", thing)
+            if (
+                volume["status"] == "available"
+                and find_attachment(self._context, change.server, volume["id"]) is None
+            ):
+                raise _failed(f"attached to server {change.server} again", volume)
+            return has_server(volume, change.server)
+        if change.kind == "size" and volume["size"] < value:
+            raise _failed(f"extended to {value} GiB", volume)
+        if change.kind == "volume_type" and not self._has_type(volume):
+            raise _failed(f"changed to the type {value}", volume)
         return True
 
     def _act_once(
-        self, change: VolumeChange, thing: Mapping[str, Json], action: str, arguments: Json
+        self, change: VolumeChange, volume: Mapping[str, Json], action: str, arguments: Json
     ) -> None:
         """Let the service do what it refuses to do twice.
 
         A request that a dead step has sent may reach the service late, after the volume was read.
         """
         try:
-            act(self._work, str(thing["id"]), action, arguments)
+            act(self._context, str(volume["id"]), action, arguments)
         except PermanentError:
-            now = get_volume(service_of(self._work, "block-storage"), str(thing["id"]))
+            now = get_volume(service_of(self._context, "block-storage"), str(volume["id"]))
             if not self._is_done(change, now):
                 raise
 
-    def _is_done(self, change: VolumeChange, thing: Mapping[str, Json]) -> bool:
+    def _is_done(self, change: VolumeChange, volume: Mapping[str, Json]) -> bool:
         """Return whether the service makes a change now, or has made it."""
         if change.kind == "size":
-            return bool(thing["status"] == "extending" or thing["size"] >= self._target.properties["size"])
-        return thing["status"] == "retyping" or self._has_type(thing)
+            return bool(volume["status"] == "extending" or volume["size"] >= self._target.properties["size"])
+        return volume["status"] == "retyping" or self._has_type(volume)
 
-    def _has_type(self, thing: Mapping[str, Json]) -> bool:
+    def _has_type(self, volume: Mapping[str, Json]) -> bool:
         value = self._target.properties["volume_type"]
-        if thing["volume_type"] == value:
+        if volume["volume_type"] == value:
             return True
-        new = resolve(self._work, "cinder.vtype", value)
-        kind = service_of(self._work, "block-storage").get(f"/types/{new}")["volume_type"]
-        return bool(kind["name"] == thing["volume_type"])
+        new = resolve(self._context, "cinder.vtype", value)
+        kind = service_of(self._context, "block-storage").get(f"/types/{new}")["volume_type"]
+        return bool(kind["name"] == volume["volume_type"])
 
 
 def act(context: StepContext, volume: str, action: str, arguments: Json) -> None:
@@ -121,6 +125,6 @@ def act(context: StepContext, volume: str, action: str, arguments: Json) -> None
     service_of(context, "block-storage").post(f"/volumes/{volume}/action", {action: arguments})
 
 
-def _failed(what: str, thing: Mapping[str, Json]) -> PermanentError:
-    text = f"The volume {thing['id']} could not be {what}; the messages of the service may say why"
+def _failed(change_name: str, volume: Mapping[str, Json]) -> PermanentError:
+    text = f"The volume {volume['id']} could not be {change_name}; the messages of the service may say why"
     return PermanentError(text, kind="ResourceInError")

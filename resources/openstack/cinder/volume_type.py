@@ -26,7 +26,8 @@ class VolumeType(DeclaredType):
     support_status = SupportStatus(version="2015.1")
     description = "A kind of volume. By default administrators alone may create it."
     service = "block-storage"
-    path, item = "/types", "volume_type"
+    path = "/types"
+    item = "volume_type"
     mark = _Mark()
     renamed = {"is_public": "os-volume-type-access:is_public", "metadata": "extra_specs"}
     apart = ("projects",)
@@ -75,24 +76,25 @@ class VolumeType(DeclaredType):
             body = {"is_public": target.properties["is_public"]}
             service.put(self.path_of(target), {self.item: body})
         if "metadata" in changed:
-            wanted = target.properties["metadata"] or {}
+            metadata = target.properties["metadata"] or {}
             path = f"{self.path_of(target)}/extra_specs"
             for name in service.get(path)["extra_specs"]:
-                if name not in wanted:
+                if name not in metadata:
                     service.delete(f"{path}/{name}")
-            if wanted:
-                service.post(path, {"extra_specs": wanted})
+            if metadata:
+                service.post(path, {"extra_specs": metadata})
         if {"projects", "is_public"} & set(changed):
             self._set_projects(target, context)
 
     def _set_projects(self, target: ResourceView, context: StepContext) -> None:
         if target.properties["is_public"]:
             return
-        service, path = self.service_for(context), self.path_of(target)
-        wanted = {resolve(context, "keystone.project", name) for name in target.properties["projects"]}
+        service = self.service_for(context)
+        path = self.path_of(target)
+        projects = {resolve(context, "keystone.project", name) for name in target.properties["projects"]}
         answer = service.get(f"{path}/os-volume-type-access")["volume_type_access"]
         present = {item["project_id"] for item in answer}
-        for project in sorted(wanted - present):
+        for project in sorted(projects - present):
             service.post(f"{path}/action", {"addProjectAccess": {"project": project}})
-        for project in sorted(present - wanted):
+        for project in sorted(present - projects):
             service.post(f"{path}/action", {"removeProjectAccess": {"project": project}})

@@ -10,10 +10,10 @@ from ...errors import PermanentError, PropertyError
 from ...heat.none import NoneResource
 from ...schema import Attribute, Property, SupportStatus
 from ...steps import Done, Poll, Step
-from ..declared import THING, DeclaredType
+from ..declared import REMOTE, DeclaredType
 from ..marks import MARK_NAME, chosen_id, mark_of
 from ..polling import FIRST_PAUSE
-from ..service import Conflict, ThingNotFound
+from ..service import Conflict, RemoteNotFound
 from ..statuses import StatusMeaning
 
 PATCH_TYPE = "application/openstack-images-v2.1-json-patch"
@@ -32,7 +32,9 @@ class WebImage(DeclaredType):
     support_status = SupportStatus(version="12.0.0")
     description = "An image whose data the image service fetches from an address."
     service = "image"
-    path, item, items = "/images", "", "images"
+    path = "/images"
+    item = ""
+    items = "images"
     mark = None
     identity = "the id, which Stoker chooses where ``id`` names none"
     status = StatusMeaning(
@@ -124,7 +126,7 @@ class WebImage(DeclaredType):
         chosen = target.properties["id"]
         try:
             image = self.get(self.service_for(context), chosen or chosen_id(key))
-        except ThingNotFound:
+        except RemoteNotFound:
             return None
         return str(image["id"]) if not chosen or image.get(MARK_NAME) == mark_of(key) else None
 
@@ -137,8 +139,8 @@ class WebImage(DeclaredType):
         service = self.service_for(context)
         for member in target.properties["members"] or ():
             self._add_member(target, member, context)
-        thing = self.get(service, self.id_of(target))
-        if thing["status"] == "queued" and not thing.get("os_glance_importing_to_stores"):
+        image = self.get(service, self.id_of(target))
+        if image["status"] == "queued" and not image.get("os_glance_importing_to_stores"):
             method = {"name": "web-download", "uri": target.properties["location"]}
             with contextlib.suppress(Conflict):  # An earlier step has started it a moment ago.
                 service.post(f"{self.path_of(target)}/import", {"method": method})
@@ -151,15 +153,15 @@ class WebImage(DeclaredType):
         if progress.get("more"):
             self.after_create(target, context)
             return Poll(progress={"since": context.now()}, after=FIRST_PAUSE)
-        thing = self._look(target, progress["since"], context)
-        if thing is not None and (failed := thing.get(FAILED_IMPORT)):
+        image = self._look(target, progress["since"], context)
+        if image is not None and (failed := image.get(FAILED_IMPORT)):
             why = self._import_error(target, context) or f"stores: {failed}"
             text = f"The service could not fetch {target.properties['location']}: {why}"
             raise PermanentError(text, kind="ResourceInError")
-        step = self._wait(thing, progress["since"], target, context)
+        step = self._wait(image, progress["since"], target, context)
         if isinstance(step, Done) and not target.properties["active"]:
             self.service_for(context).post(f"{self.path_of(target)}/actions/deactivate", None)
-            return self._shown(target, context)
+            return self._done(target, context)
         return step
 
     # -- changes -----------------------------------------------------------------------------------
@@ -171,10 +173,10 @@ class WebImage(DeclaredType):
         """
         service = self.service_for(context)
         is_shared = target.properties["visibility"] == "shared"
-        thing = self.get(service, self.id_of(target))
-        if "members" in changed and not is_shared and thing["visibility"] == "shared":
+        image = self.get(service, self.id_of(target))
+        if "members" in changed and not is_shared and image["visibility"] == "shared":
             self._set_members(target, context)
-        patch = self._patch(target, changed, thing)
+        patch = self._patch(target, changed, image)
         if patch:
             service.patch(self.path_of(target), patch, Content_Type=PATCH_TYPE)
         if "members" in changed and is_shared:
@@ -182,42 +184,43 @@ class WebImage(DeclaredType):
         if "active" in changed:
             action = "reactivate" if target.properties["active"] else "deactivate"
             service.post(f"{self.path_of(target)}/actions/{action}", None)
-        return self._shown(target, context)
+        return self._done(target, context)
 
     def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the fields as they are now; tags have no order."""
-        found, tags = dict(super().live_properties(target, context)), target.properties["tags"]
-        if tags is not None and sorted(found["tags"]) == sorted({*tags}):
-            found["tags"] = tags
-        return found
+        live = dict(super().live_properties(target, context))
+        tags = target.properties["tags"]
+        if tags is not None and sorted(live["tags"]) == sorted({*tags}):
+            live["tags"] = tags
+        return live
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the service's answer without our mark."""
-        thing = target.data.get(THING) or {}
-        return {"show": {name: value for name, value in thing.items() if name != MARK_NAME}}
+        image = target.data.get(REMOTE) or {}
+        return {"show": {name: value for name, value in image.items() if name != MARK_NAME}}
 
-    def _shown(self, target: ResourceView, context: StepContext) -> Done:
+    def _done(self, target: ResourceView, context: StepContext) -> Done:
         """Return the end of an action, with the image as it is now."""
         return Done(data=self._data(self.get(self.service_for(context), self.id_of(target)), target))
 
     def _patch(
-        self, target: ResourceView, changed: Collection[str], thing: Mapping[str, Json]
+        self, target: ResourceView, changed: Collection[str], image: Mapping[str, Json]
     ) -> list[dict[str, Json]]:
         """Return the operations that bring the fields of the image to the properties."""
-        wanted = {name: target.properties[name] for name in changed if name not in self.apart}
+        properties = {name: target.properties[name] for name in changed if name not in self.apart}
         if "tags" in changed:
-            wanted["tags"] = target.properties["tags"] or []
+            properties["tags"] = target.properties["tags"] or []
         if "extra_properties" in changed:
             before = target.previous.get("extra_properties") or {}
-            wanted |= dict.fromkeys(before)
-            wanted |= {name: str(value) for name, value in target.properties["extra_properties"].items()}
+            properties |= dict.fromkeys(before)
+            properties |= {name: str(value) for name, value in target.properties["extra_properties"].items()}
         operations = []
-        for name, value in sorted(wanted.items()):
+        for name, value in sorted(properties.items()):
             path = "/" + name.replace("~", "~0").replace("/", "~1")
-            if value is None and name in thing:
+            if value is None and name in image:
                 operations.append({"op": "remove", "path": path})
             elif value is not None:
-                operations.append({"op": "replace" if name in thing else "add", "path": path, "value": value})
+                operations.append({"op": "replace" if name in image else "add", "path": path, "value": value})
         return operations
 
     def _import_error(self, target: ResourceView, context: StepContext) -> str:
@@ -227,12 +230,13 @@ class WebImage(DeclaredType):
         return str(max(failed, key=lambda task: str(task["updated_at"]))["message"]) if failed else ""
 
     def _set_members(self, target: ResourceView, context: StepContext) -> None:
-        service, path = self.service_for(context), f"{self.path_of(target)}/members"
+        service = self.service_for(context)
+        path = f"{self.path_of(target)}/members"
         present = {item["member_id"] for item in service.get(path)["members"]}
-        wanted = set(target.properties["members"] or ())
-        for member in sorted(wanted - present):
+        members = set(target.properties["members"] or ())
+        for member in sorted(members - present):
             self._add_member(target, member, context)
-        for member in sorted(present - wanted):
+        for member in sorted(present - members):
             service.delete(f"{path}/{member}")
 
     def _add_member(self, target: ResourceView, member: str, context: StepContext) -> None:

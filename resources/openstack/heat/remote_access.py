@@ -8,7 +8,7 @@ from ...contract.cloud import RemoteCloud
 from ...contract.context import StepContext
 from ...contract.views import Json, ResourceView
 from ...errors import PermanentError, RetryableError
-from ..service import Service, ThingNotFound, service_of
+from ..service import RemoteNotFound, Service, service_of
 
 SECRET_ID = re.compile(r"(?:.*/secrets/)?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})/?")
 """An id of Barbican's, or the address that ``openstack secret store`` shows."""
@@ -58,21 +58,21 @@ def credential(secret: str, context: StepContext) -> Json:
     :raises PermanentError: there is no such secret, or no Barbican, or the secret is no JSON.
     :raises RetryableError: Barbican is unavailable.
     """
-    found = SECRET_ID.fullmatch(secret)
-    if found is None:
+    match = SECRET_ID.fullmatch(secret)
+    if match is None:
         raise PermanentError(f"{WRONG}: must be the id of a secret, not {secret:.100}", kind="BadRequest")
-    path = f"/secrets/{found[1]}"
+    path = f"/secrets/{match[1]}"
     try:
         barbican = service_of(context, "key-manager")
         kind = (barbican.get(path).get("content_types") or {}).get("default", TEXT)
         # The reader is a parser of JSON, and its errors quote nothing.
         return barbican.get_as(str(kind), f"{path}/payload")
-    except ThingNotFound as error:
-        raise PermanentError(f"{WRONG}: there is no secret {found[1]}: {error}", kind="NotFound") from error
+    except RemoteNotFound as error:
+        raise PermanentError(f"{WRONG}: there is no secret {match[1]}: {error}", kind="NotFound") from error
     except PermanentError as error:
         raise PermanentError(f"{WRONG}: {error}", kind=error.kind) from error
     except ValueError:
-        text = f"{WRONG}: the secret {found[1]} is no JSON"
+        text = f"{WRONG}: the secret {match[1]} is no JSON"
     raise PermanentError(text, kind="AuthorizationFailure")
 
 

@@ -15,10 +15,10 @@ from ...heat.stack import ATTRIBUTES, PROPERTIES
 from ...plugin import ResourceType
 from ...schema import SupportStatus
 from ...steps import Done, Poll, Step
-from ..declared import THING
+from ..declared import REMOTE
 from ..marks import TagMark, mark_of, marked
 from ..polling import FIRST_PAUSE, pause
-from ..service import LATE_CALL, Conflict, Service, ThingNotFound
+from ..service import LATE_CALL, Conflict, RemoteNotFound, Service
 from .remote_access import as_text, cloud_of, location_of, orchestration
 
 SNAPSHOT = "snapshot_id"
@@ -69,18 +69,19 @@ class RemoteStack(ResourceType):
         """Create the stack, by a name of ours and with a tag; then poll it."""
         if not progress.get("asks") or target.physical_id is not None:
             return self._poll(target, progress, context)
-        service, name = orchestration(target, context), stack_name(target)
+        service = orchestration(target, context)
+        name = stack_name(target)
         body = {**goal(target, context), "stack_name": name, "tags": mark_of(target.key)}
         try:
-            made = checked(target, lambda: service.post("/stacks", body))["stack"]["id"]
+            stack_id = checked(target, lambda: service.post("/stacks", body))["stack"]["id"]
         except Conflict:
-            found = self.find_created(target.key, target, context)
-            if found is None:
+            created_id = self.find_created(target.key, target, context)
+            if created_id is None:
                 raise
-            made = found
-        thing = {"id": made, "stack_name": name}
+            stack_id = created_id
+        stack = {"id": stack_id, "stack_name": name}
         progress = {"action": "CREATE", "since": context.now()}
-        return Poll(progress, FIRST_PAUSE, physical_id=str(made), data={**target.data, THING: thing})
+        return Poll(progress, FIRST_PAUSE, physical_id=str(stack_id), data={**target.data, REMOTE: stack})
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Send the goal; the stack itself detects what has changed.
@@ -89,7 +90,7 @@ class RemoteStack(ResourceType):
         """
         try:
             return self._begin("UPDATE", target, context)
-        except ThingNotFound as error:
+        except RemoteNotFound as error:
             raise ReplaceNeeded(str(error)) from error
 
     def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
@@ -102,21 +103,21 @@ class RemoteStack(ResourceType):
             return Done()
         try:
             return self._begin("DELETE", target, context)
-        except ThingNotFound:
+        except RemoteNotFound:
             return Done()
 
     def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the stack is gone."""
         try:
             return self._poll(target, progress, context)
-        except ThingNotFound:
+        except RemoteNotFound:
             return Done()
 
     def handle_cancel(self, target: ResourceView, progress: Json, context: StepContext) -> None:
         """Stop the creation or update there."""
-        service, thing = self._read(target, context)
-        if status_of(thing) in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS"):
-            service.post(f"{path_of(thing)}/actions", {"cancel_without_rollback": None})
+        service, stack = self._read(target, context)
+        if status_of(stack) in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS"):
+            service.post(f"{path_of(stack)}/actions", {"cancel_without_rollback": None})
 
     def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
         """Suspend the stack, unless it is."""
@@ -144,37 +145,37 @@ class RemoteStack(ResourceType):
 
     def handle_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Start a snapshot of the stack, or find the one that a lost attempt has started."""
-        service, thing = self._read(target, context)
-        path = f"{path_of(thing)}/snapshots"
-        found = find_snapshot(service, path, target) if target.attempt > 1 else None
-        if found is None:
+        service, stack = self._read(target, context)
+        path = f"{path_of(stack)}/snapshots"
+        snapshot_id = find_snapshot(service, path, target) if target.attempt > 1 else None
+        if snapshot_id is None:
             try:
-                found = service.post(path, {"name": mark_of(target.key)})["id"]
+                snapshot_id = service.post(path, {"name": mark_of(target.key)})["id"]
             except Conflict as error:
                 raise RetryableError(str(error)) from error
-        return Poll({SNAPSHOT: found, "since": context.now()}, FIRST_PAUSE)
+        return Poll({SNAPSHOT: snapshot_id, "since": context.now()}, FIRST_PAUSE)
 
     def check_snapshot_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the snapshot."""
-        service, thing = self._read(target, context)
-        found = service.get(f"{path_of(thing)}/snapshots/{progress[SNAPSHOT]}")["snapshot"]
-        if found["status"] == "IN_PROGRESS":
+        service, stack = self._read(target, context)
+        snapshot = service.get(f"{path_of(stack)}/snapshots/{progress[SNAPSHOT]}")["snapshot"]
+        if snapshot["status"] == "IN_PROGRESS":
             return Poll(progress, pause(progress["since"], context.now()))
-        if found["status"] != "COMPLETE":
-            raise went_to(f"SNAPSHOT_{found['status']}", found.get("status_reason"))
-        return Done(data={SNAPSHOT: found["id"]})
+        if snapshot["status"] != "COMPLETE":
+            raise went_to(f"SNAPSHOT_{snapshot['status']}", snapshot.get("status_reason"))
+        return Done(data={SNAPSHOT: snapshot["id"]})
 
     def handle_delete_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Delete the snapshot; one that does not exist is ignored."""
         if target.physical_id is None:
             return Done()
         try:
-            service, thing = self._read(target, context)
-            path = f"{path_of(thing)}/snapshots"
-            found = target.data.get(SNAPSHOT) or find_snapshot(service, path, target)
-            if found is not None:
-                service.delete(f"{path}/{found}")
-        except ThingNotFound:
+            service, stack = self._read(target, context)
+            path = f"{path_of(stack)}/snapshots"
+            snapshot_id = target.data.get(SNAPSHOT) or find_snapshot(service, path, target)
+            if snapshot_id is not None:
+                service.delete(f"{path}/{snapshot_id}")
+        except RemoteNotFound:
             return Done()
         except Conflict as error:
             raise RetryableError(str(error)) from error
@@ -200,15 +201,15 @@ class RemoteStack(ResourceType):
             return True
         try:
             self._read(target, context)
-        except ThingNotFound:
+        except RemoteNotFound:
             return True
         return False
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the outputs, each by its name and all as ``outputs``; the stack's name, and all of it."""
-        thing = target.data.get(THING) or {}
-        outputs = {item["output_key"]: item.get("output_value") for item in thing.get("outputs") or ()}
-        return {**outputs, "outputs": outputs, "stack_name": thing.get("stack_name"), "show": thing}
+        stack = target.data.get(REMOTE) or {}
+        outputs = {item["output_key"]: item.get("output_value") for item in stack.get("outputs") or ()}
+        return {**outputs, "outputs": outputs, "stack_name": stack.get("stack_name"), "show": stack}
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -226,38 +227,39 @@ class RemoteStack(ResourceType):
     def _begin(self, action: str, target: ResourceView, context: StepContext) -> Step:
         """Start an action, once no other one is in progress.
 
-        :raises ThingNotFound: the stack is gone.
+        :raises RemoteNotFound: the stack is gone.
         """
-        service, thing = self._read(target, context)
-        status, since = status_of(thing), context.now()
+        service, stack = self._read(target, context)
+        status = status_of(stack)
+        since = context.now()
         waiting = Poll({"action": action, "since": since, "waits": True}, FIRST_PAUSE)
         if action in ("SUSPEND", "RESUME") and status == f"{action}_COMPLETE":
-            return Done(data={**target.data, THING: thing})
+            return Done(data={**target.data, REMOTE: stack})
         if status.endswith("_IN_PROGRESS") and action != "DELETE":
             return waiting
         try:
-            send(action, thing, target, service, context)
+            send(action, stack, target, service, context)
         except Conflict:
             return waiting
-        return Poll({"action": action, "since": since, "before": moment(thing)}, FIRST_PAUSE)
+        return Poll({"action": action, "since": since, "before": moment(stack)}, FIRST_PAUSE)
 
     def _poll(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Return the end of the action, or the next poll.
 
         :raises PermanentError: the stack has failed, or something else was done to it.
         """
-        _, thing = self._read(target, context)
-        action, status = split(thing)
+        _, stack = self._read(target, context)
+        action, status = split(stack)
         if status == "IN_PROGRESS":
             return Poll(progress, pause(progress["since"], context.now()))
         if progress.get("waits"):
             return self._begin(progress["action"], target, context)
         late = context.now() - progress["since"] >= STARTED_WITHIN
-        if moment(thing) == progress.get("before") and not late:
+        if moment(stack) == progress.get("before") and not late:
             return Poll(progress, FIRST_PAUSE)
         if status != "COMPLETE" or action != progress["action"]:
-            raise went_to(status_of(thing), thing.get("stack_status_reason"))
-        return Done(data={**target.data, THING: dict(thing)})
+            raise went_to(status_of(stack), stack.get("stack_status_reason"))
+        return Done(data={**target.data, REMOTE: dict(stack)})
 
 
 def stack_name(target: ResourceView) -> str:
@@ -271,7 +273,8 @@ def goal(target: ResourceView, context: StepContext) -> dict[str, Json]:
 
     It has all files of the stack around it, and that one's environment but for its parameters.
     """
-    inputs, properties = context.children.inputs(), target.properties
+    inputs = context.children.inputs()
+    properties = target.properties
     parameters = properties["parameters"] or {}
     body = {
         "template": properties["template"],
@@ -285,29 +288,29 @@ def goal(target: ResourceView, context: StepContext) -> dict[str, Json]:
 
 
 def send(
-    action: str, thing: Mapping[str, Json], target: ResourceView, service: Service, context: StepContext
+    action: str, stack: Mapping[str, Json], target: ResourceView, service: Service, context: StepContext
 ) -> None:
     """Ask for an action.
 
     :raises Conflict: another one has just begun.
     """
-    path = path_of(thing)
+    path = path_of(stack)
     if action == "DELETE":
         service.delete(path)
     elif action == "UPDATE":
-        tags = {"tags": as_text(thing["tags"])} if thing.get("tags") else {}
+        tags = {"tags": as_text(stack["tags"])} if stack.get("tags") else {}
         checked(target, lambda: service.put(path, {**goal(target, context), **tags}))
     else:
         service.post(f"{path}/actions", {action.lower(): None})
 
 
-def checked(target: ResourceView, call: Callable[[], Json]) -> Json:
+def checked(target: ResourceView, request: Callable[[], Json]) -> Json:
     """Return the answer to a goal.
 
     :raises PermanentError: the service refuses the template; in Heat's words.
     """
     try:
-        return call()
+        return request()
     except PermanentError as error:
         if error.kind != "BadRequest":
             raise
@@ -319,17 +322,17 @@ def checked(target: ResourceView, call: Callable[[], Json]) -> Json:
 def read(target: ResourceView, service: Service) -> Mapping[str, Json]:
     """Return the stack.
 
-    :raises ThingNotFound: it is gone; deleted stacks can be read for a while.
+    :raises RemoteNotFound: it is gone; deleted stacks can be read for a while.
     """
     if target.physical_id is None:
-        raise ThingNotFound(f"{target.name} has no stack")
-    known = target.data.get(THING) or {}
+        raise RemoteNotFound(f"{target.name} has no stack")
+    stored = target.data.get(REMOTE) or {}
     # An adopted stack's name is not known: the service redirects to the address with it.
-    place = path_of(known) if known.get("stack_name") else f"/stacks/{quoted(target.physical_id)}"
-    found: Mapping[str, Json] = service.get(place)["stack"]
-    if status_of(found) == GONE:
-        raise ThingNotFound(f"the stack {found['stack_name']} ({found['id']}) is deleted")
-    return found
+    place = path_of(stored) if stored.get("stack_name") else f"/stacks/{quoted(target.physical_id)}"
+    stack: Mapping[str, Json] = service.get(place)["stack"]
+    if status_of(stack) == GONE:
+        raise RemoteNotFound(f"the stack {stack['stack_name']} ({stack['id']}) is deleted")
+    return stack
 
 
 def find_snapshot(service: Service, path: str, target: ResourceView) -> str | None:
@@ -338,9 +341,9 @@ def find_snapshot(service: Service, path: str, target: ResourceView) -> str | No
     return next((str(item["id"]) for item in listed if item.get("name") == mark_of(target.key)), None)
 
 
-def path_of(thing: Mapping[str, Json]) -> str:
+def path_of(stack: Mapping[str, Json]) -> str:
     """Return the path of a stack."""
-    return f"/stacks/{quoted(thing['stack_name'])}/{quoted(thing['id'])}"
+    return f"/stacks/{quoted(stack['stack_name'])}/{quoted(stack['id'])}"
 
 
 def quoted(part: str) -> str:
@@ -348,20 +351,20 @@ def quoted(part: str) -> str:
     return urllib.parse.quote(str(part), safe="")
 
 
-def status_of(thing: Mapping[str, Json]) -> str:
+def status_of(stack: Mapping[str, Json]) -> str:
     """Return the status as ``ACTION_STATUS``."""
-    return str(thing.get("stack_status") or "")
+    return str(stack.get("stack_status") or "")
 
 
-def split(thing: Mapping[str, Json]) -> tuple[str, str]:
+def split(stack: Mapping[str, Json]) -> tuple[str, str]:
     """Return the action and the status."""
-    action, _, status = status_of(thing).partition("_")
+    action, _, status = status_of(stack).partition("_")
     return action, status
 
 
-def moment(thing: Mapping[str, Json]) -> list[Json]:
+def moment(stack: Mapping[str, Json]) -> list[Json]:
     """Return what changes with each action, as JSON."""
-    return [thing.get("stack_status"), thing.get("updated_time"), thing.get("stack_status_reason")]
+    return [stack.get("stack_status"), stack.get("updated_time"), stack.get("stack_status_reason")]
 
 
 def went_to(status: str, reason: Json) -> PermanentError:

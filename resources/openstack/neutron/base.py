@@ -9,7 +9,8 @@ from ...schema import Attribute, Property, SupportStatus
 from ..declared import DeclaredType
 from ..statuses import StatusMeaning
 
-NETWORK, SUBNET = "network|network_id", "subnet|subnet_id"
+NETWORK = "network|network_id"
+SUBNET = "subnet|subnet_id"
 """Properties by which types name a network or a subnet, for implied dependencies."""
 BUILT = StatusMeaning(pending=("BUILD",))
 HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")
@@ -68,7 +69,7 @@ class NeutronType(DeclaredType):
         ports = self.service_for(context).list_all(
             "/ports", "ports", **{name: value.format(self.id_of(target))}
         )
-        return sorted(_shown(port) for port in ports)
+        return sorted(_label(port) for port in ports)
 
     def has_more(self, target: ResourceView) -> bool:
         """Return whether the thing gets tags, which the service takes by a call of their own only."""
@@ -85,7 +86,7 @@ class NeutronType(DeclaredType):
             self.service_for(context).put(f"{self.path_of(target)}/tags", tags)
 
 
-def _shown(port: Mapping[str, Json]) -> str:
+def _label(port: Mapping[str, Json]) -> str:
     """Return the name of a port's user, with the port."""
     owner = str(port["device_owner"])
     device = "server" if owner.startswith("compute:") else "router" if "router" in owner else ""

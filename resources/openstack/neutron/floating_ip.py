@@ -10,9 +10,9 @@ from ...implied import ImpliedDependency
 from ...schema import Attribute, Property
 from ...steps import Step
 from ..attached import AttachedType, Link
-from ..bodies import NamedThing, live_fields
+from ..bodies import NamedRemote, live_fields
 from ..names import resolve
-from ..service import ThingNotFound
+from ..service import RemoteNotFound
 from .base import HIDDEN, NETWORK, SHOWN, SUBNET, NeutronType
 
 PORT = Custom(check_name="neutron.port")
@@ -31,7 +31,8 @@ class FloatingIP(NeutronType):
     """An address of an external network, which can be that of a port."""
 
     description = "An address of an external network, which can be associated with a port."
-    path, item = "/floatingips", "floatingip"
+    path = "/floatingips"
+    item = "floatingip"
     implied_dependencies = (
         ImpliedDependency(
             "floating_network|floating_network_id",
@@ -42,9 +43,9 @@ class FloatingIP(NeutronType):
         *INTERFACES,
     )
     references = {
-        "floating_network": NamedThing("neutron.network"),
-        "floating_subnet": NamedThing("neutron.subnet", "subnet_id"),
-        "port_id": NamedThing("neutron.port", "port_id"),
+        "floating_network": NamedRemote("neutron.network"),
+        "floating_subnet": NamedRemote("neutron.subnet", "subnet_id"),
+        "port_id": NamedRemote("neutron.port", "port_id"),
     }
     apart = ("value_specs",)
     properties_schema = {
@@ -126,7 +127,8 @@ class FloatingIPAssociation(AttachedType):
 
     service = "network"
     description = "The association of a floating IP with a port."
-    path, item = "/floatingips", "floatingip"
+    path = "/floatingips"
+    item = "floatingip"
     identity = "the floating IP"
     other = "port_id"
     missing = "network: floating IP {0} is not associated with the port"
@@ -155,7 +157,7 @@ class FloatingIPAssociation(AttachedType):
         """Return the floating IP, if it leads to the port."""
         try:
             floating_ip = self.get(self.service_for(context), link[0])
-        except ThingNotFound:
+        except RemoteNotFound:
             return None
         return floating_ip if floating_ip["port_id"] == link[1] else None
 

@@ -2,7 +2,7 @@
 
 from ....template.constraints import Custom
 from ...schema import Attribute, Property
-from ..bodies import NamedThing
+from ..bodies import NamedRemote
 from .base import BUILT, SHOWN, TAGS, TENANT, VALUE_SPECS, NeutronType
 
 
@@ -10,10 +10,11 @@ class Net(NeutronType):
     """A network of a project."""
 
     description = "A network. Subnets give it addresses, ports connect servers to it."
-    path, item = "/networks", "network"
+    path = "/networks"
+    item = "network"
     port_query = ("network_id", "{}")
     status = BUILT
-    references = {"qos_policy": NamedThing("neutron.qos_policy")}
+    references = {"qos_policy": NamedRemote("neutron.qos_policy")}
     apart = ("tags", "value_specs", "dhcp_agent_ids")
     properties_schema = {
         "name": Property(

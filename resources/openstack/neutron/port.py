@@ -9,11 +9,11 @@ from ...contract.views import Json, ResourceView
 from ...errors import PropertyError
 from ...implied import ImpliedDependency
 from ...schema import WITHOUT_EFFECT, Attribute, Property
-from ..bodies import NamedThing
-from ..declared import THING
+from ..bodies import NamedRemote
+from ..declared import REMOTE
 from ..marks import mark_of
 from ..names import resolve
-from ..service import Conflict, ThingNotFound, in_use
+from ..service import Conflict, RemoteNotFound, in_use
 from .base import BUILT, HIDDEN, NETWORK, SHOWN, TAGS, VALUE_SPECS, NeutronType
 
 VNIC_TYPES = AllowedValues(
@@ -45,13 +45,14 @@ class Port(NeutronType):
     """A port of a network: what a server or a router is connected by."""
 
     description = "A port of a network, which connects a server or a router to it."
-    path, item = "/ports", "port"
+    path = "/ports"
+    item = "port"
     status = BUILT
     implied_dependencies = (ImpliedDependency(NETWORK, "OS::Neutron::Subnet", NETWORK),)
     references = {
-        "network": NamedThing("neutron.network"),
-        "security_groups": NamedThing("neutron.security_group", "security_groups"),
-        "qos_policy": NamedThing("neutron.qos_policy"),
+        "network": NamedRemote("neutron.network"),
+        "security_groups": NamedRemote("neutron.security_group", "security_groups"),
+        "qos_policy": NamedRemote("neutron.qos_policy"),
     }
     apart = (
         *("tags", "value_specs", "fixed_ips", "no_fixed_ips", "allowed_address_pairs"),
@@ -183,24 +184,25 @@ class Port(NeutronType):
 
     def restore_after_replace(self, target: ResourceView, context: StepContext) -> None:
         """Take the addresses back, also where the replacement has them now."""
-        addresses = (target.data.get(THING) or {}).get("fixed_ips") or []
+        addresses = (target.data.get(REMOTE) or {}).get("fixed_ips") or []
         if target.physical_id is None or not addresses:
             return
         replacement = context.replacement()
         if replacement is not None and replacement.type == target.type:
-            known = [replacement.physical_id] if replacement.physical_id else []
-            for port in {*known, *self._marked(mark_of(replacement.key), context)}:
+            port_ids = [replacement.physical_id] if replacement.physical_id else []
+            for port in {*port_ids, *self._marked(mark_of(replacement.key), context)}:
                 self._set_addresses(port, [], context)
         self._set_addresses(target.physical_id, addresses, context)
 
     def refresh(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the data of now, with its network and subnets."""
         data = super().refresh(target, context)
-        service, thing = self.service_for(context), data[THING]
-        subnets = dict.fromkeys(item["subnet_id"] for item in thing["fixed_ips"])
+        service = self.service_for(context)
+        port = data[REMOTE]
+        subnets = dict.fromkeys(item["subnet_id"] for item in port["fixed_ips"])
         return {
             **data,
-            "network": service.get(f"/networks/{thing['network_id']}")["network"],
+            "network": service.get(f"/networks/{port['network_id']}")["network"],
             "subnets": [service.get(f"/subnets/{subnet}")["subnet"] for subnet in subnets],
         }
 
@@ -212,7 +214,7 @@ class Port(NeutronType):
     def _set_addresses(self, port: str, addresses: Json, context: StepContext) -> None:
         try:
             self.service_for(context).put(f"{self.path}/{port}", {"port": {"fixed_ips": addresses}})
-        except ThingNotFound:
+        except RemoteNotFound:
             return  # Somebody has deleted it, and so released its addresses.
         except Conflict as error:
             raise in_use(error) from error
@@ -221,7 +223,8 @@ class Port(NeutronType):
         self, target: ResourceView, changed: Collection[str] | None, context: StepContext
     ) -> dict[str, Json]:
         """Return the fields that are lists of maps: all that are given, or those that have changed."""
-        properties, body = target.properties, {}
+        properties = target.properties
+        body = {}
         names = self.apart if changed is None else changed
         if "fixed_ips" in names and properties["fixed_ips"] is not None:
             body["fixed_ips"] = [_fixed_ip(item, context) for item in properties["fixed_ips"]]
@@ -235,8 +238,8 @@ class Port(NeutronType):
 
 def _fixed_ip(item: Mapping[str, Json], context: StepContext) -> dict[str, Json]:
     find = functools.partial(resolve, context, "neutron.subnet")
-    found = {"ip_address": item["ip_address"], "subnet_id": item["subnet"] and find(item["subnet"])}
-    return _without_empty(found)
+    fixed_ip = {"ip_address": item["ip_address"], "subnet_id": item["subnet"] and find(item["subnet"])}
+    return _without_empty(fixed_ip)
 
 
 def _without_empty(item: Mapping[str, Json]) -> dict[str, Json]:

@@ -12,7 +12,8 @@ class ProviderNet(NeutronType):
 
     support_status = SupportStatus(version="2014.1")
     description = "A network over a given physical one. By default administrators alone may create it."
-    path, item = "/networks", "network"
+    path = "/networks"
+    item = "network"
     port_query = ("network_id", "{}")
     status = BUILT
     renamed = {

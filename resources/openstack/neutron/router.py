@@ -41,7 +41,8 @@ class Router(NeutronType):
     """A router between networks of a project, and to an external one."""
 
     description = "A router between networks, and to an external one."
-    path, item = "/routers", "router"
+    path = "/routers"
+    item = "router"
     port_query = ("device_id", "{}")
     status = BUILT
     implied_dependencies = (
@@ -147,20 +148,20 @@ def _agents(properties: Mapping[str, Json]) -> list[str]:
 
 def _gateway(target: ResourceView, context: StepContext) -> dict[str, Json]:
     """Return the gateway with ids in place of names; an empty one is none."""
-    given = target.properties["external_gateway_info"]
-    if not given:
+    gateway = target.properties["external_gateway_info"]
+    if not gateway:
         return {}
-    body: dict[str, Json] = {"network_id": resolve(context, "neutron.network", given["network"])}
-    if given["enable_snat"] is not None:
-        body["enable_snat"] = given["enable_snat"]
-    if given["external_fixed_ips"]:
+    body: dict[str, Json] = {"network_id": resolve(context, "neutron.network", gateway["network"])}
+    if gateway["enable_snat"] is not None:
+        body["enable_snat"] = gateway["enable_snat"]
+    if gateway["external_fixed_ips"]:
         find = functools.partial(resolve, context, "neutron.subnet")
         body["external_fixed_ips"] = [
             {
                 **({"ip_address": item["ip_address"]} if item["ip_address"] else {}),
                 **({"subnet_id": find(item["subnet"])} if item["subnet"] else {}),
             }
-            for item in given["external_fixed_ips"]
+            for item in gateway["external_fixed_ips"]
         ]
     return body
 
@@ -195,8 +196,8 @@ class RouterInterface(AttachedType):
 
     def validate(self, properties: Mapping[str, Json]) -> None:
         """Check that it is in a subnet, or at a port."""
-        given = [properties.get(name, "unknown") for name in ("subnet", "port")]
-        if not any(given):
+        values = [properties.get(name, "unknown") for name in ("subnet", "port")]
+        if not any(values):
             raise PropertyError("one of subnet and port is needed")
         if properties.get("subnet") and properties.get("port"):
             raise PropertyError("subnet and port exclude each other")

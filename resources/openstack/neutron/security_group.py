@@ -8,10 +8,10 @@ from ...contract.views import Json, ResourceView
 from ...errors import PropertyError, raise_all
 from ...schema import Property, SupportStatus
 from ...steps import Poll, Step
-from ..bodies import NamedThing
-from ..declared import THING, WAS_FREE
+from ..bodies import NamedRemote
+from ..declared import REMOTE, WAS_FREE
 from ..names import resolve
-from ..service import Conflict, ThingNotFound
+from ..service import Conflict, RemoteNotFound
 from .base import SHOWN, NeutronType
 
 PROTOCOLS = AllowedValues(
@@ -74,7 +74,8 @@ def ports_errors(rule: Mapping[str, Json], path: tuple[str | int, ...] = ()) -> 
 
     :param path: of the rule.
     """
-    low, high = rule.get("port_range_min"), rule.get("port_range_max")
+    low = rule.get("port_range_min")
+    high = rule.get("port_range_max")
     if rule.get("protocol") not in _WITH_PORTS or low is None or high is None or low <= high:
         return []
     text = f"port_range_min ({low}) must not be above port_range_max ({high})"
@@ -86,7 +87,8 @@ class SecurityGroup(NeutronType):
 
     support_status = SupportStatus(version="2014.1")
     description = "A set of rules that say which traffic may pass a port."
-    path, item = "/security-groups", "security_group"
+    path = "/security-groups"
+    item = "security_group"
     port_query = ("security_groups", "{}")
     apart = ("rules",)
     properties_schema = {
@@ -124,8 +126,8 @@ class SecurityGroup(NeutronType):
         What the service has answered at first says which rules it has, unless a step before has changed them.
         """
         try:
-            self._set_rules(target, target.data[THING]["security_group_rules"], context)
-        except (Conflict, ThingNotFound):
+            self._set_rules(target, target.data[REMOTE]["security_group_rules"], context)
+        except (Conflict, RemoteNotFound):
             self._set_rules(target, self._present_rules(target, context), context)
         if target.properties["description"]:
             body = {self.item: {"description": target.properties["description"]}}
@@ -137,22 +139,22 @@ class SecurityGroup(NeutronType):
             self._set_rules(target, self._present_rules(target, context), context)
 
     def _present_rules(self, target: ResourceView, context: StepContext) -> Sequence[Mapping[str, Json]]:
-        found: Sequence[Mapping[str, Json]]
-        found = self.get(self.service_for(context), self.id_of(target))["security_group_rules"]
-        return found
+        rules: Sequence[Mapping[str, Json]]
+        rules = self.get(self.service_for(context), self.id_of(target))["security_group_rules"]
+        return rules
 
     def _set_rules(
         self, target: ResourceView, present: Sequence[Mapping[str, Json]], context: StepContext
     ) -> None:
         service = self.service_for(context)
-        wanted = {_identity(rule): rule for rule in self._rules(target, context)}
-        kept = set()
+        expected = {_identity(rule): rule for rule in self._rules(target, context)}
+        unchanged = set()
         for rule in present:
-            if _identity(rule) in wanted:
-                kept.add(_identity(rule))
+            if _identity(rule) in expected:
+                unchanged.add(_identity(rule))
             else:
                 service.delete(f"/security-group-rules/{rule['id']}")
-        missing = [rule for key, rule in wanted.items() if key not in kept]
+        missing = [rule for key, rule in expected.items() if key not in unchanged]
         if missing:
             service.post("/security-group-rules", {"security_group_rules": missing})
 
@@ -160,11 +162,15 @@ class SecurityGroup(NeutronType):
         """Return the rules that the group is to have, as bodies."""
         group = self.id_of(target)
         rules: list[dict[str, Json]] = []
-        for given in target.properties["rules"]:
-            rule = {name: given[name] for name in (*COMPARED, "description") if given[name] not in (None, "")}
-            if given["remote_mode"] == "remote_group_id":
+        for declared in target.properties["rules"]:
+            rule = {
+                name: declared[name]
+                for name in (*COMPARED, "description")
+                if declared[name] not in (None, "")
+            }
+            if declared["remote_mode"] == "remote_group_id":
                 rule.pop("remote_ip_prefix", None)
-                other = given["remote_group_id"]
+                other = declared["remote_group_id"]
                 rule["remote_group_id"] = (
                     resolve(context, "neutron.security_group", other) if other else group
                 )
@@ -185,12 +191,13 @@ class SecurityGroupRule(NeutronType):
 
     support_status = SupportStatus(version="7.0.0")
     description = "A rule of a security group."
-    path, item = "/security-group-rules", "security_group_rule"
+    path = "/security-group-rules"
+    item = "security_group_rule"
     mark = None
     identity = "all fields of the rule, of which the service keeps one"
     references = {
-        "security_group": NamedThing("neutron.security_group"),
-        "remote_group": NamedThing("neutron.security_group"),
+        "security_group": NamedRemote("neutron.security_group"),
+        "remote_group": NamedRemote("neutron.security_group"),
     }
     properties_schema = {
         "security_group": Property("string", "Name or id of the group.", required=True, constraints=(GROUP,)),

@@ -7,7 +7,7 @@ from ...contract.context import StepContext
 from ...contract.views import Json, ResourceView
 from ...errors import PropertyError
 from ...schema import Attribute, Property
-from ..bodies import NamedThing
+from ..bodies import NamedRemote
 from .base import HIDDEN, SHOWN, TAGS, TENANT, VALUE_SPECS, NeutronType
 
 IPV6_MODES = AllowedValues(values=("dhcpv6-stateful", "dhcpv6-stateless", "slaac"))
@@ -29,12 +29,13 @@ class Subnet(NeutronType):
     """A range of addresses of a network, with the options that DHCP gives its hosts."""
 
     description = "A range of addresses of a network, with the options that DHCP gives its hosts."
-    path, item = "/subnets", "subnet"
+    path = "/subnets"
+    item = "subnet"
     port_query = ("fixed_ips", "subnet_id={}")
     references = {
-        "network": NamedThing("neutron.network"),
-        "subnetpool": NamedThing("neutron.subnetpool"),
-        "segment": NamedThing("neutron.segment"),
+        "network": NamedRemote("neutron.network"),
+        "subnetpool": NamedRemote("neutron.subnetpool"),
+        "segment": NamedRemote("neutron.segment"),
     }
     properties_schema = {
         "network": Property(

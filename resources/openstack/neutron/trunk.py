@@ -6,7 +6,7 @@ from ....template.constraints import AllowedValues, Custom, Range
 from ...contract.context import StepContext
 from ...contract.views import Json, ResourceView
 from ...schema import Attribute, Property, SupportStatus
-from ..bodies import NamedThing
+from ..bodies import NamedRemote
 from ..names import resolve
 from .base import BUILT, SHOWN, NeutronType
 
@@ -30,9 +30,10 @@ class Trunk(NeutronType):
 
     support_status = SupportStatus(version="9.0.0")
     description = "A port of a server that carries the networks of other ports, each with a tag."
-    path, item = "/trunks", "trunk"
+    path = "/trunks"
+    item = "trunk"
     status = BUILT
-    references = {"port": NamedThing("neutron.port")}
+    references = {"port": NamedRemote("neutron.port")}
     apart = ("sub_ports",)
     properties_schema = {
         "name": Property(
@@ -80,12 +81,13 @@ class Trunk(NeutronType):
         if "sub_ports" not in changed:
             return
         self._unlock(target, changed, context)
-        service, path = self.service_for(context), self.path_of(target)
-        wanted = {_identity(port): port for port in _sub_ports(target, context)}
+        service = self.service_for(context)
+        path = self.path_of(target)
+        expected = {_identity(port): port for port in _sub_ports(target, context)}
         present = {_identity(port): port for port in self.get(service, self.id_of(target))["sub_ports"]}
-        if gone := [{"port_id": present[key]["port_id"]} for key in present.keys() - wanted.keys()]:
-            service.put(f"{path}/remove_subports", {"sub_ports": gone})
-        if new := [wanted[key] for key in wanted.keys() - present.keys()]:
+        if removed := [{"port_id": present[key]["port_id"]} for key in present.keys() - expected.keys()]:
+            service.put(f"{path}/remove_subports", {"sub_ports": removed})
+        if new := [expected[key] for key in expected.keys() - present.keys()]:
             service.put(f"{path}/add_subports", {"sub_ports": new})
 
     def _unlock(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
@@ -98,11 +100,11 @@ class Trunk(NeutronType):
 def _sub_ports(target: ResourceView, context: StepContext) -> Sequence[Mapping[str, Json]]:
     return [
         {
-            "port_id": resolve(context, "neutron.port", given["port"]),
-            "segmentation_type": given["segmentation_type"],
-            "segmentation_id": given["segmentation_id"],
+            "port_id": resolve(context, "neutron.port", sub_port["port"]),
+            "segmentation_type": sub_port["segmentation_type"],
+            "segmentation_id": sub_port["segmentation_id"],
         }
-        for given in target.properties["sub_ports"] or ()
+        for sub_port in target.properties["sub_ports"] or ()
     ]
 
 

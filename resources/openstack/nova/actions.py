@@ -8,7 +8,7 @@ from ...contract.context import StepContext
 from ...contract.views import Json, ResourceView
 from ...errors import PermanentError
 from ...steps import Done, Poll, Step
-from ..declared import THING, DeclaredType
+from ..declared import REMOTE, DeclaredType
 from ..marks import Mark, TagMark
 from ..polling import pause
 from ..service import Conflict, in_use
@@ -27,7 +27,8 @@ class ServerActions(DeclaredType):
 
     snapshot_on_delete = True
     service = "compute"
-    path, item = "/servers", "server"
+    path = "/servers"
+    item = "server"
     list_path = "/servers/detail"
     mark: typing.ClassVar[Mark | None] = TagMark()
     status = SERVER_STATUS
@@ -40,9 +41,9 @@ class ServerActions(DeclaredType):
         """Check that the metadata leave room for the deployments."""
         check_metadata(definition)
 
-    def problem(self, thing: Mapping[str, Json]) -> str:
+    def problem(self, server: Mapping[str, Json]) -> str:
         """Return the service's message of what has gone wrong."""
-        return fault_of(thing)
+        return fault_of(server)
 
     def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
         """Suspend the server, unless it is suspended."""
@@ -50,13 +51,13 @@ class ServerActions(DeclaredType):
 
     def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the server is suspended."""
-        thing = self._look(target, progress["since"], context)
-        if thing is not None:
-            status = SERVER_STATUS.of(thing)
+        server = self._look(target, progress["since"], context)
+        if server is not None:
+            status = SERVER_STATUS.of(server)
             if status == "SUSPENDED":
-                return self.with_facts(Done(data=self._data(thing, target)), target, context)
+                return self.with_facts(Done(data=self._data(server, target)), target, context)
             if status not in (RUNS, *SERVER_STATUS.pending):
-                raise unknown_status(f"Suspend of server {thing.get('name')} failed", status)
+                raise unknown_status(f"Suspend of server {server.get('name')} failed", status)
         return Poll(progress=progress, after=pause(progress["since"], context.now()))
 
     def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
@@ -70,7 +71,7 @@ class ServerActions(DeclaredType):
     def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         """Check that the server runs."""
         data = self.refresh(target, context)
-        status = SERVER_STATUS.of(data[THING])
+        status = SERVER_STATUS.of(data[REMOTE])
         if status != RUNS:
             raise PermanentError(f"'status': expected '{RUNS}', got '{status}'", kind="Error")
         return Done(data=data)
@@ -82,8 +83,8 @@ class ServerActions(DeclaredType):
 
     def check_snapshot_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the image is complete."""
-        thing = self.get(self.service_for(context), self.id_of(target))
-        if ServerSnapshot(target, context).is_complete(progress["image"], thing):
+        server = self.get(self.service_for(context), self.id_of(target))
+        if ServerSnapshot(target, context).is_complete(progress["image"], server):
             return Done()
         return Poll(progress=progress, after=pause(progress["since"], context.now()))
 
@@ -110,7 +111,7 @@ class ServerActions(DeclaredType):
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the attributes, of what was read last."""
-        return attributes(target.data.get(THING) or {}, target.data, target.metadata)
+        return attributes(target.data.get(REMOTE) or {}, target.data, target.metadata)
 
     def with_facts(self, step: Step, target: ResourceView, context: StepContext) -> Step:
         """Add to the data of an action that has ended what the attributes need."""
@@ -125,11 +126,11 @@ class ServerActions(DeclaredType):
     def _act(self, target: ResourceView, context: StepContext, action: str, aim: str) -> Step:
         """Start an action, unless its aim is reached or it has begun."""
         service = self.service_for(context)
-        thing = self.get(service, self.id_of(target))
-        if SERVER_STATUS.of(thing) != aim:
+        server = self.get(service, self.id_of(target))
+        if SERVER_STATUS.of(server) != aim:
             try:
                 service.post(f"{self.path_of(target)}/action", {action: None})
             except Conflict as error:
-                if thing.get(TASK_STATE) is None:
+                if server.get(TASK_STATE) is None:
                     raise in_use(error) from error
         return Poll(progress={"since": context.now()}, after=0.5)

@@ -8,7 +8,8 @@ from ..marks import PREFIX
 from ..names import is_id
 
 Addresses = Mapping[str, list[dict[str, Json]]]
-MAC, KIND = "OS-EXT-IPS-MAC:mac_addr", "OS-EXT-IPS:type"
+MAC = "OS-EXT-IPS-MAC:mac_addr"
+KIND = "OS-EXT-IPS:type"
 """Keys of a server's addresses."""
 
 
@@ -22,35 +23,35 @@ def is_mark(tag: str) -> bool:
     return tag.startswith(PREFIX) and is_id(tag.removeprefix(PREFIX))
 
 
-def _shown(thing: Mapping[str, Json]) -> dict[str, Json]:
+def _visible(server: Mapping[str, Json]) -> dict[str, Json]:
     """Return what the service reports of the server, without the mark."""
-    return {**thing, "tags": users_tags(thing["tags"])} if "tags" in thing else dict(thing)
+    return {**server, "tags": users_tags(server["tags"])} if "tags" in server else dict(server)
 
 
 def attributes(
-    thing: Mapping[str, Json], data: Mapping[str, Json], metadata: Mapping[str, Json]
+    server: Mapping[str, Json], data: Mapping[str, Json], metadata: Mapping[str, Json]
 ) -> dict[str, Json]:
     """Return all attributes.
 
-    :param thing: what the service last reported.
+    :param server: what the service last reported.
     :param data: of the resource.
     :param metadata: of the resource.
     """
-    thing = _shown(thing)
-    by_label: Addresses = thing.get("addresses") or {}
+    server = _visible(server)
+    by_label: Addresses = server.get("addresses") or {}
     networks = {label: [entry["addr"] for entry in entries] for label, entries in by_label.items()}
     ids = _network_ids(data, by_label)
     detailed = {label: [_detailed(data, entry) for entry in entries] for label, entries in by_label.items()}
     return {
-        "show": thing,
-        "name": thing.get("name"),
-        "accessIPv4": thing.get("accessIPv4"),
-        "accessIPv6": thing.get("accessIPv6"),
-        "instance_name": thing.get("OS-EXT-SRV-ATTR:instance_name"),
+        "show": server,
+        "name": server.get("name"),
+        "accessIPv4": server.get("accessIPv4"),
+        "accessIPv6": server.get("accessIPv6"),
+        "instance_name": server.get("OS-EXT-SRV-ATTR:instance_name"),
         "networks": {**networks, **{ids[label]: networks[label] for label in ids}},
         "addresses": {**detailed, **{ids[label]: detailed[label] for label in ids}},
         "first_address": _first(networks),
-        "tags": thing.get("tags"),
+        "tags": server.get("tags"),
         "os_collect_config": metadata.get("os-collect-config", {}),
         # Their tokens expire within minutes: a stored one is of no use.
         "console_urls": None,
@@ -70,15 +71,15 @@ def _detailed(data: Mapping[str, Json], entry: Mapping[str, Json]) -> dict[str, 
     """Return an address with its port, subnets and network; a floating one has none of them."""
     if entry.get(KIND) == "floating":
         return {**entry, "port": None}
-    found = [item for item in data.get("interfaces") or () if item["mac"] == entry.get(MAC)]
-    if not found:
+    interfaces = [item for item in data.get("interfaces") or () if item["mac"] == entry.get(MAC)]
+    if not interfaces:
         return {**entry, "port": None}
-    subnets = [data["subnets"].get(subnet) for subnet, _ in found[0]["fixed_ips"]]
+    subnets = [data["subnets"].get(subnet) for subnet, _ in interfaces[0]["fixed_ips"]]
     return {
         **entry,
-        "port": found[0]["port"],
+        "port": interfaces[0]["port"],
         "subnets": [subnet for subnet in subnets if subnet is not None],
-        "network": data["networks"].get(found[0]["network"]),
+        "network": data["networks"].get(interfaces[0]["network"]),
     }
 
 

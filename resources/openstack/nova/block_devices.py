@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from ...contract.views import Json
 from ...errors import PropertyError
-from ..bodies import Find, given
+from ..bodies import Find, without_nulls
 
 SOURCES = ("volume_id", "snapshot_id", "image", "swap_size")
 """Properties that say what a disk is made of, but for an ephemeral one."""
@@ -14,15 +14,15 @@ COPIED = ("device_type", "disk_bus", "boot_index", "volume_size", "delete_on_ter
 
 def legacy_devices(mappings: Sequence[Mapping[str, Json]]) -> list[dict[str, Json]]:
     """Return the body's list for the older property; a snapshot wins over a volume, as in Heat."""
-    found = []
+    converted = []
     for mapping in mappings:
-        device = given(mapping)
+        device = without_nulls(mapping)
         if device.get("snapshot_id"):
             device.pop("volume_id", None)
         if not device.get("delete_on_termination"):
             device.pop("delete_on_termination", None)
-        found.append(device)
-    return found
+        converted.append(device)
+    return converted
 
 
 def devices(mappings: Sequence[Mapping[str, Json]], image: str | None, find: Find) -> list[dict[str, Json]]:
@@ -48,8 +48,8 @@ def _device(mapping: Mapping[str, Json], find: Find) -> dict[str, Json]:
 def _source(mapping: Mapping[str, Json], find: Find) -> dict[str, Json]:
     for name, kind in (("volume_id", "volume"), ("snapshot_id", "snapshot"), ("image", "image")):
         if mapping.get(name):
-            found = find(f"{'glance' if kind == 'image' else 'cinder'}.{kind}", mapping[name])
-            stored = {"uuid": found, "source_type": kind, "destination_type": "volume"}
+            source_id = find(f"{'glance' if kind == 'image' else 'cinder'}.{kind}", mapping[name])
+            stored = {"uuid": source_id, "source_type": kind, "destination_type": "volume"}
             return {**stored, "boot_index": 0, "delete_on_termination": False}
     blank = {"source_type": "blank", "destination_type": "local", "boot_index": -1}
     device: dict[str, Json] = {**blank, "delete_on_termination": True}
@@ -70,7 +70,8 @@ def check_devices(properties: Mapping[str, Json]) -> None:
     """
     if any(name not in properties for name in ("image", "block_device_mapping", "block_device_mapping_v2")):
         return
-    image, older = properties["image"], properties["block_device_mapping"] or []
+    image = properties["image"]
+    older = properties["block_device_mapping"] or []
     newer = properties["block_device_mapping_v2"] or []
     if older and newer:
         raise PropertyError("block_device_mapping and block_device_mapping_v2 cannot both be given")
@@ -93,10 +94,10 @@ def _check_source(mapping: Mapping[str, Json], index: int) -> None:
     if mapping["ephemeral_size"] or mapping["ephemeral_format"]:
         sources.append("ephemeral_size")
     if len(sources) != 1:
-        found = ", ".join(sources) or "none"
+        source_names = ", ".join(sources) or "none"
         names = "volume_id, snapshot_id, image, swap_size, and ephemeral_size or ephemeral_format"
         raise PropertyError(
-            f"exactly one is needed of {names}; found: {found}", ("block_device_mapping_v2", index)
+            f"exactly one is needed of {names}; found: {source_names}", ("block_device_mapping_v2", index)
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ...contract.context import StepContext
 from ...contract.views import Json, ResourceView, physical_name
-from ..bodies import given
+from ..bodies import without_nulls
 from ..names import resolve
 from .block_devices import devices, legacy_devices
 from .networks import Nic
@@ -34,7 +34,8 @@ def server_body(target: ResourceView, context: StepContext, nics: Sequence[Nic])
 
     :param nics: each with the port that was made for it.
     """
-    properties, find = target.properties, functools.partial(resolve, context)
+    properties = target.properties
+    find = functools.partial(resolve, context)
     image = find("glance.image", properties["image"]) if properties["image"] else None
     body = {
         "name": server_name(target),
@@ -74,8 +75,8 @@ def networks_field(entries: Sequence[Mapping[str, Json]] | None, nics: Sequence[
 
 def _interface(nic: Nic) -> dict[str, Json]:
     if nic.port:
-        return given({"port": nic.port, "tag": nic.tag})
-    return given({"uuid": nic.network, "fixed_ip": nic.fixed_ip, "tag": nic.tag})
+        return without_nulls({"port": nic.port, "tag": nic.tag})
+    return without_nulls({"uuid": nic.network, "fixed_ip": nic.fixed_ip, "tag": nic.tag})
 
 
 def metadata_field(metadata: Mapping[str, Json] | None) -> dict[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ...contract.context import StepContext
 from ...contract.views import Json, ResourceView
-from ..service import Conflict, Service, ThingNotFound, in_use, service_of
+from ..service import Conflict, RemoteNotFound, Service, in_use, service_of
 
 
 class ServerCalls:
@@ -30,16 +30,16 @@ class ServerCalls:
     def get(self) -> Mapping[str, Json]:
         """Return the server as it is now.
 
-        :raises ThingNotFound: it does not exist.
+        :raises RemoteNotFound: it does not exist.
         """
-        found: Mapping[str, Json] = self.service.get(self.path)["server"]
-        return found
+        server: Mapping[str, Json] = self.service.get(self.path)["server"]
+        return server
 
     def delete(self) -> None:
         """Start to delete the server; a missing one is ignored."""
         try:
             self.service.delete(self.path)
-        except ThingNotFound:
+        except RemoteNotFound:
             return
 
     def put(self, below: str, body: Json) -> None:
@@ -65,7 +65,7 @@ class ServerCalls:
         """
         try:
             self.service.delete(f"{self.path}/os-interface/{port}")
-        except ThingNotFound:
+        except RemoteNotFound:
             return
         except Conflict as error:
             raise in_use(error) from error

@@ -35,40 +35,41 @@ class ServerChange:
     def begin(self, changed: frozenset[str]) -> list[Stage]:
         """Change what can be changed at once, and return the stages of the rest, in Heat's order.
 
-        :raises ThingNotFound: the server does not exist.
+        :raises RemoteNotFound: the server does not exist.
         """
-        thing, properties = self._calls.get(), self._target.properties
+        server = self._calls.get()
+        properties = self._target.properties
         if "metadata" in changed:
             self._calls.put("/metadata", {"metadata": metadata_field(properties["metadata"])})
         if "tags" in changed:
-            marks = [tag for tag in thing.get("tags") or () if is_mark(tag)]
+            marks = [tag for tag in server.get("tags") or () if is_mark(tag)]
             self._calls.put("/tags", {"tags": [*(properties["tags"] or ()), *marks]})
         if "name" in changed:
             self._calls.put("", {"server": {"name": server_name(self._target)}})
-        stages = self._stages(changed, thing)
+        stages = self._stages(changed, server)
         if "admin_pass" in changed and "image" not in changed and properties["admin_pass"]:
             self._calls.act("changePassword", {"adminPass": properties["admin_pass"]})
         return stages
 
-    def _stages(self, changed: frozenset[str], thing: Mapping[str, Json]) -> list[Stage]:
-        found: list[Stage] = []
+    def _stages(self, changed: frozenset[str], server: Mapping[str, Json]) -> list[Stage]:
+        stages: list[Stage] = []
         if "networks" in changed:
-            found += self._network_stages()
+            stages += self._network_stages()
         if "flavor" in changed:
-            found += self._size_stages(thing)
+            stages += self._size_stages(server)
         properties = self._target.properties
         if "user_data" in changed and properties["user_data_update_policy"] == "REBUILD":
-            found.append({"do": "rebuild", "user_data": True})
+            stages.append({"do": "rebuild", "user_data": True})
         if "image" in changed:
-            found += self._image_stages(thing)
-        return found
+            stages += self._image_stages(server)
+        return stages
 
     def run(self, stages: Sequence[Stage]) -> list[Stage]:
         """Run the stages one after the other, and return what is left; empty: the update is complete."""
         for place, stage in enumerate(stages):
-            left = _HANDLERS[stage["do"]](self, stage)
-            if left is not None:
-                return [left, *stages[place + 1 :]]
+            remaining = _HANDLERS[stage["do"]](self, stage)
+            if remaining is not None:
+                return [remaining, *stages[place + 1 :]]
         return []
 
     # -- interfaces --------------------------------------------------------------------------------
@@ -80,7 +81,8 @@ class ServerChange:
             return []
         changes = self._interface_changes(before, after)
         for interface, former, nic in changes.kept:
-            was, will = former or Nic(), dataclasses.replace(nic, port=interface.port)
+            was = former or Nic()
+            will = dataclasses.replace(nic, port=interface.port)
             if was.extras != will.extras and will.extras is not None:
                 self._ports.change(interface.port, will.extras)
             if was.floating_ip != will.floating_ip:
@@ -88,16 +90,18 @@ class ServerChange:
         freed = [nic.floating_ip for _, nic in changes.detach if nic is not None and nic.floating_ip]
         for floating_ip in freed:
             self._ports.disassociate(floating_ip)
-        gone = [dataclasses.asdict(interface) for interface, _ in changes.detach]
+        detached = [dataclasses.asdict(interface) for interface, _ in changes.detach]
         new = [dataclasses.asdict(nic) for nic in changes.attach]
-        return [{"do": "detach", "interfaces": gone}, {"do": "attach", "nics": new}]
+        return [{"do": "detach", "interfaces": detached}, {"do": "attach", "nics": new}]
 
     def _interface_changes(self, before: Json, after: Json) -> InterfaceChanges:
         interfaces = self._ports.interfaces(str(self._target.physical_id))
         old = nics_of(before, self._work, strict=False)
         new = nics_of(after, self._work)
-        asked = next((entry["allocate_network"] for entry in after or () if entry["allocate_network"]), None)
-        if asked == "none":
+        allocation = next(
+            (entry["allocate_network"] for entry in after or () if entry["allocate_network"]), None
+        )
+        if allocation == "none":
             return InterfaceChanges(detach=[(item, None) for item in interfaces])
         if not new:
             new = [Nic(network=self._ports.free_network())]
@@ -113,14 +117,14 @@ class ServerChange:
         """Detach interfaces; then delete the ports that were made for them."""
         if not stage["interfaces"]:
             return None
-        there = {interface.port for interface in self._ports.interfaces(str(self._target.physical_id))}
-        leaving = [ServerInterface(**item) for item in stage["interfaces"] if item["port"] in there]
+        present = {interface.port for interface in self._ports.interfaces(str(self._target.physical_id))}
+        leaving = [ServerInterface(**item) for item in stage["interfaces"] if item["port"] in present]
         for interface in leaving:
             self._calls.detach(interface.port)
         macs = {item["mac"] for item in stage["interfaces"]}
         if leaving or macs & {entry.get(MAC) for entry in _addresses(self._calls.get())}:
             return stage
-        self._ports.delete_made(attached_to=str(self._target.physical_id))
+        self._ports.delete_marked(attached_to=str(self._target.physical_id))
         return None
 
     def _attach(self, stage: Stage) -> Stage | None:
@@ -134,34 +138,35 @@ class ServerChange:
         return self._attached(stage)
 
     def _attached(self, stage: Stage) -> Stage | None:
-        there = {item.port: item for item in self._ports.interfaces(str(self._target.physical_id))}
+        by_port = {item.port: item for item in self._ports.interfaces(str(self._target.physical_id))}
         for port, tag in stage["ports"]:
-            if port not in there:
+            if port not in by_port:
                 self._calls.attach(port, tag)
-        shown = {entry["addr"] for entry in _addresses(self._calls.get())}
-        found = [there[port] for port, _ in stage["ports"] if port in there]
-        complete = len(found) == len(stage["ports"])
-        addresses = {address for item in found for _, address in item.fixed_ips}
-        return None if complete and addresses <= shown else stage
+        listed = {entry["addr"] for entry in _addresses(self._calls.get())}
+        attached = [by_port[port] for port, _ in stage["ports"] if port in by_port]
+        complete = len(attached) == len(stage["ports"])
+        addresses = {address for item in attached for _, address in item.fixed_ips}
+        return None if complete and addresses <= listed else stage
 
     # -- size and image ----------------------------------------------------------------------------
 
-    def _size_stages(self, thing: Mapping[str, Json]) -> list[Stage]:
+    def _size_stages(self, server: Mapping[str, Json]) -> list[Stage]:
         flavor = resolve(self._work, "nova.flavor", self._target.properties["flavor"])
-        found = self._calls.service.get(f"{KINDS['nova.flavor'].path}/{quoted(flavor)}")["flavor"]
-        stage = {"do": "resize", "flavor": flavor, "name": found["name"]}
-        return [] if _has_flavor(thing, stage) and is_settled(thing) else [stage]
+        flavor_of_server = self._calls.service.get(f"{KINDS['nova.flavor'].path}/{quoted(flavor)}")["flavor"]
+        stage = {"do": "resize", "flavor": flavor, "name": flavor_of_server["name"]}
+        return [] if _has_flavor(server, stage) and is_settled(server) else [stage]
 
     def _resize(self, stage: Stage) -> Stage | None:
         """Resize, confirm, and wait until the server runs again."""
-        thing = self._calls.get()
-        status, new = SERVER_STATUS.of(thing), self._target.properties["flavor"]
+        server = self._calls.get()
+        status = SERVER_STATUS.of(server)
+        new = self._target.properties["flavor"]
         if status in SERVER_STATUS.bad:
-            SERVER_STATUS.is_pending(thing, fault_of)
+            SERVER_STATUS.is_pending(server, fault_of)
         if status == "VERIFY_RESIZE":
             return self._confirmed(stage)
-        if is_settled(thing):
-            if _has_flavor(thing, stage):
+        if is_settled(server):
+            if _has_flavor(server, stage):
                 return None
             if stage.get("asked"):
                 raise PermanentError(f"Resizing to '{new}' failed, status '{status}'", kind="Error")
@@ -181,21 +186,23 @@ class ServerChange:
                     raise
         return {**stage, "confirmed": True}
 
-    def _image_stages(self, thing: Mapping[str, Json]) -> list[Stage]:
+    def _image_stages(self, server: Mapping[str, Json]) -> list[Stage]:
         image = resolve(self._work, "glance.image", self._target.properties["image"])
-        now = (thing.get("image") or {}).get("id")
-        return [] if image == now and is_settled(thing) else [{"do": "rebuild", "image": image}]
+        now = (server.get("image") or {}).get("id")
+        return [] if image == now and is_settled(server) else [{"do": "rebuild", "image": image}]
 
     def _rebuild(self, stage: Stage) -> Stage | None:
         """Rebuild, and wait until the server runs again."""
-        thing = self._calls.get()
+        server = self._calls.get()
         if stage.get("asked"):
-            if SERVER_STATUS.of(thing) in SERVER_STATUS.bad:
-                text = f"Rebuilding server failed, status '{SERVER_STATUS.of(thing)}': {fault_of(thing)}"
+            if SERVER_STATUS.of(server) in SERVER_STATUS.bad:
+                text = f"Rebuilding server failed, status '{SERVER_STATUS.of(server)}': {fault_of(server)}"
                 raise PermanentError(text, kind="Error")
-            return None if is_settled(thing) else stage
+            return None if is_settled(server) else stage
         properties = self._target.properties
-        body: dict[str, Json] = {"imageRef": stage.get("image") or (thing.get("image") or {}).get("id") or ""}
+        body: dict[str, Json] = {
+            "imageRef": stage.get("image") or (server.get("image") or {}).get("id") or ""
+        }
         if stage.get("user_data"):
             user_data = server_user_data(self._target, self._work)
             body["user_data"] = encoded(user_data) if user_data else None
@@ -209,13 +216,13 @@ class ServerChange:
         return {**stage, "asked": True}
 
 
-def _addresses(thing: Mapping[str, Json]) -> list[Mapping[str, Json]]:
-    return [entry for entries in (thing.get("addresses") or {}).values() for entry in entries]
+def _addresses(server: Mapping[str, Json]) -> list[Mapping[str, Json]]:
+    return [entry for entries in (server.get("addresses") or {}).values() for entry in entries]
 
 
-def _has_flavor(thing: Mapping[str, Json], stage: Stage) -> bool:
+def _has_flavor(server: Mapping[str, Json], stage: Stage) -> bool:
     """Return whether the server has the stage's flavor; newer services show its name in place of its id."""
-    flavor = thing.get("flavor") or {}
+    flavor = server.get("flavor") or {}
     return bool(flavor.get("id") == stage["flavor"] or flavor.get("original_name") == stage["name"])
 
 

@@ -26,5 +26,5 @@ def create_server(target: ResourceView, context: StepContext, ports: ServerPorts
     hints = properties["scheduler_hints"]
     headers = {"OpenStack_API_Version": OLDEST_FILES} if properties["personality"] else {}
     whole = {"server": body, **({"os:scheduler_hints": hints} if hints else {})}
-    made: Mapping[str, Json] = service_of(context, "compute").post("/servers", whole, **headers)["server"]
-    return made
+    server: Mapping[str, Json] = service_of(context, "compute").post("/servers", whole, **headers)["server"]
+    return server

@@ -6,7 +6,7 @@ from ....template.constraints import Custom
 from ...contract.views import Json, ResourceView
 from ...errors import PropertyError
 from ...schema import Attribute, Property
-from ..declared import THING
+from ..declared import REMOTE
 from ..translated import TranslatedType, pairs, tags
 from .launch_schema import COMMON, FLAVOR, IMAGE, OLD, check_volumes
 from .server_schema import COLLECTORS
@@ -16,7 +16,8 @@ ZONE = "AvailabilityZone"
 ADDRESSES = ("PrivateDnsName", "PublicDnsName", "PrivateIp", "PublicIp")
 """Attributes that are all the first address, as in Heat."""
 NO_ADDRESS = "0.0.0.0"  # noqa: S104 - it is what Heat shows, nothing listens there
-INTERFACE, PLACE = "NetworkInterfaceId", "DeviceIndex"
+INTERFACE = "NetworkInterfaceId"
+PLACE = "DeviceIndex"
 _VOLUME = {
     "Device": Property("string", "Name of the device in the server, such as /dev/vdc.", required=True),
     "VolumeId": Property(
@@ -58,7 +59,10 @@ def _hints(properties: Mapping[str, Json]) -> dict[str, Json] | None:
     values: dict[str, list[Json]] = {}
     for entry in properties.get("NovaSchedulerHints") or ():
         values.setdefault(entry["Key"], []).append(entry["Value"])
-    return {key: found[0] if len(found) == 1 else found for key, found in values.items()} or None
+    return {
+        key: values_of_name[0] if len(values_of_name) == 1 else values_of_name
+        for key, values_of_name in values.items()
+    } or None
 
 
 def _disks(properties: Mapping[str, Json]) -> list[Json] | None:
@@ -162,8 +166,8 @@ class Ec2Instance(TranslatedType):
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the first address, under each of its names, and the availability zone."""
-        found = self.inner.attribute_values(self.inside(target))
-        address = found["first_address"] or NO_ADDRESS
-        thing = target.data.get(THING) or {}
-        zone = thing.get("OS-EXT-AZ:availability_zone") or target.properties[ZONE] or None
-        return {ZONE: zone, **dict.fromkeys(ADDRESSES, address), "show": found["show"]}
+        attributes = self.inner.attribute_values(self.inside(target))
+        address = attributes["first_address"] or NO_ADDRESS
+        server = target.data.get(REMOTE) or {}
+        zone = server.get("OS-EXT-AZ:availability_zone") or target.properties[ZONE] or None
+        return {ZONE: zone, **dict.fromkeys(ADDRESSES, address), "show": attributes["show"]}

@@ -7,10 +7,10 @@ from ...contract.context import StepContext
 from ...contract.views import Json, ResourceView
 from ...errors import PropertyError
 from ...schema import Attribute, Property, SupportStatus
-from ..declared import THING, DeclaredType
+from ..declared import REMOTE, DeclaredType
 from ..marks import chosen_id, mark_of
 from ..names import quoted, resolve
-from ..service import ThingNotFound
+from ..service import RemoteNotFound
 
 
 class Flavor(DeclaredType):
@@ -19,7 +19,8 @@ class Flavor(DeclaredType):
     support_status = SupportStatus(version="2014.2")
     description = "A size of servers. By default administrators alone may create it."
     service = "compute"
-    path, item = "/flavors", "flavor"
+    path = "/flavors"
+    item = "flavor"
     mark = None
     identity = "the id, which Stoker chooses where ``flavorid`` names none, and the description"
     renamed = {
@@ -74,10 +75,10 @@ class Flavor(DeclaredType):
         flavor = target.properties["flavorid"]
         flavor = chosen_id(key) if flavor in (None, "", "auto") else flavor
         try:
-            found = self.get(self.service_for(context), quoted(flavor))
-        except ThingNotFound:
+            flavor_of_id = self.get(self.service_for(context), quoted(flavor))
+        except RemoteNotFound:
             return None
-        return flavor if found.get("description") == mark_of(key) else None
+        return flavor if flavor_of_id.get("description") == mark_of(key) else None
 
     def has_more(self, target: ResourceView) -> bool:
         """Return whether it has extra specs, or projects of its own."""
@@ -105,28 +106,30 @@ class Flavor(DeclaredType):
 
     def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the extra specs as they are now: nothing else of a flavor changes."""
-        found = self.service_for(context).get(f"{self.path_of(target)}/os-extra_specs")
-        return {"extra_specs": found["extra_specs"]}
+        extra_specs = self.service_for(context).get(f"{self.path_of(target)}/os-extra_specs")
+        return {"extra_specs": extra_specs["extra_specs"]}
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the fields of the stored answer."""
         values = super().attribute_values(target)
-        return {**values, "extra_specs": (target.data.get(THING) or {}).get("extra_specs") or {}}
+        return {**values, "extra_specs": (target.data.get(REMOTE) or {}).get("extra_specs") or {}}
 
     def _set_extra_specs(self, target: ResourceView, context: StepContext) -> None:
-        service, path = self.service_for(context), f"{self.path_of(target)}/os-extra_specs"
-        wanted = {name: str(value) for name, value in (target.properties["extra_specs"] or {}).items()}
+        service = self.service_for(context)
+        path = f"{self.path_of(target)}/os-extra_specs"
+        extra_specs = {name: str(value) for name, value in (target.properties["extra_specs"] or {}).items()}
         for name in service.get(path)["extra_specs"]:
-            if name not in wanted:
+            if name not in extra_specs:
                 service.delete(f"{path}/{quoted(name)}")
-        if wanted:
-            service.post(path, {"extra_specs": wanted})
+        if extra_specs:
+            service.post(path, {"extra_specs": extra_specs})
 
     def _set_projects(self, target: ResourceView, projects: Sequence[str], context: StepContext) -> None:
-        service, path = self.service_for(context), self.path_of(target)
-        wanted = {resolve(context, "keystone.project", name) for name in projects}
+        service = self.service_for(context)
+        path = self.path_of(target)
+        project_ids = {resolve(context, "keystone.project", name) for name in projects}
         present = {item["tenant_id"] for item in service.get(f"{path}/os-flavor-access")["flavor_access"]}
-        for project in sorted(wanted - present):
+        for project in sorted(project_ids - present):
             service.post(f"{path}/action", {"addTenantAccess": {"tenant": project}})
-        for project in sorted(present - wanted):
+        for project in sorted(present - project_ids):
             service.post(f"{path}/action", {"removeTenantAccess": {"tenant": project}})

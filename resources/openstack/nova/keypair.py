@@ -11,9 +11,9 @@ from ...contract.views import Json, ResourceView
 from ...plugin import ResourceType
 from ...schema import Attribute, Property, SupportStatus
 from ...steps import Done, Poll, Step
-from ..declared import THING, WAS_FREE
+from ..declared import REMOTE, WAS_FREE
 from ..names import quoted, resolve
-from ..service import Conflict, Service, ThingNotFound, service_of
+from ..service import Conflict, RemoteNotFound, Service, service_of
 
 MICROVERSION: typing.Final = "2.10"
 """The newest that is needed, for key pairs of other users; from 2.92 on the service generates no keys."""
@@ -57,8 +57,8 @@ class KeyPair(ResourceType):
         """
         if target.physical_id is not None:
             return self._create(target, context)
-        if self._found(target, _service(context), context) is not None:
-            raise _taken(target)
+        if self._find(target, _service(context), context) is not None:
+            raise _name_taken(target)
         return Poll(progress={"since": context.now()}, after=0.0, data={**target.data, WAS_FREE: True})
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
@@ -69,33 +69,34 @@ class KeyPair(ResourceType):
         """Delete the pair, unless another one has its name: that of a replacement."""
         if target.physical_id is None:
             return Done()
-        service, ours = _service(context), (target.data.get(THING) or {}).get("public_key")
-        found = self._found(target, service, context)
-        if found is not None and (ours is None or _is_same(found["public_key"], ours)):
+        service = _service(context)
+        public_key = (target.data.get(REMOTE) or {}).get("public_key")
+        keypair = self._find(target, service, context)
+        if keypair is not None and (public_key is None or _is_same(keypair["public_key"], public_key)):
             self._delete(target, service, context)
         return Done()
 
     def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         """Check that the pair is there.
 
-        :raises ThingNotFound: it is not.
+        :raises RemoteNotFound: it is not.
         """
-        if (found := self._found(target, _service(context), context)) is None:
-            raise ThingNotFound(f"compute: the key pair {target.physical_id} does not exist")
-        return Done(data={**target.data, THING: found})
+        if (keypair := self._find(target, _service(context), context)) is None:
+            raise RemoteNotFound(f"compute: the key pair {target.physical_id} does not exist")
+        return Done(data={**target.data, REMOTE: keypair})
 
     def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         """Return the name, if a pair has it now, and none had it before the creation.
 
         :raises Conflict: the pair has another public key than the one that is to be imported.
         """
-        found = self._found(target, _service(context), context) if target.data.get(WAS_FREE) else None
-        if found is None:
+        keypair = self._find(target, _service(context), context) if target.data.get(WAS_FREE) else None
+        if keypair is None:
             return None
-        given = target.properties["public_key"]
-        if given and not _is_same(found["public_key"], given):
-            raise _taken(target)
-        return str(found["name"])
+        public_key = target.properties["public_key"]
+        if public_key and not _is_same(keypair["public_key"], public_key):
+            raise _name_taken(target)
+        return str(keypair["name"])
 
     def prepare_for_replace(self, target: ResourceView, context: StepContext) -> None:
         """Release the name: the replacement may have the same."""
@@ -103,30 +104,36 @@ class KeyPair(ResourceType):
 
     def restore_after_replace(self, target: ResourceView, context: StepContext) -> None:
         """Import the public key again, in place of the replacement's."""
-        ours, service = (target.data.get(THING) or {}).get("public_key"), _service(context)
-        found = self._found(target, service, context)
-        if target.physical_id is None or ours is None or (found and _is_same(found["public_key"], ours)):
+        public_key = (target.data.get(REMOTE) or {}).get("public_key")
+        service = _service(context)
+        keypair = self._find(target, service, context)
+        if (
+            target.physical_id is None
+            or public_key is None
+            or (keypair and _is_same(keypair["public_key"], public_key))
+        ):
             return
-        if found is not None:
+        if keypair is not None:
             self._delete(target, service, context)
-        service.post("/os-keypairs", {"keypair": {**self._body(target, context), "public_key": ours}})
+        service.post("/os-keypairs", {"keypair": {**self._body(target, context), "public_key": public_key}})
 
     def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the pair is gone."""
-        return target.physical_id is None or self._found(target, _service(context), context) is None
+        return target.physical_id is None or self._find(target, _service(context), context) is None
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the keys; the private one is empty where it is not kept."""
-        thing = target.data.get(THING) or {}
+        keypair = target.data.get(REMOTE) or {}
         return {
-            "public_key": thing.get("public_key"),
+            "public_key": keypair.get("public_key"),
             "private_key": target.data.get(SECRET, ""),
-            "show": thing,
+            "show": keypair,
         }
 
     def _create(self, target: ResourceView, context: StepContext) -> Step:
         """Create the pair; one whose private key was lost with its answer is created again."""
-        properties, service = target.properties, _service(context)
+        properties = target.properties
+        service = _service(context)
         name = target.physical_id
         if name is None and target.attempt > 1:
             name = self.find_created(target.key, target, context)
@@ -134,13 +141,13 @@ class KeyPair(ResourceType):
             target = dataclasses.replace(target, physical_id=name)
             if not properties["save_private_key"] or properties["public_key"] or SECRET in target.data:
                 return Done(
-                    physical_id=name, data={**target.data, THING: self._found(target, service, context)}
+                    physical_id=name, data={**target.data, REMOTE: self._find(target, service, context)}
                 )
             self._delete(target, service, context)
         answer = dict(service.post("/os-keypairs", {"keypair": self._body(target, context)})["keypair"])
         secret = answer.pop("private_key", None)
-        kept = {SECRET: secret} if properties["save_private_key"] and secret else {}
-        return Done(physical_id=properties["name"], data={**target.data, THING: answer, **kept})
+        data = {SECRET: secret} if properties["save_private_key"] and secret else {}
+        return Done(physical_id=properties["name"], data={**target.data, REMOTE: answer, **data})
 
     def _body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         properties = target.properties
@@ -151,18 +158,18 @@ class KeyPair(ResourceType):
 
     def _delete(self, target: ResourceView, service: Service, context: StepContext) -> None:
         path, query = self._path(target, context)
-        with contextlib.suppress(ThingNotFound):
+        with contextlib.suppress(RemoteNotFound):
             service.delete(path, **query)
 
-    def _found(
+    def _find(
         self, target: ResourceView, service: Service, context: StepContext
     ) -> Mapping[str, Json] | None:
         path, query = self._path(target, context)
         try:
-            found: Mapping[str, Json] = service.get(path, **query)["keypair"]
-        except ThingNotFound:
+            keypair: Mapping[str, Json] = service.get(path, **query)["keypair"]
+        except RemoteNotFound:
             return None
-        return found
+        return keypair
 
     def _path(self, target: ResourceView, context: StepContext) -> tuple[str, dict[str, str]]:
         user = target.properties["user"]
@@ -180,5 +187,5 @@ def _is_same(one: str, other: str) -> bool:
     return one.split()[:2] == other.split()[:2]
 
 
-def _taken(target: ResourceView) -> Conflict:
+def _name_taken(target: ResourceView) -> Conflict:
     return Conflict(f"compute: another key pair has the name {target.properties['name']}")

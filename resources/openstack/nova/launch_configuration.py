@@ -53,8 +53,8 @@ class LaunchConfiguration(ResourceType):
     def validate(self, properties: Mapping[str, Json]) -> None:
         """Check that image and flavor follow from the properties, and that volumes have snapshots."""
         check_volumes(properties)
-        known = {name: properties.get(name, "unknown") for name in ("InstanceId", "ImageId", "InstanceType")}
-        if not known["InstanceId"] and not (known["ImageId"] and known["InstanceType"]):
+        values = {name: properties.get(name, "unknown") for name in ("InstanceId", "ImageId", "InstanceType")}
+        if not values["InstanceId"] and not (values["ImageId"] and values["InstanceType"]):
             raise PropertyError("If without InstanceId, ImageId and InstanceType are required.")
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
@@ -82,11 +82,11 @@ def launch_of(reference: str, context: StepContext) -> Mapping[str, Json]:
     :param reference: value of get_resource.
     :raises PermanentError: there is no such launch configuration.
     """
-    found = context.referenced(reference)
-    if found is None or found.type != LAUNCH_CONFIGURATION or LAUNCH not in found.data:
+    referenced = context.referenced(reference)
+    if referenced is None or referenced.type != LAUNCH_CONFIGURATION or LAUNCH not in referenced.data:
         text = f"LaunchConfigurationName ({reference}) reference can not be found."
         raise PermanentError(text, kind="StackValidationFailed")
-    launch: Mapping[str, Json] = found.data[LAUNCH]
+    launch: Mapping[str, Json] = referenced.data[LAUNCH]
     return launch
 
 
@@ -96,36 +96,36 @@ def properties_of_server(name: str, context: StepContext) -> dict[str, Json]:
     :param name: of the server, or its id.
     :raises PermanentError: there is no such server, or it has no image.
     """
-    thing = service_of(context, "compute").get(f"/servers/{resolve(context, 'nova.server', name)}")["server"]
-    if not thing.get("image"):
+    server = service_of(context, "compute").get(f"/servers/{resolve(context, 'nova.server', name)}")["server"]
+    if not server.get("image"):
         text = f"The server {name} has no image, so that no other can be launched like it; give ImageId"
         raise PermanentError(text)
-    flavor = thing["flavor"]
-    groups = [group["name"] for group in thing.get("security_groups") or ()]
-    found = {
-        "ImageId": thing["image"]["id"],
+    flavor = server["flavor"]
+    groups = [group["name"] for group in server.get("security_groups") or ()]
+    properties = {
+        "ImageId": server["image"]["id"],
         "InstanceType": flavor.get("id") or flavor["original_name"],
-        "KeyName": thing.get("key_name"),
+        "KeyName": server.get("key_name"),
         "SecurityGroups": list(dict.fromkeys(groups)) or None,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in properties.items() if value is not None}
 
 
 def instance(properties: Mapping[str, Json], metadata: Mapping[str, Json]) -> dict[str, Json]:
     """Return the definition of a server, as a template has it."""
-    body: dict[str, Json] = {"type": INSTANCE, "properties": _given(properties)}
+    body: dict[str, Json] = {"type": INSTANCE, "properties": _without_nulls(properties)}
     return {**body, "metadata": metadata} if metadata else body
 
 
 def _definition(target: ResourceView, context: StepContext) -> dict[str, Json]:
-    given = _given(target.properties)
-    like = given.pop("InstanceId", None)
-    own = properties_of_server(like, context) if like else {}
-    return {LAUNCH: instance({**own, **given}, target.metadata)}
+    properties = _without_nulls(target.properties)
+    like = properties.pop("InstanceId", None)
+    server_properties = properties_of_server(like, context) if like else {}
+    return {LAUNCH: instance({**server_properties, **properties}, target.metadata)}
 
 
-def _given(value: Json) -> Json:
+def _without_nulls(value: Json) -> Json:
     """Return a value without the members of maps that are not given."""
     if isinstance(value, Mapping):
-        return {key: _given(item) for key, item in value.items() if item is not None}
-    return [_given(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list | tuple) else value

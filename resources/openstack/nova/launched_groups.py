@@ -21,7 +21,8 @@ from ..translated import pairs
 from .launch_configuration import LAUNCH, instance, launch_of, properties_of_server
 from .launch_schema import LAUNCH_CONFIGURATION, OLD, SERVER
 
-LIST, ADDRESS = "InstanceList", "PublicIp"
+LIST = "InstanceList"
+ADDRESS = "PublicIp"
 CONFIGURATION = "LaunchConfigurationName"
 LONGEST_PAUSE = 3600
 """Seconds between two batches, as in Heat."""
@@ -96,10 +97,10 @@ class LaunchedGroup(SizedGroup):
 
     def tags(self, target: ResourceView) -> list[Json]:
         """Return the tags of each server; one of the group's own names it to metering services."""
-        given = [dict(tag) for tag in target.properties["Tags"] or ()]
-        if any(tag["Key"].startswith("metering.") for tag in given):
-            return given
-        return [*given, {"Key": "metering.groupname", "Value": _name(target)}]
+        tags = [dict(tag) for tag in target.properties["Tags"] or ()]
+        if any(tag["Key"].startswith("metering.") for tag in tags):
+            return tags
+        return [*tags, {"Key": "metering.groupname", "Value": _name(target)}]
 
     def reference_id(self, target: ResourceView) -> Json:
         """Return the name that the servers' tags have, too."""
@@ -112,11 +113,11 @@ class LaunchedGroup(SizedGroup):
 
     def rolling_policy(self, target: ResourceView, changed: frozenset[str]) -> RollingPolicy | None:
         """Return how servers change, if there is another launch configuration and a policy for it."""
-        given = next((target.update_policy.get(name) for name in self.update_policy_schema), None)
-        if CONFIGURATION not in changed or not given:
+        policy = next((target.update_policy.get(name) for name in self.update_policy_schema), None)
+        if CONFIGURATION not in changed or not policy:
             return None
-        pause = seconds(given["PauseTime"])
-        return RollingPolicy(given["MaxBatchSize"], given["MinInstancesInService"], pause)
+        pause = seconds(policy["PauseTime"])
+        return RollingPolicy(policy["MaxBatchSize"], policy["MinInstancesInService"], pause)
 
     def members_goal(self, members: Mapping[str, Definition], target: ResourceView) -> ChildGoal:
         """Return the goal of a child with these servers; it has their addresses if somebody asks for them."""
@@ -139,8 +140,8 @@ class LaunchedGroup(SizedGroup):
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the addresses of the servers, the oldest first."""
         addresses = (target.data.get("outputs") or {}).get(LIST) or {}
-        known = [addresses[name] for name in target.data.get("names") or () if addresses.get(name)]
-        return {LIST: ",".join(map(str, known)) or None}
+        names = [addresses[name] for name in target.data.get("names") or () if addresses.get(name)]
+        return {LIST: ",".join(map(str, names)) or None}
 
     def _launched(self, target: ResourceView, context: StepContext) -> ResourceView:
         """Return the group with the definition of its servers, which all further steps use."""
@@ -219,17 +220,20 @@ class AwsAutoScalingGroup(LaunchedGroup, ScalingGroup):
 
     def size_rules(self, target: ResourceView) -> SizeRules:
         """Return the rules for the number of servers."""
-        given = target.properties
-        bounds = Bounds(given["MinSize"], given["MaxSize"])
-        return SizeRules(given["DesiredCapacity"], bounds, given["Cooldown"] or 0)
+        properties = target.properties
+        bounds = Bounds(properties["MinSize"], properties["MaxSize"])
+        return SizeRules(properties["DesiredCapacity"], bounds, properties["Cooldown"] or 0)
 
     def launch(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
         """Return the definition of a server, on the group's subnet."""
-        like, subnets = target.properties["InstanceId"], target.properties["VPCZoneIdentifier"]
-        found = instance(properties_of_server(like, context), {}) if like else super().launch(target, context)
+        like = target.properties["InstanceId"]
+        subnets = target.properties["VPCZoneIdentifier"]
+        definition = (
+            instance(properties_of_server(like, context), {}) if like else super().launch(target, context)
+        )
         if not subnets:
-            return found
-        return {**found, "properties": {**found["properties"], "SubnetId": subnets[0]}}
+            return definition
+        return {**definition, "properties": {**definition["properties"], "SubnetId": subnets[0]}}
 
     def tags(self, target: ResourceView) -> list[Json]:
         """Return the tags of each server, with the name of the group in the metering services' older form."""
@@ -254,29 +258,29 @@ def _check_pause(definition: ResourceDefinition, name: str) -> None:
     :raises TemplateError: it is longer.
     """
     policy = definition.update_policy
-    given = policy.get(name) if isinstance(policy, Mapping) and not is_node(policy) else None
-    pause = given.get("PauseTime") if isinstance(given, Mapping) and not is_node(given) else None
+    rolling = policy.get(name) if isinstance(policy, Mapping) and not is_node(policy) else None
+    pause = rolling.get("PauseTime") if isinstance(rolling, Mapping) and not is_node(rolling) else None
     if isinstance(pause, str) and re.fullmatch(_DURATION, pause) and seconds(pause) > LONGEST_PAUSE:
         path = ("resources", definition.name, "update_policy", name, "PauseTime")
         raise TemplateError("Maximum PauseTime is 1 hour.", path)
 
 
-def _check_configuration(given: Json, others: Mapping[str, ResourceDefinition]) -> None:
+def _check_configuration(reference: Json, others: Mapping[str, ResourceDefinition]) -> None:
     """Check that a group refers to a launch configuration of its stack, as far as that is known.
 
     :raises PropertyError: it does not.
     """
-    if not given:
+    if not reference:
         return
-    if is_node(given) and given[FN] == "get_resource":
-        other = others.get(given[ARGS][0])
+    if is_node(reference) and reference[FN] == "get_resource":
+        other = others.get(reference[ARGS][0])
         if other is None or other.type == LAUNCH_CONFIGURATION:
             return
         text = f"{other.name} is a resource of the type {other.type}, not {LAUNCH_CONFIGURATION}"
-    elif is_deferred(given):
+    elif is_deferred(reference):
         return
-    elif given in others:
-        text = f"({given}) requires a reference to the configuration not just the name of the resource."
+    elif reference in others:
+        text = f"({reference}) requires a reference to the configuration not just the name of the resource."
     else:
-        text = f"({given}) reference can not be found."
+        text = f"({reference}) reference can not be found."
     raise PropertyError(f"{CONFIGURATION} {text}", (CONFIGURATION,))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from ...contract.context import StepContext
 from ...contract.views import Json, ResourceView
-from ..bodies import given
+from ..bodies import without_nulls
 from ..names import NameNotFound, resolve
 from .attributes import users_tags
 from .body import metadata_field
@@ -12,38 +12,40 @@ from .networks import Nic, ServerInterface, pair
 from .ports import ServerPorts, nics_of
 
 
-def live_properties(target: ResourceView, context: StepContext, thing: Mapping[str, Json]) -> dict[str, Json]:
+def live_properties(
+    target: ResourceView, context: StepContext, server: Mapping[str, Json]
+) -> dict[str, Json]:
     """Return the properties as they are; one that is as it was given has the given value.
 
-    :param thing: the server as it is.
+    :param server: the server as it is.
     """
-    asked = target.properties
-    found: dict[str, Json] = {}
-    if asked["name"]:
-        found["name"] = thing["name"]
-    found["flavor"] = _live_flavor(asked["flavor"], context, thing)
-    image = (thing.get("image") or {}).get("id")
-    if image and asked["image"]:
-        found["image"] = (
-            asked["image"] if _resolved("glance.image", asked["image"], context) == image else image
+    properties = target.properties
+    live: dict[str, Json] = {}
+    if properties["name"]:
+        live["name"] = server["name"]
+    live["flavor"] = _live_flavor(properties["flavor"], context, server)
+    image = (server.get("image") or {}).get("id")
+    if image and properties["image"]:
+        live["image"] = (
+            properties["image"] if _resolved("glance.image", properties["image"], context) == image else image
         )
-    same_metadata = metadata_field(asked["metadata"]) == thing["metadata"]
-    found["metadata"] = asked["metadata"] if same_metadata else thing["metadata"]
-    tags = users_tags(thing.get("tags") or ())
-    found["tags"] = asked["tags"] if sorted(asked["tags"] or ()) == sorted(tags) else tags
-    if asked["networks"]:
+    same_metadata = metadata_field(properties["metadata"]) == server["metadata"]
+    live["metadata"] = properties["metadata"] if same_metadata else server["metadata"]
+    tags = users_tags(server.get("tags") or ())
+    live["tags"] = properties["tags"] if sorted(properties["tags"] or ()) == sorted(tags) else tags
+    if properties["networks"]:
         interfaces = ServerPorts.of(target, context).interfaces(str(target.physical_id))
-        found["networks"] = _live_networks(
-            asked["networks"], nics_of(asked["networks"], context, strict=False), interfaces
+        live["networks"] = _live_networks(
+            properties["networks"], nics_of(properties["networks"], context, strict=False), interfaces
         )
-    return found
+    return live
 
 
-def _live_flavor(asked: str, context: StepContext, thing: Mapping[str, Json]) -> str:
-    flavor = thing["flavor"]
+def _live_flavor(declared: str, context: StepContext, server: Mapping[str, Json]) -> str:
+    flavor = server["flavor"]
     named = str(flavor.get("original_name") or flavor.get("id"))
-    same = _resolved("nova.flavor", asked, context)
-    return asked if same is not None and same == _resolved("nova.flavor", named, context) else named
+    same = _resolved("nova.flavor", declared, context)
+    return declared if same is not None and same == _resolved("nova.flavor", named, context) else named
 
 
 def _resolved(kind: str, value: str, context: StepContext) -> str | None:
@@ -58,7 +60,10 @@ def _live_networks(
 ) -> list[Json]:
     """Return the entries that have their interface, and one for each interface that none asks for."""
     if any(entry["allocate_network"] for entry in entries):
-        return [given(entry) for entry in entries]
+        return [without_nulls(entry) for entry in entries]
     held = pair(nics, interfaces)
     others = [item for item in interfaces if item not in held.values()]
-    return [*(given(entries[place]) for place in sorted(held)), *({"port": item.port} for item in others)]
+    return [
+        *(without_nulls(entries[place]) for place in sorted(held)),
+        *({"port": item.port} for item in others),
+    ]

@@ -88,13 +88,14 @@ def pair(
     nics: Sequence[Nic], interfaces: Sequence[ServerInterface], accepts: Accepts = fits
 ) -> dict[int, ServerInterface]:
     """Return the interface of each entry, by the entry's place; entries without one are absent."""
-    free, found = list(interfaces), {}
+    free = list(interfaces)
+    pairs = {}
     for place in sorted(range(len(nics)), key=lambda place: nics[place].rank):
         chosen = next((item for item in free if accepts(nics[place], item)), None)
         if chosen is not None:
-            found[place] = chosen
+            pairs[place] = chosen
             free.remove(chosen)
-    return found
+    return pairs
 
 
 def interface_changes(
@@ -107,7 +108,7 @@ def interface_changes(
     """
     paired = pair(old, interfaces)
     before = {interface.port: old[place] for place, interface in paired.items()}
-    ours = [item for item in interfaces if item.port in before or item.is_own or not old]
+    own_interfaces = [item for item in interfaces if item.port in before or item.is_own or not old]
 
     def may_have(nic: Nic, interface: ServerInterface) -> bool:
         # A port that the former entry names may be deleted when no entry names it any more.
@@ -120,13 +121,13 @@ def interface_changes(
     def may_become(nic: Nic, interface: ServerInterface) -> bool:
         return may_have(nic, interface) and _can_change(before.get(interface.port), nic, interface)
 
-    chosen = pair(new, ours, stays)
+    chosen = pair(new, own_interfaces, stays)
     left = [place for place in range(len(new)) if place not in chosen]
-    free = [item for item in ours if item not in chosen.values()]
+    free = [item for item in own_interfaces if item not in chosen.values()]
     others = pair([new[place] for place in left], free, may_become)
     chosen |= {left[place]: interface for place, interface in others.items()}
     return InterfaceChanges(
-        detach=[(item, before.get(item.port)) for item in ours if item not in chosen.values()],
+        detach=[(item, before.get(item.port)) for item in own_interfaces if item not in chosen.values()],
         attach=[nic for place, nic in enumerate(new) if place not in chosen],
         kept=[(item, before.get(item.port), new[place]) for place, item in sorted(chosen.items())],
     )

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from ...contract.context import StepContext
 from ...contract.views import Json, ResourceView
 from ...errors import PermanentError
-from ..bodies import given
+from ..bodies import without_nulls
 from ..marks import mark_of
 from ..names import NameNotFound, resolve
-from ..service import Conflict, Service, ThingNotFound, in_use, service_of
+from ..service import Conflict, RemoteNotFound, Service, in_use, service_of
 from .networks import Nic, ServerInterface
 
 MARK = "ports_mark"
@@ -38,18 +38,18 @@ def nics_of(
 
 
 def _nic(entry: Mapping[str, Json], context: StepContext, *, strict: bool) -> Nic:
-    found: dict[str, str] = {}
+    ids: dict[str, str] = {}
     for name, kind in REFERENCES.items():
         if entry[name]:
             try:
-                found[name] = resolve(context, kind, entry[name])
+                ids[name] = resolve(context, kind, entry[name])
             except NameNotFound:
                 if strict:
                     raise
-                found[name] = entry[name]
+                ids[name] = entry[name]
     others = {name: entry[name] or None for name in ("fixed_ip", "floating_ip", "tag")}
     extras = entry["port_extra_properties"]
-    return Nic(**found, **others, extras=None if extras is None else given(extras))
+    return Nic(**ids, **others, extras=None if extras is None else without_nulls(extras))
 
 
 class ServerPorts:
@@ -75,14 +75,14 @@ class ServerPorts:
 
     def interfaces(self, server: str) -> list[ServerInterface]:
         """Return the interfaces of the server, the oldest first."""
-        found = self.service.list_all("/ports", "ports", device_id=server)
-        found.sort(key=lambda port: str(port.get("created_at") or ""))
-        return [self._interface(port) for port in found]
+        ports = self.service.list_all("/ports", "ports", device_id=server)
+        ports.sort(key=lambda port: str(port.get("created_at") or ""))
+        return [self._interface(port) for port in ports]
 
-    def made(self) -> list[Mapping[str, Json]]:
+    def marked_ports(self) -> list[Mapping[str, Json]]:
         """Return the ports that were made for the server."""
-        found = self.service.list_all("/ports", "ports", description=self._mark)
-        return [port for port in found if port.get("description") == self._mark]
+        ports = self.service.list_all("/ports", "ports", description=self._mark)
+        return [port for port in ports if port.get("description") == self._mark]
 
     def with_ports(
         self,
@@ -99,16 +99,16 @@ class ServerPorts:
         :param all_need_one: those that name a network get a port, too.
         """
         repeated = self._target.attempt > 1 and any(nic.needs_port or all_need_one for nic in nics)
-        there = {port["name"]: str(port["id"]) for port in self.made()} if repeated else {}
-        found = []
+        existing = {port["name"]: str(port["id"]) for port in self.marked_ports()} if repeated else {}
+        networks = []
         for number, nic in zip(places or range(len(nics)), nics, strict=True):
             if nic.needs_port or (all_need_one and not nic.port):
                 name = f"{self.prefix}{self._target.key[:8]}-{number}"
-                nic = dataclasses.replace(nic, port=there.get(name) or self._make(nic, name, groups))
+                nic = dataclasses.replace(nic, port=existing.get(name) or self._make(nic, name, groups))
             if nic.floating_ip and nic.port:
                 self.associate(nic)
-            found.append(nic)
-        return found
+            networks.append(nic)
+        return networks
 
     @property
     def prefix(self) -> str:
@@ -117,14 +117,14 @@ class ServerPorts:
 
     def associate(self, nic: Nic) -> None:
         """Associate the floating IP of an entry with its port."""
-        body = given({"port_id": nic.port, "fixed_ip_address": nic.fixed_ip})
+        body = without_nulls({"port_id": nic.port, "fixed_ip_address": nic.fixed_ip})
         self.service.put(f"/floatingips/{nic.floating_ip}", {"floatingip": body})
 
     def disassociate(self, floating_ip: str) -> None:
         """Disassociate a floating IP; one that does not exist is ignored."""
         try:
             self.service.put(f"/floatingips/{floating_ip}", {"floatingip": {"port_id": None}})
-        except ThingNotFound:
+        except RemoteNotFound:
             return
 
     def change(self, port: str, extras: Mapping[str, Json]) -> None:
@@ -136,7 +136,7 @@ class ServerPorts:
         """Release a port from a server that cannot detach it any more; a missing one is ignored."""
         try:
             self.service.put(f"/ports/{port}", {"port": {"device_id": "", "device_owner": ""}})
-        except ThingNotFound:
+        except RemoteNotFound:
             return
 
     def delete(self, port: str) -> None:
@@ -146,17 +146,17 @@ class ServerPorts:
         """
         try:
             self.service.delete(f"/ports/{port}")
-        except ThingNotFound:
+        except RemoteNotFound:
             return
         except Conflict as error:
             raise in_use(error) from error
 
-    def delete_made(self, attached_to: str | None = None) -> None:
+    def delete_marked(self, attached_to: str | None = None) -> None:
         """Delete the ports that were made for the server.
 
         :param attached_to: ports of this server stay.
         """
-        for port in self.made():
+        for port in self.marked_ports():
             if attached_to is None or port["device_id"] != attached_to:
                 self.delete(port["id"])
 
@@ -167,19 +167,19 @@ class ServerPorts:
 
         :raises PermanentError: there are several.
         """
-        own = self.service.list_all("/networks", "networks", shared=False, admin_state_up=True)
+        networks = self.service.list_all("/networks", "networks", shared=False, admin_state_up=True)
         shared = self.service.list_all("/networks", "networks", shared=True)
         # Administrators see the networks of all projects; those are not meant.
-        mine = [net for net in own if net["project_id"] == self._target.stack.project_id]
-        usable = [str(net["id"]) for net in [*mine, *shared]]
+        of_project = [net for net in networks if net["project_id"] == self._target.stack.project_id]
+        usable = [str(net["id"]) for net in [*of_project, *shared]]
         if len(usable) > 1:
             raise PermanentError(
                 "Multiple possible networks found. Name one in networks.", kind="UnableToAutoAllocateNetwork"
             )
         if usable:
             return usable[0]
-        found = self.service.get(f"/auto-allocated-topology/{self._target.stack.project_id}")
-        return str(found["auto_allocated_topology"]["id"])
+        topology = self.service.get(f"/auto-allocated-topology/{self._target.stack.project_id}")
+        return str(topology["auto_allocated_topology"]["id"])
 
     def facts(self, server: str) -> dict[str, Json]:
         """Return the mark of the ports, their interfaces, and networks and subnets of these by id."""
@@ -198,16 +198,16 @@ class ServerPorts:
 
         :raises PermanentError: the subnet does not exist.
         """
-        found = self._read("subnet", subnet)
-        if found is None:
+        subnet_body = self._read("subnet", subnet)
+        if subnet_body is None:
             raise PermanentError(f"The subnet ({subnet}) could not be found.", kind="EntityNotFound")
-        return str(found["network_id"])
+        return str(subnet_body["network_id"])
 
     def _read(self, item: str, key: str) -> Json:
         def read() -> Json:
             try:
                 return self.service.get(f"/{item}s/{key}")[item]
-            except ThingNotFound:
+            except RemoteNotFound:
                 return None
 
         return self._work.shared((item, key), read, KEPT)
@@ -216,7 +216,7 @@ class ServerPorts:
         network = nic.network or self.network_of(str(nic.subnet))
         body: dict[str, Json] = {"network_id": network, "name": name, "description": self._mark}
         if nic.fixed_ip or nic.subnet:
-            body["fixed_ips"] = [given({"ip_address": nic.fixed_ip, "subnet_id": nic.subnet})]
+            body["fixed_ips"] = [without_nulls({"ip_address": nic.fixed_ip, "subnet_id": nic.subnet})]
         if groups:
             find = "neutron.security_group"
             body["security_groups"] = [resolve(self._work, find, group) for group in groups]
@@ -227,13 +227,13 @@ class ServerPorts:
         return str(self.service.post("/ports", {"port": body})["port"]["id"])
 
     def _extras(self, extras: Mapping[str, Json]) -> dict[str, Json]:
-        known = given(extras)
-        body = {name: value for name, value in known.items() if name not in EXTRAS_APART}
-        if known.get("qos_policy"):
-            body["qos_policy_id"] = resolve(self._work, "neutron.qos_policy", known["qos_policy"])
-        if "allowed_address_pairs" in known:
-            body["allowed_address_pairs"] = [given(item) for item in known["allowed_address_pairs"]]
-        return {**body, **(known.get("value_specs") or {})}
+        values = without_nulls(extras)
+        body = {name: value for name, value in values.items() if name not in EXTRAS_APART}
+        if values.get("qos_policy"):
+            body["qos_policy_id"] = resolve(self._work, "neutron.qos_policy", values["qos_policy"])
+        if "allowed_address_pairs" in values:
+            body["allowed_address_pairs"] = [without_nulls(item) for item in values["allowed_address_pairs"]]
+        return {**body, **(values.get("value_specs") or {})}
 
     def _interface(self, port: Mapping[str, Json]) -> ServerInterface:
         return ServerInterface(

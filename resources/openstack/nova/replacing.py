@@ -6,7 +6,7 @@ from ...contract.context import StepContext
 from ...contract.views import Json, ReplacementView, ResourceView
 from ...steps import Poll
 from ..marks import TagMark, mark_of, marked
-from ..service import ThingNotFound
+from ..service import RemoteNotFound
 from .attributes import MAC
 from .calls import ServerCalls
 from .networks import Nic, ServerInterface, pair
@@ -35,7 +35,7 @@ class Replacement:
             return AGAIN
         if self._release(self._calls, self._exclusive()):
             return AGAIN
-        self._ports.delete_made(attached_to=self._calls.id)
+        self._ports.delete_marked(attached_to=self._calls.id)
         return None
 
     def restore(self) -> Poll | None:
@@ -59,15 +59,15 @@ class Replacement:
         """Take what is missing from the replacement; return whether that is in progress."""
         mark = mark_of(replacement.key)
         ports = ServerPorts(self._target, self._work, mark)
-        made = marked(TagMark(), mark, self._calls.service, "/servers/detail", "servers")
-        for server in {*made, *([replacement.physical_id] if replacement.physical_id else [])}:
+        ids = marked(TagMark(), mark, self._calls.service, "/servers/detail", "servers")
+        for server in {*ids, *([replacement.physical_id] if replacement.physical_id else [])}:
             calls = ServerCalls(self._calls.service, server)
             if self._delete_failed(calls, missing):
                 return True
             clashing = [item for item in ports.interfaces(server) if _clashes(item, missing)]
             if self._release(calls, clashing):
                 return True
-        for port in ports.made():
+        for port in ports.marked_ports():
             if not port["device_id"]:
                 ports.delete(str(port["id"]))
         return False
@@ -111,15 +111,15 @@ class Replacement:
     def _state(self, calls: ServerCalls) -> Mapping[str, Json] | None:
         try:
             return calls.get()
-        except ThingNotFound:
+        except RemoteNotFound:
             return None
 
 
 def _is_known(interface: ServerInterface, server: Mapping[str, Json]) -> bool:
     """Return whether the compute service knows of the interface; not where its attachment failed halfway."""
-    known = [item for network in server["addresses"].values() for item in network]
+    addresses = [item for network in server["addresses"].values() for item in network]
     # Only addresses are listed there: of an interface without one nothing is known.
-    return not interface.fixed_ips or any(interface.mac == item.get(MAC) for item in known)
+    return not interface.fixed_ips or any(interface.mac == item.get(MAC) for item in addresses)
 
 
 def _is_exclusive(nic: Nic) -> bool:

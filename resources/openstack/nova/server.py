@@ -8,7 +8,7 @@ from ...contract.views import Json, ResourceView
 from ...errors import PermanentError
 from ...steps import Done, Poll, Step
 from ..polling import pause
-from ..service import Conflict, ThingNotFound
+from ..service import Conflict, RemoteNotFound
 from .actions import PORTS, ServerActions
 from .calls import ServerCalls
 from .changes import ServerChange
@@ -53,15 +53,15 @@ class Server(ServerActions):
             return super().handle_create(target, context)
         ports = ServerPorts.of(target, context)
         try:
-            thing = create_server(target, context, ports)
+            server = create_server(target, context, ports)
         except PermanentError as error:
-            made = self.made_before(error, target, context)
-            if made is None:
-                ports.delete_made()
+            physical_id = self.made_before(error, target, context)
+            if physical_id is None:
+                ports.delete_marked()
                 raise
-            thing = made
+            server = physical_id
         # The answer to a creation has the id, and a password that must not be stored.
-        return self._made({"id": thing["id"]}, target, context)
+        return self._begin_wait({"id": server["id"]}, target, context)
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the server runs."""
@@ -86,11 +86,11 @@ class Server(ServerActions):
 
     def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Run the stages that are left."""
-        left = self._change(target, context).run(progress["stages"])
-        if not left:
+        remaining = self._change(target, context).run(progress["stages"])
+        if not remaining:
             return self._updated(target, context)
-        since = progress["since"] if left == progress["stages"] else context.now()
-        return Poll(progress={"since": since, "stages": left}, after=pause(since, context.now()))
+        since = progress["since"] if remaining == progress["stages"] else context.now()
+        return Poll(progress={"since": since, "stages": remaining}, after=pause(since, context.now()))
 
     def _updated(self, target: ResourceView, context: StepContext) -> Step:
         return Done(data=self.refresh(target, context))
@@ -100,9 +100,9 @@ class Server(ServerActions):
 
     def guest_transport(self, target: ResourceView) -> str | None:
         """Return the transport of a server that has an agent for deployments."""
-        given = target.properties
-        is_guest = given["user_data_format"] == "SOFTWARE_CONFIG"
-        return given["software_config_transport"] if is_guest else None
+        properties = target.properties
+        is_guest = properties["user_data_format"] == "SOFTWARE_CONFIG"
+        return properties["software_config_transport"] if is_guest else None
 
     def prepare_for_replace(self, target: ResourceView, context: StepContext) -> Poll | None:
         """Release the ports and addresses that the replacement needs, also from lost creations."""
@@ -122,30 +122,31 @@ class Server(ServerActions):
         """Return whether the server is gone, or in a bad state."""
         if super().needs_replace_failed(target, context):
             return True
-        thing = self.get(self.service_for(context), self.id_of(target))
-        return SERVER_STATUS.of(thing) in SERVER_STATUS.deleted
+        server = self.get(self.service_for(context), self.id_of(target))
+        return SERVER_STATUS.of(server) in SERVER_STATUS.deleted
 
     # -- delete ------------------------------------------------------------------------------------
 
     def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the server is gone; one that can be restored still is deleted for good."""
         try:
-            thing = self._look(target, progress["since"], context)
+            server = self._look(target, progress["since"], context)
             if (
-                thing is not None and SERVER_STATUS.of(thing) in SERVER_STATUS.bad
+                server is not None and SERVER_STATUS.of(server) in SERVER_STATUS.bad
             ):  # A list may be older than the deletion.
-                thing = self.get(self.service_for(context), self.id_of(target))
-        except ThingNotFound:
+                server = self.get(self.service_for(context), self.id_of(target))
+        except RemoteNotFound:
             return self._deleted(target, context)
-        if thing is None:
+        if server is None:
             return Poll(progress=progress, after=pause(progress["since"], context.now()))
-        status = SERVER_STATUS.of(thing)
+        status = SERVER_STATUS.of(server)
         if status == "DELETED" or (status == "SOFT_DELETED" and not self._delete_for_good(target, context)):
             return self._deleted(target, context)
-        if status in SERVER_STATUS.bad and thing.get(TASK_STATE) not in DELETING:
-            fault = thing.get("fault") or {}
-            code, message = fault.get("code"), fault.get("message", "Unknown")
-            why = f"Server {thing.get('name')} delete failed: ({code}) {message}"
+        if status in SERVER_STATUS.bad and server.get(TASK_STATE) not in DELETING:
+            fault = server.get("fault") or {}
+            code = fault.get("code")
+            message = fault.get("message", "Unknown")
+            why = f"Server {server.get('name')} delete failed: ({code}) {message}"
             raise PermanentError(f'Went to status {status} due to "{why}"', kind="ResourceInError")
         return Poll(progress=progress, after=pause(progress["since"], context.now()))
 
@@ -164,4 +165,4 @@ class Server(ServerActions):
     def after_delete(self, target: ResourceView, context: StepContext) -> None:
         """Delete the ports that were made for the server."""
         if target.data.get(PORTS, True):
-            ServerPorts.of(target, context).delete_made()
+            ServerPorts.of(target, context).delete_marked()

@@ -25,7 +25,8 @@ class ServerGroup(DeclaredType):
     support_status = SupportStatus(version="2014.2")
     description = "A policy for where the servers of a group run: on one host, or each on another."
     service = "compute"
-    path, item = "/os-server-groups", "server_group"
+    path = "/os-server-groups"
+    item = "server_group"
     mark = None
     identity = "the name; which groups had it before is stored first"
     properties_schema = {
@@ -76,17 +77,17 @@ class ServerGroup(DeclaredType):
         """Create the group, unless an earlier step has."""
         if not progress.get("begun"):
             return super().check_create_complete(target, progress, context)
-        made = self.find_created(target.key, target, context) if target.attempt > 1 else None
-        if made is not None:
-            return self._made(self.get(self.service_for(context), made), target, context)
+        group_id = self.find_created(target.key, target, context) if target.attempt > 1 else None
+        if group_id is not None:
+            return self._begin_wait(self.get(self.service_for(context), group_id), target, context)
         return super().handle_create(target, context)
 
     def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         """Return the first group of the name that did not have it before the creation."""
         if BEFORE not in target.data:
             return None
-        made = [group for group in self._named(target, context) if group not in target.data[BEFORE]]
-        return next(iter(made), None)
+        groups = [group for group in self._named(target, context) if group not in target.data[BEFORE]]
+        return next(iter(groups), None)
 
     def _named(self, target: ResourceView, context: StepContext) -> list[str]:
         properties = target.properties

@@ -6,7 +6,7 @@ from ...contract.context import StepContext
 from ...contract.views import Json, ResourceView
 from ...errors import PermanentError
 from ..marks import mark_of
-from ..service import Conflict, Service, ThingNotFound, in_use, service_of
+from ..service import Conflict, RemoteNotFound, Service, in_use, service_of
 from .states import TASK_STATE
 
 IMAGE = "snapshot_image_id"
@@ -28,8 +28,8 @@ class ServerSnapshot:
 
         :raises RetryableError: the server is busy.
         """
-        if self._target.attempt > 1 and (made := self._made()):
-            return str(made[0]["id"])
+        if self._target.attempt > 1 and (images := self._marked_images()):
+            return str(images[0]["id"])
         body = {"name": self._target.physical_name, "metadata": {"stoker": self._mark}}
         try:
             answer = compute.post(f"/servers/{self._target.physical_id}/action", {"createImage": body})
@@ -49,15 +49,17 @@ class ServerSnapshot:
 
     def delete(self) -> None:
         """Delete the image; a missing one is ignored."""
-        known: Json = self._target.data.get(IMAGE)
-        for image in {str(found["id"]) for found in self._made()} | ({str(known)} if known else set()):
+        image_id: Json = self._target.data.get(IMAGE)
+        for image in {str(item["id"]) for item in self._marked_images()} | (
+            {str(image_id)} if image_id else set()
+        ):
             try:
                 self._images.delete(f"/images/{image}")
-            except ThingNotFound:
+            except RemoteNotFound:
                 continue
             except Conflict as error:
                 raise in_use(error) from error
 
-    def _made(self) -> list[Mapping[str, Json]]:
-        found = self._images.list_all("/images", "images", stoker=self._mark)
-        return [image for image in found if image.get("stoker") == self._mark]
+    def _marked_images(self) -> list[Mapping[str, Json]]:
+        images = self._images.list_all("/images", "images", stoker=self._mark)
+        return [image for image in images if image.get("stoker") == self._mark]

@@ -14,23 +14,24 @@ PENDING = (
     *("REVERT_RESIZE", "SHUTOFF", "SUSPENDED", "VERIFY_RESIZE"),
 )
 """States from which a server becomes ACTIVE again, by itself or by a user."""
-RUNS, STOPPED = "ACTIVE", "SHUTOFF"
+RUNS = "ACTIVE"
+STOPPED = "SHUTOFF"
 
 
 class ServerStatus(StatusMeaning):
     """The meaning of a server's status: ACTIVE is good, and what is not listed is unknown."""
 
-    def of(self, thing: Mapping[str, Json]) -> str:
+    def of(self, server: Mapping[str, Json]) -> str:
         """Return the status in capitals; some clouds append more in parentheses."""
-        return super().of(thing).split("(")[0]
+        return super().of(server).split("(")[0]
 
-    def is_pending(self, thing: Mapping[str, Json], problem: Callable[[Mapping[str, Json]], str]) -> bool:
+    def is_pending(self, server: Mapping[str, Json], problem: Callable[[Mapping[str, Json]], str]) -> bool:
         """Return whether the server is on its way to ACTIVE.
 
         :raises PermanentError: it is in a bad state, or in an unknown one.
         """
-        status = self.of(thing)
-        if super().is_pending(thing, problem) or not status:
+        status = self.of(server)
+        if super().is_pending(server, problem) or not status:
             return True
         if status not in self.good:
             raise unknown_status("Server is not active", status)
@@ -40,17 +41,17 @@ class ServerStatus(StatusMeaning):
 SERVER_STATUS = ServerStatus(pending=PENDING, good=(RUNS,))
 
 
-def fault_of(thing: Mapping[str, Json]) -> str:
+def fault_of(server: Mapping[str, Json]) -> str:
     """Return the service's message and code of what has gone wrong with a server."""
-    fault = thing.get("fault") or {}
+    fault = server.get("fault") or {}
     return f"Message: {fault.get('message', 'Unknown')}, Code: {fault.get('code', 'Unknown')}"
 
 
-def unknown_status(what: str, status: str) -> PermanentError:
+def unknown_status(kind: str, status: str) -> PermanentError:
     """Return the error of a server in a state in which the action cannot end well."""
-    return PermanentError(f'{what} - Unknown status {status} due to "Unknown"', kind="ResourceUnknownStatus")
+    return PermanentError(f'{kind} - Unknown status {status} due to "Unknown"', kind="ResourceUnknownStatus")
 
 
-def is_settled(thing: Mapping[str, Json]) -> bool:
+def is_settled(server: Mapping[str, Json]) -> bool:
     """Return whether the service works on nothing of the server."""
-    return thing.get(TASK_STATE) is None and SERVER_STATUS.of(thing) in (RUNS, STOPPED)
+    return server.get(TASK_STATE) is None and SERVER_STATUS.of(server) in (RUNS, STOPPED)

@@ -27,7 +27,8 @@ from ...heat.software_configs import config_text
 from ...mime import mime_message, mime_part, parts_of
 from .server_schema import COLLECTORS
 
-RAW, CFNTOOLS = "RAW", "HEAT_CFNTOOLS"
+RAW = "RAW"
+CFNTOOLS = "HEAT_CFNTOOLS"
 FILES = "x-cfninitdata"
 """Subtype of parts that the part handler writes to files."""
 CLOUD_CONFIG = "output: {all: '| tee -a /var/log/cloud-init-output.log'}\n"
@@ -84,13 +85,16 @@ exit "$code"
 
 def server_user_data(target: ResourceView, context: StepContext) -> str:
     """Return the user_data of a server; "": it has none."""
-    form, given = target.properties["user_data_format"], target.properties["user_data"] or ""
+    form = target.properties["user_data_format"]
+    user_data = target.properties["user_data"] or ""
     if form != CFNTOOLS:
-        given = config_text(given, context)
+        user_data = config_text(user_data, context)
     if form == RAW:
-        return given
+        return user_data
     parts = (
-        _cfntools(target, given, context) if form == CFNTOOLS else _software_config(target, given, context)
+        _cfntools(target, user_data, context)
+        if form == CFNTOOLS
+        else _software_config(target, user_data, context)
     )
     return mime_message([*_boot(), *parts], target.key)
 
@@ -101,8 +105,8 @@ def _boot() -> Iterator[email.message.Message]:
     yield mime_part(PART_HANDLER, "part-handler", "part-handler.py")
 
 
-def _cfntools(target: ResourceView, given: str, context: StepContext) -> Iterator[email.message.Message]:
-    yield mime_part(given, FILES, "cfn-userdata")
+def _cfntools(target: ResourceView, user_data: str, context: StepContext) -> Iterator[email.message.Message]:
+    yield mime_part(user_data, FILES, "cfn-userdata")
     yield mime_part(RUN_USER_DATA, "x-shellscript", "loguserdata.sh")
     if target.metadata:
         yield _init_data(target.metadata)
@@ -112,9 +116,9 @@ def _cfntools(target: ResourceView, given: str, context: StepContext) -> Iterato
 
 
 def _software_config(
-    target: ResourceView, given: str, context: StepContext
+    target: ResourceView, user_data: str, context: StepContext
 ) -> Iterator[email.message.Message]:
-    yield from parts_of(given) or [mime_part(given)]
+    yield from parts_of(user_data) or [mime_part(user_data)]
     transport = target.properties["software_config_transport"]
     entries = collect_config(transport, context.guest_access(), COLLECTORS)
     yield _init_data(guest_metadata(target.metadata, entries, ()))
