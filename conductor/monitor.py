@@ -17,8 +17,8 @@ from .liveness import Liveness
 from .ownership import Ownership
 from .scheduler import Scheduler
 from .worker.claimed import ClaimedTask, ClaimState
-from .worker.executor import ThreadPool
 from .worker.loop import WorkLoop
+from .worker.pool import ThreadPool
 
 STUCK_AFTER = 10.0
 """Seconds of delay of a loop after which the conductor counts as stuck."""

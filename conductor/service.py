@@ -20,7 +20,7 @@ from .liveness import Progress
 from .monitor import Monitor
 from .ownership import Ownership
 from .scheduler import ROUND_ENDS_WITHIN, Scheduler
-from .worker.executor import ThreadPool
+from .worker.pool import ThreadPool
 from .worker.thread import WorkThread
 
 LOG = logging.getLogger(__name__)

@@ -8,8 +8,9 @@ from ...conductor.ownership import Ownership
 from ...conductor.steps.context import StepServices
 from ...conductor.steps.endpoints import Endpoints
 from ...conductor.steps.runner import StepRunner
-from ...conductor.worker.executor import ThreadPool, WorkMetrics
+from ...conductor.worker.executor import WorkMetrics
 from ...conductor.worker.loop import WorkLimits, WorkLoop
+from ...conductor.worker.pool import ThreadPool
 from ...conductor.worker.thread import WorkThread
 from ...db.ids import MemberId
 from ...engine.context import EngineContext

@@ -1,23 +1,19 @@
-"""The tasks of a conductor: hints and cancel requests that came, and claims with states and polls."""
+"""A claim in the conductor that has made it: its states, and the events that change them."""
 
-import collections
 import contextlib
 import enum
-import heapq
-import itertools
 import threading
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ...db.ids import TaskId, TraversalId
+from ...db.ids import TaskId
 from ...db.work.claim import Claim
 from ...observe import logs
 
 Json = typing.Any
 ClaimKey = tuple[TaskId, int]
 """Task and attempt: the name of one claim."""
-T = typing.TypeVar("T")
 
 
 class ClaimState(enum.Enum):
@@ -128,20 +124,6 @@ class ClaimedTask:
         return self.state in (ClaimState.DETACHED, ClaimState.HUNG)
 
 
-@dataclass(frozen=True)
-class WorkerView:
-    """The tasks that the work loop has now.
-
-    :ivar waiting: hinted tasks that wait for a free thread.
-    :ivar held: claimed tasks.
-    :ivar running: claims whose steps have not ended, those on detached threads included.
-    """
-
-    waiting: int
-    held: Sequence[ClaimedTask]
-    running: Sequence[ClaimedTask]
-
-
 def claim_key(claim: Claim) -> ClaimKey:
     """Return the name of a claim."""
     return claim.task.id, claim.task.attempt
@@ -152,145 +134,3 @@ def log_context(claim: Claim) -> contextlib.AbstractContextManager[None]:
     task = claim.task
     request = logs.named(task.request, task.traversal)
     return logs.about(request=request, project=claim.project_id, stack=task.stack_id)
-
-
-class TimerQueue(typing.Generic[T]):
-    """Items with the moment at which they are due.  For the thread of the work loop."""
-
-    def __init__(self) -> None:
-        self._heap: list[tuple[float, int, T]] = []
-        self._order = itertools.count()
-
-    def __len__(self) -> int:
-        return len(self._heap)
-
-    def add(self, at: float, item: T) -> None:
-        """Make `item` due at the moment `at` (seconds, of the clock that is given to pop_due)."""
-        heapq.heappush(self._heap, (at, next(self._order), item))
-
-    def items(self) -> list[T]:
-        """Return all items, in no order."""
-        return [entry[2] for entry in self._heap]
-
-    def next_at(self) -> float | None:
-        """Return the earliest moment; None: the queue is empty."""
-        return self._heap[0][0] if self._heap else None
-
-    def pop_due(self, now: float, most: int | None = None) -> list[T]:
-        """Take out the items whose moment has come, `most` at the most, the longest due first."""
-        due: list[T] = []
-        while self._heap and (most is None or len(due) < most) and self._heap[0][0] <= now:
-            due.append(heapq.heappop(self._heap)[2])
-        return due
-
-
-class ClaimedTasks:
-    """The claims that are ours, by task.  For the thread of the work loop; any thread may call `all`.
-
-    :ivar by_task: the claims by their task, whatever the attempt; to read.
-    :ivar polls: the next poll of each task that waits for one, with the progress token to poll with.
-    """
-
-    def __init__(self, clock: Callable[[], float], monotonic: Callable[[], float]) -> None:
-        self._clock = clock
-        self._monotonic = monotonic
-        self._held: dict[TaskId, ClaimedTask] = {}
-        self.by_task: Mapping[TaskId, ClaimedTask] = self._held
-        self.polls: TimerQueue[tuple[ClaimKey, Json]] = TimerQueue()
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-    def all(self) -> list[ClaimedTask]:
-        """Return the claims of this moment."""
-        return list(self._held.values())
-
-    def add(self, claim: Claim) -> ClaimedTask:
-        """Add a claim that was made now."""
-        held = self._held[claim.task.id] = ClaimedTask(claim, claim_key(claim), self._clock())
-        return held
-
-    def remove(self, held: ClaimedTask, event: ClaimEvent) -> None:
-        """Remove a claim that is not ours any more: CLOSE or LOSE."""
-        if self._held.get(held.key[0]) is held:
-            del self._held[held.key[0]]
-        held.move(event)
-
-    def get(self, key: ClaimKey) -> ClaimedTask | None:
-        """Return a claim; None: it is not ours."""
-        held = self._held.get(key[0])
-        return held if held is not None and held.key == key else None
-
-    def poll_later(self, claim: Claim, after: float | None, progress: Json) -> None:
-        """Poll the task again after so many seconds; at once, if it is to stop.
-
-        :param claim: with the resource as it is now.
-        """
-        held = self._held[claim.task.id]
-        held.claim = claim
-        held.move(ClaimEvent.POLL_LATER)
-        pause = 0.0 if held.stop.is_set() else after or 0.0
-        self.polls.add(self._monotonic() + pause, (held.key, progress))
-
-    def due(self, most: int) -> Iterator[tuple[ClaimedTask, Json]]:
-        """Take out at most `most` tasks whose next poll is due, each with the token to poll with."""
-        for key, progress in self.polls.pop_due(self._monotonic(), max(0, most)):
-            held = self.get(key)
-            if held is not None and held.state is ClaimState.WAITING:
-                yield held, progress
-
-
-@dataclass(frozen=True)
-class CancelRequest:
-    """A message that asks to cancel tasks.
-
-    :ivar traversal: cancel all tasks of it but the spared ones; None: cancel the claims.
-    :ivar claims: are answered for if they are not ours.
-    :ivar request: the id of the user's request that cancels, if it is known.
-    """
-
-    traversal: TraversalId | None
-    spared: frozenset[TaskId] = frozenset()
-    claims: tuple[ClaimKey, ...] = ()
-    request: str | None = None
-
-
-class Intake:
-    """A bounded set of task ids, first in first out, and the cancel requests.  Thread-safe.
-
-    Hints that do not fit are dropped: a hint is only a hint, and the redelivery duty repeats it.
-
-    :ivar ids: the hinted tasks; to read.
-    :ivar cancels: any thread appends to it; the work loop takes from it.
-    :param most: ids held at the most.
-    """
-
-    def __init__(self, most: int = 100_000) -> None:
-        self.cancels: collections.deque[CancelRequest] = collections.deque()
-        self._most = most
-        self.ids: dict[TaskId, None] = {}
-        self._lock = threading.Lock()
-
-    def enqueue(self, task_ids: Iterable[TaskId]) -> int:
-        """Remember the ids; return how many were dropped."""
-        dropped = 0
-        with self._lock:
-            for task_id in task_ids:
-                if len(self.ids) >= self._most:
-                    dropped += task_id not in self.ids
-                else:
-                    self.ids[task_id] = None
-        return dropped
-
-    def take(self, most: int) -> list[TaskId]:
-        """Take out at most `most` ids, oldest first."""
-        with self._lock:
-            task_ids = [task_id for task_id, _ in zip(self.ids, range(max(0, most)), strict=False)]
-            for task_id in task_ids:
-                del self.ids[task_id]
-        return task_ids
-
-    def clear(self) -> None:
-        """Forget all hints: the conductor drains."""
-        with self._lock:
-            self.ids.clear()

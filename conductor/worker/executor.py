@@ -1,215 +1,119 @@
-"""The threads that run steps, the steps that run on them, and the metrics of this work.
+"""The steps that run on the threads of the pool, their quarantine, and the metrics of this work.
 
-A step may hang in a call of its plugin at any time.  Neither concurrent.futures nor futurist can start
-another thread in the place of one that hangs, or let a process end while it does: so the pool is our own.
+See db/work/losses.py for the counts of conductors that were lost.
 """
 
 import collections
 import enum
 import logging
 import threading
-import time
 import typing
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ...db.ids import TaskId
+from ...db.engine import Database
+from ...db.errors import Unavailable
+from ...db.ids import MemberId, TaskId
 from ...db.states import redelivery_delay
-from ...db.work.claim import Claim
+from ...db.work import losses
+from ...db.work.claim import Claim, Claimant
 from ...observe import metrics
 from ...observe.recorder import Recorder
-from ..steps.results import StepResult
-from .claimed import ClaimedTask, ClaimKey, log_context
+from ..steps.results import StepResult, Steps
+from .claimed import ClaimedTask, ClaimKey, claim_key, log_context
+from .pool import Executor, NoThread
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
-LOG_EVERY = 60.0
-"""Seconds between two log lines about threads that cannot be started."""
+UNSURE = 1.0
+"""Seconds until a step is retried that did not run because our membership was in doubt."""
+NEXT_TRY = 1.0
+"""Seconds until a step is retried that has to wait for another one, or for the database."""
 
 
-class NoThread(Exception):
-    """No thread can be started, and none is there: memory, or the number of processes, is exhausted."""
+class Quarantine:
+    """Lets steps run, those of tasks with which conductors were lost one at a time at the end.
 
+    The threads of the pool call `run`, the work loop `leave`.
 
-def start_thread(function: Callable[[], None]) -> None:
-    """Run the function in a new thread.
-
-    :raises RuntimeError: there can be no more threads.
-    """
-    threading.Thread(target=function, name="step", daemon=True).start()
-
-
-class _State(enum.Enum):
-    WAITING = enum.auto()
-    RUNNING = enum.auto()
-    DETACHED = enum.auto()
-    OVER = enum.auto()
-
-
-class PoolJob:
-    """A call that was given to the pool."""
-
-    def __init__(self, function: Callable[[], object]) -> None:
-        self.call = function
-        self.state = _State.WAITING
-
-
-class ThreadPool:
-    """At most `threads` threads, not counting the detached ones; each is started when it is first needed.
-
-    The threads are daemons: one that hangs does not hold the process at its end.  Thread-safe.
-
-    :param start: runs a function in a new thread.
+    :ivar cleared: tasks whose losses are to be forgotten, for their steps have ended without a result to
+        be stored.
+    :param most: lost conductors at which a task fails.
+    :param member: returns our name on the ring at this moment; None: we cannot be sure of it.
     """
 
     def __init__(
         self,
-        threads: int,
+        steps: Steps,
         *,
-        start: Callable[[Callable[[], None]], None] = start_thread,
-        monotonic: Callable[[], float] = time.monotonic,
+        database: Database,
+        most: int,
+        member: Callable[[], MemberId | None],
     ) -> None:
-        self._most = threads
-        self._start = start
-        self._monotonic = monotonic
-        self._logged: float | None = None
-        self._short = False
-        self._soon = threading.Condition()
-        self._jobs: collections.deque[PoolJob] = collections.deque()
-        self._alive = self._idle = self._hung = 0
-        self._closed = False
+        self._steps = steps
+        self._database = database
+        self._most = most
+        self._member = member
+        self._lock = threading.Lock()
+        self._alone: ClaimKey | None = None
+        self.cleared: collections.deque[TaskId] = collections.deque()
 
-    @property
-    def hung(self) -> int:
-        """Return the number of detached threads that have not returned from their calls."""
-        return self._hung
+    def run(self, held: ClaimedTask, progress: Json, who: Claimant) -> StepResult:
+        """Run the step; or return that it has to be retried a little later.
 
-    @property
-    def short_of_threads(self) -> bool:
-        """Return whether the last thread that was needed could not be started."""
-        return self._short
-
-    def submit(self, fn: Callable[..., object], /, *args: object) -> PoolJob:
-        """Run fn(*args) on some thread, in the order of the calls.
-
-        :raises RuntimeError: the pool is shut down.
-        :raises NoThread: there is no thread that would ever run it; where there are some, it waits for them.
+        :param progress: the token to poll with, and to retry with.
         """
-        job = PoolJob(lambda: fn(*args))
-        with self._soon:
-            if self._closed:
-                raise RuntimeError("the pool is shut down")
-            self._jobs.append(job)
-            self._start_thread()
-            if not self._alive:
-                self._jobs.remove(job)
-                raise NoThread("no thread can be started")
-            self._soon.notify()
-        return job
-
-    def restart_threads(self) -> None:
-        """Start the threads that could not be started before; called by the work loop in each round."""
-        with self._soon:
-            for _ in range(len(self._jobs) if self._short else 0):
-                if not self._start_thread():
-                    return
-
-    def detach(self, job: PoolJob) -> bool:
-        """Start another thread in the place of the one that runs the job.
-
-        :return: False: the job had not started, and never will.
-        """
-        with self._soon:
-            started = job.state != _State.WAITING
-            if not started:
-                job.state = _State.OVER
-                self._jobs.remove(job)
-            elif job.state == _State.RUNNING:
-                job.state = _State.DETACHED
-                self._alive -= 1
-                self._hung += 1
-                self._start_thread()
-            return started
-
-    def shutdown(self) -> None:
-        """Start no further job; returns at once."""
-        with self._soon:
-            self._closed = True
-            self._jobs.clear()
-            self._soon.notify_all()
-
-    def _start_thread(self) -> bool:
-        """Start a thread if one is needed; return whether one was started.  It counts once it is there."""
-        self._short = False
-        if len(self._jobs) <= self._idle or self._alive >= self._most:
-            return False
+        claim = held.claim
+        # It may have waited long for its thread, in a process that was paused.  It is not cancelled for that:
+        # the name may be ours again before the work loop has missed it.
+        if self._member() != who.member:
+            return StepResult(claim, None, poll_after=UNSURE, progress=progress)
+        if not claim.task.losses:
+            return self._steps.run(claim, progress, held.stop, who)
+        if len(losses.hosts(claim.task)) >= self._most:
+            return self._steps.lost_too_often(claim, who)
+        if not losses.is_last_chance(claim.task, self._most):
+            return self._clear(self._steps.run(claim, progress, held.stop, who))
+        wait = StepResult(claim, None, poll_after=NEXT_TRY, progress=progress)
+        if not self._enter(claim):
+            return wait
         try:
-            self._start(self._work)
-        except (RuntimeError, MemoryError) as error:
-            self._short = True
-            self._log(error)
-            return False
-        self._alive += 1
-        return True
-
-    def _log(self, error: Exception) -> None:
-        now = self._monotonic()
-        if self._logged is None or now - self._logged >= LOG_EVERY:
-            self._logged = now
-            LOG.error("No thread can be started, %d of %d are there: %s", self._alive, self._most, error)
-
-    def _work(self) -> None:
-        while (job := self._next()) is not None:
-            if not self._run(job):
-                return
-
-    def _run(self, job: PoolJob) -> bool:
-        """Run the job; return whether the thread continues.
-
-        A detached thread ends here, for another one has its place.  One in which the job raised ends, too: it
-        passes the error on to `threading.excepthook`, and another thread is started.
-        """
-        ended = False
-        try:
-            job.call()
-            ended = True
+            if not self._announce(claim, who.member):
+                return wait
+            return self._clear(self._steps.run(claim, progress, held.stop, who))
         finally:
-            with self._soon:
-                detached = job.state == _State.DETACHED
-                job.state = _State.OVER
-                self._hung -= detached
-                if not (ended or detached):
-                    self._alive -= 1
-                    self._start_thread()
-        return not detached
+            self.leave(claim)
 
-    def _next(self) -> PoolJob | None:
-        with self._soon:
-            self._idle += 1
-            self._soon.wait_for(lambda: self._jobs or self._closed)
-            self._idle -= 1
-            if not self._jobs:
-                self._alive -= 1
-                return None
-            job = self._jobs.popleft()
-            job.state = _State.RUNNING
-            return job
+    def leave(self, claim: Claim) -> None:
+        """Let the next task run alone: the step of this one has ended, or its thread was detached."""
+        with self._lock:
+            if self._alone == claim_key(claim):
+                self._alone = None
 
+    def _enter(self, claim: Claim) -> bool:
+        with self._lock:
+            if self._alone is not None:
+                return False
+            self._alone = claim_key(claim)
+            return True
 
-class Executor(typing.Protocol):
-    """The thread pool as the steps need it: see ThreadPool."""
+    def _announce(self, claim: Claim, member: MemberId) -> bool:
+        """Store that the step runs alone now: if the conductor dies in it, the task is to blame."""
+        try:
+            held = self._database.write(lambda conn: losses.announce(conn, claim.task, member))
+        except Unavailable as error:
+            LOG.warning("Task %s waits, the database is unavailable: %s", claim.task.id, error)
+            return False
+        if held:
+            text = "Task %s runs alone in quarantine: it was running on %s, which died or went silent"
+            LOG.warning(text, claim.task.id, " and ".join(losses.hosts(claim.task)))
+        return bool(held)
 
-    def submit(self, fn: Callable[..., object], /, *args: object) -> typing.Any:
-        """Run fn(*args) on some thread; return a handle for `detach`.
-
-        :raises NoThread: there is none, and none can be started.
-        """
-
-    def detach(self, job: typing.Any) -> bool:
-        """Replace the thread that runs the job; False: it had not started, and never will."""
-
-    def restart_threads(self) -> None:
-        """Start the threads that could not be started before."""
+    def _clear(self, result: StepResult) -> StepResult:
+        """Forget the losses; the transaction that stores an outcome does so by itself."""
+        if result.outcome is None:
+            self.cleared.append(result.claim.task.id)
+        return replace(result, claim=replace(result.claim, task=replace(result.claim.task, losses=None)))
 
 
 class Detachment(enum.Enum):
@@ -228,18 +132,21 @@ class StepExecutor:
 
     :ivar ended: the inbox: steps that have ended, each with its result; None: it could not start, or raised.
     :ivar refused_at: when a step could not start because no thread could be started; None: never.
+    :ivar quarantine: lets the steps run.
     :param wake: makes the work loop read the inbox soon.
     """
 
     def __init__(
         self,
         pool: Executor,
+        quarantine: Quarantine,
         *,
         wake: Callable[[], None],
         clock: Callable[[], float],
         recorder: Recorder,
     ) -> None:
         self.ended: collections.deque[tuple[ClaimedTask, StepResult | None]] = collections.deque()
+        self.quarantine = quarantine
         self._pool = pool
         self._wake = wake
         self._clock = clock
@@ -264,6 +171,10 @@ class StepExecutor:
         with self._lock:
             return key in self._steps or key in self._hung
 
+    def restart_threads(self) -> None:
+        """Start the threads of the pool that could not be started before."""
+        self._pool.restart_threads()
+
     def start(self, held: ClaimedTask, step: Callable[[], StepResult]) -> None:
         """Start a step; where no thread can be started, it ends at once without a result."""
         with self._lock:
@@ -279,18 +190,19 @@ class StepExecutor:
                 self._end(held, None)
 
     def detach(self, held: ClaimedTask) -> Detachment:
-        """Detach the thread of a step that does not stop."""
+        """Detach the thread of a step that does not stop; it is in quarantine no longer."""
         # The lock decides between this and the step's end: a step that has left `_steps` has put its result
         # into the inbox, and is not detached any more.
         with self._lock:
             if self._steps.get(held.key) is not held:
                 return Detachment.ENDED
             self._hung[held.key] = self._steps.pop(held.key)
-        if self._pool.detach(held.job):
-            return Detachment.HANGS
-        with self._lock:
-            self._hung.pop(held.key, None)
-        return Detachment.NOT_STARTED
+        hangs = self._pool.detach(held.job)
+        if not hangs:
+            with self._lock:
+                self._hung.pop(held.key, None)
+        self.quarantine.leave(held.claim)
+        return Detachment.HANGS if hangs else Detachment.NOT_STARTED
 
     def _run(self, held: ClaimedTask, step: Callable[[], StepResult]) -> None:
         """Run a step, in a thread of the pool."""
@@ -346,7 +258,7 @@ class WorkMetrics:
         if held is not None and held.stop.is_set():
             self.recorder.add(metrics.CANCELS_ANSWERED, "given_up" if result.detached else "stopped")
 
-    def asked(self) -> None:
+    def cancel_requested(self) -> None:
         """Count a task that is cancelled."""
         self.recorder.add(metrics.CANCELS_ASKED)
 

@@ -17,10 +17,8 @@ transaction.  Then it starts their steps, and returns how long it may sleep.  No
 waits for its next poll in a timer queue, and for everything else in a row.
 """
 
-import collections
 import logging
 import time
-import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -34,22 +32,11 @@ from ...db.work import commit
 from ...db.work.claim import Claimant
 from ...engine.context import Hints, announce
 from ..steps.results import StepResult, Steps
-from .cancellation import Cancellation
-from .claimed import (
-    CancelRequest,
-    ClaimedTask,
-    ClaimedTasks,
-    ClaimEvent,
-    ClaimKey,
-    ClaimState,
-    Intake,
-    TimerQueue,
-    WorkerView,
-    claim_key,
-)
-from .executor import Executor, StepExecutor, WorkMetrics
-from .reconciler import LateResults, Reconciler
-from .unstorable import LockedOut, Quarantine, UnstorableResults
+from .claimed import ClaimedTask, ClaimEvent, ClaimKey, ClaimState, claim_key
+from .claims import CancelRequest, Claims
+from .executor import Quarantine, StepExecutor, WorkMetrics
+from .faults import Faults
+from .pool import Executor
 
 LOG = logging.getLogger(__name__)
 NO_THREAD_FOR = 5.0
@@ -75,6 +62,20 @@ class WorkLimits:
     batch: int = 100
     stalled: float = 0.5
     cancel_grace: float = 30.0
+
+
+@dataclass(frozen=True)
+class WorkerView:
+    """The tasks that the work loop has now.
+
+    :ivar waiting: hinted tasks that wait for a free thread.
+    :ivar held: claimed tasks.
+    :ivar running: claims whose steps have not ended, those on detached threads included.
+    """
+
+    waiting: int
+    held: Sequence[ClaimedTask]
+    running: Sequence[ClaimedTask]
 
 
 class WorkLoop:
@@ -108,50 +109,39 @@ class WorkLoop:
         self._monotonic = monotonic
         self._wake = wake
         self._limits = limits
-        self._pool = executor
         self._metrics = metrics
-        self._intake = Intake()
-        self._held = ClaimedTasks(clock, monotonic)
-        self._results: collections.deque[StepResult] = collections.deque()
-        self._locked_tasks: LockedOut[TaskId] = LockedOut(monotonic, lambda task_id: task_id)
-        self._unstorable = UnstorableResults(steps, monotonic)
-        self._executor = StepExecutor(executor, wake=wake, clock=clock, recorder=metrics.recorder)
-        self._quarantine = Quarantine(
-            steps, database=database, most=limits.task_losses, member=member, monotonic=monotonic
+        self._executor = StepExecutor(
+            executor,
+            Quarantine(steps, database=database, most=limits.task_losses, member=member),
+            wake=wake,
+            clock=clock,
+            recorder=metrics.recorder,
         )
-        common = (self._executor.runs, self._metrics, clock, monotonic)
-        self._reconciler = Reconciler(database, hints, self._held, *common)
-        self._late = LateResults(database, hints, *common)
-        self._cancellation = Cancellation(
-            intake=self._intake,
-            held=self._held,
-            executor=self._executor,
-            steps=steps,
+        self._claims = Claims(
+            self._executor,
+            steps,
             metrics=metrics,
-            store=self._results.append,
-            leave=self._quarantine.leave,
-            answer_later=self._reconciler.unanswered.append,
-            add_hung=self._late.hung.append,
             clock=clock,
             monotonic=monotonic,
             grace=limits.cancel_grace,
         )
-        self._timers = (
-            self._cancellation.expiries,
-            self._cancellation.graces,
-            self._unstorable.retries,
-            self._locked_tasks.retries,
-            self._reconciler.locked_claims.retries,
-            self._reconciler.locked_answers.retries,
-            self._quarantine.locked.retries,
-            self._late.locked_hung.retries,
+        self._faults = Faults(
+            database,
+            self._claims,
+            self._executor,
+            steps,
+            hints=hints,
+            metrics=metrics,
+            clock=clock,
+            monotonic=monotonic,
         )
         self._who: Claimant | None = None
-        self._broken = self._drains = False
+        self._broken = False
+        self._drains = False
 
     def enqueue(self, task_ids: Sequence[TaskId]) -> None:
         """Claim these tasks, of which hints came, when threads are free."""
-        if dropped := self._intake.enqueue(task_ids):
+        if dropped := self._claims.intake.enqueue(task_ids):
             LOG.warning("%d hints were dropped: too many wait for a free thread", dropped)
             self._metrics.dropped(dropped)
         self._wake()
@@ -160,12 +150,12 @@ class WorkLoop:
         self, traversal: TraversalId, spared: Sequence[TaskId] = (), request: str | None = None
     ) -> None:
         """Cancel the tasks of a superseded traversal, but for the spared ones."""
-        self._intake.cancels.append(CancelRequest(traversal, frozenset(spared), request=request))
+        self._claims.intake.cancels.append(CancelRequest(traversal, frozenset(spared), request=request))
         self._wake()
 
     def stop(self, claims: Sequence[ClaimKey]) -> None:
         """Cancel these claims; those that are not ours are answered for in the database."""
-        self._intake.cancels.append(CancelRequest(None, claims=tuple(claims)))
+        self._claims.intake.cancels.append(CancelRequest(None, claims=tuple(claims)))
         self._wake()
 
     @property
@@ -176,11 +166,11 @@ class WorkLoop:
     @property
     def in_progress(self) -> int:
         """Return the number of claimed tasks."""
-        return len(self._held)
+        return len(self._claims)
 
     def view(self) -> WorkerView:
         """Return what the work loop has now."""
-        return WorkerView(len(self._intake.ids), self._held.all(), self._executor.running())
+        return WorkerView(len(self._claims.intake.ids), self._claims.all(), self._executor.running())
 
     def work_as(self, who: Claimant | None) -> None:
         """Claim in this name from now on; None: claim nothing.
@@ -190,16 +180,16 @@ class WorkLoop:
         """
         if who == self._who:
             return
-        for held in self._held.all():
-            self._cancellation.lose(held)
-        # It may be a name we had before a short lapse: we have just dropped what it still claims.
-        self._reconciler.uncertain = who is not None
+        for held in self._claims.all():
+            self._claims.lose(held)
         # Hints stay: a conductor that is back in a moment claims what nobody else has claimed meanwhile.
         if who is not None:
+            # It may be a name we had before a short lapse: we have just dropped what it still claims.
+            self._faults.doubt()
             # The old name counts as gone, and with it the steps that its detached threads run.
             for held in self._executor.running():
                 if held.is_detached:
-                    self._late.hung.append(held.claim)
+                    self._claims.hung.append(held.claim)
         self._who = who
 
     def run_once(self) -> float | None:
@@ -209,7 +199,8 @@ class WorkLoop:
         and retried.  After any other error the next round begins with a repair.
         """
         if self._broken:
-            self._repair()
+            self._faults.repair()
+            self._claims.restore_graces()
         self._broken = True
         pause = self._round()
         self._broken = False
@@ -230,42 +221,27 @@ class WorkLoop:
         :raises Unavailable: it is retried at the next call.
         """
         self._drains = True
-        self._intake.clear()
+        self._claims.intake.clear()
         if self._who is not None:
-            held = self._held.all()
-            self._reconciler.requeue([one.key for one in held if one.state is ClaimState.WAITING])
-
-    def _repair(self) -> None:
-        known = {held.key for held in self._executor.running()}
-        # Read after those that run: a step that ends meanwhile is in one of them.
-        known |= {held.key for held, _ in list(self._executor.ended)}
-        known |= {claim_key(result.claim) for result in self._results}
-        known |= {key for key, _ in self._held.polls.items()} | self._unstorable.claims()
-        self._reconciler.repair(known)
-        self._cancellation.restore()
+            claimed = self._claims.all()
+            self._faults.requeue([held.key for held in claimed if held.state is ClaimState.WAITING])
 
     def _round(self) -> float | None:
         who = self._who
-        self._pool.restart_threads()
+        self._executor.restart_threads()
         # Before the results: a task that waits is cancelled at once, and stored in this round.
-        self._cancellation.apply(who)
+        self._claims.cancel_due(who)
         self._receive()
         # One that may break its transaction goes alone, and nothing is claimed with it.
-        alone = self._unstorable.next(who)
-        count = min(len(self._results), self._limits.batch)
-        results = self._storable([alone] if alone else [self._results.popleft() for _ in range(count)])
+        alone = self._faults.unstorable.next(who)
+        count = min(len(self._claims.results), self._limits.batch)
+        results = self._storable([alone] if alone else [self._claims.results.popleft() for _ in range(count)])
         try:
             if who is not None:
-                for held, progress in self._held.due(2 * self._limits.threads - self._executor.busy):
+                for held, progress in self._claims.due(2 * self._limits.threads - self._executor.busy):
                     self._start(held, progress, who)
                 self._exchange(who, results, alone=alone is not None)
-                self._reconciler.reconcile(who)
-                if self._quarantine.cleared or self._quarantine.locked.retries:
-                    self._quarantine.forget(who)
-            if self._late.results or self._late.locked_results.retries:
-                self._late.resolve()  # Also without a name: we may never be in the ring again.
-            if who is not None and (self._late.hung or self._late.locked_hung.retries):
-                self._late.record(who)
+            self._faults.reconcile(who)
         except Unavailable as error:
             LOG.warning("The database is unavailable, work waits: %s", error)
             return self._limits.stalled
@@ -279,101 +255,98 @@ class WorkLoop:
             was_detached = held.is_detached
             held.move(ClaimEvent.BREAK if result is None else ClaimEvent.RESULT)
             if was_detached:
-                self._late.results.append((held.claim, result))
+                self._faults.late.append((held.claim, result))
             elif result is None:  # The next attempt finds what this one has made.
-                self._reconciler.unfinished.append(held.key)
-            elif held.state is not ClaimState.STORING or self._held.get(held.key) is not held:
-                self._late.results.append((result.claim, result))
+                self._faults.unfinished.append(held.key)
+            elif held.state is not ClaimState.STORING or self._claims.get(held.key) is not held:
+                self._faults.late.append((result.claim, result))
             elif result.outcome is None:
-                self._held.poll_later(result.claim, result.poll_after, result.progress)
+                self._claims.poll_later(result.claim, result.poll_after, result.progress)
             else:
-                self._results.append(result)
+                self._claims.results.append(result)
 
     def _storable(self, results: Sequence[StepResult]) -> list[Storable]:
         """Return those whose claims are ours still; the others are late."""
-        found: list[Storable] = []
+        storable: list[Storable] = []
         for result in results:
-            if self._held.get(claim_key(result.claim)) is None:
-                self._late.results.append((result.claim, result))
+            if self._claims.get(claim_key(result.claim)) is None:
+                self._faults.late.append((result.claim, result))
             elif result.outcome is not None:
-                found.append((result, result.outcome))
-        return found
+                storable.append((result, result.outcome))
+        return storable
 
     def _start(self, held: ClaimedTask, progress: object, who: Claimant) -> None:
         held.move(ClaimEvent.START)
         if held.stop.is_set():
             held.move(ClaimEvent.STOP)
-        self._executor.start(held, lambda: self._quarantine.run(held, progress, who))
+        self._executor.start(held, lambda: self._executor.quarantine.run(held, progress, who))
 
     def _free(self) -> int:
         """Return how many tasks may be claimed: a few more than threads are free, so that none ever idles."""
         refused_at = self._executor.refused_at
         has_no_thread = refused_at is not None and 0 <= self._clock() - refused_at < NO_THREAD_FOR
         spare = 0 if self._drains or has_no_thread else self._limits.threads + 4 - self._executor.busy
-        return max(0, min(spare, self._limits.in_progress - len(self._held.by_task)))
+        return max(0, min(spare, self._limits.in_progress - len(self._claims)))
 
     def _pause(self) -> float | None:
         """Return the seconds until something is due; None: until a wake."""
-        timers: list[TimerQueue[typing.Any]] = [self._late.locked_results.retries]
         if self._executor.ended:
             return 0.0
+        timers = [*self._faults.timers(self._who)]
         if self._who is not None:
-            if self._results or self._unstorable.waiting or (self._intake.ids and self._free()):
+            has_results = self._claims.results or self._faults.unstorable.waiting
+            if has_results or (self._claims.intake.ids and self._free()):
                 return 0.0
-            timers += self._timers
+            timers += self._claims.timers()
             if self._executor.busy < 2 * self._limits.threads:
-                timers.append(self._held.polls)
+                timers.append(self._claims.polls)
         first = min((at for timer in timers if (at := timer.next_at()) is not None), default=None)
         return None if first is None else max(0.0, first - self._monotonic())
 
     def _exchange(self, who: Claimant, results: Sequence[Storable], *, alone: bool) -> None:
         """Store the results and claim tasks in one transaction: each link of a chain costs one."""
-        if self._locked_tasks.retries:
-            self._intake.enqueue(self._locked_tasks.due())
+        if self._faults.locked_tasks.retries:
+            self._claims.intake.enqueue(self._faults.locked_tasks.due())
         slots = 0 if alone else self._free()
-        hinted = self._intake.take(slots)
+        hinted = self._claims.intake.take(slots)
         if not (results or hinted):
             return
         now = self._clock()
         outcomes = [outcome for _, outcome in results]
         try:
-            with self._unstorable.watch([result for result, _ in results]):
+            with self._faults.unstorable.watch([result for result, _ in results]):
                 done: commit.Exchange = self._database.write(
                     lambda conn: commit.exchange(conn, outcomes, hinted, who=who, now=now, slots=slots),
                     brief=alone,
                 )
         except Unavailable as error:
             # Whether it was committed is unknown.  The fence makes a repetition of the results harmless, and
-            # the reconciler finds claims that were made unseen.
-            self._reconciler.uncertain = True
+            # `Faults.reconcile` finds claims that were made unseen.
+            self._faults.doubt()
             if not isinstance(error, RowLocked):
-                self._results.extend(result for result, _ in results)
-                self._intake.enqueue(hinted)
+                self._claims.results.extend(result for result, _ in results)
+                self._claims.intake.enqueue(hinted)
             elif results:
                 # The results were put off.  Hints alone are dropped: they come again, and what is locked
                 # would be among them each time.
-                self._intake.enqueue(hinted)
+                self._claims.intake.enqueue(hinted)
             raise
         self._metrics.exchanged(done.claims, hinted, began=now, ended=self._clock())
         self._settle(results, {outcome.task_id for outcome in done.refused})
         for claim in done.claims:
-            if (old := self._held.by_task.get(claim.task.id)) is not None:
-                self._cancellation.lose(old)  # It was taken away from us, and is ours again.
-            held = self._held.add(claim)
-            self._cancellation.watch(held)
-            self._start(held, None, who)
-        self._locked_tasks.settle(hinted, done.locked)
+            self._start(self._claims.add(claim), None, who)
+        self._faults.locked_tasks.settle(hinted, done.locked)
         announce(self._hints, done.ready)
 
     def _settle(self, results: Sequence[Storable], refused: set[TaskId]) -> None:
         """Let go of the claims whose results were stored, or refused by the fence."""
         for result, outcome in results:
-            held = self._held.get((outcome.task_id, outcome.attempt))
+            held = self._claims.get((outcome.task_id, outcome.attempt))
             if outcome.task_id in refused:
-                self._late.results.append((result.claim, result))
+                self._faults.late.append((result.claim, result))
             else:
                 self._metrics.stored(result, held)
             if result.keeps_claim and outcome.task_id not in refused:
-                self._held.poll_later(result.claim, result.poll_after, result.progress)
+                self._claims.poll_later(result.claim, result.poll_after, result.progress)
             elif held is not None:
-                self._held.remove(held, ClaimEvent.CLOSE)
+                self._claims.remove(held, ClaimEvent.CLOSE)

@@ -8,10 +8,10 @@ import pytest
 from simulation.helpers import ended, template
 from simulation.world import SimConductor, World
 from stoker.conductor.worker import loop
-from stoker.conductor.worker.cancellation import Cancellation
-from stoker.conductor.worker.claimed import ClaimedTasks
-from stoker.conductor.worker.executor import NoThread, StepExecutor, WorkMetrics
-from stoker.conductor.worker.unstorable import UnstorableResults
+from stoker.conductor.worker.claims import Claims
+from stoker.conductor.worker.executor import StepExecutor, WorkMetrics
+from stoker.conductor.worker.faults import UnstorableResults
+from stoker.conductor.worker.pool import NoThread
 from stoker.db.rows import Stack
 from stoker.db.states import Status
 from stoker.db.work import tasks
@@ -107,13 +107,13 @@ class Breaks:
 
 PLACES: dict[str, tuple[Json, str]] = {
     "a batch is stored": (loop.commit, "exchange"),
-    "a claim is taken into memory": (ClaimedTasks, "add"),
-    "a poll is put off": (ClaimedTasks, "poll_later"),
-    "a stored result is dropped": (ClaimedTasks, "remove"),
+    "a claim is taken into memory": (Claims, "add"),
+    "a poll is put off": (Claims, "poll_later"),
+    "a stored result is dropped": (Claims, "remove"),
     "a step begins": (StepExecutor, "start"),
     "a step is handed to the pool": (SimConductor, "submit"),
-    "a claim's timeout is watched": (Cancellation, "watch"),
-    "what has to stop is stopped": (Cancellation, "apply"),
+    "a claim's timeout is watched": (Claims, "watch"),
+    "what has to stop is stopped": (Claims, "cancel_due"),
     "a result is counted": (WorkMetrics, "stored"),
     "a result is tried alone": (UnstorableResults, "next"),
     "hints are announced": (loop, "announce"),

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from simulation.helpers import ended, on, template
 from simulation.world import World
-from stoker.conductor.worker.unstorable import LockedOut
+from stoker.conductor.worker.faults import LockedOut
 from stoker.db import resources
 from stoker.db.errors import RowLocked
 from stoker.db.ids import ResourceId

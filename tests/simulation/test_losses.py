@@ -211,7 +211,7 @@ def test_a_step_that_was_detached_lets_the_next_task_begin(world: World) -> None
     world.pass_time(11)
     world.calm()
     assert len(conductor.detached) == 1
-    assert conductor.loop._quarantine._alone is None
+    assert conductor.loop._executor.quarantine._alone is None
     assert first in ("a", "b")
 
 

@@ -22,8 +22,9 @@ from stoker.conductor.duties.registry import make_duties
 from stoker.conductor.event_queues import Post, SendFailed
 from stoker.conductor.steps.context import StepServices
 from stoker.conductor.steps.runner import StepRunner
-from stoker.conductor.worker.executor import NoThread, WorkMetrics
+from stoker.conductor.worker.executor import WorkMetrics
 from stoker.conductor.worker.loop import WorkLimits, WorkLoop
+from stoker.conductor.worker.pool import NoThread
 from stoker.db import settings, stacks
 from stoker.db.engine import Database, ServerClock
 from stoker.db.errors import Unavailable
@@ -302,7 +303,7 @@ class SimConductor:
         )
 
     def submit(self, fn: Callable[..., object], /, *args: object) -> threads.Job:
-        """See conductor.worker.executor.Executor."""
+        """See conductor.worker.pool.Executor."""
         if self.world.is_exhausted():
             raise NoThread("the simulation says so")
         job = threads.Job(lambda: fn(*args))
@@ -310,10 +311,10 @@ class SimConductor:
         return job
 
     def restart_threads(self) -> None:
-        """See conductor.worker.executor.Executor."""
+        """See conductor.worker.pool.Executor."""
 
     def detach(self, job: threads.Job) -> bool:
-        """See conductor.worker.executor.Executor."""
+        """See conductor.worker.pool.Executor."""
         if job in self.steps:
             self.steps.remove(job)
             return False

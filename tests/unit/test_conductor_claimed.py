@@ -113,5 +113,5 @@ def test_nothing_but_move_changes_the_state_of_a_claim() -> None:
                 ]
     assert sorted(change for change in changes if change[2] != "job") == [
         ("claimed.py", "move", "self"),
-        ("executor.py", "__init__", "self"),
-    ], "the executor's are the states of the pool's jobs"
+        ("pool.py", "__init__", "self"),
+    ], "the pool's are the states of the pool's jobs"

@@ -11,7 +11,7 @@ from stoker.conductor.duties.report import ConductorReport
 from stoker.conductor.liveness import Liveness
 from stoker.conductor.monitor import Monitor, ranges
 from stoker.conductor.slice import Ring
-from stoker.conductor.worker.executor import ThreadPool
+from stoker.conductor.worker.pool import ThreadPool
 from stoker.db.engine import Database, ServerClock
 from stoker.db.errors import Unavailable
 from stoker.db.ids import MemberId

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from harness.waiting import wait_for
-from stoker.conductor.worker.executor import NoThread, PoolJob, ThreadPool, start_thread
+from stoker.conductor.worker.pool import NoThread, PoolJob, ThreadPool, start_thread
 
 
 class Calls:

@@ -1,0 +1,299 @@
+"""The claims of this conductor: hints and cancel requests that came, claimed tasks, and their timers.
+
+A task that waits for its next poll is cancelled at once.  A step that runs is asked to stop, and has a grace
+period for it.  After that its thread is detached: the task continues without the step, whose result is
+refused.
+"""
+
+import collections
+import heapq
+import itertools
+import logging
+import threading
+import typing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ...db.ids import TaskId, TraversalId
+from ...db.work.claim import Claim, Claimant
+from ...observe import logs
+from ..steps.results import StepResult, Steps
+from .claimed import ClaimedTask, ClaimEvent, ClaimKey, ClaimState, claim_key, log_context
+from .executor import Detachment, StepExecutor, WorkMetrics
+
+LOG = logging.getLogger(__name__)
+SURELY = 0.01
+"""Seconds past a moment of the stored time at which it is past, although two clocks measure it."""
+Json = typing.Any
+T = typing.TypeVar("T")
+
+
+class TimerQueue(typing.Generic[T]):
+    """Items with the moment at which they are due.  For the thread of the work loop."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, T]] = []
+        self._order = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def add(self, at: float, item: T) -> None:
+        """Make `item` due at the moment `at` (seconds, of the clock that is given to pop_due)."""
+        heapq.heappush(self._heap, (at, next(self._order), item))
+
+    def items(self) -> list[T]:
+        """Return all items, in no order."""
+        return [entry[2] for entry in self._heap]
+
+    def next_at(self) -> float | None:
+        """Return the earliest moment; None: the queue is empty."""
+        return self._heap[0][0] if self._heap else None
+
+    def pop_due(self, now: float, most: int | None = None) -> list[T]:
+        """Take out the items whose moment has come, `most` at the most, the longest due first."""
+        due: list[T] = []
+        while self._heap and (most is None or len(due) < most) and self._heap[0][0] <= now:
+            due.append(heapq.heappop(self._heap)[2])
+        return due
+
+
+@dataclass(frozen=True)
+class CancelRequest:
+    """A message that asks to cancel tasks.
+
+    :ivar traversal: cancel all tasks of it but the spared ones; None: cancel the claims.
+    :ivar claims: are answered for if they are not ours.
+    :ivar request: the id of the user's request that cancels, if it is known.
+    """
+
+    traversal: TraversalId | None
+    spared: frozenset[TaskId] = frozenset()
+    claims: tuple[ClaimKey, ...] = ()
+    request: str | None = None
+
+
+class Intake:
+    """A bounded set of task ids, first in first out, and the cancel requests.  Thread-safe.
+
+    Hints that do not fit are dropped: a hint is only a hint, and the redelivery duty repeats it.
+
+    :ivar ids: the hinted tasks; to read.
+    :ivar cancels: any thread appends to it; the work loop takes from it.
+    :param most: ids held at the most.
+    """
+
+    def __init__(self, most: int = 100_000) -> None:
+        self.cancels: collections.deque[CancelRequest] = collections.deque()
+        self._most = most
+        self.ids: dict[TaskId, None] = {}
+        self._lock = threading.Lock()
+
+    def enqueue(self, task_ids: Iterable[TaskId]) -> int:
+        """Remember the ids; return how many were dropped."""
+        dropped = 0
+        with self._lock:
+            for task_id in task_ids:
+                if len(self.ids) >= self._most:
+                    dropped += task_id not in self.ids
+                else:
+                    self.ids[task_id] = None
+        return dropped
+
+    def take(self, most: int) -> list[TaskId]:
+        """Take out at most `most` ids, oldest first."""
+        with self._lock:
+            task_ids = [task_id for task_id, _ in zip(self.ids, range(max(0, most)), strict=False)]
+            for task_id in task_ids:
+                del self.ids[task_id]
+        return task_ids
+
+    def clear(self) -> None:
+        """Forget all hints: the conductor drains."""
+        with self._lock:
+            self.ids.clear()
+
+
+class Claims:
+    """The claims that this conductor holds, and their end.  For the thread of the work loop.
+
+    Any thread may call `all`, use the intake, and ask for the length.
+
+    :ivar intake: hints and cancel requests, as they came.
+    :ivar results: results of claims that are to be stored.
+    :ivar polls: the next poll of each task that waits for one, with the progress token to poll with.
+    :ivar unanswered: claims to be answered for: a message asks to cancel them, and they are not held here.
+    :ivar hung: claims that are not ours any more, and whose steps hang on detached threads.
+    :param clock: seconds since the epoch, as the database counts them.
+    :param grace: seconds in which a step that was asked to stop may end.
+    """
+
+    def __init__(
+        self,
+        executor: StepExecutor,
+        steps: Steps,
+        *,
+        metrics: WorkMetrics,
+        clock: Callable[[], float],
+        monotonic: Callable[[], float],
+        grace: float,
+    ) -> None:
+        self._executor = executor
+        self._steps = steps
+        self._metrics = metrics
+        self._clock = clock
+        self._monotonic = monotonic
+        self._grace = grace
+        self._held: dict[TaskId, ClaimedTask] = {}
+        self._expiries: TimerQueue[ClaimKey] = TimerQueue()
+        self._graces: TimerQueue[ClaimedTask] = TimerQueue()
+        self.intake = Intake()
+        self.results: collections.deque[StepResult] = collections.deque()
+        self.polls: TimerQueue[tuple[ClaimKey, Json]] = TimerQueue()
+        self.unanswered: list[ClaimKey] = []
+        self.hung: collections.deque[Claim] = collections.deque()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def all(self) -> list[ClaimedTask]:
+        """Return the claims of this moment."""
+        return list(self._held.values())
+
+    def get(self, key: ClaimKey) -> ClaimedTask | None:
+        """Return a claim; None: it is not ours."""
+        held = self._held.get(key[0])
+        return held if held is not None and held.key == key else None
+
+    def timers(self) -> Sequence[TimerQueue[typing.Any]]:
+        """Return the timers of what is to be cancelled."""
+        return self._expiries, self._graces
+
+    def add(self, claim: Claim) -> ClaimedTask:
+        """Add a claim that was made now, and cancel it when its own time is over."""
+        if (old := self._held.get(claim.task.id)) is not None:
+            self.lose(old)  # It was taken away from us, and is ours again.
+        held = self._held[claim.task.id] = ClaimedTask(claim, claim_key(claim), self._clock())
+        self.watch(held)
+        return held
+
+    def watch(self, held: ClaimedTask) -> None:
+        """Cancel the task when its own time is over."""
+        if (expires_at := held.claim.task.expires_at) is not None:
+            self._expiries.add(self._monotonic() + expires_at - self._clock() + SURELY, held.key)
+
+    def remove(self, held: ClaimedTask, event: ClaimEvent) -> None:
+        """Remove a claim that is not ours any more: CLOSE or LOSE."""
+        if self._held.get(held.key[0]) is held:
+            del self._held[held.key[0]]
+        held.move(event)
+
+    def lose(self, held: ClaimedTask) -> None:
+        """Let go of a claim that is not ours any more; a step that runs for it is asked to stop.
+
+        Nobody needs the step: the fence will refuse its result.
+        """
+        held.stop.set()
+        self.remove(held, ClaimEvent.LOSE)
+        if held.state is ClaimState.LOST:
+            self._graces.add(self._monotonic() + self._grace, held)
+
+    # -- polls -------------------------------------------------------------------------------------
+
+    def poll_later(self, claim: Claim, after: float | None, progress: Json) -> None:
+        """Poll the task again after so many seconds; at once, if it is to stop.
+
+        :param claim: with the resource as it is now.
+        """
+        held = self._held[claim.task.id]
+        held.claim = claim
+        held.move(ClaimEvent.POLL_LATER)
+        pause = 0.0 if held.stop.is_set() else after or 0.0
+        self.polls.add(self._monotonic() + pause, (held.key, progress))
+
+    def due(self, most: int) -> Iterator[tuple[ClaimedTask, Json]]:
+        """Take out at most `most` tasks whose next poll is due, each with the token to poll with."""
+        for key, progress in self.polls.pop_due(self._monotonic(), max(0, most)):
+            held = self.get(key)
+            if held is not None and held.state is ClaimState.WAITING:
+                yield held, progress
+
+    # -- cancellation ------------------------------------------------------------------------------
+
+    def cancel_due(self, who: Claimant | None) -> None:
+        """Stop what is to stop now, and detach steps whose grace period is over."""
+        while self.intake.cancels:
+            request = self.intake.cancels.popleft()
+            claimed = list(self._requested(request))
+            _log(request, claimed)
+            for held in claimed:
+                self._stop(held, who)
+        for key in self._expiries.pop_due(self._monotonic()):
+            if (expired := self.get(key)) is not None:
+                self._stop(expired, who)
+        for held in self._graces.pop_due(self._monotonic()):
+            self._detach(held, who)
+
+    def restore_graces(self) -> None:
+        """Start the grace periods again whose ends an error in the work loop has lost."""
+        timed = set(self._graces.items())
+        for held in self._executor.running():
+            if held.stop.is_set() and not held.is_detached and held not in timed:
+                self._graces.add(self._monotonic() + self._grace, held)
+
+    def _requested(self, request: CancelRequest) -> Iterator[ClaimedTask]:
+        """Yield the claims of the request that are ours, and note the others."""
+        if request.traversal is not None:
+            for held in self.all():
+                task = held.claim.task
+                if task.traversal == request.traversal and task.id not in request.spared:
+                    yield held
+        for key in request.claims:
+            claimed = self.get(key)
+            if claimed is None:
+                self.unanswered.append(key)
+            else:
+                yield claimed
+
+    def _stop(self, held: ClaimedTask, who: Claimant | None) -> None:
+        if held.stop.is_set():
+            return
+        self._metrics.cancel_requested()
+        held.stop.set()
+        self._graces.add(self._monotonic() + self._grace, held)
+        is_waiting = held.state is ClaimState.WAITING
+        held.move(ClaimEvent.STOP)
+        if not is_waiting or who is None:
+            return
+        if self._steps.has_cancel(held.claim):
+            held.move(ClaimEvent.START)
+            self._executor.start(held, lambda: self._steps.cancel(held.claim, who))
+        else:
+            held.move(ClaimEvent.RESULT)
+            self.results.append(self._steps.cancelled(held.claim, who))
+
+    def _detach(self, held: ClaimedTask, who: Claimant | None) -> None:
+        """Continue without a step whose grace period is over, if it has not ended."""
+        detachment = self._executor.detach(held)
+        if detachment is Detachment.ENDED:
+            return
+        held.move(ClaimEvent.DETACH if detachment is Detachment.HANGS else ClaimEvent.RESULT)
+        if detachment is Detachment.HANGS:
+            task = held.claim.task
+            text = "The step of task %s (resource %s, %s) did not stop within %g s: its thread is detached"
+            with log_context(held.claim):
+                LOG.error(text, task.id, held.claim.resource.name, task.kind, self._grace)
+        if held.state is ClaimState.HUNG:
+            # Nobody stores a result of ours: what the step makes after all must be found even so.
+            self.hung.append(held.claim)
+        elif held.state is not ClaimState.CLOSED and who is not None:
+            end = self._steps.detached if held.is_detached else self._steps.cancelled
+            self.results.append(end(held.claim, who))
+
+
+def _log(request: CancelRequest, claimed: Sequence[ClaimedTask]) -> None:
+    """Log under the request that cancels, and under the one that is cancelled."""
+    if request.traversal is None or not claimed:
+        return
+    with log_context(claimed[0].claim), logs.about(request=request.request):
+        LOG.info("Cancelling %d tasks of trv-%s", len(claimed), request.traversal)

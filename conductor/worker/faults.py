@@ -1,0 +1,402 @@
+"""Faults of the work: locked rows, results that cannot be stored or come late, claims that are unknown.
+
+Everything here is kept and retried until the database has it, and delays nothing else.
+"""
+
+import collections
+import contextlib
+import logging
+import typing
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from dataclasses import replace
+
+from sqlalchemy.engine import Connection
+
+from ...db.engine import Database
+from ...db.errors import RowLocked, Unavailable
+from ...db.ids import TaskId
+from ...db.rows import ReadyTasks
+from ...db.work import losses, member_claims, tasks
+from ...db.work.claim import Claim, Claimant
+from ...engine.context import Hints, announce
+from ..steps.orphans import record_hung, resolve_late
+from ..steps.results import StepResult, Steps
+from .claimed import ClaimEvent, ClaimKey, claim_key, log_context
+from .claims import Claims, TimerQueue
+from .executor import StepExecutor, WorkMetrics
+
+LOG = logging.getLogger(__name__)
+LOCKED_OUT = 2.0
+"""Seconds after which a result is retried of which another transaction has locked a row."""
+T = typing.TypeVar("T")
+R = typing.TypeVar("R")
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 8.0
+"""Seconds until a locked object is retried: doubled with each time, up to the longest."""
+WARN_AFTER = 3
+"""Times in a row that an object was locked before a warning is logged: contention is no news."""
+
+
+class LockedOut(typing.Generic[T]):
+    """Tasks, claims or results whose rows other transactions hold, each with the moment of its next try.
+
+    For the thread of the work loop.  No retry may hold that thread, as a loop of tenacity would: everything
+    else continues until the moment has come.
+
+    :ivar retries: when to try which again.
+    :param monotonic: seconds that never jump.
+    :param key: returns the name of an object: the task's id, and the attempt.
+    """
+
+    def __init__(self, monotonic: Callable[[], float], key: Callable[[T], Hashable]) -> None:
+        self._monotonic = monotonic
+        self._key = key
+        self.retries: TimerQueue[T] = TimerQueue()
+        self._names: set[Hashable] = set()
+        self._times: dict[Hashable, int] = {}
+
+    def due(self) -> list[T]:
+        """Take out what is to be retried now."""
+        due = self.retries.pop_due(self._monotonic())
+        self._names.difference_update(self._key(entry) for entry in due)
+        return due
+
+    def retry_later(self, entry: T) -> None:
+        """Retry the object later: it was locked."""
+        times = self._times.get(self._key(entry), 0)
+        if self._add(min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(times, 10)), entry):
+            self._times[self._key(entry)] = times + 1
+            if times + 1 == WARN_AFTER:
+                LOG.warning("Task %s is locked by another transaction, retrying", self._key(entry))
+
+    def done(self, entry: T) -> None:
+        """Forget that the object was locked."""
+        self._times.pop(self._key(entry), None)
+
+    def settle(self, tried: Collection[T], locked: Collection[T]) -> None:
+        """Retry those later that were locked, and forget it of the others that were tried."""
+        for entry in locked:
+            self.retry_later(entry)
+        if self._times:
+            for entry in tried:
+                if entry not in locked:
+                    self.done(entry)
+
+    def run(
+        self, database: Database, fresh: Sequence[T], write: Callable[[Connection, Sequence[T]], R]
+    ) -> Iterator[tuple[Sequence[T], R]]:
+        """Do the work for the fresh objects and for those that are due; yield each part with its result.
+
+        The fresh ones share a transaction.  If one of them is locked, each gets its own.
+
+        :raises Unavailable: what was not done is due at once.
+        """
+        due = self.due()
+        together = [entry for entry in due if self._key(entry) not in self._times]
+        waiting = self._names | {self._key(entry) for entry in due}
+        together += [entry for entry in fresh if self._key(entry) not in waiting]
+        retried = [[entry] for entry in due if self._key(entry) in self._times]
+        parts = [together, *retried] if together else retried
+        try:
+            while parts:
+                part = parts[0]
+                try:
+                    result = _write(database, write, part)
+                except RowLocked:
+                    if len(part) == 1:
+                        self.retry_later(part[0])
+                    parts[:1] = [[entry] for entry in part] if len(part) > 1 else []
+                    continue
+                del parts[0]
+                for entry in part:
+                    self.done(entry)
+                yield part, result
+        finally:
+            for part in parts:
+                for entry in part:
+                    self._add(0.0, entry)
+
+    def _add(self, pause: float, entry: T) -> bool:
+        if self._key(entry) in self._names:
+            return False
+        self._names.add(self._key(entry))
+        self.retries.add(self._monotonic() + pause, entry)
+        return True
+
+
+class UnstorableResults:
+    """Results to be tried alone: one that broke its batch's transaction must not take the others along.
+
+    After an error other than an unavailable database each result of the batch is tried alone.  One that
+    breaks alone is replaced by a failure, and if that breaks too it is dropped.  One that others lock out is
+    put off, so that it delays none of the others.  For the thread of the work loop.
+
+    :ivar waiting: results to be tried alone; True: as a failure, for the result broke alone before.
+    :ivar retries: when to try those again that others lock out.
+    """
+
+    def __init__(self, steps: Steps, monotonic: Callable[[], float]) -> None:
+        self._steps = steps
+        self._monotonic = monotonic
+        self.retries: TimerQueue[StepResult] = TimerQueue()
+        self._locked_out: dict[ClaimKey, StepResult] = {}
+        self.waiting: collections.deque[tuple[StepResult, bool]] = collections.deque()
+        self._is_guilty = False
+        self._dropped: set[ClaimKey] = set()
+
+    def claims(self) -> set[ClaimKey]:
+        """Return the claims whose results wait here, or were dropped.
+
+        Nobody else gets the dropped ones before their time is over.
+        """
+        waiting = {claim_key(result.claim) for result, _ in self.waiting}
+        return self._dropped | self._locked_out.keys() | waiting
+
+    def next(self, who: Claimant | None) -> StepResult | None:
+        """Take out the next one that is to be tried alone; None: there is none."""
+        self._is_guilty = False
+        if who is None:
+            return None
+        for result in self.retries.pop_due(self._monotonic()):
+            del self._locked_out[claim_key(result.claim)]
+            self.waiting.append((result, False))
+        if not self.waiting:
+            return None
+        result, self._is_guilty = self.waiting.popleft()
+        if not self._is_guilty:
+            return result
+        return replace(self._steps.unstorable(result.claim, who), detached=result.detached)
+
+    @contextlib.contextmanager
+    def watch(self, batch: Sequence[StepResult]) -> Iterator[None]:
+        """Surround the transaction that stores the batch; let every error pass."""
+        settled = False
+        try:
+            yield
+            settled = True
+        except RowLocked:
+            settled = True
+            self._retry_later(batch)
+            raise
+        except Unavailable:
+            settled = True  # It says nothing about the batch; the work loop keeps it.
+            raise
+        except MemoryError:
+            # One alone is requeued, so that another conductor may try.
+            settled = len(batch) == 1
+            raise
+        finally:
+            if not settled:
+                self._blame(batch)
+
+    def _retry_later(self, batch: Sequence[StepResult]) -> None:
+        if len(batch) > 1:
+            self.waiting.extend((result, False) for result in batch)
+        for result in batch if len(batch) == 1 else ():
+            with log_context(result.claim):
+                LOG.warning("The result of task %s is locked out, retrying", result.claim.task.id)
+            self._locked_out[claim_key(result.claim)] = result
+            self.retries.add(self._monotonic() + LOCKED_OUT, result)
+
+    def _blame(self, batch: Sequence[StepResult]) -> None:
+        if len(batch) > 1:
+            self.waiting.extend((result, False) for result in batch)
+        elif batch:
+            with log_context(batch[0].claim):
+                self._blame_one(batch[0])
+
+    def _blame_one(self, result: StepResult) -> None:
+        if self._is_guilty:
+            self._dropped.add(claim_key(result.claim))
+            LOG.error("Task %s is dropped: not even its failure can be stored", result.claim.task.id)
+        else:
+            LOG.error("The result of task %s cannot be stored", result.claim.task.id)
+            self.waiting.appendleft((result, True))
+
+
+def _write(database: Database, write: Callable[[Connection, Sequence[T]], R], part: Sequence[T]) -> R:
+    return database.write(lambda conn: write(conn, part), brief=True)
+
+
+Late = tuple[Claim, StepResult | None]
+
+
+class Faults:
+    """Keeps the database and this process agreed on claims.  For the thread of the work loop.
+
+    It requeues claims, answers for those that are not ours, and sees to it that what steps have made whose
+    claims are not ours any more is not forgotten.
+
+    :ivar unstorable: results that are tried alone.
+    :ivar unfinished: claims to be requeued: no step could start for them, or it ended without a result.
+    :ivar late: results of claims that are not ours any more; None: the step ended without one.
+    :ivar locked_tasks: hinted tasks whose rows are locked.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        claims: Claims,
+        executor: StepExecutor,
+        steps: Steps,
+        *,
+        hints: Hints,
+        metrics: WorkMetrics,
+        clock: Callable[[], float],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._database = database
+        self._claims = claims
+        self._executor = executor
+        self._hints = hints
+        self._metrics = metrics
+        self._clock = clock
+        self._uncertain = False
+        self.unstorable = UnstorableResults(steps, monotonic)
+        self.unfinished: collections.deque[ClaimKey] = collections.deque()
+        self.late: collections.deque[Late] = collections.deque()
+        self.locked_tasks: LockedOut[TaskId] = LockedOut(monotonic, lambda task_id: task_id)
+        self._locked_claims: LockedOut[ClaimKey] = LockedOut(monotonic, lambda key: key)
+        self._locked_answers: LockedOut[ClaimKey] = LockedOut(monotonic, lambda key: key)
+        self._locked_losses: LockedOut[TaskId] = LockedOut(monotonic, lambda task_id: task_id)
+        self._locked_late: LockedOut[Late] = LockedOut(monotonic, lambda late: claim_key(late[0]))
+        self._locked_hung: LockedOut[Claim] = LockedOut(monotonic, claim_key)
+
+    def timers(self, who: Claimant | None) -> Sequence[TimerQueue[typing.Any]]:
+        """Return the timers of what is to be retried; without a name only late results are."""
+        if who is None:
+            return (self._locked_late.retries,)
+        return (
+            self._locked_late.retries,
+            self.unstorable.retries,
+            self.locked_tasks.retries,
+            self._locked_claims.retries,
+            self._locked_answers.retries,
+            self._locked_losses.retries,
+            self._locked_hung.retries,
+        )
+
+    def doubt(self) -> None:
+        """Compare the claims with the database soon: some may have been made, or lost, unseen."""
+        self._uncertain = True
+
+    def repair(self) -> None:
+        """Let go of claims that an error in the work loop has lost; `reconcile` requeues them."""
+        active = {held.key for held in self._executor.running()}
+        # Read after those that run: a step that ends meanwhile is in one of them.
+        active |= {held.key for held, _ in list(self._executor.ended)}
+        active |= {claim_key(result.claim) for result in self._claims.results}
+        active |= {key for key, _ in self._claims.polls.items()} | self.unstorable.claims()
+        self._uncertain = True
+        lost = [held for held in self._claims.all() if held.key not in active]
+        for held in lost:
+            self._claims.remove(held, ClaimEvent.LOSE)
+        LOG.warning("The work loop continues after an error, %d claims are requeued", len(lost))
+
+    def reconcile(self, who: Claimant | None) -> None:
+        """Bring to the database what it has not heard of.
+
+        :raises Unavailable: the rest is kept, and retried at the next call.
+        """
+        if who is not None:
+            self._reconcile_claims(who)
+            if self._executor.quarantine.cleared or self._locked_losses.retries:
+                self._forget_losses(who)
+        if self.late or self._locked_late.retries:
+            self._resolve_late()  # Also without a name: we may never be in the ring again.
+        if who is not None and (self._claims.hung or self._locked_hung.retries):
+            self._record_hung(who)
+
+    def requeue(self, claims: Sequence[ClaimKey]) -> None:
+        """Let others claim these tasks.
+
+        :raises Unavailable: the claims are ours still, and are requeued at the next call.
+        """
+        now = self._clock()
+        for part, freed in self._locked_claims.run(
+            self._database, claims, lambda conn, part: member_claims.release(conn, part, now=now)
+        ):
+            for key in part:
+                if (held := self._claims.get(key)) is not None:
+                    self._claims.remove(held, ClaimEvent.LOSE)
+            announce(self._hints, freed)
+
+    def _reconcile_claims(self, who: Claimant) -> None:
+        """Requeue claims in our name that are unfinished, or unknown here, and answer for those not ours."""
+        if self.unfinished or self._locked_claims.retries:
+            self.requeue([self.unfinished.popleft() for _ in range(len(self.unfinished))])
+        if self._uncertain:
+            claimed = self._database.read(lambda conn: tasks.claimed_by(conn, who.member))
+            keys = [(task_id, attempt) for task_id, attempt, _ in claimed]
+            if unknown := [key for key in keys if self._claims.get(key) is None]:
+                self.requeue(unknown)
+            self._uncertain = False
+        if self._claims.unanswered or self._locked_answers.retries:
+            self._answer(who)
+
+    def _answer(self, who: Claimant) -> None:
+        """Store of claims that we were asked to cancel, and do not hold, that nobody has to wait for us."""
+        now = self._clock()
+        unanswered = list(self._claims.unanswered)
+        self._claims.unanswered.clear()
+
+        def answer(conn: Connection, part: Sequence[ClaimKey]) -> ReadyTasks:
+            over = [key for key in part if not self._executor.runs(key)]
+            return member_claims.answer(conn, who.member, requested=part, over=over, now=now)
+
+        for part, freed in self._locked_answers.run(self._database, unanswered, answer):
+            announce(self._hints, freed)
+            self._metrics.not_held(len(part))
+
+    def _forget_losses(self, who: Claimant) -> None:
+        """Forget the losses of tasks whose steps have ended without a result to be stored."""
+        cleared = self._executor.quarantine.cleared
+        task_ids = [cleared.popleft() for _ in range(len(cleared))]
+        for _ in self._locked_losses.run(
+            self._database, task_ids, lambda conn, part: losses.forget(conn, part, who.member)
+        ):
+            pass
+
+    def _resolve_late(self) -> None:
+        """Have removed what late results have made, unless it is needed."""
+        self.late.extend(self._locked_late.due())
+        while self.late:
+            claim, result = self.late.popleft()
+            try:
+                self._resolve(claim, result)
+            except RowLocked:
+                self._locked_late.retry_later((claim, result))
+                continue
+            except (Unavailable, MemoryError):
+                self.late.appendleft((claim, result))
+                raise
+            self._locked_late.done((claim, result))
+            self._metrics.refused()
+
+    def _resolve(self, claim: Claim, result: StepResult | None) -> None:
+        if self._executor.runs(claim_key(claim)):
+            # It is the result of a detached step's task: the step hangs still.
+            self._claims.hung.append(claim)
+            return
+        with log_context(claim):
+            announce(self._hints, resolve_late(self._database, claim, result, now=self._clock()))
+
+    def _record_hung(self, who: Claimant) -> None:
+        """Store which steps hang whose claims are not ours any more.
+
+        If this process dies before they return, others search for what they have made.
+        """
+        hung = self._claims.hung
+        hung.extend(self._locked_hung.due())
+        while hung:
+            claim = hung[0]
+            try:
+                if self._executor.runs(claim_key(claim)):
+                    with log_context(claim):
+                        record_hung(self._database, claim, who.member, now=self._clock())
+            except RowLocked:
+                self._locked_hung.retry_later(claim)
+            else:
+                self._locked_hung.done(claim)
+            # Last: where the database is unavailable, the claim stays the first.
+            hung.popleft()
