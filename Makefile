@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+NODE := .venv/node/node_modules/.bin
 PYTEST_ARGS ?=
 # One for each core computes; three more have tests that wait for other processes most of the time.
 WORKERS ?= $(shell expr $$(nproc) + 3)
@@ -20,7 +21,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: guests horizon demo demo-cloud serve cloud templates cloud-databases test test-full test-rest test-long test-cloud chaos quick quick-tests check lint mypy prose ready prepared test-deps servers all-servers simulate bench docs clean
+.PHONY: guests horizon demo demo-cloud serve cloud templates cloud-databases test test-full test-rest test-long test-cloud chaos quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers simulate bench docs clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -73,7 +74,7 @@ quick: .venv/test.stamp
 quick-tests: .venv/test.stamp
 	$(BIN)/python -m pytest -q -n 4 tests/unit tests/property tests/simulation/test_schedules.py --seeds 4 --ignore tests/unit/test_architecture.py $(PYTEST_ARGS)
 
-check: lint mypy prose
+check: lint mypy prose console
 	$(QUIET) "Checking the architecture" $(BIN)/python -m pytest -q tests/unit/test_architecture.py
 
 lint: .venv/test.stamp
@@ -86,6 +87,11 @@ prose: .venv/test.stamp
 mypy: .venv/test.stamp
 	mkdir -p .check && ln -sfn .. .check/stoker
 	MYPYPATH=.check $(QUIET) "Checking types" $(BIN)/mypy -p stoker --exclude '/(tests|benchmarks|examples|doc|build)/'
+
+# What checks it is in its folder, as the services of the cloud.
+console: .venv/node/installed.stamp
+	$(QUIET) "Checking the console's style" $(NODE)/eslint --config console/eslint.config.js console
+	$(QUIET) "Checking the console's types" $(NODE)/tsc --project console
 
 # Side by side, for what installs waits for the network most of the time.
 ready: .venv/bin/python
@@ -146,6 +152,12 @@ cloud-databases: servers .venv/cloud/installed.stamp
 
 .venv/ansible.stamp: .venv/bin/python tools/install-ansible
 	$(QUIET) "Installing Ansible for the tests, once; it takes minutes" tools/install-ansible
+	touch $@
+
+.venv/node/installed.stamp: .venv/test.stamp console/package.json console/package-lock.json
+	tools/install-test-deps check
+	mkdir -p .venv/node && cp console/package.json console/package-lock.json .venv/node
+	cd .venv/node && $(CURDIR)/$(QUIET) "Installing what checks the console, once" npm ci --no-audit --no-fund
 	touch $@
 
 # The agents of servers, in their folder, as the services of the cloud.

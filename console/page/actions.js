@@ -4,37 +4,59 @@ import { ask } from "./dialog.js";
 import { button, h, named, put, spelled } from "./dom.js";
 import { glyph } from "./states.js";
 
+/** @type {import("./dialog.js").Choice} */
 const STOP = ["cancel_without_rollback", "Stop here", "danger"];
+/** @type {import("./dialog.js").Choice} */
 const ROLL_BACK = ["cancel_update", "Roll back", "danger"];
 
-/** Return the question that a cancel asks, and its answers: what can be rolled back may be. */
+/** @type {Record<string, string>} */
+const ROLLED_BACK = {
+  CREATE: "Roll back deletes the resources that were created, and leaves the stack without any.",
+  UPDATE: "Roll back returns the resources to what they were before the update.",
+};
+
+/**
+ * Return the question that a cancel asks, and its answers: what can be rolled back may be.
+ *
+ * @param {string} status
+ */
 export function cancelChoices(status) {
-  const action = status.split("_")[0];
-  const back = {
-    CREATE: "Roll back deletes the resources that were created, and leaves the stack without any.",
-    UPDATE: "Roll back returns the resources to what they were before the update.",
-  }[action];
+  const back = ROLLED_BACK[status.split("_")[0]];
   const stop = "Stop here lets steps in progress end, starts nothing more, and leaves the stack failed.";
   return back ? { text: `${back} ${stop}`, answers: [ROLL_BACK, STOP] } : { text: stop, answers: [STOP] };
 }
 
-/** Return the actions of a stack: `draw` and `drawHeld` fill their places with buttons. */
+/** @typedef {{cleared: {resource_path: string}[]}} Cleared the answer of a continue or a step */
+
+/**
+ * Return the actions of a stack: `draw` and `drawHeld` fill their places with buttons.
+ *
+ * @param {PanelContext} context
+ */
 export function actionsOf({ data, api, say, go, refresh, open }) {
   let shown = "";
   let shownHeld = "";
 
-  async function act(body, done) {
+  /** @param {() => Promise<string>} send sends a request; it returns what is said of its success. */
+  async function attempt(send) {
     try {
-      const answer = await api.send("POST", data.path("actions"), body);
-      say(done(answer));
+      say(await send());
     } catch (error) {
-      say(error.message, "error");
+      say(/** @type {Error} */ (error).message, "error");
     }
     refresh();
   }
 
+  /**
+   * @param {object} body
+   * @param {(answer: Cleared) => string} done
+   */
+  function act(body, done) {
+    return attempt(async () => done(await api.send("POST", data.path("actions"), body)));
+  }
+
   async function cancel() {
-    const { text, answers } = cancelChoices(data.stack.stack_status);
+    const { text, answers } = cancelChoices(data.stack?.stack_status ?? "");
     const chosen = await ask(`Cancel ${spelled(data.name)}?`, text, answers);
     if (chosen) await act({ [chosen]: null }, () => (chosen === "cancel_update" ? "The stack is being rolled back." : "The stack is being cancelled."));
   }
@@ -42,22 +64,23 @@ export function actionsOf({ data, api, say, go, refresh, open }) {
   async function remove() {
     const text = "All of its resources are deleted, unless their deletion policy keeps them. This cannot be undone.";
     if (await ask(`Delete ${spelled(data.name)}?`, text, [["yes", "Delete the stack", "danger"]])) {
-      try {
+      await attempt(async () => {
         await api.send("DELETE", data.path());
-        say("The stack is being deleted.");
-      } catch (error) {
-        say(error.message, "error");
-      }
-      refresh();
+        return "The stack is being deleted.";
+      });
     }
   }
 
+  /**
+   * @param {Element} place
+   * @param {StackAnswer} stack
+   */
   function draw(place, stack) {
     const status = stack.stack_status;
     if (status === shown) return;
     shown = status;
     const isBusy = status.endsWith("IN_PROGRESS");
-    const simple = (name, label, done) => button(label, () => act({ [name]: null }, () => done));
+    const simple = (/** @type {string} */ name, /** @type {string} */ label, /** @type {string} */ done) => button(label, () => act({ [name]: null }, () => done));
     put(place,
       isBusy && !status.startsWith("DELETE") ? button("Cancel …", cancel) : null,
       !isBusy && status !== "DELETE_COMPLETE" ? [
@@ -68,24 +91,29 @@ export function actionsOf({ data, api, say, go, refresh, open }) {
       status === "DELETE_COMPLETE" ? button("Show the stacks", () => go("#/")) : button("Delete …", remove, { class: "danger" }));
   }
 
+  /** @param {Cleared} answer */
   function cleared(answer) {
     const names = answer.cleared.map((item) => item.resource_path);
-    return names.length ? `Continued: ${names.slice(0, 5).map(spelled).join(", ")}${names.length > 5 ? " …" : ""}` : "Nothing was held any more.";
+    return names.length ? `Continued: ${names.slice(0, 5).map((name) => spelled(name)).join(", ")}${names.length > 5 ? " …" : ""}` : "Nothing was held any more.";
   }
 
+  /**
+   * @param {HTMLElement} place
+   * @param {StackAnswer} stack
+   */
   function drawHeld(place, stack) {
-    const found = stack.breakpoints ?? [];
-    const text = JSON.stringify(found);
-    place.hidden = found.length === 0;
+    const held = stack.breakpoints ?? [];
+    const text = JSON.stringify(held);
+    place.hidden = held.length === 0;
     if (text === shownHeld) return;
     shownHeld = text;
     put(place,
-      h("div", { class: "title" }, glyph("held"), h("h2", {}, `Held at ${found.length === 1 ? "a breakpoint" : `${found.length} breakpoints`}`), h("span", { class: "grow" }),
+      h("div", { class: "title" }, glyph("held"), h("h2", {}, `Held at ${held.length === 1 ? "a breakpoint" : `${held.length} breakpoints`}`), h("span", { class: "grow" }),
         button("Continue all", () => act({ continue: null }, cleared), { class: "main" }), button("Step", () => act({ step: null }, cleared), { title: "Continue, and hold the next resources again" })),
-      h("ul", {}, found.slice(0, 50).map((item) => h("li", {}, named(item.resource_path), h("span", { class: "faint" }, item.hook), named(item.resource_type, { class: "name faint" }),
+      h("ul", {}, held.slice(0, 50).map((item) => h("li", {}, named(item.resource_path), h("span", { class: "faint" }, item.hook), named(item.resource_type, { class: "name faint" }),
         button("Continue", () => act({ continue: { resources: [item.resource_path], hook: item.hook } }, cleared), { "aria-label": `Continue ${spelled(item.resource_path)}` })))),
-      found.length > 50 ? h("p", { class: "faint" }, `and ${found.length - 50} more`) : null);
+      held.length > 50 ? h("p", { class: "faint" }, `and ${held.length - 50} more`) : null);
   }
 
-  return { draw, drawHeld, act, cleared };
+  return { draw, drawHeld };
 }

@@ -2,71 +2,107 @@
 
 const END = /_(COMPLETE|FAILED)$/;
 
-/** Return the seconds of an event's instant. */
+/**
+ * Return the seconds of an event's instant.
+ *
+ * @param {StackEvent} event
+ */
 export function secondsOf(event) {
   return Date.parse(event.at) / 1000;
 }
 
-function bar(event, kind) {
+/**
+ * @param {StackEvent} event
+ * @param {Bar["kind"]} kind
+ * @returns {Bar}
+ */
+function barFrom(event, kind) {
   // A resource that is held before its creation has the status INIT_COMPLETE still: the reason names the action.
   const action = kind === "hold" ? event.reason.split(" ")[0] : event.status.split("_")[0];
-  return { key: event.key, kind, from: secondsOf(event), to: null, conductor: event.conductor, attempt: event.attempt, action, failed: false, taken: null, again: null, ready: event.ready ? Date.parse(event.ready) / 1000 : null };
+  return {
+    key: event.key, kind, status: event.status, from: secondsOf(event), to: null, conductor: event.conductor, attempt: event.attempt, action,
+    failed: false, reason: "", taken: null, again: null, ready: event.ready ? Date.parse(event.ready) / 1000 : null,
+  };
 }
 
-function close(open, event) {
-  open.to = secondsOf(event);
-  if (open.kind === "hold") return;
-  open.failed = event.status.endsWith("FAILED");
-  open.reason = open.failed ? event.reason : "";
-  if (event.conductor && open.conductor && event.conductor !== open.conductor) open.taken = event.conductor;
-  if (event.claimed && event.attempt > open.attempt) open.again = Date.parse(event.claimed) / 1000;
-  open.attempt = event.attempt ?? open.attempt;
-  open.conductor = event.conductor ?? open.conductor;
+/**
+ * Return a bar as its last event ends it.
+ *
+ * @param {Bar} bar
+ * @param {StackEvent} event
+ * @returns {Bar}
+ */
+function ended(bar, event) {
+  const to = secondsOf(event);
+  if (bar.kind === "hold") return { ...bar, to };
+  const failed = event.status.endsWith("FAILED");
+  const isTaken = event.conductor && bar.conductor && event.conductor !== bar.conductor;
+  const isAgain = event.claimed && (event.attempt ?? 0) > (bar.attempt ?? 0);
+  return {
+    ...bar, to, failed, reason: failed ? event.reason : "", taken: isTaken ? event.conductor : bar.taken,
+    again: isAgain ? Date.parse(event.claimed ?? "") / 1000 : bar.again, attempt: event.attempt ?? bar.attempt, conductor: event.conductor ?? bar.conductor,
+  };
 }
 
 /**
  * Return the rows of a timeline, in the order in which they began.
  *
- * @param events of {key, name, path, status, reason, at, conductor, attempt}, in the order of time.
- * @returns rows of {key, name, path, bars}; a bar that has not ended has `to: null`.
+ * @param {StackEvent[]} events in the order of time.
  */
 export function rowsOf(events) {
+  /** @type {Map<string, Row>} */
   const rows = new Map();
-  const open = new Map();
   for (const event of events) {
-    if (!rows.has(event.key)) rows.set(event.key, { key: event.key, name: event.name, path: event.path, isStack: event.isStack, bars: [] });
-    const row = rows.get(event.key);
-    const before = open.get(event.key);
-    const isHeld = /paused until Hook/i.test(event.reason ?? "");
-    if (before && !(before.kind === "try" && !isHeld && event.status === before.status && event.attempt === before.attempt)) {
-      close(before, event);
-      open.delete(event.key);
-    } else if (before) continue;
-    if (isHeld) start(row, open, bar(event, "hold"), event);
-    else if (event.status.endsWith("IN_PROGRESS")) start(row, open, bar(event, "try"), event);
-    else if (END.test(event.status) && !before && !event.status.startsWith("INIT")) {
-      const point = bar(event, "try");
-      close(point, event);
-      row.bars.push(point);
-    }
+    const row = rows.get(event.key) ?? { key: event.key, name: event.name, path: event.path, isStack: event.isStack, bars: [] };
+    rows.set(event.key, row);
+    add(row.bars, event);
   }
   return [...rows.values()];
 }
 
-function start(row, open, made, event) {
-  made.status = event.status;
-  row.bars.push(made);
-  open.set(row.key, made);
+/**
+ * Let an event end the open bar of a row, and begin the next one.
+ *
+ * @param {Bar[]} bars
+ * @param {StackEvent} event
+ */
+function add(bars, event) {
+  const last = bars.at(-1);
+  const open = last && last.to === null ? last : null;
+  const isHeld = isHold(event);
+  if (open?.kind === "try" && !isHeld && event.status === open.status && event.attempt === open.attempt) return;
+  if (open) bars.splice(-1, 1, ended(open, event));
+  if (isHeld) bars.push(barFrom(event, "hold"));
+  else if (event.status.endsWith("IN_PROGRESS")) bars.push(barFrom(event, "try"));
+  else if (END.test(event.status) && !open && !event.status.startsWith("INIT")) bars.push(ended(barFrom(event, "try"), event));
 }
 
-/** Return the events of which a timeline has bars, each with its path: the bar of a resource also stands for its nested stack. */
+/**
+ * Return whether an event says that a resource is held at a breakpoint.
+ *
+ * @param {StackEvent} event
+ */
+export function isHold(event) {
+  return /paused until Hook/i.test(event.reason);
+}
+
+/**
+ * Return the events of which a timeline has bars, each with its path: the bar of a resource also stands for its nested stack.
+ *
+ * @param {StackEvent[]} events
+ * @param {Resource[]} resources
+ */
 export function eventsOfBars(events, resources) {
   const holders = new Map(resources.filter((item) => item.child).map((item) => [item.child, item.path]));
   return events.filter((event) => !event.isStack || event.isRoot)
     .map((event) => (event.isRoot ? event : { ...event, path: holders.get(event.stack) ?? event.path }));
 }
 
-/** Return the instant from which the latest action of the stack counts; null: none is known. */
+/**
+ * Return the instant from which the latest action of the stack counts; null: none is known.
+ *
+ * @param {StackEvent[]} events
+ */
 export function latestAction(events) {
   for (let index = events.length - 1; index >= 0; index -= 1) {
     const event = events[index];
@@ -75,14 +111,22 @@ export function latestAction(events) {
   return null;
 }
 
-/** Return the keys of the rows that decided how long all took: back from the last end, by what each needed. */
+/**
+ * Return the keys of the rows that decided how long all took: back from the last end, by what each needed.
+ *
+ * @param {Row[]} rows
+ * @param {Map<string, string[]>} requires the keys of the rows that each one needs.
+ */
 export function criticalPath(rows, requires) {
+  /** @type {Map<string, number>} */
   const ends = new Map();
   for (const row of rows) {
     const last = row.bars.filter((item) => item.kind === "try").at(-1);
     if (!row.isStack && last && last.to !== null) ends.set(row.key, last.to);
   }
-  const latest = (keys) => keys.filter((key) => ends.has(key)).sort((a, b) => ends.get(b) - ends.get(a))[0];
+  const endOf = (/** @type {string} */ key) => ends.get(key) ?? 0;
+  const latest = (/** @type {string[]} */ keys) => /** @type {string | undefined} */ (keys.filter((key) => ends.has(key)).sort((a, b) => endOf(b) - endOf(a))[0]);
+  /** @type {Set<string>} */
   const path = new Set();
   for (let key = latest([...ends.keys()]); key !== undefined && !path.has(key); key = latest(requires.get(key) ?? [])) path.add(key);
   return path;

@@ -6,8 +6,26 @@ import { button, h, put, spelled } from "./dom.js";
 
 const AT_ONCE = 4;
 const NAMED = 3;
+const LISTED = 10;
 
-/** What can be done with several stacks; `fits` says with which of them. */
+/**
+ * An action on several stacks: `fits` says with which status of a stack.
+ *
+ * @typedef {{key: string, label: string, done: string, fits: (status: string) => boolean}} BulkAction
+ */
+
+/**
+ * How an action on a stack has ended.
+ *
+ * @template T
+ * @typedef {{item: T, error: Error | null}} Outcome
+ */
+
+/**
+ * What can be done with several stacks.
+ *
+ * @type {BulkAction[]}
+ */
 export const BULK_ACTIONS = [
   { key: "check", label: "Check", done: "being checked", fits: (status) => !isBusy(status) },
   { key: "suspend", label: "Suspend", done: "being suspended", fits: (status) => !isBusy(status) && status !== "SUSPEND_COMPLETE" },
@@ -15,12 +33,20 @@ export const BULK_ACTIONS = [
   { key: "delete", label: "Delete …", done: "being deleted", fits: (status) => !status.startsWith("DELETE_IN") && status !== "DELETE_COMPLETE" },
 ];
 
+/** @param {string} status */
 function isBusy(status) {
   return status.endsWith("IN_PROGRESS") || status.startsWith("DELETE");
 }
 
-/** Call `act` with each item, a few at once; return {item, error} of each, whose error is null where it went well. */
+/**
+ * Call `act` with each item, a few at once; return the outcome of each.
+ *
+ * @template T
+ * @param {T[]} items
+ * @param {(item: T) => Promise<unknown>} act
+ */
 export async function each(items, act, atOnce = AT_ONCE) {
+  /** @type {Outcome<T>[]} */
   const outcomes = new Array(items.length);
   const rest = items.entries();
   const next = async () => {
@@ -29,7 +55,7 @@ export async function each(items, act, atOnce = AT_ONCE) {
         await act(item);
         outcomes[index] = { item, error: null };
       } catch (error) {
-        outcomes[index] = { item, error };
+        outcomes[index] = { item, error: /** @type {Error} */ (error) };
       }
     }
   };
@@ -37,28 +63,49 @@ export async function each(items, act, atOnce = AT_ONCE) {
   return outcomes;
 }
 
-/** Return the sentence about an action on several stacks. */
+/**
+ * Return the sentence about an action on several stacks.
+ *
+ * @param {Outcome<{stack_name: string}>[]} outcomes
+ * @param {string} done says what is being done with them.
+ */
 export function outcomeWords(outcomes, done) {
   const refused = outcomes.filter(({ error }) => error);
   const count = outcomes.length - refused.length;
   const went = `${count} ${count === 1 ? "stack is" : "stacks are"} ${done}.`;
-  const reasons = refused.slice(0, NAMED).map(({ item, error }) => `${spelled(item.stack_name)}: ${error.message}`);
+  const reasons = refused.slice(0, NAMED).map(({ item, error }) => `${spelled(item.stack_name)}: ${error?.message}`);
   const more = refused.length > NAMED ? ` And ${refused.length - NAMED} more.` : "";
   return refused.length ? `${went} ${refused.length} refused. ${reasons.join(" ")}${more}` : went;
 }
 
 /** The selected stacks of a list, and a bar with what can be done with them. */
 export class Bulk {
+  /**
+   * @param {object} parts
+   * @param {import("./api.js").Api} parts.api
+   * @param {Say} parts.say
+   * @param {() => void} parts.refresh reads the list anew.
+   * @param {() => void} parts.redraw draws the cells anew.
+   */
   constructor({ api, say, refresh, redraw }) {
-    Object.assign(this, { _api: api, _say: say, _refresh: refresh, _redraw: redraw });
+    this._api = api;
+    this._say = say;
+    this._refresh = refresh;
+    this._redraw = redraw;
+    /** @type {Set<string>} */
     this._ids = new Set();
+    /** @type {StackAnswer[]} */
     this._shown = [];
     this._isAtWork = false;
     this.element = h("div", { class: "bulk", role: "toolbar", "aria-label": "Selected stacks", hidden: true });
     this.all = h("input", { type: "checkbox", "aria-label": "Select all that are shown", on: { change: () => this._selectAll() } });
   }
 
-  /** Make the cell that selects a stack. */
+  /**
+   * Make the cell that selects a stack.
+   *
+   * @param {StackAnswer} stack
+   */
   cell(stack) {
     const box = h("input", { type: "checkbox", checked: this._ids.has(stack.id), "aria-label": `Select ${spelled(stack.stack_name)}`, on: { change: () => {
       if (box.checked) this._ids.add(stack.id);
@@ -68,7 +115,11 @@ export class Bulk {
     return box;
   }
 
-  /** Take the stacks that the list shows now; no others are selected any more. */
+  /**
+   * Take the stacks that the list shows now; no others are selected any more.
+   *
+   * @param {StackAnswer[]} stacks
+   */
   show(stacks) {
     this._shown = stacks;
     const ids = new Set(stacks.map((stack) => stack.id));
@@ -98,13 +149,12 @@ export class Bulk {
     }));
   }
 
+  /**
+   * @param {BulkAction} action
+   * @param {StackAnswer[]} stacks
+   */
   async _act(action, stacks) {
-    if (action.key === "delete") {
-      const names = stacks.slice(0, 10).map((stack) => spelled(stack.stack_name)).join(", ");
-      const text = `${names}${stacks.length > 10 ? ` and ${stacks.length - 10} more` : ""}: all of their resources are deleted, unless their deletion policy keeps them. This cannot be undone.`;
-      const title = stacks.length === 1 ? "Delete the stack?" : `Delete ${stacks.length} stacks?`;
-      if (!(await ask(title, text, [["yes", stacks.length === 1 ? "Delete the stack" : `Delete ${stacks.length} stacks`, "danger"]]))) return;
-    }
+    if (action.key === "delete" && !(await askToDelete(stacks))) return;
     this._isAtWork = true;
     this._draw();
     const outcomes = await each(stacks, (stack) => (action.key === "delete"
@@ -117,4 +167,12 @@ export class Bulk {
     this._draw();
     this._refresh();
   }
+}
+
+/** @param {StackAnswer[]} stacks */
+function askToDelete(stacks) {
+  const names = stacks.slice(0, LISTED).map((stack) => spelled(stack.stack_name)).join(", ");
+  const more = stacks.length > LISTED ? ` and ${stacks.length - LISTED} more` : "";
+  const label = stacks.length === 1 ? "Delete the stack" : `Delete ${stacks.length} stacks`;
+  return ask(`${label}?`, `${names}${more}: all of their resources are deleted, unless their deletion policy keeps them. This cannot be undone.`, [["yes", label, "danger"]]);
 }

@@ -10,6 +10,7 @@ const MOST = 200;
 
 /** The tab "Update". */
 export class ComparePanel {
+  /** @param {PanelContext} context */
   constructor(context) {
     const { api, data, refresh } = context;
     const template = new Source((fresh) => api.get(data.path("template"), { fresh }), { isOnce: true });
@@ -17,11 +18,17 @@ export class ComparePanel {
     const body = h("div", {});
     this.view = new DataView({
       subject: "the template", sources: [template, stack], body, retry: refresh,
-      draw: (text, { parameters }) => showCompare(context, body, text, parameters ?? {}),
+      draw: (present, { parameters }) => showCompare(context, body, present, parameters ?? {}),
     });
   }
 }
 
+/**
+ * @param {PanelContext} context
+ * @param {Element} place
+ * @param {unknown} presentTemplate
+ * @param {Record<string, unknown>} presentParameters
+ */
 function showCompare({ api, data, say, open, refresh }, place, presentTemplate, presentParameters) {
   const template = textField("Template", { rows: 18 }, "The present one as JSON. Change it, or replace it by another: HOT or CFN, YAML or JSON.");
   const environment = textField("Environment", { rows: 4 }, "Optional: merged over the present one. Files of nested templates stay as they are.");
@@ -29,9 +36,10 @@ function showCompare({ api, data, say, open, refresh }, place, presentTemplate, 
   const problem = h("p", { class: "problem", role: "alert" });
   const result = h("div", { role: "region", "aria-label": "What the update would do", tabindex: "-1" });
   const compare = h("button", { type: "submit", class: "main" }, "Compare");
+  /** @type {ReturnType<typeof parametersForm> | null} */
   let form = null;
   const present = JSON.stringify(presentTemplate, null, 2);
-  const given = Object.fromEntries(Object.entries(presentParameters).filter(([name, value]) => !name.startsWith("OS::") && !/^\*+$/.test(String(value))));
+  const values = Object.fromEntries(Object.entries(presentParameters).filter(([name, value]) => !name.startsWith("OS::") && !/^\*+$/.test(String(value))));
   template.input.value = present;
   put(place, h("form", { class: "form", on: { submit: (event) => { event.preventDefault(); preview(); } } }, template.element,
     h("details", {}, h("summary", {}, "Environment"), environment.element), parameters, problem, h("div", { class: "actions" }, compare, button("Read the parameters again", () => describe()))), result);
@@ -41,11 +49,11 @@ function showCompare({ api, data, say, open, refresh }, place, presentTemplate, 
     try {
       const files = await api.get(data.path("files"));
       const validated = await api.send("POST", "validate", { template: template.input.value, files, ...environmentOf() });
-      form = parametersForm(validated, { ...given, ...(form?.values() ?? {}) });
+      form = parametersForm(validated, { ...values, ...(form?.values() ?? {}) });
       put(parameters, form.element);
       for (const input of parameters.querySelectorAll("input[type=password]")) Object.assign(input, { required: false, placeholder: "unchanged" });
     } catch (error) {
-      put(problem, prose(error.message));
+      put(problem, prose(/** @type {Error} */ (error).message));
     }
   }
 
@@ -65,20 +73,25 @@ function showCompare({ api, data, say, open, refresh }, place, presentTemplate, 
     try {
       const sent = body();
       const answer = await api.send("PATCH", `${data.path("preview")}?show_nested=true`, sent);
-      put(result, shown(answer.resource_changes, sent));
+      put(result, changesView(answer.resource_changes, sent));
       result.focus();
       result.scrollIntoView({ block: "start" });
     } catch (error) {
       put(result);
-      put(problem, prose(error.message));
+      put(problem, prose(/** @type {Error} */ (error).message));
     } finally {
       compare.disabled = false;
     }
   }
 
-  function shown(changes, sent) {
-    const count = (kind) => changes[kind]?.length ?? 0;
+  /**
+   * @param {Record<string, Change[]>} changes
+   * @param {object} sent
+   */
+  function changesView(changes, sent) {
+    const count = (/** @type {string} */ kind) => changes[kind]?.length ?? 0;
     const moves = KINDS.slice(0, 4).reduce((sum, [kind]) => sum + count(kind), 0);
+    /** @type {HTMLButtonElement} */
     const send = button(moves ? "Send the update" : "Send it nevertheless", async () => {
       send.disabled = true;
       try {
@@ -87,7 +100,7 @@ function showCompare({ api, data, say, open, refresh }, place, presentTemplate, 
         refresh();
         open("graph");
       } catch (error) {
-        say(error.message, "error");
+        say(/** @type {Error} */ (error).message, "error");
         send.disabled = false;
       }
     }, { class: "main" });
@@ -103,26 +116,36 @@ function showCompare({ api, data, say, open, refresh }, place, presentTemplate, 
   describe();
 }
 
+/**
+ * @param {string} kind
+ * @param {string} sign
+ * @param {string} word
+ * @param {Change} item
+ */
 function line(kind, sign, word, item) {
   const path = item.parent_resource ? `${item.parent_resource}/${item.resource_name}` : item.resource_name;
-  const reason = ["added"].includes(kind) ? "" : reasonOf(item);
+  const reason = kind === "added" ? "" : reasonOf(item);
   return h("li", { class: `change ${kind}` }, h("span", { class: "sign", "aria-hidden": "true" }, sign), h("span", { class: "sr" }, word), named(path), named(item.resource_type, { class: "name faint" }),
-    reason ? h("span", { class: "reason" }, prose(reason)) : null, values(item));
+    reason ? h("span", { class: "reason" }, prose(reason)) : null, valuesView(item));
 }
 
+/** @param {Change} item */
 function reasonOf(item) {
   return String(item.resource_status_reason ?? "").replace(/^state changed(; )?/, "");
 }
 
-/** Show old and new values of properties, where the API gives them. */
-function values(item) {
-  const found = item.property_changes ?? item.properties_changed ?? null;
-  if (!found) return null;
-  const rows = Array.isArray(found) ? found : Object.entries(found).map(([name, change]) => ({ name, ...change }));
-  return h("dl", { class: "values" }, rows.map((row) => [h("dt", {}, named(row.path ?? row.name ?? row.property)), h("dd", {}, h("del", {}, text(row.old)), " → ", h("ins", {}, text(row.new)))]));
+/**
+ * Show old and new values of properties, where the API gives them.
+ *
+ * @param {Change} item
+ */
+function valuesView({ property_changes: changes }) {
+  if (!changes) return null;
+  return h("dl", { class: "values" }, Object.entries(changes).map(([name, change]) => [h("dt", {}, named(name)), h("dd", {}, h("del", {}, valueText(change.old)), " → ", h("ins", {}, valueText(change.new)))]));
 }
 
-function text(value) {
+/** @param {unknown} value */
+function valueText(value) {
   if (value === undefined || value === null) return "none";
   return typeof value === "string" ? prose(value) : spelledJson(value);
 }

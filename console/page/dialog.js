@@ -2,10 +2,23 @@
 
 import { button, h } from "./dom.js";
 
-/** Ask a question; return a promise of the value of the chosen answer, or null. `answers` are [value, label, class]. */
+/**
+ * An answer to choose: its value, its label and its CSS class.
+ *
+ * @typedef {[string, string, string]} Choice
+ */
+
+/**
+ * Ask a question; return the value of the chosen answer, or null.
+ *
+ * @param {string} title
+ * @param {Child} text
+ * @param {Choice[]} answers
+ * @returns {Promise<string | null>}
+ */
 export function ask(title, text, answers) {
   return new Promise((resolve) => {
-    const close = (value) => {
+    const close = (/** @type {string | null} */ value) => {
       dialog.close();
       dialog.remove();
       resolve(value);

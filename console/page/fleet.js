@@ -11,27 +11,35 @@ const MOST_STUCK = 20;
 
 /** The part of the overview that admins see. */
 export class Fleet {
+  /**
+   * @param {import("./api.js").Api} api
+   * @param {() => void} retry
+   */
   constructor(api, retry) {
-    const read = (path) => new Source((fresh) => api.get(`v1/admin/${path}`, { fresh, outside: true }));
+    const read = (/** @type {string} */ path) => new Source((fresh) => api.get(`v1/admin/${path}`, { fresh, outside: true }));
     this._facts = h("section", { class: "fleet", "aria-label": "The installation" });
     this._allRates = h("b", {});
     this._eachRate = h("ul", {});
     this._rates = h("details", { class: "fleet", open: true }, h("summary", {}, this._allRates, " by conductor"), this._eachRate);
     this.sources = [read("ring"), read("stack_counts"), read(`stuck_stacks?limit=${MOST_STUCK}`)];
-    this._isOpen = false;
     this.view = new DataView({
       subject: "the installation", sources: this.sources, body: h("div", {}, this._facts, this._rates), retry,
-      draw: ({ ring }, { stack_counts: counts }, { stuck_stacks: stuck }) => {
+      draw: (/** @type {{ring: Ring}} */ { ring }, { stack_counts: counts }, { stuck_stacks: stuck }) => {
         this._drawFacts(ring, counts, stuck);
         this._drawRates(ring.conductors);
       },
     });
   }
 
+  /**
+   * @param {Ring} ring
+   * @param {StackCounts} counts
+   * @param {StuckStack[]} stuck
+   */
   _drawFacts(ring, counts, stuck) {
     const alive = ring.conductors.filter((item) => item.alive);
-    const sum = (key) => alive.reduce((total, item) => total + (item[key] ?? 0), 0);
-    const fact = (number, word) => h("span", {}, h("b", {}, String(number)), ` ${word}`);
+    const sum = (/** @type {"threads" | "threads_busy"} */ key) => alive.reduce((total, item) => total + (item[key] ?? 0), 0);
+    const fact = (/** @type {number | string} */ number, /** @type {string} */ word) => h("span", {}, h("b", {}, String(number)), ` ${word}`);
     const isOpen = this._facts.querySelector("details")?.open ?? false;
     put(this._facts, h("div", { class: "facts" }, h("a", { href: "#/ring" }, "All projects"), fact(counts.total, "stacks"), fact(counts.by_status.IN_PROGRESS ?? 0, "in progress"), fact(counts.by_status.FAILED ?? 0, "failed"),
       fact(alive.length, alive.length === 1 ? "conductor alive" : "conductors alive"), fact(`${sum("threads_busy")}/${sum("threads")}`, "threads busy"),
@@ -39,11 +47,15 @@ export class Fleet {
     stuck.length ? h("details", { open: isOpen }, h("summary", {}, `${stuck.length === MOST_STUCK ? `${MOST_STUCK} or more` : stuck.length} stuck in all projects`), h("ul", {}, stuck.map(stuckLine))) : null);
   }
 
-  /** What each conductor does; the busiest first. */
+  /**
+   * Draw the rates of each conductor; the busiest first.
+   *
+   * @param {Conductor[]} conductors
+   */
   _drawRates(conductors) {
     const busy = conductors.filter((item) => item.alive || item.events_per_second).sort((a, b) => b.tasks_per_second - a.tasks_per_second || (a.host < b.host ? -1 : 1));
-    const words = (tasks, events) => `${tasks.toFixed(1)} tasks/s, ${events.toFixed(1)} events/s`;
-    const sum = (key) => busy.reduce((total, item) => total + item[key], 0);
+    const words = (/** @type {number} */ tasks, /** @type {number} */ events) => `${tasks.toFixed(1)} tasks/s, ${events.toFixed(1)} events/s`;
+    const sum = (/** @type {"tasks_per_second" | "events_per_second"} */ key) => busy.reduce((total, item) => total + item[key], 0);
     this._rates.hidden = busy.length === 0;
     this._allRates.textContent = words(sum("tasks_per_second"), sum("events_per_second"));
     put(this._eachRate, busy.slice(0, MOST_RATES).map((item) => h("li", {}, h("a", { href: hashOf(["conductor", item.host]) }, named(item.host)), h("span", {}, words(item.tasks_per_second, item.events_per_second)))),
@@ -51,6 +63,7 @@ export class Fleet {
   }
 }
 
+/** @param {StuckStack} stack */
 function stuckLine(stack) {
   return h("li", {}, h("a", { href: hashOf(["stack", stack.stack_name, stack.id, "why"]) }, named(stack.stack_name)), badge(stack.stack_status, stack.causes.includes("held")),
     h("span", {}, stack.causes.join(", ")), named(stack.project, { class: "name faint" }), stack.since ? ago(stack.since) : null);

@@ -1,20 +1,29 @@
 // The graph of a stack, with filters above it and what is known of the chosen resource beside it.
 
 import { DataView } from "./data_view.js";
-import { ago, button, h, named, prose, put, spelled, spelledJson } from "./dom.js";
+import { ago, button, h, named, prose, put, putFocused, spelled, spelledJson } from "./dom.js";
 import { countsOf, matching, withHolders } from "./filters.js";
 import { GraphView } from "./graph.js";
 import { resourcePage } from "./horizon.js";
 import { Source } from "./live.js";
-import { STATES, badge, glyph, taskWords } from "./states.js";
+import { STATES, STATE_KEYS, badge, glyph, taskWords } from "./states.js";
 
 const LINKS = 12;
+/** @type {Record<StateKey, string>} */
 const SAMPLES = { ok: "_COMPLETE", run: "_IN_PROGRESS", bad: "_FAILED", held: "", wait: "INIT_COMPLETE", gone: "DELETE_COMPLETE", off: "SUSPEND_COMPLETE" };
 
 /** Buttons that choose states, and a search: which resources the graph and the list show. */
 export class ResourceFilter {
+  /**
+   * @param {object} parts
+   * @param {URLSearchParams} parts.query holds what is chosen at first.
+   * @param {(choices: Choices) => void} parts.remember keeps what is chosen.
+   * @param {string} parts.label names the search.
+   * @param {() => void} changed is called when something else is chosen.
+   */
   constructor({ query, remember, label }, changed) {
-    this._states = new Set((query.get("state") ?? "").split(",").filter((key) => key in STATES));
+    const keys = (query.get("state") ?? "").split(",");
+    this._states = new Set(STATE_KEYS.filter((key) => keys.includes(key)));
     this._changed = () => {
       remember({ q: this._search.value, state: [...this._states].join(",") });
       changed();
@@ -23,14 +32,18 @@ export class ResourceFilter {
     this._keys = h("span", { class: "keys", role: "group", "aria-label": "Filter by state" });
     this._count = h("span", { class: "faint", role: "status" });
     this.element = h("div", { class: "bar-row filter" }, this._search, this._keys, this._count);
-    this._sums = "";
+    this._drawn = "";
   }
 
   get isActive() {
     return this._states.size > 0 || this._search.value.trim() !== "";
   }
 
-  /** Return the resources that are to be shown, and say how many they are. */
+  /**
+   * Return the resources that are to be shown, and say how many they are.
+   *
+   * @param {Resource[]} resources
+   */
   of(resources) {
     const matches = matching(resources, { text: this._search.value, states: this._states });
     this._count.textContent = this.isActive ? `${matches.length.toLocaleString("en")} of ${resources.length.toLocaleString("en")}` : "";
@@ -38,17 +51,17 @@ export class ResourceFilter {
     return matches;
   }
 
+  /** @param {Map<StateKey, number>} counts */
   _draw(counts) {
-    const keys = Object.keys(STATES).filter((key) => counts.has(key) || this._states.has(key));
-    const sums = JSON.stringify([keys.map((key) => [key, counts.get(key)]), [...this._states]]);
-    if (sums === this._sums) return;
-    this._sums = sums;
-    const focused = document.activeElement?.dataset?.key;
-    put(this._keys, keys.map((key) => h("button", { type: "button", class: `key-button ${key}`, "data-key": key, "aria-pressed": String(this._states.has(key)),
+    const keys = STATE_KEYS.filter((key) => counts.has(key) || this._states.has(key));
+    const text = JSON.stringify([keys.map((key) => [key, counts.get(key)]), [...this._states]]);
+    if (text === this._drawn) return;
+    this._drawn = text;
+    putFocused(this._keys, keys.map((key) => h("button", { type: "button", class: `key-button ${key}`, "data-key": key, "aria-pressed": String(this._states.has(key)),
       on: { click: () => this._toggle(key) } }, glyph(key), STATES[key].word, h("b", {}, (counts.get(key) ?? 0).toLocaleString("en")))));
-    if (focused) this._keys.querySelector(`[data-key="${focused}"]`)?.focus();
   }
 
+  /** @param {StateKey} key */
   _toggle(key) {
     if (!this._states.delete(key)) this._states.add(key);
     this._changed();
@@ -57,6 +70,10 @@ export class ResourceFilter {
 
 /** The tab "Graph". */
 export class GraphPanel {
+  /**
+   * @param {PanelContext} context
+   * @param {URLSearchParams} query
+   */
   constructor(context, query) {
     this._context = context;
     this._graph = new GraphView((id, isEntered) => this._pick(id, isEntered));
@@ -66,9 +83,10 @@ export class GraphPanel {
       this._graph.fit();
     });
     this._nobody = h("p", { class: "empty", hidden: true }, "No resource matches.");
+    /** @type {DataView | null} the attributes of the chosen resource, once they are asked for */
     this._details = null;
     this._drawn = "";
-    this._wanted = query.get("resource");
+    this._goal = query.get("resource");
     const body = h("div", {}, this._filter.element, h("div", { class: "split" }, h("div", {}, this._nobody, this._graph.element), this._side));
     this.view = new DataView({
       subject: "the graph", sources: [context.data.graphSource], body, retry: context.refresh,
@@ -76,42 +94,55 @@ export class GraphPanel {
     });
   }
 
-  /** Choose the resource that the address names. */
+  /**
+   * Choose the resource that the address names.
+   *
+   * @param {URLSearchParams} query
+   */
   choose(query) {
-    this._wanted = query.get("resource");
-    this._chooseWanted(this._context.data.resources ?? []);
+    this._goal = query.get("resource");
+    this._chooseGoal(this._context.data.resources ?? []);
   }
 
   end() {
     this._graph.end();
   }
 
+  /** @param {Resource[]} resources */
   _draw(resources) {
     const matches = this._filter.of(resources);
     const { isActive } = this._filter;
     this._graph.show(isActive ? withHolders(matches, resources) : resources, { isUnfolded: isActive });
     this._nobody.hidden = matches.length > 0;
     this._graph.element.hidden = matches.length === 0;
-    this._chooseWanted(resources);
+    this._chooseGoal(resources);
     this._drawSide();
   }
 
-  _chooseWanted(resources) {
-    const item = this._wanted && resources.find((one) => one.path === this._wanted);
+  /** @param {Resource[]} resources */
+  _chooseGoal(resources) {
+    const item = this._goal && resources.find((one) => one.path === this._goal);
     if (!item) return;
-    this._wanted = null;
+    this._goal = null;
     this._graph.reveal(item.id);
     this._pick(item.id);
   }
 
+  /**
+   * @param {string | null} id
+   * @param {boolean} [isEntered] the user wants to go on there.
+   */
   _pick(id, isEntered) {
     this._details = null;
     this._drawn = "";
     this._context.remember({ resource: this._itemOf(id)?.path ?? null });
     this._drawSide();
-    if (isEntered) this._side.querySelector("button,a")?.focus();
+    /** @type {HTMLElement | null} */
+    const control = this._side.querySelector("button,a");
+    if (isEntered) control?.focus();
   }
 
+  /** @param {string | null} id */
   _itemOf(id) {
     return this._context.data.resources?.find((one) => one.id === id);
   }
@@ -127,8 +158,12 @@ export class GraphPanel {
     put(this._side, item ? this._about(item) : sums(resources));
   }
 
+  /**
+   * @param {Resource} item
+   * @returns {Child[]}
+   */
   _about(item) {
-    const row = (label, value) => (value ? [h("dt", {}, label), h("dd", {}, value)] : null);
+    const row = (/** @type {string} */ label, /** @type {Child} */ value) => (value ? [h("dt", {}, label), h("dd", {}, value)] : null);
     const page = resourcePage(this._context.settings.horizon, item);
     return [
       h("div", { class: "title" }, h("h2", {}, named(item.name)), h("span", { class: "grow" }), button("×", () => this._close(), { "aria-label": "Close", class: "quiet" })),
@@ -151,30 +186,37 @@ export class GraphPanel {
     this._graph.svg.focus();
   }
 
+  /** @param {string[]} ids */
   _links(ids) {
     if (!ids.length) return null;
     const links = ids.slice(0, LINKS).map((id) => button(named(id.slice(id.indexOf("/") + 1)), () => {
-      this._graph.choose(id, { center: true });
+      this._graph.reveal(id);
       this._pick(id);
     }, { class: "link" }));
     return [links.flatMap((one, index) => (index ? [", ", one] : [one])), ids.length > LINKS ? ` and ${ids.length - LINKS} more` : null];
   }
 
+  /** @param {Resource} item */
   async _continue(item) {
     const { api, data, say, refresh } = this._context;
     try {
       await api.send("POST", data.path("actions"), { continue: { resources: [item.path], hook: item.held } });
       say(`${spelled(item.name)} continues.`);
     } catch (error) {
-      say(error.message, "error");
+      say(/** @type {Error} */ (error).message, "error");
     }
     refresh();
   }
 
-  /** Read the attributes in place of the button. */
+  /**
+   * Read the attributes in place of the button.
+   *
+   * @param {Resource} item
+   * @param {Element} place
+   */
   async _showAttributes(item, place) {
     const { api } = this._context;
-    const path = ["stacks", item.stackName, item.stack, "resources", item.name].map(encodeURIComponent).join("/");
+    const path = ["stacks", item.stackName, item.stack, "resources", item.name].map((part) => encodeURIComponent(part ?? "")).join("/");
     const source = new Source(async (fresh) => (await api.get(path, { fresh })).resource);
     const body = h("div", {});
     const read = async () => {
@@ -193,6 +235,7 @@ export class GraphPanel {
   }
 }
 
+/** @param {Resource[]} resources */
 function sums(resources) {
   return [h("h2", {}, "Resources"), h("ul", { class: "sums" }, [...countsOf(resources)].map(([key, count]) => h("li", {}, badge(SAMPLES[key], key === "held"), h("b", {}, count.toLocaleString("en"))))),
     h("p", { class: "faint" }, "Choose a resource to see more. Drag to move, use the wheel or + and − to zoom.")];

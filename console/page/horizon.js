@@ -1,5 +1,6 @@
 // The pages of Horizon that show what a resource is.  Pure.
 
+/** @type {Record<string, (id: string) => string>} */
 const PAGES = {
   "OS::Nova::Server": (id) => `project/instances/${id}/`,
   "OS::Nova::KeyPair": (id) => `project/key_pairs/${id}`,
@@ -16,18 +17,33 @@ const PAGES = {
   "OS::Glance::WebImage": (id) => `ngdetails/OS::Glance::Image/${id}`,
 };
 
-/** Return an address below that of Horizon; null: Horizon's own address is not configured. */
+/**
+ * Return an address below that of Horizon; null: Horizon's own address is not configured.
+ *
+ * @param {string | null} root
+ * @param {string} path
+ */
 function below(root, path) {
-  return root && path ? new URL(path, root.endsWith("/") ? root : `${root}/`).href : null;
+  return root ? new URL(path, root.endsWith("/") ? root : `${root}/`).href : null;
 }
 
-/** Return the address of the page of a resource; null: there is none, or the resource does not exist yet. */
+/**
+ * Return the address of the page of a resource; null: there is none, or the resource does not exist yet.
+ *
+ * @param {string | null} root address of Horizon.
+ * @param {Pick<Resource, "type" | "physical" | "child">} item
+ */
 export function resourcePage(root, item) {
   if (item.child) return stackPage(root, item.child);
   return item.physical && Object.hasOwn(PAGES, item.type) ? below(root, PAGES[item.type](encodeURIComponent(item.physical))) : null;
 }
 
-/** Return the address of the page of a stack, which heat-dashboard has. */
+/**
+ * Return the address of the page of a stack, which heat-dashboard has.
+ *
+ * @param {string | null} root address of Horizon.
+ * @param {string} id
+ */
 export function stackPage(root, id) {
   return below(root, `project/stacks/stack/${encodeURIComponent(id)}/`);
 }

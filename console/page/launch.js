@@ -15,7 +15,11 @@ outputs:
   password: {value: {get_attr: [password, value]}}
 `;
 
-/** Show the launch of a stack. */
+/**
+ * Show the launch of a stack.
+ *
+ * @param {PageContext} context
+ */
 export function showLaunch({ api, main, say, go }) {
   const template = textField("Template", { required: true, placeholder: "heat_template_version: …" }, "HOT or a CFN template, as YAML or JSON.");
   const environment = textField("Environment", { rows: 4 }, "Optional: parameters, resource_registry and so on, as YAML or JSON.");
@@ -29,6 +33,7 @@ export function showLaunch({ api, main, say, go }) {
       h("details", {}, h("summary", {}, "Environment and files"), environment.element, files.element), problem, h("div", { class: "actions" }, next)), second);
 
   function goal() {
+    /** @type {Record<string, unknown>} */
     const body = { template: template.input.value };
     if (environment.input.value.trim()) body.environment = environment.input.value;
     const texts = files.texts();
@@ -42,14 +47,15 @@ export function showLaunch({ api, main, say, go }) {
     try {
       const validated = await api.send("POST", "validate", goal());
       put(second, parametersStep(validated));
-      second.querySelector("h2").focus();
+      second.querySelector("h2")?.focus();
     } catch (error) {
-      put(problem, prose(error.message));
+      put(problem, prose(/** @type {Error} */ (error).message));
     } finally {
       next.disabled = false;
     }
   }
 
+  /** @param {Validation} validated */
   function parametersStep(validated) {
     const form = parametersForm(validated);
     const name = field("Name of the stack", { required: true, pattern: "[a-zA-Z][a-zA-Z0-9_.\\-]{0,254}", title: "a letter, then letters, digits, _ . or -" });
@@ -61,14 +67,16 @@ export function showLaunch({ api, main, say, go }) {
       event.preventDefault();
       wrong.textContent = "";
       create.disabled = true;
-      const body = { ...goal(), stack_name: name.input.value, parameters: form.values(), disable_rollback: !rollback.checked };
-      if (minutes.input.value) body.timeout_mins = Number(minutes.input.value);
+      const body = {
+        ...goal(), stack_name: name.input.value, parameters: form.values(), disable_rollback: !rollback.checked,
+        ...(minutes.input.value && { timeout_mins: Number(minutes.input.value) }),
+      };
       try {
         const { stack } = await api.send("POST", "stacks", body);
         say("The stack is being created.");
         go(`#/stack/${encodeURIComponent(body.stack_name)}/${stack.id}`);
       } catch (error) {
-        put(wrong, prose(error.message));
+        put(wrong, prose(/** @type {Error} */ (error).message));
       } finally {
         create.disabled = false;
       }

@@ -6,15 +6,20 @@ import { refreshAges } from "./dom.js";
 const SLOWEST = 30;
 const TICK = 1000;
 
-/** Something that is read from the API, with the state of the read. */
+/**
+ * Something that is read from the API, with the state of the read.
+ *
+ * @template T
+ */
 export class Source {
   /**
-   * @param read returns a promise of the value; it is called with true where an answer a second old will not do.
-   * @param isOnce it need not be read again once it has been read.
+   * @param {(isFresh: boolean) => Promise<T>} read returns the value; it is called with true where an answer a second old will not do.
+   * @param {{isOnce?: boolean}} [options] isOnce: it need not be read again once it has been read.
    */
   constructor(read, { isOnce = false } = {}) {
     this._read = read;
     this.isOnce = isOnce;
+    /** @type {ReadState<T>} */
     this.state = new ReadState();
   }
 
@@ -23,31 +28,45 @@ export class Source {
     return this.state.value;
   }
 
-  /** Read it; the state says how that ended. */
+  /**
+   * Read it; the state says how that ended.
+   *
+   * @param {boolean} isFresh
+   */
   async refresh(isFresh) {
     this.state.begin(Date.now());
     try {
       this.state.succeed(await this._read(isFresh), Date.now());
     } catch (error) {
-      this.state.fail(error);
+      this.state.fail(/** @type {Error} */ (error));
     }
   }
 }
 
 /** Repeats the read of one source: after an error it waits longer each time, and while the page is hidden for good. */
 class Repetition {
+  /**
+   * @param {Source<any>} source
+   * @param {number} seconds between two reads.
+   * @param {() => void} changed is called after each read.
+   */
   constructor(source, seconds, changed) {
     this._source = source;
     this._changed = changed;
     this._usual = seconds;
     this._pause = seconds;
-    this._timer = null;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this._timer = undefined;
     this._isRunning = false;
     this._isAgain = false;
     this._isOver = false;
   }
 
-  /** Read now, or once more where a read is under way that may have begun too early. */
+  /**
+   * Read now, or once more where a read is under way that may have begun too early.
+   *
+   * @param {boolean} isFresh
+   */
   async run(isFresh) {
     if (this._isOver) return;
     if (this._isRunning) {
@@ -69,6 +88,7 @@ class Repetition {
     } else if (!document.hidden && (error || !this._source.isOnce)) this._timer = setTimeout(() => this.run(false), this._pause * 1000);
   }
 
+  /** @param {number} seconds between two reads. */
   pace(seconds) {
     this._usual = seconds;
   }
@@ -81,16 +101,27 @@ class Repetition {
 
 /** Follows the sources of a view until it ends; `changed` is called after each read, and each second while the API lets wait. */
 export class Live {
+  /**
+   * @param {number} seconds between two reads.
+   * @param {() => void} changed
+   */
   constructor(seconds, changed) {
     this._seconds = seconds;
     this._changed = changed;
+    /** @type {Map<Source<any>, Repetition>} */
     this._repetitions = new Map();
-    this._shown = () => document.hidden || this._runAll(false);
+    this._shown = () => {
+      if (!document.hidden) this._runAll(false);
+    };
     document.addEventListener("visibilitychange", this._shown);
     this._timer = setInterval(() => this._tick(), TICK);
   }
 
-  /** Follow these sources, and no others any more. */
+  /**
+   * Follow these sources, and no others any more.
+   *
+   * @param {Source<any>[]} sources
+   */
   follow(sources) {
     for (const [source, repetition] of this._repetitions) {
       if (sources.includes(source)) continue;
@@ -110,7 +141,11 @@ export class Live {
     this._runAll(true);
   }
 
-  /** Change the seconds between two reads. */
+  /**
+   * Change the seconds between two reads.
+   *
+   * @param {number} seconds
+   */
   pace(seconds) {
     this._seconds = seconds;
     for (const repetition of this._repetitions.values()) repetition.pace(seconds);
@@ -122,6 +157,7 @@ export class Live {
     this.follow([]);
   }
 
+  /** @param {boolean} isFresh */
   _runAll(isFresh) {
     for (const repetition of this._repetitions.values()) repetition.run(isFresh);
   }

@@ -3,16 +3,37 @@
 import { plain } from "./api.js";
 import { button, freshId, h, named, put } from "./dom.js";
 
-/** Make a labelled field. */
+/**
+ * Make a labelled text field.
+ *
+ * @param {string} label
+ * @param {Props} [props]
+ * @param {Child} [help]
+ */
 export function field(label, props = {}, help = null) {
+  return fieldOf(label, h("input", { type: "text", autocomplete: "off", spellcheck: "false", ...props }), help);
+}
+
+/**
+ * Give an input its label.
+ *
+ * @template {HTMLElement} T
+ * @param {string} label
+ * @param {T} input
+ * @param {Child} [help]
+ */
+export function fieldOf(label, input, help = null) {
   const id = freshId("field");
-  const input = props.element ?? h("input", { type: "text", autocomplete: "off", spellcheck: "false", ...props });
   input.id = id;
   const note = help ? h("small", { id: `${id}-help` }, help) : null;
   if (note) input.setAttribute("aria-describedby", note.id);
   return { input, element: h("div", { class: "field" }, h("label", { for: id }, label), input, note) };
 }
 
+/**
+ * @param {any} answer of a login.
+ * @returns {Session}
+ */
 function sessionOf(answer) {
   return {
     token: answer.token, expires: answer.expires_at, user: answer.user, roles: answer.roles,
@@ -20,21 +41,41 @@ function sessionOf(answer) {
   };
 }
 
-/** Return a session for another project of the same user. */
+/** @typedef {(session: Session) => void} Enter takes the session of a user who has logged in */
+
+/**
+ * Return a session for another project of the same user.
+ *
+ * @param {Session} session
+ * @param {string} id
+ */
 export async function switchProject(session, id) {
   return sessionOf(await plain("login", { token: session.token, project_id: id }));
 }
 
-/** Show the login; `enter(session)` is called with what it gave. */
+/**
+ * Show the login.
+ *
+ * @param {Element} place
+ * @param {Settings} settings
+ * @param {Enter} enter
+ * @param {string | null} why the user is asked again.
+ */
 export function showLogin(place, settings, enter, why = null) {
   const problem = h("p", { class: "problem", role: "alert" }, why);
   const card = h("section", { class: "card login" }, h("h1", { tabindex: "-1" }, "Stoker"));
   put(place, card);
   if (settings.auth === "none") byProject(card, settings, enter, problem);
   else byKeystone(card, enter, problem);
-  card.querySelector("input").focus();
+  card.querySelector("input")?.focus();
 }
 
+/**
+ * @param {Element} card
+ * @param {Settings} settings
+ * @param {Enter} enter
+ * @param {Element} problem
+ */
 function byProject(card, settings, enter, problem) {
   const project = field("Project", { value: settings.project, required: true }, "This service does not ask who you are.");
   const form = h("form", { on: { submit: (event) => {
@@ -45,6 +86,11 @@ function byProject(card, settings, enter, problem) {
   card.append(form);
 }
 
+/**
+ * @param {Element} card
+ * @param {Enter} enter
+ * @param {Element} problem
+ */
 function byKeystone(card, enter, problem) {
   const name = field("User", { autocomplete: "username", name: "username", required: true });
   const password = field("Password", { type: "password", autocomplete: "current-password", name: "password", required: true });
@@ -55,6 +101,7 @@ function byKeystone(card, enter, problem) {
   const byToken = h("div", { hidden: true }, token.element);
   let isToken = false;
   const submit = h("button", { type: "submit", class: "main" }, "Log in");
+  /** @type {HTMLButtonElement} */
   const other = button("Use a token instead", () => {
     isToken = !isToken;
     byPassword.hidden = isToken;
@@ -66,6 +113,7 @@ function byKeystone(card, enter, problem) {
   }, { class: "link" });
   token.input.required = false;
 
+  /** @param {object} body */
   async function send(body) {
     submit.disabled = true;
     problem.textContent = "";
@@ -75,7 +123,7 @@ function byKeystone(card, enter, problem) {
       else if (session.projects.length === 1) enter(await switchProject(session, session.projects[0].id));
       else choose(card, session, enter, problem);
     } catch (error) {
-      problem.textContent = error.message;
+      problem.textContent = /** @type {Error} */ (error).message;
     } finally {
       submit.disabled = false;
     }
@@ -85,14 +133,21 @@ function byKeystone(card, enter, problem) {
     event.preventDefault();
     if (isToken) send({ token: token.input.value.trim() });
     else {
-      const body = { username: name.input.value, password: password.input.value };
-      if (domain.input.value) body.user_domain = body.project_domain = domain.input.value;
-      if (project.input.value) body.project = project.input.value;
-      send(body);
+      send({
+        username: name.input.value, password: password.input.value,
+        ...(domain.input.value && { user_domain: domain.input.value, project_domain: domain.input.value }),
+        ...(project.input.value && { project: project.input.value }),
+      });
     }
   } } }, byPassword, byToken, problem, h("div", { class: "actions" }, submit, other)));
 }
 
+/**
+ * @param {Element} card
+ * @param {Session} session
+ * @param {Enter} enter
+ * @param {Element} problem
+ */
 function choose(card, session, enter, problem) {
   put(card, h("h1", { tabindex: "-1" }, "Choose a project"));
   if (!session.projects.length) card.append(h("p", {}, "You have a role in no project. Ask an admin of your cloud for one."));
@@ -100,7 +155,7 @@ function choose(card, session, enter, problem) {
     try {
       enter(await switchProject(session, project.id));
     } catch (error) {
-      problem.textContent = error.message;
+      problem.textContent = /** @type {Error} */ (error).message;
     }
   })))), problem);
   card.querySelector("button")?.focus();

@@ -3,62 +3,77 @@
 import { stackPath } from "./api.js";
 import { Bulk } from "./bulk.js";
 import { DataView } from "./data_view.js";
-import { ago, button, h, named, prose, put, spelled } from "./dom.js";
+import { ago, button, h, named, prose, put, putFocused, spelled } from "./dom.js";
 import { Fleet } from "./fleet.js";
 import { Live, Source } from "./live.js";
 import { hashOf } from "./route.js";
-import { STATES, badge, glyph, isPaused, keyOfStack } from "./states.js";
+import { STATES, STATE_KEYS, badge, glyph, isPaused, keyOfStack } from "./states.js";
 import { Table } from "./table.js";
 
 const PAGE = 1000;
 const EVERY = 3;
+/** @type {StateKey[]} */
 const ORDER = ["bad", "held", "run", "ok", "off"];
 
-/** Show the overview; return a function that ends it. */
+/**
+ * Show the overview; return a function that ends it.
+ *
+ * @param {PageContext} context
+ * @returns {Leave}
+ */
 export function showOverview(context) {
   const view = new Overview(context);
-  const end = () => view.end();
-  end.now = () => view.now();
-  return end;
+  return Object.assign(() => view.end(), { now: () => view.now() });
 }
 
-/** Return the address of a stack's page. */
+/**
+ * Return the address of a stack's page.
+ *
+ * @param {StackAnswer} stack
+ */
 function stackHash(stack, tab = "") {
   return hashOf(["stack", stack.stack_name, stack.id, tab]);
 }
 
 class Overview {
+  /** @param {PageContext} context */
   constructor({ api, main, say, isAdmin, query, remember }) {
-    Object.assign(this, { _api: api, _say: say, _isAdmin: isAdmin, _remember: remember });
-    const state = query.get("state");
-    this._state = state in STATES ? state : null;
+    this._api = api;
+    this._say = say;
+    this._isAdmin = isAdmin;
+    this._remember = remember;
+    this._state = STATE_KEYS.find((key) => key === query.get("state")) ?? null;
+    /** @type {Source<StackList>} */
     this._stacks = new Source((fresh) => api.get(`stacks?limit=${PAGE}`, { fresh }));
+    /** @type {Source<StackCounts | null>} */
     this._counts = new Source(async (fresh) => (this._stacks.value?.links ? (await api.get("stack_counts", { fresh })).stack_counts : null));
+    /** @type {Fleet | null} */
     this._fleet = null;
-    this._build(main, query);
-    this._live = new Live(EVERY, () => this._update());
-    this.now();
-  }
-
-  _build(main, query) {
     this._tiles = h("div", { class: "tiles", role: "group", "aria-label": "Stacks by state" });
     this._stuck = h("section", { class: "stuck", hidden: true, "aria-labelledby": "stuck" });
     this._search = h("input", { type: "search", placeholder: "Search by name, tag or owner", "aria-label": "Search stacks", value: query.get("q") ?? "", on: { input: () => this._filter() } });
     this._number = h("span", { class: "faint", role: "status" });
     this._rest = h("p", { class: "faint", hidden: true });
     this._fleetPlace = h("div", {});
-    this._bulk = new Bulk({ api: this._api, say: this._say, refresh: () => this.now(), redraw: () => this._table.redraw() });
+    this._bulk = new Bulk({ api, say, refresh: () => this.now(), redraw: () => this._table.redraw() });
     this._table = this._makeTable();
-    this._view = new DataView({
+    this._view = this._makeView();
+    put(main, h("div", { class: "title" }, h("h1", { tabindex: "-1" }, "Stacks"), h("span", { class: "grow" }), h("a", { class: "button main", href: "#/launch" }, "Launch a stack")),
+      this._fleetPlace, this._view.element);
+    this._live = new Live(EVERY, () => this._update());
+    this.now();
+  }
+
+  _makeView() {
+    return new DataView({
       subject: "the stacks", sources: [this._stacks], retry: () => this.now(), draw: ({ stacks }) => this._draw(stacks),
       body: h("div", {}, this._tiles, this._rest, this._stuck, h("div", { class: "bar-row" }, this._search, this._number), this._bulk.element, this._table.element),
       isEmpty: ({ stacks }) => stacks.length === 0,
       empty: () => h("p", {}, "This project has no stacks yet. ", h("a", { href: "#/launch" }, "Launch one from a template"), "."),
     });
-    put(main, h("div", { class: "title" }, h("h1", { tabindex: "-1" }, "Stacks"), h("span", { class: "grow" }), h("a", { class: "button main", href: "#/launch" }, "Launch a stack")),
-      this._fleetPlace, this._view.element);
   }
 
+  /** @returns {Table<StackAnswer>} */
   _makeTable() {
     return new Table([
       { title: this._bulk.all, cell: (stack) => this._bulk.cell(stack), kind: "select" },
@@ -68,7 +83,7 @@ class Overview {
       { title: "Created", cell: (stack) => ago(stack.creation_time), kind: "nowrap wide-only", order: (stack) => Date.parse(stack.creation_time) },
       { title: "Owner", cell: (stack) => named(stack.stack_owner ?? "–"), kind: "wide-only", order: (stack) => stack.stack_owner ?? null },
       { title: "Tags", cell: (stack) => (stack.tags ?? []).map((tag) => h("span", { class: "tag" }, named(tag))), kind: "wide-only" },
-    ], { caption: "Stacks" });
+    ], { caption: "Stacks", key: (stack) => stack.id });
   }
 
   /** Read everything now; what admins see, once it is known that the user is one. */
@@ -98,12 +113,11 @@ class Overview {
     this._view.update({ isForced: true });
   }
 
+  /** @param {StackAnswer[]} stacks */
   _draw(stacks) {
     const counts = new Map(ORDER.map((key) => [key, 0]));
     for (const stack of stacks) counts.set(keyOfStack(stack), (counts.get(keyOfStack(stack)) ?? 0) + 1);
-    const focused = document.activeElement?.dataset?.key;
-    put(this._tiles, [...counts].filter(([key]) => key in STATES).map(([key, count]) => this._tile(key, count)));
-    if (focused) this._tiles.querySelector(`[data-key="${focused}"]`)?.focus();
+    putFocused(this._tiles, [...counts].map(([key, count]) => this._tile(key, count)));
     const matches = stacks.filter((stack) => (this._state === null || keyOfStack(stack) === this._state) && this._matches(stack));
     this._number.textContent = matches.length === stacks.length ? "" : `${matches.length} of ${stacks.length}`;
     this._bulk.show(matches);
@@ -111,6 +125,10 @@ class Overview {
     this._drawStuck(stacks);
   }
 
+  /**
+   * @param {StateKey} key
+   * @param {number} count
+   */
   _tile(key, count) {
     return h("button", { type: "button", class: `tile ${key}`, "data-key": key, "aria-pressed": String(this._state === key), on: { click: () => {
       this._state = this._state === key ? null : key;
@@ -118,11 +136,13 @@ class Overview {
     } } }, glyph(key), h("b", {}, String(count)), h("span", {}, STATES[key].word));
   }
 
+  /** @param {StackAnswer} stack */
   _matches(stack) {
     const text = this._search.value.toLowerCase();
     return !text || [stack.stack_name, stack.stack_owner, stack.id, ...(stack.tags ?? [])].some((part) => String(part ?? "").toLowerCase().includes(text));
   }
 
+  /** @param {StackAnswer[]} stacks */
   _drawStuck(stacks) {
     const stuck = stacks.filter((stack) => ["bad", "held"].includes(keyOfStack(stack))).slice(0, 6);
     this._stuck.hidden = stuck.length === 0;
@@ -134,25 +154,26 @@ class Overview {
 
   /** Say how many stacks there are besides the latest ones, which are all that is shown. */
   _drawRest() {
-    const isCut = Boolean(this._stacks.value?.links);
-    this._rest.hidden = !isCut;
-    if (!isCut) return;
+    const { stacks, links } = this._stacks.value ?? { stacks: [] };
+    this._rest.hidden = !links;
     const counts = this._counts.value;
-    const shown = `The latest ${this._stacks.value.stacks.length}${counts ? ` of ${counts.total}` : ""} stacks are shown and counted here`;
+    const shown = `The latest ${stacks.length}${counts ? ` of ${counts.total}` : ""} stacks are shown and counted here`;
     this._rest.textContent = counts ? `${shown}; ${counts.by_status.FAILED ?? 0} of all have failed, ${counts.by_status.IN_PROGRESS ?? 0} are in progress.` : `${shown}; there are more.`;
   }
 
+  /** @param {StackAnswer} stack */
   async _resume(stack) {
     try {
       await this._api.send("POST", stackPath(stack.stack_name, stack.id, "actions"), { continue: null });
       this._say(`${spelled(stack.stack_name)} continues.`);
       this.now();
     } catch (error) {
-      this._say(error.message, "error");
+      this._say(/** @type {Error} */ (error).message, "error");
     }
   }
 }
 
+/** @param {StackAnswer} stack */
 function changedAt(stack) {
   return stack.updated_time ?? stack.creation_time;
 }

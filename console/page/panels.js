@@ -1,6 +1,6 @@
 // The tabs of a stack that list what is stored of it.
 
-import { eventsOfBars, latestAction } from "./attempts.js";
+import { eventsOfBars, isHold, latestAction } from "./attempts.js";
 import { DataView } from "./data_view.js";
 import { ago, h, named, prose, put, spelled, spelledJson } from "./dom.js";
 import { missingWords } from "./event_log.js";
@@ -12,6 +12,10 @@ import { TimelineView } from "./timeline.js";
 
 /** The timeline, of the latest action or of all. */
 export class TimelinePanel {
+  /**
+   * @param {PanelContext} context
+   * @param {URLSearchParams} query
+   */
   constructor(context, query) {
     const { data, remember, say, refresh } = context;
     this._data = data;
@@ -24,11 +28,15 @@ export class TimelinePanel {
     const body = h("div", {}, h("div", { class: "bar-row" }, h("label", { class: "check" }, this._all, " All actions, not only the latest"), this._missing), this._timeline.element);
     this.view = new DataView({
       isMoving: () => data.isBusy, subject: "the timeline", sources: [data.stackSource, data.graphSource, data.eventsSource], body, retry: refresh,
-      draw: (stack, { resources }, events) => this._draw(resources, events), isEmpty: (stack, graph, events) => events.length === 0,
+      draw: (_stack, { resources }, events) => this._draw(resources, events), isEmpty: (_stack, _graph, events) => events.length === 0,
       empty: () => (data.isBusy ? "Nothing has been tried yet. Bars appear here as soon as a conductor starts a resource." : "No event of this stack is kept any more."),
     });
   }
 
+  /**
+   * @param {Resource[]} resources
+   * @param {StackEvent[]} events
+   */
   _draw(resources, events) {
     const requires = new Map(resources.map((item) => [item.id, item.requires]));
     const since = this._all.checked ? null : latestAction(events);
@@ -43,16 +51,21 @@ export class TimelinePanel {
 
 /** A table of the resources. */
 export class ResourcesPanel {
+  /**
+   * @param {PanelContext} context
+   * @param {URLSearchParams} query
+   */
   constructor({ data, remember, hash, refresh }, query) {
     this._filter = new ResourceFilter({ query, remember, label: "Search resources" }, () => this.view.update({ isForced: true }));
+    /** @type {Table<Resource>} */
     this._table = new Table([
       { title: "Name", cell: (item) => h("a", { href: hash("graph", { resource: item.path }) }, named(item.path)), kind: "grow", order: (item) => item.path },
       { title: "State", cell: (item) => badge(item.status, item.held), order: (item) => keyOf(item.status, item.held) },
       { title: "Type", cell: (item) => named(item.type), order: (item) => item.type },
       { title: "Now", cell: (item) => taskWords(item.task) ?? "", order: (item) => taskWords(item.task) },
-      { title: "Changed", cell: (item) => ago(item.updated), kind: "nowrap", order: (item) => Date.parse(item.updated) || null },
+      { title: "Changed", cell: (item) => ago(item.updated), kind: "nowrap", order: (item) => Date.parse(item.updated ?? "") || null },
       { title: "Reason", cell: (item) => clip(item.reason), kind: "wide-only" },
-    ], { caption: "Resources" });
+    ], { caption: "Resources", key: (item) => item.id });
     this.view = new DataView({
       subject: "the resources", sources: [data.graphSource], body: h("div", {}, this._filter.element, this._table.element), retry: refresh,
       draw: ({ resources }) => this._table.show(this._filter.of(resources), "No resource matches."),
@@ -63,26 +76,32 @@ export class ResourcesPanel {
 
 /** A table of the events, the latest first. */
 export class EventsPanel {
+  /**
+   * @param {PanelContext} context
+   * @param {URLSearchParams} query
+   */
   constructor({ data, remember, refresh }, query) {
     this._search = h("input", { type: "search", placeholder: "Search by resource, state or reason", "aria-label": "Search events", value: query.get("q") ?? "", on: { input: () => {
       remember({ q: this._search.value });
       this.view.update({ isForced: true });
     } } });
     this._missing = h("span", { class: "missing", role: "status" });
+    /** @type {Table<StackEvent>} */
     this._table = new Table([
       { title: "Time", cell: (item) => h("time", { datetime: item.at, title: item.at }, clock(item.at)), kind: "nowrap mono", order: (item) => Date.parse(item.at) },
       { title: "Resource", cell: (item) => named(pathOf(item)), kind: "grow", order: pathOf },
-      { title: "State", cell: (item) => badge(item.status, /paused until Hook/i.test(item.reason)), order: (item) => item.status },
+      { title: "State", cell: (item) => badge(item.status, isHold(item)), order: (item) => item.status },
       { title: "Attempt", cell: (item) => (item.attempt ? String(item.attempt) : ""), kind: "num wide-only", order: (item) => item.attempt },
       { title: "Conductor", cell: (item) => (item.conductor ? named(item.conductor) : ""), kind: "wide-only", order: (item) => item.conductor },
       { title: "Reason", cell: (item) => clip(item.reason), kind: "wide" },
-    ], { caption: "Events, the latest first" });
+    ], { caption: "Events, the latest first", key: (item) => item.id });
     this.view = new DataView({
       subject: "the events", sources: [data.eventsSource], body: h("div", {}, h("div", { class: "bar-row" }, this._search, this._missing), this._table.element), retry: refresh,
       draw: (events) => this._draw(events), isEmpty: (events) => events.length === 0, empty: () => "Nothing has happened yet, or the events were purged.",
     });
   }
 
+  /** @param {StackEvent[]} events */
   _draw(events) {
     const text = this._search.value.toLowerCase();
     this._missing.textContent = missingWords(events, null) ?? "";
@@ -90,14 +109,17 @@ export class EventsPanel {
   }
 }
 
+/** @param {StackEvent} event */
 function pathOf(event) {
   return event.path && !event.isStack ? `${event.path}/${event.name}` : event.name;
 }
 
+/** @param {string} reason */
 function clip(reason) {
   return h("span", { class: "clip", title: spelled(reason) }, spelled(reason));
 }
 
+/** @param {string} text */
 function clock(text) {
   const at = new Date(text);
   return `${at.toLocaleDateString()} ${at.toLocaleTimeString([], { hour12: false })}.${String(at.getMilliseconds()).padStart(3, "0")}`;
@@ -105,7 +127,9 @@ function clock(text) {
 
 /** The outputs with their values. */
 export class OutputsPanel {
+  /** @param {PanelContext} context */
   constructor({ api, data, refresh }) {
+    /** @type {Source<StackAnswer>} */
     const source = new Source(async (fresh) => (await api.get(data.path(), { fresh })).stack);
     const body = h("div", { class: "cards" });
     this.view = new DataView({
@@ -116,6 +140,7 @@ export class OutputsPanel {
   }
 }
 
+/** @param {Output} item */
 function outputCard(item) {
   const value = typeof item.output_value === "string" ? prose(item.output_value) : spelledJson(item.output_value);
   return h("section", { class: "card" }, h("h3", {}, named(item.output_key)),
@@ -125,6 +150,7 @@ function outputCard(item) {
 
 /** The template, and the parameters. */
 export class TemplatePanel {
+  /** @param {PanelContext} context */
   constructor({ api, data, refresh }) {
     const template = new Source((fresh) => api.get(data.path("template"), { fresh }), { isOnce: true });
     const stack = new Source(async (fresh) => (await api.get(data.path(), { fresh })).stack, { isOnce: true });

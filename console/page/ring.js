@@ -10,35 +10,56 @@ import { Table } from "./table.js";
 
 const EVERY = 2;
 const ADMIN = { outside: true };
+/** @type {Record<string, StateKey>} */
 const STATES = { active: "ok", draining: "held", stopped: "gone", silent: "bad" };
 
-/** Make the label of a conductor's state. */
+/**
+ * Make the label of a conductor's state.
+ *
+ * @param {Conductor} item
+ */
 export function stateOf(item) {
   const key = item.alive === false && item.state !== "stopped" ? "bad" : (STATES[item.state] ?? "wait");
   const word = key === "bad" && item.state === "active" ? "not alive" : item.state;
   return h("span", { class: `badge ${key}` }, glyph(key), word);
 }
 
-/** Return a percentage in words. */
+/**
+ * Return a percentage in words.
+ *
+ * @param {number} share
+ */
 function percent(share) {
   return `${(100 * share).toFixed(1)} %`;
 }
 
-/** Return the value that most conductors have. */
+/**
+ * Return the value that most conductors have.
+ *
+ * @param {Conductor[]} members
+ * @param {"ring_version" | "rpc_version" | "schema"} key
+ */
 function usual(members, key) {
   const counts = new Map();
   for (const item of members.filter((one) => one.alive)) counts.set(item[key], (counts.get(item[key]) ?? 0) + 1);
   return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0];
 }
 
-/** Show the ring; return a function that ends it. */
+/**
+ * Show the ring; return a function that ends it.
+ *
+ * @param {PageContext} context
+ * @returns {Leave}
+ */
 export function showRing({ api, main, say }) {
-  let ring = null;
+  /** @type {Ring} */
+  let ring = { conductors: [], settled: true, health: "", sums: "" };
   const health = h("p", { class: "facts", role: "status" });
   const bar = h("div", { class: "ringbar", role: "img" });
   const planned = h("section", { class: "card plan", hidden: true, tabindex: "-1", role: "region", "aria-label": "Plan" });
-  const hosts = () => (ring?.conductors ?? []).map((item) => item.host).sort();
-  const hue = (host) => hueOf(host, [...hosts(), ...(hosts().includes(host) ? [] : [host])]);
+  const hosts = () => ring.conductors.map((item) => item.host).sort();
+  const hue = (/** @type {string} */ host) => hueOf(host, [...hosts(), ...(hosts().includes(host) ? [] : [host])]);
+  /** @type {Table<Conductor>} */
   const list = new Table([
     { title: "Conductor", cell: (item) => h("a", { href: `#/conductor/${encodeURIComponent(item.host)}` }, h("span", { class: `swatch ${hue(item.host)}` }), named(item.host)), kind: "grow", order: (item) => item.host },
     { title: "State", cell: (item) => stateOf(item), order: (item) => item.state },
@@ -53,6 +74,7 @@ export function showRing({ api, main, say }) {
   ], { caption: "Conductors", key: (item) => item.host });
   const joining = field("Name of a conductor that joins", { required: true, maxlength: 255 });
   const weight = field("Weight", { type: "number", min: 0.1, step: "any", value: "1" });
+  /** @type {Source<Ring>} */
   const source = new Source(async (fresh) => (await api.get("v1/admin/ring", { fresh, ...ADMIN })).ring);
   const view = new DataView({
     subject: "the ring", sources: [source], body: h("div", {}, health, bar, list.element, joinForm()), retry: () => live.now(),
@@ -68,14 +90,17 @@ export function showRing({ api, main, say }) {
       joining.element, weight.element, h("button", { type: "submit" }, "Plan the join"));
   }
 
+  /** @param {Conductor} item */
   function versions(item) {
-    const found = [["ring_version", "ring"], ["rpc_version", "messages"], ["schema", "schema"]];
-    const differ = found.filter(([key]) => item.alive && item[key] !== usual(ring.conductors, key));
+    /** @type {["ring_version" | "rpc_version" | "schema", string][]} */
+    const keys = [["ring_version", "ring"], ["rpc_version", "messages"], ["schema", "schema"]];
+    const differ = keys.filter(([key]) => item.alive && item[key] !== usual(ring.conductors, key));
     return differ.length
       ? h("span", { class: "badge held" }, glyph("held"), differ.map(([key, word]) => `${word} ${spelled(item[key])}`).join(", "))
       : h("span", { class: "faint" }, `messages ${spelled(item.rpc_version ?? "–")}, schema ${item.schema ?? "–"}`);
   }
 
+  /** @param {Conductor} item */
   function acts(item) {
     const name = spelled(item.host);
     return h("span", { class: "actions" },
@@ -84,45 +109,61 @@ export function showRing({ api, main, say }) {
         : item.state === "stopped" ? null : button("Drain …", () => drain(item, "drain"), { class: "danger", "aria-label": `Drain ${name}` }));
   }
 
+  /**
+   * @param {object} body
+   * @param {string} title
+   */
   async function plan(body, title) {
     try {
       drawPlan((await api.send("POST", "v1/admin/ring/plan", body, ADMIN)).plan, title);
     } catch (error) {
-      say(error.message, "error");
+      say(/** @type {Error} */ (error).message, "error");
     }
   }
 
+  /** @param {Conductor} item */
+  async function askToDrain(item) {
+    const { plan: leave } = await api.send("POST", "v1/admin/ring/plan", { leave: [item.host] }, ADMIN).catch(() => ({ plan: null }));
+    const text = [`${spelled(item.host)} takes no new work, and its shards move to the others. `, leave ? `${leave.summary}. ` : null, leave?.warnings.map((/** @type {string} */ warning) => h("strong", {}, spelled(warning)))];
+    return ask(`Drain ${spelled(item.host)}?`, text, [["yes", "Drain it", "danger"]]);
+  }
+
+  /**
+   * @param {Conductor} item
+   * @param {"drain" | "undrain"} verb
+   */
   async function drain(item, verb) {
-    if (verb === "drain") {
-      const { plan: found } = await api.send("POST", "v1/admin/ring/plan", { leave: [item.host] }, ADMIN).catch(() => ({ plan: null }));
-      const text = [`${spelled(item.host)} takes no new work, and its shards move to the others. `, found ? `${found.summary}. ` : null, found?.warnings.map((one) => h("strong", {}, spelled(one)))];
-      if (!(await ask(`Drain ${spelled(item.host)}?`, text, [["yes", "Drain it", "danger"]]))) return;
-    }
+    if (verb === "drain" && !(await askToDrain(item))) return;
     try {
       await api.send("POST", `v1/admin/ring/${encodeURIComponent(item.host)}/${verb}`, undefined, ADMIN);
       say(verb === "drain" ? `${spelled(item.host)} is asked to drain.` : `${spelled(item.host)} is asked to take work again.`);
     } catch (error) {
-      say(error.message, "error");
+      say(/** @type {Error} */ (error).message, "error");
     }
     live.now();
   }
 
-  /** The shares after a plan: what moves has the colour of its owner before, over which that of the next one runs. */
-  function drawPlan(found, title) {
-    const moved = (host) => found.moves.filter((move) => move.to === host);
-    const segments = Object.entries(found.after).sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([host, count]) => {
+  /**
+   * Draw the shares after a plan: what moves has the colour of its owner before, over which that of the next one runs.
+   *
+   * @param {RingPlan} next
+   * @param {string} title
+   */
+  function drawPlan(next, title) {
+    const moved = (/** @type {string} */ host) => next.moves.filter((move) => move.to === host);
+    const segments = Object.entries(next.after).sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([host, count]) => {
       const incoming = moved(host).reduce((sum, move) => sum + move.shards, 0);
-      const kept = h("span", { class: hue(host), style: { "flex-grow": String(count - incoming) }, title: `${spelled(host)} keeps ${count - incoming} shards` }, named(host), ` ${percent(count / found.shard_count)}`);
+      const kept = h("span", { class: hue(host), style: { "flex-grow": String(count - incoming) }, title: `${spelled(host)} keeps ${count - incoming} shards` }, named(host), ` ${percent(count / next.shard_count)}`);
       return [count > incoming ? kept : null, ...moved(host).map((move) => h("span", { class: `moving ${hue(move.from)}`, style: { "flex-grow": String(move.shards) }, title: `${move.shards} shards move from ${spelled(move.from)} to ${spelled(move.to)}` },
-        h("span", { class: `over ${hue(move.to)}` }), h("span", { class: "on" }, count === incoming ? `${spelled(host)} ${percent(count / found.shard_count)}` : `+ ${percent(move.shards / found.shard_count)}`)))];
+        h("span", { class: `over ${hue(move.to)}` }), h("span", { class: "on" }, count === incoming ? `${spelled(host)} ${percent(count / next.shard_count)}` : `+ ${percent(move.shards / next.shard_count)}`)))];
     });
     planned.hidden = false;
     put(planned, h("div", { class: "title" }, h("h2", {}, spelled(title)), h("span", { class: "grow" }), button("×", () => { planned.hidden = true; }, { class: "quiet", "aria-label": "Close the plan" })),
-      h("p", {}, prose(found.summary), "."), found.warnings.map((one) => h("p", { class: "problem" }, prose(one))),
-      h("div", { class: "ringbar", role: "img", "aria-label": `Shares then: ${Object.entries(found.after).map(([host, count]) => `${spelled(host)} ${percent(count / found.shard_count)}`).join(", ")}` }, segments),
+      h("p", {}, prose(next.summary), "."), next.warnings.map((one) => h("p", { class: "problem" }, prose(one))),
+      h("div", { class: "ringbar", role: "img", "aria-label": `Shares then: ${Object.entries(next.after).map(([host, count]) => `${spelled(host)} ${percent(count / next.shard_count)}`).join(", ")}` }, segments),
       h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "From"), h("th", { scope: "col" }, "To"), h("th", { scope: "col", class: "num" }, "Shards"))),
-        h("tbody", {}, found.moves.slice(0, 60).map((move) => h("tr", {}, h("td", { class: "grow" }, named(move.from)), h("td", { class: "grow" }, named(move.to)), h("td", { class: "num" }, String(move.shards)))))),
-      found.moves.length ? null : h("p", { class: "faint" }, "Nothing would move."));
+        h("tbody", {}, next.moves.slice(0, 60).map((move) => h("tr", {}, h("td", { class: "grow" }, named(move.from)), h("td", { class: "grow" }, named(move.to)), h("td", { class: "num" }, String(move.shards)))))),
+      next.moves.length ? null : h("p", { class: "faint" }, "Nothing would move."));
     planned.focus();
     planned.scrollIntoView({ block: "nearest" });
   }

@@ -3,16 +3,24 @@
 const KEY = "stoker.session";
 const THEME = "stoker.theme";
 
-/** Return the session of this tab; null: nobody has logged in. */
+/**
+ * Return the session of this tab; null: nobody has logged in.
+ *
+ * @returns {Session | null}
+ */
 export function load() {
   try {
-    return JSON.parse(sessionStorage.getItem(KEY));
+    return JSON.parse(sessionStorage.getItem(KEY) ?? "null");
   } catch {
     return null;
   }
 }
 
-/** Keep a session: token (none without Keystone), project, user, projects. */
+/**
+ * Keep a session.
+ *
+ * @param {Session} session
+ */
 export function save(session) {
   sessionStorage.setItem(KEY, JSON.stringify(session));
 }
@@ -22,13 +30,23 @@ export function clear() {
   sessionStorage.removeItem(KEY);
 }
 
-/** Return the chosen theme: light, dark, or auto as the system has it. */
+/** @typedef {"auto" | "light" | "dark"} Theme */
+
+/**
+ * Return the chosen theme: light, dark, or auto as the system has it.
+ *
+ * @returns {Theme}
+ */
 export function theme() {
   const chosen = localStorage.getItem(THEME);
-  return ["light", "dark"].includes(chosen) ? chosen : "auto";
+  return chosen === "light" || chosen === "dark" ? chosen : "auto";
 }
 
-/** Choose a theme, and apply it. */
+/**
+ * Choose a theme, and apply it.
+ *
+ * @param {Theme} name
+ */
 export function setTheme(name) {
   localStorage.setItem(THEME, name);
   applyTheme();

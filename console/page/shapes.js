@@ -2,20 +2,30 @@
 
 const NESTED = /\/stacks\/[^/]+\/([^/]+)$/;
 
+/**
+ * @param {EventAnswer} item
+ * @param {string} rel
+ */
 function linkOf(item, rel) {
   return item.links?.find((link) => link.rel === rel)?.href ?? null;
 }
 
+/** @param {string | null} href */
 function idIn(href) {
   const found = href && NESTED.exec(new URL(href).pathname);
   return found ? decodeURIComponent(found[1]) : null;
 }
 
-/** Return the resources of an answer of `…/graph?nested_depth=`, as the graph takes them. */
+/**
+ * Return the resources of an answer of `…/graph?nested_depth=`, as the graph takes them.
+ *
+ * @param {GraphAnswer} graph
+ */
 export function resourcesOf(graph) {
   const root = graph.stack.id;
   const names = new Map(graph.nested_stacks.map((one) => [one.id, one.name]));
-  const found = graph.resources.map((item) => ({
+  /** @type {Resource[]} */
+  const resources = graph.resources.map((item) => ({
     id: `${item.stack}/${item.name}`,
     name: item.name,
     type: item.type,
@@ -31,22 +41,30 @@ export function resourcesOf(graph) {
     requiredBy: item.required_by,
     requires: [],
     parent: null,
+    hasChild: false,
+    path: item.name,
   }));
-  const byId = new Map(found.map((item) => [item.id, item]));
-  const holders = new Map(found.filter((item) => item.child).map((item) => [item.child, item.id]));
-  for (const item of found) {
+  const byId = new Map(resources.map((item) => [item.id, item]));
+  const holders = new Map(resources.filter((item) => item.child).map((item) => [item.child, item.id]));
+  for (const item of resources) {
     for (const name of item.requiredBy) byId.get(`${item.stack}/${name}`)?.requires.push(item.id);
     item.parent = item.stack === root ? null : (holders.get(item.stack) ?? null);
   }
-  const holding = new Set(found.map((item) => item.parent).filter(Boolean));
-  for (const item of found) {
+  const holding = new Set(resources.map((item) => item.parent));
+  for (const item of resources) {
     item.hasChild = holding.has(item.id);
-    item.path = item.parent ? `${byId.get(item.parent).path}/${item.name}` : item.name;
+    if (item.parent) item.path = `${byId.get(item.parent)?.path}/${item.name}`;
   }
-  return found;
+  return resources;
 }
 
-/** Return the events of an answer of `…/events?nested_depth=`, as the timeline takes them. */
+/**
+ * Return the events of an answer of `…/events?nested_depth=`, as the timeline takes them.
+ *
+ * @param {{events: EventAnswer[]}} body
+ * @param {string} rootId
+ * @returns {StackEvent[]}
+ */
 export function eventsOf(body, rootId) {
   return body.events.map((item) => {
     const stack = idIn(linkOf(item, "stack"));
@@ -70,7 +88,8 @@ export function eventsOf(body, rootId) {
   });
 }
 
+/** @param {string | null} href */
 function nameIn(href) {
   const parts = href ? new URL(href).pathname.split("/") : [];
-  return parts.length > 2 ? decodeURIComponent(parts.at(-2)) : null;
+  return parts.length > 2 ? decodeURIComponent(parts[parts.length - 2]) : null;
 }

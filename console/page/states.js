@@ -2,7 +2,13 @@
 
 import { h, s } from "./dom.js";
 
-/** Shape and words by key; the colour is the CSS class of the key. */
+/** @typedef {{word: string, path: string, round?: boolean, open?: boolean, diamond?: boolean, dotted?: boolean}} StateShape */
+
+/**
+ * Shape and words by key; the colour is the CSS class of the key.
+ *
+ * @type {Record<StateKey, StateShape>}
+ */
 export const STATES = {
   ok: { word: "complete", path: "M4 8.5l2.8 2.8L12 5.2", round: true },
   run: { word: "in progress", path: "M8 3.2a4.8 4.8 0 1 1-4.5 3.1", open: true },
@@ -13,7 +19,16 @@ export const STATES = {
   off: { word: "suspended", path: "M5.4 5.4h5.2v5.2H5.4z", round: true },
 };
 
-/** Return the key of a status such as CREATE_COMPLETE. */
+/** The keys in the order in which they are shown. */
+export const STATE_KEYS = /** @type {StateKey[]} */ (Object.keys(STATES));
+
+/**
+ * Return the key of a status such as CREATE_COMPLETE.
+ *
+ * @param {string | null | undefined} status
+ * @param {unknown} [isHeld]
+ * @returns {StateKey}
+ */
 export function keyOf(status, isHeld = false) {
   const text = String(status ?? "");
   if (isHeld) return "held";
@@ -25,38 +40,61 @@ export function keyOf(status, isHeld = false) {
   return "ok";
 }
 
-/** Return whether a stack's only unfinished work is held at breakpoints. */
+/**
+ * Return whether a stack's only unfinished work is held at breakpoints.
+ *
+ * @param {Pick<StackAnswer, "stack_status" | "stack_status_reason">} stack
+ */
 export function isPaused(stack) {
   return /IN_PROGRESS$/.test(stack.stack_status) && /paused at breakpoint/i.test(stack.stack_status_reason ?? "");
 }
 
-/** Return the key of a stack's state. */
+/**
+ * Return the key of a stack's state.
+ *
+ * @param {Pick<StackAnswer, "stack_status" | "stack_status_reason">} stack
+ */
 export function keyOfStack(stack) {
   return keyOf(stack.stack_status, isPaused(stack));
 }
 
-/** Return the words of a status: CREATE_IN_PROGRESS becomes "create in progress". */
+/**
+ * Return the words of a status: CREATE_IN_PROGRESS becomes "create in progress".
+ *
+ * @param {string | null | undefined} status
+ * @param {StateKey} key
+ */
 export function words(status, key) {
   const text = String(status ?? "").toLowerCase().replaceAll("_", " ");
   if (key === "held") return text.startsWith("init") ? "held" : `${text.split(" ")[0]} held`;
   return text.startsWith("init") ? "waiting" : text;
 }
 
+/** @type {Record<string, string>} */
 const CAUSES = { signal: "a signal", stack: "its nested stack", retry: "the next try", step: "the cloud" };
 
-/** Return the action and state of the task at a resource, in words; null: it has no task. */
+/**
+ * Return the action and state of the task at a resource, in words; null: it has no task.
+ *
+ * @param {Task | null} task
+ */
 export function taskWords(task) {
   if (!task) return null;
   const action = String(task.action).toLowerCase();
-  if (task.state === "parked") return `${action}: waits for ${CAUSES[task.waits_for] ?? task.waits_for}`;
+  if (task.state === "parked") return `${action}: waits for ${CAUSES[task.waits_for ?? ""] ?? task.waits_for}`;
   const conductor = task.conductor ? ` on ${task.conductor}` : "";
-  const attempt = task.attempt > 1 ? `, attempt ${task.attempt}` : "";
+  const attempt = task.attempt && task.attempt > 1 ? `, attempt ${task.attempt}` : "";
   return `${action}: ${task.state}${conductor}${attempt}`;
 }
 
-/** Make the parts of the shape of a state, 16 by 16. */
+/**
+ * Make the parts of the shape of a state, 16 by 16.
+ *
+ * @param {StateKey} key
+ */
 export function shape(key) {
-  const state = STATES[key] ?? STATES.wait;
+  const state = STATES[key];
+  /** @type {SVGElement[]} */
   const parts = [];
   if (state.round) parts.push(s("circle", { cx: 8, cy: 8, r: 7, class: "g-fill" }));
   if (state.diamond) parts.push(s("path", { d: "M8 .6L15.4 8 8 15.4.6 8z", class: "g-fill" }));
@@ -66,12 +104,21 @@ export function shape(key) {
   return parts;
 }
 
-/** Make the shape of a state beside a text. */
+/**
+ * Make the shape of a state next to a text.
+ *
+ * @param {StateKey} key
+ */
 export function glyph(key) {
   return s("svg", { viewBox: "0 0 16 16", width: 14, height: 14, class: `glyph ${key}`, "aria-hidden": "true" }, shape(key));
 }
 
-/** Make the label of a state: shape, words, colour. */
+/**
+ * Make the label of a state: shape, words, colour.
+ *
+ * @param {string} status
+ * @param {unknown} [isHeld]
+ */
 export function badge(status, isHeld = false) {
   const key = keyOf(status, isHeld);
   return h("span", { class: `badge ${key}`, title: status }, glyph(key), h("span", {}, words(status, key)));
@@ -80,8 +127,13 @@ export function badge(status, isHeld = false) {
 // Colours of conductors, which say something beside the name that is always there.
 const HUES = [212, 265, 172, 24, 330, 96, 190, 48, 292, 140];
 
-/** Return the class of a conductor's colour; the same for the same place among the sorted hosts. */
+/**
+ * Return the class of a conductor's colour; the same for the same place among the sorted hosts.
+ *
+ * @param {string | null} host
+ * @param {string[]} hosts
+ */
 export function hueOf(host, hosts) {
-  const place = hosts.indexOf(host);
+  const place = host === null ? -1 : hosts.indexOf(host);
   return place < 0 ? "hue-none" : `hue-${place % HUES.length}`;
 }

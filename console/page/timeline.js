@@ -6,17 +6,28 @@ import { hueOf } from "./states.js";
 
 const ROW = 24;
 const SPARE = 8;
-const TICKS = [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400];
-const UNITS = [["d", 86_400], ["h", 3600], ["min", 60], ["s", 1]];
+const DAY = 86_400;
+const TICKS = [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, DAY];
+/** @type {[string, number][]} */
+const UNITS = [["d", DAY], ["h", 3600], ["min", 60], ["s", 1]];
 
-/** Return the instants of the ticks of an axis, from 0: its length is in seconds, its width in pixels. */
+/**
+ * Return the instants of the ticks of an axis, from 0.
+ *
+ * @param {number} length of the axis, in seconds.
+ * @param {number} width of the axis, in pixels.
+ */
 export function ticksOf(length, width) {
   const room = Math.max(2, width / 90);
-  const step = TICKS.find((tick) => length / tick <= room) ?? TICKS.at(-1) * Math.ceil(length / TICKS.at(-1) / room);
+  const step = TICKS.find((tick) => length / tick <= room) ?? DAY * Math.ceil(length / DAY / room);
   return Array.from({ length: Math.floor(length / step) + 1 }, (_, index) => index * step);
 }
 
-/** Return the words of a tick, exactly: "1 h 30 min". */
+/**
+ * Return the words of a tick, exactly: "1 h 30 min".
+ *
+ * @param {number} at seconds
+ */
 export function tickWords(at) {
   if (at < 60) return `${Number(at.toFixed(2))} s`;
   let rest = Math.round(at);
@@ -29,7 +40,12 @@ export function tickWords(at) {
   return parts.join(" ");
 }
 
-/** Return the words of a bar; `now` is the end of one that has not ended, in seconds. */
+/**
+ * Return the words of a bar.
+ *
+ * @param {Bar} bar
+ * @param {number} now end of a bar that has not ended, in seconds.
+ */
 export function barWords(bar, now) {
   return [
     `${bar.action.toLowerCase()}${bar.kind === "hold" ? " held at a breakpoint" : ""}`,
@@ -38,13 +54,21 @@ export function barWords(bar, now) {
   ].filter(Boolean).join(", ");
 }
 
-/** A timeline; `pick(key)` is called with the row that the user chooses. */
+/** A timeline of bars. */
 export class TimelineView {
+  /** @param {(row: Row) => void} pick is called with the row that the user chooses. */
   constructor(pick) {
     this._pick = pick;
+    /** @type {Row[]} */
     this._rows = [];
+    /** @type {string[] | null} the conductors, once there is something to show */
     this._hosts = null;
+    /** @type {Set<string>} the keys of the rows that decided the duration */
+    this._path = new Set();
+    this._from = 0;
+    this._to = 0;
     this._frame = 0;
+    /** @type {Map<number, HTMLElement>} the rows in view, by their numbers */
     this._drawn = new Map();
     this._axis = h("div", { class: "axis", "aria-hidden": "true" });
     this._body = h("div", { class: "rows", role: "list", "aria-label": "Attempts in the order in which they began" });
@@ -64,12 +88,21 @@ export class TimelineView {
     cancelAnimationFrame(this._frame);
   }
 
-  /** Show events since an instant (null: all of them); `requires` are keys of rows by key. */
-  show(events, { since = null, requires = new Map(), isLive = false } = {}) {
+  /**
+   * Show events.
+   *
+   * @param {StackEvent[]} events
+   * @param {object} options
+   * @param {number | null} options.since leaves out events before this instant; null: none.
+   * @param {Map<string, string[]>} options.requires are the keys of the rows that each one needs.
+   * @param {boolean} options.isLive lets bars that have not ended grow.
+   */
+  show(events, { since, requires, isLive }) {
     const used = since === null ? events : events.filter((event) => Date.parse(event.at) / 1000 >= since - 0.0005);
     this._rows = rowsOf(used).filter((row) => row.bars.length);
     this._path = criticalPath(this._rows, requires);
-    this._hosts = [...new Set(used.map((event) => event.conductor).filter(Boolean))].sort();
+    const hosts = [...new Set(used.flatMap((event) => event.conductor ?? []))].sort();
+    this._hosts = hosts;
     const starts = this._rows.flatMap((row) => row.bars.map((bar) => bar.from));
     const ends = this._rows.flatMap((row) => row.bars.map((bar) => bar.to ?? bar.from));
     const isOpen = isLive && this._rows.some((row) => row.bars.some((bar) => bar.to === null));
@@ -77,20 +110,17 @@ export class TimelineView {
     this._to = Math.max(ends.reduce((a, b) => Math.max(a, b), -Infinity), isOpen ? Date.now() / 1000 : 0);
     this._drawn.clear();
     if (this._to - this._from < 0.1) this._to = this._from + 0.1;
-    put(this._legend, this._hosts.map((host) => h("span", { class: `key ${hueOf(host, this._hosts)}` }, named(host))),
+    put(this._legend, hosts.map((host) => h("span", { class: `key ${hueOf(host, hosts)}` }, named(host))),
       h("span", { class: "key failed" }, "failed"), h("span", { class: "key hold" }, "held"),
       h("span", { class: "key decisive" }, "decided the duration"));
     this._later();
-  }
-
-  get rowCount() {
-    return this._rows.length;
   }
 
   _later() {
     if (!this._frame) this._frame = requestAnimationFrame(() => this._draw());
   }
 
+  /** @param {number} at an instant, in seconds */
   _percent(at) {
     return ((at - this._from) / (this._to - this._from)) * 100;
   }
@@ -128,6 +158,10 @@ export class TimelineView {
     put(this._axis, h("div", {}, ticks.map((at) => h("span", { style: { left: `${(at / length) * 100}%` } }, at === 0 ? "0" : tickWords(at)))));
   }
 
+  /**
+   * @param {Row} row
+   * @param {number} index
+   */
   _row(row, index) {
     const label = h("button", { type: "button", class: "label", on: { click: () => this._pick(row) } },
       row.path ? h("span", { class: "faint" }, named(row.path), "/") : null, named(row.name));
@@ -135,21 +169,29 @@ export class TimelineView {
       label, h("div", { class: "track" }, row.bars.map((bar) => [this._queue(bar), this._bar(row, bar)])));
   }
 
-  /** The time for which an attempt was ready and no conductor had claimed it. */
+  /**
+   * Make the mark of the time for which an attempt was ready and no conductor had claimed it.
+   *
+   * @param {Bar} bar
+   */
   _queue(bar) {
     if (bar.ready === null || bar.kind === "hold") return null;
     const left = Math.max(0, this._percent(bar.ready));
     return h("span", { class: "queue", title: `ready for ${span(bar.from - bar.ready)} before it began`, style: { left: `${left}%`, width: `${Math.max(0, this._percent(bar.from) - left)}%` } });
   }
 
+  /**
+   * @param {Row} row
+   * @param {Bar} bar
+   */
   _bar(row, bar) {
     const to = bar.to ?? this._to;
     const left = this._percent(bar.from);
     const text = barWords(bar, this._to);
-    const kind = bar.kind === "hold" ? "hold" : bar.failed ? "failed" : row.isStack ? "whole" : hueOf(bar.conductor, this._hosts);
-    const shown = bar.kind === "hold" ? "held" : `${bar.failed ? "✕ " : ""}${bar.attempt > 1 ? `#${bar.attempt} ` : ""}${bar.conductor ?? ""}`;
+    const kind = bar.kind === "hold" ? "hold" : bar.failed ? "failed" : row.isStack ? "whole" : hueOf(bar.conductor, this._hosts ?? []);
+    const label = bar.kind === "hold" ? "held" : `${bar.failed ? "✕ " : ""}${(bar.attempt ?? 0) > 1 ? `#${bar.attempt} ` : ""}${bar.conductor ?? ""}`;
     return h("span", { class: `bar ${kind} ${bar.to === null ? "open" : ""}`, title: text, style: { left: `${left}%`, width: `${Math.max(0, this._percent(to) - left)}%` } },
       bar.again === null ? null : h("i", { style: { left: `${((bar.again - bar.from) / Math.max(1e-6, to - bar.from)) * 100}%` } }),
-      h("span", {}, row.isStack ? bar.action.toLowerCase() : shown), h("span", { class: "sr" }, text));
+      h("span", {}, row.isStack ? bar.action.toLowerCase() : label), h("span", { class: "sr" }, text));
   }
 }
