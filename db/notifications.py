@@ -71,9 +71,9 @@ class Notification:
 
     It has nothing of the stack's parameters, properties and outputs.
 
-    :ivar reason: of the stack, or of the event at the breakpoint.
+    :ivar reason: the reason of the stack, or of the event at the breakpoint.
     :ivar at: the resource at the breakpoint; None: the fact is about the stack.
-    :ivar scaling: of a group; None: likewise.
+    :ivar scaling: the change of a group's size; None: the fact is about the stack.
     """
 
     kind: EventKind

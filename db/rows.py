@@ -343,9 +343,9 @@ class Event:
 
     :ivar id: None before it is stored.
     :ivar at: seconds since the epoch.
-    :ivar attempt: of the task that recorded it; None: no task did.
-    :ivar ready_at: when that attempt became ready to be claimed; None likewise.
-    :ivar claimed_at: when that attempt was claimed; None likewise.
+    :ivar attempt: the attempt of the task that recorded it; None: no task did.
+    :ivar ready_at: the moment when that attempt became ready to be claimed; None: no task did.
+    :ivar claimed_at: the moment when that attempt was claimed; None: no task did.
     :ivar has_sinks: the root of its stack has event sinks, which get it.  It is not stored.
     """
 

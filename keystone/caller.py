@@ -32,23 +32,23 @@ class CallerAccess:
     def catalog(self) -> Json:
         """Return the service catalog, None if it is not known."""
         try:
-            found = json.loads(self.catalog_text) if self.catalog_text else None
+            catalog = json.loads(self.catalog_text) if self.catalog_text else None
         except ValueError:
             return None
-        return found if isinstance(found, list) else None
+        return catalog if isinstance(catalog, list) else None
 
     def has_service(self, service_type: str, options: ServiceOptions) -> bool:
         """Return whether the catalog has an endpoint of a service; True where nothing is known."""
         if options.endpoint_override is not None or self.catalog is None:
             return True
         try:
-            found = ServiceCatalogV2(self.catalog).get_endpoints_data(
+            endpoints = ServiceCatalogV2(self.catalog).get_endpoints_data(
                 service_type=service_type, interface=options.interface, region_name=options.region_name
             )
         except ValueError:
             # keystoneauth 5.16: the catalog has two names of the service, and neither has such an endpoint.
             return False
-        return any(found.values())
+        return any(endpoints.values())
 
     def auth(self) -> AccessInfoPlugin:
         """Return a plugin of keystoneauth's that uses the token as it is, and never asks Keystone."""

@@ -16,8 +16,8 @@ Json = typing.Any
 class Trustor:
     """The user who requests an action.
 
-    :ivar token: the user's, valid now.
-    :ivar roles: of the user in the project.
+    :ivar token: the user's token, valid now.
+    :ivar roles: the user's roles in the project.
     """
 
     user_id: str
@@ -47,7 +47,7 @@ def unanswered(
 ) -> KeystoneUnavailable:
     """Return the error for users, who must not see addresses inside of the cloud; the log has the rest.
 
-    :param account: whose request Keystone did not answer; "": that of the user.
+    :param account: the account whose request Keystone did not answer; "": the user's.
     """
     status = getattr(error, "http_status", None)
     reason = f"it answered {status}" if isinstance(status, int) else type(error).__name__
@@ -69,34 +69,34 @@ class TrustProvider(typing.Protocol):
         """Create a credential.
 
         :param mark: is stored with it at Keystone, for `marked`.
-        :raises DelegationRefused: see there; there is no credential.
-        :raises NoAnswer: see there.
-        :raises KeystoneUnavailable: see there; there is no credential.
+        :raises DelegationRefused: Keystone refuses the delegation; there is no credential.
+        :raises NoAnswer: Keystone did not answer; there may be a credential.
+        :raises KeystoneUnavailable: Keystone does not answer, or fails; there is no credential.
         """
 
     def marked(self, mark: str) -> Sequence[Json]:
         """Return the credentials that Keystone has with this mark: at most one.
 
-        :raises KeystoneUnavailable: see there.
+        :raises KeystoneUnavailable: Keystone does not answer, or fails.
         """
 
     def session(self, credential: Json) -> "Session":
         """Return a session of keystoneauth's with these rights; it has a token, and renews it.
 
-        :raises CredentialGone: see there.
-        :raises KeystoneUnavailable: see there.
+        :raises CredentialGone: Keystone does not know the credential or its user any more.
+        :raises KeystoneUnavailable: Keystone does not answer, or fails.
         """
 
     def is_good(self, credential: Json) -> bool:
         """Return whether Keystone accepts the credential now.
 
-        :raises KeystoneUnavailable: see there.
+        :raises KeystoneUnavailable: Keystone does not answer, or fails.
         """
 
     def revoke(self, credential: Json) -> None:
         """Revoke the rights; no error if they are gone.
 
-        :raises KeystoneUnavailable: see there.
+        :raises KeystoneUnavailable: Keystone does not answer, or fails.
         """
 
 

@@ -50,10 +50,10 @@ LATER = 60.0
 class Delegation:
     """A delegation that is not confirmed yet.
 
-    :ivar root_id: the stack that it is for.
-    :ivar key: of its row, and the mark at Keystone.
+    :ivar root_id: the root stack that gets the credential.
+    :ivar key: the key of its row, and the mark at Keystone.
     :ivar until: the moment from which it counts as lost; seconds since the epoch, a whole number.
-    :ivar credential: in clear.
+    :ivar credential: the credential in clear.
     """
 
     root_id: StackId
@@ -82,7 +82,8 @@ class Delegations:
 
         :param root_id: of the stack that it is for, which has no parent.
         :param who: the user that delegates rights; where trusts are not enabled there is no delegation.
-        :raises DelegationRefused, KeystoneUnavailable: see there.
+        :raises DelegationRefused: Keystone refuses the delegation.
+        :raises KeystoneUnavailable: Keystone does not answer, or fails.
         """
         delegation = self._begun(root_id, who) if self._trusts.enabled else None
         stored = False
@@ -110,7 +111,8 @@ class Delegations:
 
         A stack that is deleted meanwhile, or renewed by another request, stays as it is.
 
-        :raises DelegationRefused, KeystoneUnavailable: see there.
+        :raises DelegationRefused: Keystone refuses the delegation.
+        :raises KeystoneUnavailable: Keystone does not answer, or fails.
         """
         if who is None or not self._trusts.enabled:
             return
@@ -124,7 +126,7 @@ class Delegations:
         """Return a session with the rights of the user whose credential a root stack has.
 
         :raises CredentialGone: the stack has none, or Keystone does not accept it any more.
-        :raises KeystoneUnavailable: see there.
+        :raises KeystoneUnavailable: Keystone does not answer, or fails.
         :raises SealError: it cannot be opened.
         """
         body = self._database.read(lambda conn: credentials.of_root(conn, root_id))
@@ -135,19 +137,21 @@ class Delegations:
     def revoke(self, root_id: StackId, body: Json) -> None:
         """Revoke a stored credential, or what a lost delegation has created.
 
-        :raises KeystoneUnavailable: see there.
+        :raises KeystoneUnavailable: Keystone does not answer, or fails.
         :raises SealError: it cannot be opened.
         """
-        found = self._open(root_id, body)
-        lost = isinstance(found, dict) and MARK in found
-        for credential in self._trusts.marked(found[MARK]) if lost else [found]:
+        document = self._open(root_id, body)
+        lost = isinstance(document, dict) and MARK in document
+        for credential in self._trusts.marked(document[MARK]) if lost else [document]:
             self._trusts.revoke(credential)
 
     # -- inside ------------------------------------------------------------------------------------
 
     def _begun(self, root_id: StackId, who: Trustor) -> Delegation:
-        key, now = StackId(str(uuid.uuid4())), self._clock()
-        until, body = float(int(now + LOST_AFTER)), self._seal(key, {MARK: key})
+        key = StackId(str(uuid.uuid4()))
+        now = self._clock()
+        until = float(int(now + LOST_AFTER))
+        body = self._seal(key, {MARK: key})
         self._database.write(lambda conn: credentials.intend(conn, key, body, until, now))
         try:
             return Delegation(root_id, key, until, self._trusts.delegate(who, key))
@@ -172,7 +176,8 @@ class Delegations:
 
         A commit may succeed and still report an error.
         """
-        key, now = delegation.key, self._clock()
+        key = delegation.key
+        now = self._clock()
         body = self._seal(key, delegation.credential)
 
         def hand_to_duty(conn: Connection) -> bool:

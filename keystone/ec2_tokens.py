@@ -33,7 +33,8 @@ class Ec2Tokens:
     def __init__(
         self, make_session: Callable[[], Session], monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        self._make, self._monotonic = make_session, monotonic
+        self._make = make_session
+        self._monotonic = monotonic
         self._lock = threading.Lock()
         self._session: Session | None = None
         self._renewed = 0.0
@@ -42,15 +43,15 @@ class Ec2Tokens:
         """Return the headers that keystonemiddleware would set for the user's token.
 
         :param credentials: as the body of ``POST /v3/ec2tokens`` has them.
-        :raises SignatureRefused: see there.
+        :raises SignatureRefused: Keystone does not accept the signature.
         :raises KeystoneUnavailable: Keystone does not answer, or refuses the service's own account.
         """
         try:
-            own = self._own()
-            answer = self._ask(own, credentials)
+            session = self._own_session()
+            answer = self._ask(session, credentials)
             if answer.status_code == 401 and self._may_renew():
-                own.invalidate()
-                answer = self._ask(own, credentials)
+                session.invalidate()
+                answer = self._ask(session, credentials)
         except exceptions.ClientException as error:
             raise unanswered(error) from error
         if answer.status_code in (400, 401, 404):
@@ -59,14 +60,15 @@ class Ec2Tokens:
             raise KeystoneUnavailable(f"it answers {answer.status_code} to a signed request")
         return token_headers(answer.headers.get("X-Subject-Token", ""), answer.json()["token"])
 
-    def _own(self) -> Session:
+    def _own_session(self) -> Session:
         with self._lock:
             if self._session is None:
-                self._session, self._renewed = self._make(), self._monotonic()
+                self._session = self._make()
+                self._renewed = self._monotonic()
             return self._session
 
-    def _ask(self, own: Session, credentials: Mapping[str, Json]) -> typing.Any:
-        return own.post(
+    def _ask(self, session: Session, credentials: Mapping[str, Json]) -> typing.Any:
+        return session.post(
             "/ec2tokens",
             json={"ec2Credentials": dict(credentials)},
             endpoint_filter=IDENTITY,
@@ -88,8 +90,9 @@ def token_headers(token: str, body: Mapping[str, Json]) -> dict[str, str]:
 
     :param body: ``token`` of Keystone's answer, version 3.
     """
-    user, project = body["user"], body.get("project") or {}
-    found = {
+    user = body["user"]
+    project = body.get("project") or {}
+    headers = {
         "X-IDENTITY-STATUS": CONFIRMED,
         "X-AUTH-TOKEN": token,
         "X-USER-ID": user["id"],
@@ -102,19 +105,19 @@ def token_headers(token: str, body: Mapping[str, Json]) -> dict[str, str]:
         "X-SERVICE-CATALOG": json.dumps(_catalog(body["catalog"])) if body.get("catalog") else None,
         "X-IS-ADMIN-PROJECT": "false" if body.get("is_admin_project") is False else None,
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in headers.items() if value}
 
 
 def _catalog(services: list[Json]) -> list[Json]:
     """Return the service catalog in the form of Keystone's version 2, as the middleware writes it."""
-    made = []
+    entries = []
     for service in services:
         regions: dict[str, dict[str, str]] = {}
         for endpoint in service.get("endpoints") or ():
             region = endpoint.get("region") or endpoint.get("region_id") or ""
             entry = regions.setdefault(region, {"region": region})
             entry[f"{endpoint['interface']}URL"] = endpoint["url"]
-        made.append(
+        entries.append(
             {
                 "type": service["type"],
                 "name": service.get("name", ""),
@@ -122,4 +125,4 @@ def _catalog(services: list[Json]) -> list[Json]:
                 "endpoints_links": [],
             }
         )
-    return made
+    return entries

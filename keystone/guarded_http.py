@@ -244,7 +244,8 @@ class _Transport(_Trusting):
         return TooMuch(f"the answer did not arrive within {self._seconds:g} s")
 
     def _body(self, answer: requests.Response) -> bytes:
-        pieces, size = [], 0
+        pieces = []
+        size = 0
         for piece in answer.iter_content(_PIECE):
             pieces.append(piece)
             size += len(piece)

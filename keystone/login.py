@@ -73,9 +73,9 @@ class KeystoneLogin:
     def by_password(self, username: str, password: str, domain: str | None, project: Project) -> Login:
         """Return the login of a user.
 
-        :param domain: name of the user's; None: the default one.
-        :raises LoginRefused: see there.
-        :raises KeystoneUnavailable: see there.
+        :param domain: name of the user's domain; None: the default one.
+        :raises LoginRefused: Keystone does not accept the password, or not for this project.
+        :raises KeystoneUnavailable: Keystone does not answer, or fails.
         """
         who = {"username": username, "password": password, **_domain("user_domain", domain)}
         return self._login(generic.Password(self._auth_url, **who, **project.scope()))
@@ -86,8 +86,8 @@ class KeystoneLogin:
         :param project: all None: the one of the token.
         """
         if project == Project():
-            given = generic.Token(self._auth_url, token=token)
-            project = self._ask(given, lambda session: _project_of(session, token))
+            plugin = generic.Token(self._auth_url, token=token)
+            project = self._ask(plugin, lambda session: _project_of(session, token))
         return self._login(generic.Token(self._auth_url, token=token, **project.scope()))
 
     def _login(self, plugin: BaseGenericPlugin) -> Login:
@@ -111,16 +111,16 @@ def _domain(kind: str, name: str | None) -> dict[str, typing.Any]:
 
 
 def _projects(session: Session) -> list[tuple[str, str]]:
-    found: typing.Any = session.get("/auth/projects", endpoint_filter=KEYSTONE).json()
-    enabled = [item for item in found["projects"] if item.get("enabled", True)]
+    answer: typing.Any = session.get("/auth/projects", endpoint_filter=KEYSTONE).json()
+    enabled = [item for item in answer["projects"] if item.get("enabled", True)]
     return sorted(((item["id"], item["name"]) for item in enabled), key=lambda pair: pair[1])
 
 
 def _project_of(session: Session, token: str) -> Project:
     """Return the project that a token is for; it may be for none."""
     headers = {"X-Subject-Token": token}
-    found: typing.Any = session.get("/auth/tokens", endpoint_filter=KEYSTONE, headers=headers).json()
-    return Project(id=found["token"].get("project", {}).get("id"))
+    answer: typing.Any = session.get("/auth/tokens", endpoint_filter=KEYSTONE, headers=headers).json()
+    return Project(id=answer["token"].get("project", {}).get("id"))
 
 
 def _as_login(access: AccessInfo, projects: Sequence[tuple[str, str]]) -> Login:

@@ -112,15 +112,16 @@ def parse_credential(document: Json) -> Mapping[str, Json]:
     """
     if not isinstance(document, Mapping) or not isinstance(document.get("auth"), Mapping):
         raise WrongCredential(_SHAPE)
-    kind, given = document.get("auth_type"), document["auth"]
+    kind = document.get("auth_type")
+    auth = document["auth"]
     if kind not in AUTH_TYPES:
         raise WrongCredential(f"its auth_type must be one of {', '.join(AUTH_TYPES)}")
-    known = {option.dest for option in loading.get_plugin_loader(kind).get_options()}
-    if wrong := [str(name) for name in given if name not in known]:
+    option_names = {option.dest for option in loading.get_plugin_loader(kind).get_options()}
+    if wrong := [str(name) for name in auth if name not in option_names]:
         raise WrongCredential(f"{kind} has no option {wrong[0]:.100}")
-    if wrong := [name for name, value in given.items() if not isinstance(value, str)]:
+    if wrong := [name for name, value in auth.items() if not isinstance(value, str)]:
         raise WrongCredential(f"the option {wrong[0]} must be a text")
-    if not str(given.get("auth_url", "")).startswith(("https://", "http://")):
+    if not str(auth.get("auth_url", "")).startswith(("https://", "http://")):
         raise WrongCredential("its auth_url must be an address, https://…")
     return document
 
@@ -130,20 +131,20 @@ def secrets_of(document: Json) -> list[str]:
 
     :raises WrongCredential: it has not the parts of one.
     """
-    found = parse_credential(document)
-    options = loading.get_plugin_loader(found["auth_type"]).get_options()
-    given = found["auth"]
-    return [given[option.dest] for option in options if option.secret and option.dest in given]
+    credential = parse_credential(document)
+    options = loading.get_plugin_loader(credential["auth_type"]).get_options()
+    auth = credential["auth"]
+    return [auth[option.dest] for option in options if option.secret and option.dest in auth]
 
 
 def _plugin(credential: Mapping[str, Json]) -> BaseAuthPlugin:
     document = parse_credential(credential)
     try:
         loader: Json = loading.get_plugin_loader(document["auth_type"])
-        made = loader.load_from_options(**document["auth"])
+        plugin = loader.load_from_options(**document["auth"])
     except exceptions.MissingRequiredOptions as error:
         raise WrongCredential(str(error)) from error
-    return typing.cast(BaseAuthPlugin, made)
+    return typing.cast(BaseAuthPlugin, plugin)
 
 
 def _check(session: Session) -> None:

@@ -87,8 +87,8 @@ def service_adapter(
     else:
         data = _endpoint_data(adapter)
     if microversion is not None:
-        known = [_number(microversion), _number(options.max_microversion), data.max_microversion]
-        newest = min(number for number in known if number is not None)
+        limits = [_number(microversion), _number(options.max_microversion), data.max_microversion]
+        newest = min(number for number in limits if number is not None)
         adapter.default_microversion = str(discover.version_to_string(newest))
     return adapter
 
@@ -141,8 +141,8 @@ class _AuthOfSession(BaseAuthPlugin):
     def get_endpoint(self, session: Session, **kwargs: Json) -> str | None:
         """Return the address of an endpoint; see get_endpoint_data."""
         self._session.get_token()
-        found: str | None = _plugin(self._session).get_endpoint(session, **kwargs)
-        return found
+        endpoint: str | None = _plugin(self._session).get_endpoint(session, **kwargs)
+        return endpoint
 
     def get_project_id(self, session: Session, **kwargs: Json) -> str | None:
         """Return the other session's project."""

@@ -58,7 +58,7 @@ class KeystoneTrusts:
         self._redelegation = redelegation
         self._sleep = sleep
         self._make = make_session
-        self._own = functools.cache(lambda: make_session(None))
+        self._own_session = functools.cache(lambda: make_session(None))
         self._session = functools.lru_cache(KEPT)(make_session)
 
     def delegate(self, who: Trustor, mark: str) -> Json:
@@ -70,10 +70,10 @@ class KeystoneTrusts:
         if missing := sorted({*self._roles} - {*who.roles}):
             raise DelegationRefused(f"you do not have the roles {', '.join(missing)} in the project")
         try:
-            own = self._own()
+            session = self._own_session()
             trust = {
                 "trustor_user_id": who.user_id,
-                "trustee_user_id": own.get_user_id(),
+                "trustee_user_id": session.get_user_id(),
                 "project_id": who.project_id,
                 "impersonation": True,
                 "allow_redelegation": self._redelegation,
@@ -86,7 +86,7 @@ class KeystoneTrusts:
         may_exist = False
         while True:
             try:
-                return {"trust": self._create(own, trust, who.token)}
+                return {"trust": self._create(session, trust, who.token)}
             except exceptions.ClientException as error:
                 may_exist = may_exist or not isinstance(error, _REFUSED)
                 if tries >= _repetitions(error):
@@ -100,8 +100,8 @@ class KeystoneTrusts:
                     return trusts[0]
 
     @staticmethod
-    def _create(own: Session, trust: Json, token: str) -> str:
-        answer = own.post(
+    def _create(session: Session, trust: Json, token: str) -> str:
+        answer = session.post(
             "/OS-TRUST/trusts",
             json={"trust": trust},
             endpoint_filter=IDENTITY,
@@ -116,9 +116,9 @@ class KeystoneTrusts:
         Keystone can only list all trusts of the service's account.
         """
         try:
-            own = self._own()
-            query = {"trustee_user_id": own.get_user_id()}
-            answer = own.get("/OS-TRUST/trusts", params=query, endpoint_filter=IDENTITY)
+            session = self._own_session()
+            query = {"trustee_user_id": session.get_user_id()}
+            answer = session.get("/OS-TRUST/trusts", params=query, endpoint_filter=IDENTITY)
         except exceptions.ClientException as error:
             raise unanswered(error, account="the service's own account") from error
         return [{"trust": trust["id"]} for trust in answer.json()["trusts"] if trust.get(MARK) == mark]
@@ -160,7 +160,7 @@ class KeystoneTrusts:
         except exceptions.ClientException as error:
             raise unanswered(error) from error
         try:
-            self._own().get_token()
+            self._own_session().get_token()
         except exceptions.ClientException as error:
             raise unanswered(error, account="the service's own account") from error
         raise CredentialGone(refused)

@@ -37,7 +37,8 @@ _SCOPE = re.compile(r"\d{8}/[\w-]{1,64}/[\w-]{1,64}/aws4_request", re.ASCII)
 _HEADER_NAME = re.compile(r"[a-z0-9-]{1,64}")
 _SECONDS = re.compile(r"[0-9]{1,6}")
 _V2_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d{1,9})?Z?", re.ASCII)
-_V2_STAMP, _V4_STAMP = "%Y-%m-%dT%H:%M:%S", "%Y%m%dT%H%M%SZ"
+_V2_STAMP = "%Y-%m-%dT%H:%M:%S"
+_V4_STAMP = "%Y%m%dT%H%M%SZ"
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -124,10 +125,11 @@ def verify(claim: SignatureClaim, request: SignedRequest, secret: str, now: floa
     :raises SignatureError: the signature is wrong, or expired.
     """
     make = _signature_2 if claim.version == 2 else _signature_4
-    given, right = claim.signature.encode(errors="replace"), False
+    signature = claim.signature.encode(errors="replace")
+    is_right = False
     for host, path in itertools.product(_hosts(request.host), _paths(claim.version, request.path)):
-        right |= hmac.compare_digest(make(claim, request, secret, host, path).encode(), given)
-    if not right:
+        is_right |= hmac.compare_digest(make(claim, request, secret, host, path).encode(), signature)
+    if not is_right:
         raise SignatureError(
             "SignatureDoesNotMatch",
             "The request signature we calculated does not match the signature you provided",
@@ -161,10 +163,10 @@ def _claim_2(params: Mapping[str, str]) -> SignatureClaim:
 
 
 def _time_2(text: str) -> float:
-    found = _V2_TIME.fullmatch(text)
-    if found is None:
+    match = _V2_TIME.fullmatch(text)
+    if match is None:
         raise _incomplete("a time must look like 2030-01-31T23:59:59Z")
-    return _time(found[1], _V2_STAMP)
+    return _time(match[1], _V2_STAMP)
 
 
 def _signature_2(claim: SignatureClaim, request: SignedRequest, secret: str, host: str, path: str) -> str:

@@ -72,10 +72,10 @@ class Rotation:
 
     def count(self) -> RotationRound:
         """Count what each key has sealed; change nothing."""
-        found = RotationRound()
+        result = RotationRound()
         for table, row in self._rows():
-            self._count(found, table, row, self._places(table, row))
-        return found
+            self._count(result, table, row, self._places(table, row))
+        return result
 
     def run(self, report: Callable[[RotationRound], None], *, patience: float) -> tuple[RotationRound, int]:
         """Run rounds until one finds nothing to do after all steps have ended that ran before it.
@@ -90,28 +90,28 @@ class Rotation:
         report(self.round())
         while True:
             before = self._database.read(sealed_rows.running)
-            while (left := before & self._database.read(sealed_rows.running)) and self._clock() < until:
+            while (running := before & self._database.read(sealed_rows.running)) and self._clock() < until:
                 self._sleep(PAUSE)
             last = self.round()
             report(last)
             if last.quiet or self._clock() >= until:
-                return last, len(left)
+                return last, len(running)
 
     def round(self) -> RotationRound:
         """Seal again every value that would be sealed differently today."""
-        found = RotationRound()
+        result = RotationRound()
         for table in COLUMNS:
-            seen = 0
+            scanned = 0
             for rows in sealed_rows.scan(self._database, table, batch=self._batch):
-                seen += len(rows)
-                self._progress(table.name, seen)
+                scanned += len(rows)
+                self._progress(table.name, scanned)
                 places = {row.key: self._places(table, row) for row in rows}
                 for row in rows:
-                    self._count(found, table, row, places[row.key])
-                self._renew(found, table, rows, places)
+                    self._count(result, table, row, places[row.key])
+                self._renew(result, table, rows, places)
                 for row in rows if table.name == "content" else ():
-                    found.moved += self._move(row)
-        return found
+                    result.moved += self._move(row)
+        return result
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -120,37 +120,39 @@ class Rotation:
             for rows in sealed_rows.scan(self._database, table, batch=self._batch):
                 yield from ((table, row) for row in rows)
 
-    def _count(self, found: RotationRound, table: sa.Table, row: Row, places: Sequence[BoundSealer]) -> None:
+    def _count(self, result: RotationRound, table: sa.Table, row: Row, places: Sequence[BoundSealer]) -> None:
         """Count the values of a row; contents without a holder wait for the purge and are not counted."""
         if table.name == "content" and not places:
             return
 
         def count(token: str) -> str:
-            found.held.setdefault(sealed_by(token), collections.Counter())[table.name] += 1
-            known = sealed_by(token) in self._sealer.fingerprints
-            if known and not any(_opens(place, token) for place in places):
-                found.broken.append(f"{table.name} {row.key}")
+            result.held.setdefault(sealed_by(token), collections.Counter())[table.name] += 1
+            has_key = sealed_by(token) in self._sealer.fingerprints
+            if has_key and not any(_opens(place, token) for place in places):
+                result.broken.append(f"{table.name} {row.key}")
             return token
 
         replaced(table.name, row.values, count)
 
     def _renew(
         self,
-        found: RotationRound,
+        result: RotationRound,
         table: sa.Table,
         rows: Sequence[Row],
         places: Mapping[Json, Sequence[BoundSealer]],
     ) -> None:
         def change(row: Row) -> Mapping[str, Json]:
-            known = places[row.key]
+            row_places = places[row.key]
             if table.name == "content":
-                return replaced(table.name, row.values, self._in_place(known))
-            return replaced(table.name, row.values, self._renewed(known[0])) if known else row.values
+                return replaced(table.name, row.values, self._in_place(row_places))
+            if not row_places:
+                return row.values
+            return replaced(table.name, row.values, self._renewed(row_places[0]))
 
         old = [row for row in rows if change(row) != row.values]
         if old:
             changed = self._database.write(lambda conn: sealed_rows.rewrite(conn, table, old, change))
-            found.sealed_anew.update({table.name: changed} if changed else {})
+            result.sealed_anew.update({table.name: changed} if changed else {})
 
     def _renewed(self, place: BoundSealer) -> Change:
         """Return a function that seals a token again in a place, if it can be opened there."""
@@ -180,8 +182,8 @@ class Rotation:
         if table.name == "setting":
             return [self._sealer.of_installation(row.key)]
         if table.name == "content":
-            found = self._database.read(lambda conn: sealed_rows.holders(conn, ContentId(row.key)))
-            return [self._of(tree) for tree in dict.fromkeys(found.values())]
+            trees = self._database.read(lambda conn: sealed_rows.holders(conn, ContentId(row.key)))
+            return [self._of(tree) for tree in dict.fromkeys(trees.values())]
         return [] if row.tree is None else [self._of(row.tree)]
 
     def _of(self, tree: SealedTree) -> BoundSealer:
@@ -199,7 +201,8 @@ class Rotation:
 
         :returns: 1 if a holder has moved.
         """
-        old, moved = ContentId(row.key), 0
+        old = ContentId(row.key)
+        moved = 0
         for holder, tree in self._database.read(lambda conn: sealed_rows.holders(conn, old)).items():
             body = replaced("content", row.values, self._renewed(self._of(tree)))["body"]
             if content.content_id(body) != old:

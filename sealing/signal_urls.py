@@ -12,7 +12,9 @@ from ..resources.contract.guests import GuestAccess, Presigned, StackUser
 from ..resources.contract.views import StackFacts
 
 KEY_BYTES = 32
-SIGNAL, METADATA, GUEST = "signal", "metadata", "guest"
+SIGNAL = "signal"
+METADATA = "metadata"
+GUEST = "guest"
 """The purposes that are signed, so that a signature serves no other one."""
 IDENTITY = "/v1/identity/v3"
 """Path below which Stoker answers as Keystone does to the accounts that it makes itself."""
@@ -112,8 +114,8 @@ def _address(root: str, stack: StackFacts, resource_name: str, *more: str) -> st
 
 def row_of_key(access_key: str) -> tuple[StackId, ResourceId] | None:
     """Return the row that a guest's access key is for; None: the key is no guest's."""
-    found = _ACCESS_KEY.fullmatch(access_key)
-    return None if found is None else (StackId(found[1]), ResourceId(int(found[2])))
+    match = _ACCESS_KEY.fullmatch(access_key)
+    return None if match is None else (StackId(match[1]), ResourceId(int(match[2])))
 
 
 def row_of(path: Mapping[str, str]) -> tuple[StackId, ResourceId]:

@@ -62,8 +62,8 @@ def opened(sealer: BoundSealer, row_value: Json) -> SoftwareValue:
     token = token_of(row_value)
     if token is None:
         return NOTHING
-    found = sealer.open(token)
-    return SoftwareValue(found["value"], frozenset(found["secrets"]))
+    document = sealer.open(token)
+    return SoftwareValue(document["value"], frozenset(document["secrets"]))
 
 
 def _masked(value: Json, secrets: Collection[str]) -> Json:

@@ -125,7 +125,7 @@ class BoundSealer:
     def open(self, token: str) -> Json:
         """Return the value of a token.
 
-        :raises SealError: see there.
+        :raises SealError: its key is not configured, or it was changed or sealed for another place.
         """
         key_id, _, body = token.partition(".")
         cipher = self._sealer.ciphers.get(key_id)
@@ -199,10 +199,10 @@ class SealedRowLookup:
 
     def attribute(self, resource: str, name: str) -> Json:
         """Return the value that the resource's last action has left."""
-        found = self._rows[resource].attributes or {}
+        attributes = self._rows[resource].attributes or {}
         if name == "":
-            return mapping({key: as_residual(value) for key, value in found.items()})
-        return as_residual(found.get(name))
+            return mapping({key: as_residual(value) for key, value in attributes.items()})
+        return as_residual(attributes.get(name))
 
     def unseal(self, token: str) -> Json:
         """Refuse: `partial` opens no secret."""
@@ -222,10 +222,10 @@ class RowLookup:
 
     def attribute(self, resource: str, name: str) -> Json:
         """Return the value that the resource's last action has left."""
-        found = self._rows[resource].attributes or {}
+        attributes = self._rows[resource].attributes or {}
         if name == "":
-            return {key: in_clear(value, self.unseal) for key, value in found.items()}
-        return in_clear(found.get(name), self.unseal)
+            return {key: in_clear(value, self.unseal) for key, value in attributes.items()}
+        return in_clear(attributes.get(name), self.unseal)
 
 
 def in_clear(value: Json, unseal: Unseal) -> Json:
@@ -245,8 +245,8 @@ def metadata_in_clear(row: Resource, unseal: Unseal) -> dict[str, Json]:
         return {}
     lookup = StoredLookup(unseal)
     if _is_made(row.metadata):
-        found = evaluate(row.metadata, lookup)
-        return found if isinstance(found, dict) else {}
+        metadata = evaluate(row.metadata, lookup)
+        return metadata if isinstance(metadata, dict) else {}
     code = _code_in(row.definition)
     return {
         key: evaluate(value, lookup) if key in code else unquoted(value)
@@ -276,8 +276,8 @@ def metadata_retokened(metadata: Json, definition: Json, change: Callable[[str],
         return retokened(metadata, change)
     code = _code_in(definition)
     entries = members(metadata).items()
-    made = {key: retokened(value, change) if key in code else value for key, value in entries}
-    return {**metadata, ARGS: [made]} if is_node(metadata) else made
+    renewed = {key: retokened(value, change) if key in code else value for key, value in entries}
+    return {**metadata, ARGS: [renewed]} if is_node(metadata) else renewed
 
 
 def masked(tree: Json) -> Json:

@@ -84,7 +84,7 @@ class Waiting:
     :ivar counts: number of all tasks that are not final, by state.
     :ivar children: nested stacks that tasks wait for, by id.
     :ivar handles: names of the resources that tasks wait for, by id.
-    :ivar guests: the guests of those of these that are deployments, likewise.
+    :ivar guests: the guests of the deployments that tasks wait for, by the id of the resource.
     """
 
     tasks: Sequence[Unfinished]

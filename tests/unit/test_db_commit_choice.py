@@ -23,10 +23,10 @@ CASES: dict[str, tuple[dict[str, typing.Any], list[str], list[int]]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_commit_claims(case: str) -> None:
-    given, own, others = CASES[case]
+    options, free, numbered = CASES[case]
     usual: dict[str, typing.Any] = {"free": [], "ready": [], "hinted": [], "slots": 0, "fresh": 0}
-    given = {**usual, **given}
+    state = {**usual, **options}
     chosen = choose(
-        given["free"], given["ready"], given["hinted"], slots=given["slots"], fresh=given["fresh"]
+        state["free"], state["ready"], state["hinted"], slots=state["slots"], fresh=state["fresh"]
     )
-    assert (list(chosen[0]), chosen[1]) == (own, others)
+    assert (list(chosen[0]), chosen[1]) == (free, numbered)
