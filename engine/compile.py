@@ -105,7 +105,7 @@ class GoalCompiler:
         plan, children = compiler.compile(root, errors), typing.cast(Mapping[str, NestedChild], {})
         resources = len(plan.resources)
         # Without nested stacks the limit of resources was checked when the root was compiled.
-        if tree and any(self._registry.is_nested(found.type) for found in plan.resources.values()):
+        if tree and any(self._registry.is_nested(definition.type) for definition in plan.resources.values()):
             secrets = StoredLookup(sealer.open)
             nested = TemplateTree(self._registry, self._limits, files, compiler.compile, secrets, budget)
             nested.keeps, nested.all_members = goal.keeps_nested, goal.all_members
@@ -191,12 +191,12 @@ class _StackCompiler:
             check_storable(plan, inside)
             if not inside.is_empty:
                 return plan
-            types = {name: self.registry.get(found.type) for name, found in plan.resources.items()}
-            if any(self.registry.is_nested(found.type) for found in plan.resources.values()):
+            types = {name: self.registry.get(definition.type) for name, definition in plan.resources.items()}
+            if any(self.registry.is_nested(definition.type) for definition in plan.resources.values()):
                 plan = with_requested_attributes(plan, types)
             if plan.outputs:
                 plan = replace(plan, refreshed=refreshed_for(plan.outputs.values(), types))
-            implied = {name: found.implied_dependencies for name, found in types.items()}
+            implied = {name: plugin.implied_dependencies for name, plugin in types.items()}
             if len(implied) < 2 or not any(implied.values()):  # One alone depends on nothing.
                 return plan
             return with_implied_dependencies(plan, implied, self.budget)

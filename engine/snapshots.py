@@ -134,8 +134,8 @@ def start_snapshot_deletion(
     assert begun, "the stack's row is locked"
     copies = resources.copies(conn, stack.id, snapshot_id)
     copy_ids = {copy.id for copy in copies}
-    found = running_of(conn, stack, on_copies=True)
-    running = {row_id: task for row_id, task in found.items() if row_id in copy_ids}
+    running_tasks = running_of(conn, stack, on_copies=True)
+    running = {row_id: task for row_id, task in running_tasks.items() if row_id in copy_ids}
     plan = plan_snapshot_deletion(copies, running, scope)
     stack_of_deletion = replace(stack, traversal=scope.traversal)
     return store_plan(

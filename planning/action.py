@@ -34,7 +34,8 @@ def plan_action(
     """
     current = [row for row in existing if row.replaced_by is None]
     rows = [row for row in current if row.is_there]
-    task_of, edges = {row.id: scope.ids.new(TaskId) for row in rows}, Edges()
+    task_of = {row.id: scope.ids.new(TaskId) for row in rows}
+    edges = Edges()
     if kind not in UNORDERED:
         for row_id, required in needs_of(rows).items():
             for other in required:
@@ -81,7 +82,8 @@ def plan_snapshot(
     """
     plan = plan_action(existing, running, TaskKind.SNAPSHOT, scope)
     row_of = {row.id: row for row in existing}
-    tasks, copies = [], []
+    tasks = []
+    copies = []
     for task in plan.tasks:
         spare = scope.ids.new(ResourceId)
         tasks.append(replace(task, spare_id=spare))
@@ -142,7 +144,7 @@ def plan_scaling(
     """
     adjustment, scaling = change
     # What was asked for is only notified.
-    asked = {"group": adjustment.group, "kind": adjustment.kind, "by": adjustment.by}
+    request = {"group": adjustment.group, "kind": adjustment.kind, "by": adjustment.by}
     properties = {"size": scaling.size, "cooldown": scaling.cooldown}
     task = Task(
         id=scope.ids.new(TaskId),
@@ -157,7 +159,7 @@ def plan_scaling(
         timeout=timeout,
         retries_left=scope.defaults.retries,
         request=scope.request,
-        definition=TaskDefinition(properties=properties, metadata=asked).to_json(),
+        definition=TaskDefinition(properties=properties, metadata=request).to_json(),
     )
     ended = Traversal(
         id=scope.ids.new(TraversalNumber),

@@ -35,19 +35,19 @@ def plan_adoption(
     definitions = {task.resource_id: task.definition for task in creations}
     rows = []
     for row in plan.resources:
-        found = adopted.get(row.name, AdoptedResource())
-        data = dict(found.data)
+        entry = adopted.get(row.name, AdoptedResource())
+        data = dict(entry.data)
         if registry.is_nested(row.plugin):
-            found = replace(found, physical_id=None)
-            if found.nested is not None:
-                data[ADOPTED] = {name: found.nested.get(name) for name in ("template", "resources")}
+            entry = replace(entry, physical_id=None)
+            if entry.nested is not None:
+                data[ADOPTED] = {name: entry.nested.get(name) for name in ("template", "resources")}
         row = replace(
             row,
             # The definition is stored at once: an update that comes before the adoption compares with it.
             definition=definitions[row.id],
-            physical_id=found.physical_id,
+            physical_id=entry.physical_id,
             data=sealed(seal(data)) if data else None,
-            metadata=None if found.metadata is None else sealed(seal(dict(found.metadata))),
+            metadata=None if entry.metadata is None else sealed(seal(dict(entry.metadata))),
         )
         rows.append(row)
     adoptions = [replace(task, kind=TaskKind.ADOPT) for task in creations]

@@ -49,12 +49,12 @@ def best_existing(
             points += 10
         return points
 
-    found: dict[str, Resource] = {}
+    best: dict[str, Resource] = {}
     for row in sorted(existing, key=lambda row: row.id):
         deleting = row.id in running and running[row.id].kind in DELETING
         if deleting or row.name not in compiled.resources:
             continue
-        other = found.get(row.name)
+        other = best.get(row.name)
         if other is None or score(row) >= score(other):
-            found[row.name] = row
-    return {n: row for n, row in found.items() if row.replaced_by is None or score(row) > UNUSABLE}
+            best[row.name] = row
+    return {n: row for n, row in best.items() if row.replaced_by is None or score(row) > UNUSABLE}

@@ -30,15 +30,15 @@ def previewed_resources(
     for name, definition in plan.resources.items():
         for required in definition.requires:
             required_by.setdefault(required, []).append(name)
-    found: list[PreviewedResource | PreviewedResources] = []
+    previewed: list[PreviewedResource | PreviewedResources] = []
     for name, definition in plan.resources.items():
         child = children.get(name)
         if child is not None and child.stack.plan is not None:
             below = f"{stack_name}-{name}"
             stack = child.stack
-            found.append(previewed_resources(child.stack.plan, stack.children, registry, below, name))
+            previewed.append(previewed_resources(child.stack.plan, stack.children, registry, below, name))
             continue
-        found.append(
+        previewed.append(
             PreviewedResource(
                 name=name,
                 type=definition.declared_type,
@@ -51,15 +51,16 @@ def previewed_resources(
                 parent=parent,
             )
         )
-    return found
+    return previewed
 
 
 def _with_defaults(definition: ResourceDefinition, registry: ResourceRegistry) -> Json:
-    schema, given = registry.get(definition.type).properties_schema, definition.properties
-    if given and not members(given):
-        return given  # A function makes them.
+    schema = registry.get(definition.type).properties_schema
+    properties = definition.properties
+    if properties and not members(properties):
+        return properties  # A function makes them.
     names = [name for name, prop in schema.items() if name != ANY_NAME and not prop.support_status.hidden]
-    return {**{name: schema[name].default for name in names}, **members(given)}
+    return {**{name: schema[name].default for name in names}, **members(properties)}
 
 
 def _attributes(definition: ResourceDefinition, registry: ResourceRegistry) -> list[str]:

@@ -13,7 +13,7 @@ Json = typing.Any
 
 
 def described_stack(
-    described: Mapping[str, Json], environment: Environment, given: Mapping[str, Json]
+    described: Mapping[str, Json], environment: Environment, values: Mapping[str, Json]
 ) -> dict[str, Json]:
     """Return description, parameters and groups of parameters of a stack, with the values that are known.
 
@@ -21,19 +21,19 @@ def described_stack(
     fill a form with them, from which they create the stack.
 
     :param described: what `template.compile.describe` says of the stack's template.
-    :param given: values of the parameters; residuals are not shown.
+    :param values: values of the parameters; residuals are not shown.
     """
     defaults = environment.defaults
-    shown = {key: value for key, value in described.items() if key != "ParameterGroups" or value}
-    shown["Parameters"] = {
+    view = {key: value for key, value in described.items() if key != "ParameterGroups" or value}
+    view["Parameters"] = {
         name: {
             **schema,
             **({"Default": defaults[name]} if name in defaults else {}),
-            **({"Value": given[name]} if name in given and not is_deferred(given[name]) else {}),
+            **({"Value": values[name]} if name in values and not is_deferred(values[name]) else {}),
         }
         for name, schema in described["Parameters"].items()
     }
-    return shown
+    return view
 
 
 def nested_parameters(children: Mapping[str, NestedChild], budget: Budget) -> dict[str, Json]:
@@ -41,24 +41,24 @@ def nested_parameters(children: Mapping[str, NestedChild], budget: Budget) -> di
 
     :raises LimitExceeded: equal ones, which are repeated, become too large together.
     """
-    found = {}
+    views = {}
     for name, child in children.items():
-        own = described_stack(child.described, child.branch.environment, child.branch.parameters)
-        budget.take(measure(own).bytes)
+        view = described_stack(child.described, child.branch.environment, child.branch.parameters)
+        budget.take(measure(view).bytes)
         below = nested_parameters(child.stack.children, budget)
-        found[name] = {
+        views[name] = {
             "Type": child.definition.declared_type,
-            **own,
+            **view,
             **({"NestedParameters": below} if below else {}),
         }
-    return found
+    return views
 
 
 def described_environment(
-    environment: Environment, given: Mapping[str, Json], types: Iterable[str]
+    environment: Environment, values: Mapping[str, Json], types: Iterable[str]
 ) -> dict[str, Json]:
     """Return the environment; as in Heat, a template that is named as a type is a type in it."""
-    document = {**as_document(environment), "parameters": dict(given)}
+    document = {**as_document(environment), "parameters": dict(values)}
     document.pop("encrypted_param_names")
     files = {name: name for name in sorted(set(types)) if is_template_name(name)}
     document["resource_registry"] = {**files, **document["resource_registry"]}

@@ -69,7 +69,8 @@ def hide(environment: Environment, goal: Goal, template: Mapping[str, Json], lim
     """
     documents = [template, *goal.files.values(), goal.parameters]
     documents += [environment.parameters, environment.parameter_defaults]
-    budget, most = goal.budget or Budget(limits.budget), limits.template_bytes
+    budget = goal.budget or Budget(limits.budget)
+    most = limits.template_bytes
     try:
         names = hidden_names(documents, depth=limits.depth or DEEPEST, max_bytes=most, budget=budget)
     except LimitExceeded as error:
@@ -120,16 +121,16 @@ def _is_open(tree: Json, *, may_hold: bool = True) -> bool:
 
 
 def secret_parameters(
-    given: Mapping[str, Json], kept: Json, is_secret: Callable[[Json], bool]
+    supplied: Mapping[str, Json], stored: Json, is_secret: Callable[[Json], bool]
 ) -> frozenset[str]:
     """Return the names of a child's parameters whose values hold secrets.
 
-    :param given: the parameters, in clear.
-    :param kept: the properties of the child's resource, with secrets still sealed; those of a child whose
+    :param supplied: the parameters, in clear.
+    :param stored: the properties of the child's resource, with secrets still sealed; those of a child whose
         template is a file are its parameters, others have them in ``parameters``.
     :param is_secret: decides for the value of a parameter that is in neither.
     """
-    places = (kept, members(kept).get("parameters"))
+    places = (stored, members(stored).get("parameters"))
 
     def judged(name: str, value: Json) -> bool:
         for place in places:
@@ -139,7 +140,7 @@ def secret_parameters(
                 return holds_secret(members(place)[name])
         return is_secret(value)
 
-    return frozenset(name for name, value in given.items() if judged(name, value))
+    return frozenset(name for name, value in supplied.items() if judged(name, value))
 
 
 def template_is_secret(type_name: str, properties: Json) -> bool:
@@ -281,7 +282,8 @@ def check_types(
     if errors is None:
         with named_at_once() as errors:
             return check_types(plan, registry, secrets, budget, errors)
-    wrong, chosen = set(), dict[str, ResourceDefinition]()
+    wrong = set()
+    chosen = dict[str, ResourceDefinition]()
     for definition in plan.resources.values():
         of_resource = ErrorList()
         with of_resource.collect():
@@ -298,8 +300,8 @@ def check_types(
         _check_references(output.references, ("outputs", name), plan.resources, registry, errors)
     if not wrong and not chosen:
         return plan
-    found = {**plan.resources, **chosen}
-    return replace(plan, resources={name: item for name, item in found.items() if name not in wrong})
+    definitions = {**plan.resources, **chosen}
+    return replace(plan, resources={name: item for name, item in definitions.items() if name not in wrong})
 
 
 def _check_resource(
@@ -331,12 +333,13 @@ def _check_properties(
     others: Mapping[str, ResourceDefinition],
     errors: ErrorList,
 ) -> None:
-    path, plugin = ("resources", definition.name, "properties"), registry.get(definition.type)
+    path = ("resources", definition.name, "properties")
+    plugin = registry.get(definition.type)
     wrong: list[PropertyError] = []
-    known = known_properties(plugin.properties_schema, definition.properties, wrong)
+    values = known_properties(plugin.properties_schema, definition.properties, wrong)
     checks: list[Callable[[], None]] = []
     if all(error.path for error in wrong):  # Without its names nothing can be said of the whole.
-        checks.append(lambda: plugin.validate(known))
+        checks.append(lambda: plugin.validate(values))
         if plugin.has_rules_in_stack:
             checks.append(lambda: plugin.validate_in_stack(definition, others))
     for check in checks:

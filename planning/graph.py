@@ -12,7 +12,7 @@ def without_cycles(needs: Mapping[K, Sequence[K]]) -> dict[K, list[K]]:
     A template's graph has no cycle, but stored rows may have one: an update that reverses a dependency and
     fails half-way leaves both directions.
     """
-    kept: dict[K, list[K]] = {}
+    acyclic: dict[K, list[K]] = {}
     done: set[K] = set()
     for start in needs:
         above: set[K] = set()
@@ -30,8 +30,8 @@ def without_cycles(needs: Mapping[K, Sequence[K]]) -> dict[K, list[K]]:
             other = left.pop(0)
             if other in above:
                 continue
-            kept.setdefault(node, []).append(other)
+            acyclic.setdefault(node, []).append(other)
             if other not in done:
                 trail.append((other, [more for more in needs[other] if more in needs]))
                 above.add(other)
-    return {node: kept.get(node, []) for node in needs}
+    return {node: acyclic.get(node, []) for node in needs}

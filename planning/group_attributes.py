@@ -29,22 +29,22 @@ def with_requested_attributes(plan: CompiledTemplate, types: Mapping[str, Resour
     :raises TemplateError: a requested attribute is not known before a step; with the path in the template.
     """
     groups = {
-        name: found
-        for name, found in types.items()
-        if isinstance(found, NestedType) and found.has_member_attributes
+        name: plugin
+        for name, plugin in types.items()
+        if isinstance(plugin, NestedType) and plugin.has_member_attributes
     }
     if not groups:
         return plan
     rewriter = _Rewriter(groups, takes_paths=plan.version >= PATHS_SINCE)
-    found = {name: rewriter.resource(definition) for name, definition in plan.resources.items()}
+    rewritten = {name: rewriter.resource(definition) for name, definition in plan.resources.items()}
     outputs = {}
     for name, output in plan.outputs.items():
         value = rewriter.value(output.value, ("outputs", name, "value"))
         outputs[name] = replace(output, value=value, references=references(value))
     for name, requested in rewriter.requested.items():
         parts = tuple(requested[key] for key in sorted(requested))
-        found[name] = replace(found[name], requested_attributes=parts)
-    return replace(plan, resources=found, outputs=outputs)
+        rewritten[name] = replace(rewritten[name], requested_attributes=parts)
+    return replace(plan, resources=rewritten, outputs=outputs)
 
 
 class _Rewriter:
@@ -105,16 +105,16 @@ def refreshed_for(outputs: Iterable[OutputDefinition], types: Mapping[str, Resou
     :param types: of the resources, by name.
     """
     schemas = {
-        name: found.attributes_schema
-        for name, found in types.items()
-        if type(found).refresh is not ResourceType.refresh
+        name: plugin.attributes_schema
+        for name, plugin in types.items()
+        if type(plugin).refresh is not ResourceType.refresh
     }
-    shown = (reference for output in outputs for reference in output.references)
+    read = (reference for output in outputs for reference in output.references)
     return tuple(
         sorted(
             {
                 one.resource
-                for one in shown
+                for one in read
                 if one.attribute is not None
                 and one.resource in schemas
                 and is_volatile(schemas[one.resource], one.attribute)

@@ -32,20 +32,20 @@ def with_implied_dependencies(
     :raises CircularDependency: with them, resources wait for each other.
     """
     index = _Index(plan.resources, budget)
-    found: dict[str, set[str]] = {}
+    dependencies: dict[str, set[str]] = {}
     for name, definition in plan.resources.items():
         with charged_at("resources", name):
             others = {other for each in declared[name] for other in index.find(definition, each)}
         if others := others - {name, *definition.requires}:
-            found[name] = others
-    if not found:
+            dependencies[name] = others
+    if not dependencies:
         return plan
-    needs = {name: {*item.requires, *found.get(name, ())} for name, item in plan.resources.items()}
+    needs = {name: {*item.requires, *dependencies.get(name, ())} for name, item in plan.resources.items()}
     return replace(
         plan,
         resources={
             name: replace(plan.resources[name], requires=tuple(sorted(needs[name])))
-            for name in _in_order(needs, found)
+            for name in _in_order(needs, dependencies)
         },
     )
 
@@ -86,23 +86,23 @@ class _Index:
         """Return the names of the resources that name the same thing."""
         if declared.type not in self._by_type:
             return set()
-        naming = self._by_thing(declared)
-        things = self._things(definition, declared.own_path)
-        self._budget.step(1 + len(things))
-        others = {name for thing in things for name in naming.get(thing, ())}
+        naming = self._by_name(declared)
+        names = self._names_at(definition, declared.own_path)
+        self._budget.step(1 + len(names))
+        others = {name for thing in names for name in naming.get(thing, ())}
         self._budget.step(len(others) * _EDGE)
         return others
 
-    def _by_thing(self, declared: ImpliedDependency) -> Mapping[str, list[str]]:
+    def _by_name(self, declared: ImpliedDependency) -> Mapping[str, list[str]]:
         place = (declared.type, declared.theirs)
         if place not in self._naming:
-            found = self._naming[place] = {}
+            by_name = self._naming[place] = {}
             for other in self._by_type[declared.type]:
-                for thing in self._things(other, declared.their_path):
-                    found.setdefault(thing, []).append(other.name)
+                for name in self._names_at(other, declared.their_path):
+                    by_name.setdefault(name, []).append(other.name)
         return self._naming[place]
 
-    def _things(self, definition: ResourceDefinition, path: Path) -> frozenset[str]:
+    def _names_at(self, definition: ResourceDefinition, path: Path) -> frozenset[str]:
         """Return what a path leads to, in a form that is equal for equal things."""
         place = (definition.name, path)
         if place not in self._named:
@@ -113,10 +113,10 @@ class _Index:
         hop, *further = path
         for value in _values(definition.properties, hop):
             if not further:
-                if (thing := _thing(value)) is not None:
-                    yield thing
+                if (name := _name_of(value)) is not None:
+                    yield name
             elif is_node(value) and value[FN] == "get_resource" and value[ARGS][0] in self._resources:
-                yield from self._things(self._resources[value[ARGS][0]], tuple(further))
+                yield from self._names_at(self._resources[value[ARGS][0]], tuple(further))
 
 
 def _values(tree: Json, properties: tuple[Names, ...]) -> Iterator[Json]:
@@ -132,7 +132,7 @@ def _values(tree: Json, properties: tuple[Names, ...]) -> Iterator[Json]:
         yield from _values(value, tuple(further))
 
 
-def _thing(value: Json) -> str | None:
+def _name_of(value: Json) -> str | None:
     """Return the name of a thing as a key; None: the value names nothing."""
     if is_node(value):
         return None if value[FN] == "literal" or is_failing(value) else json.dumps(value, sort_keys=True)

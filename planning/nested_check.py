@@ -51,7 +51,7 @@ COMMON = frozenset({"outputs", "show", "stack_name"})
 
 def check_names(
     declared: Mapping[str, Json],
-    given: Mapping[str, Json],
+    values: Mapping[str, Json],
     environment: Environment,
     errors: ErrorList,
     *,
@@ -62,19 +62,19 @@ def check_names(
     :param is_draft: values may be missing.
     :param errors: gets an UnknownParameter or a ParameterMissing for each difference.
     """
-    for name in sorted(set(given) - set(declared)):
+    for name in sorted(set(values) - set(declared)):
         errors.add(UnknownParameter(f"The Parameter ({name}) was not defined in template.", ("properties",)))
-    for name in () if is_draft else missing(declared, given, environment):
+    for name in () if is_draft else missing(declared, values, environment):
         errors.add(ParameterMissing(f"The Parameter ({name}) was not provided.", ("properties",)))
 
 
-def missing(declared: Mapping[str, Json], given: Mapping[str, Json], environment: Environment) -> list[str]:
+def missing(declared: Mapping[str, Json], values: Mapping[str, Json], environment: Environment) -> list[str]:
     """Return the names of the parameters that have no value."""
     defaults = environment.defaults
     return [
         name
         for name, schema in declared.items()
-        if "Default" not in schema and name not in given and name not in defaults
+        if "Default" not in schema and name not in values and name not in defaults
     ]
 
 
@@ -84,13 +84,13 @@ def check_attributes(name: str, template: Mapping[str, Json], used: Iterable[str
     :param errors: gets an InvalidReference for each attribute that is none.
     """
     outputs = section_of(template, "outputs")
-    known = {*COMMON, *(outputs if isinstance(outputs, Mapping) else ())}
+    names = {*COMMON, *(outputs if isinstance(outputs, Mapping) else ())}
     inside = template.get("resources")
-    known.update(f"{RESOURCE}{key}" for key in (inside if isinstance(inside, Mapping) else ()))
+    names.update(f"{RESOURCE}{key}" for key in (inside if isinstance(inside, Mapping) else ()))
     for attribute in used:
         if attribute.startswith(RESOURCE):  # With the path behind it.
             attribute = ".".join(attribute.partition(",")[0].split(".")[:2])
-        if attribute and attribute not in known:
+        if attribute and attribute not in names:
             errors.add(UnknownAttribute(f"The Referenced Attribute ({name} {attribute}) is incorrect."))
 
 
@@ -99,11 +99,11 @@ def attributes_used(plan: CompiledTemplate) -> dict[str, dict[str, None]]:
 
     An output that uses one that does not exist is no reason to refuse the stack.
     """
-    found: dict[str, dict[str, None]] = {}
+    used: dict[str, dict[str, None]] = {}
     for user in plan.resources.values():
         for reference in user.references:
-            found.setdefault(reference.resource, {})[reference.attribute or ""] = None
-    return found
+            used.setdefault(reference.resource, {})[reference.attribute or ""] = None
+    return used
 
 
 _OUTPUT = 400
@@ -191,7 +191,8 @@ class TemplateTree:
         :returns: one of them; bytes of the stack itself are not included.
         """
         self._count(len(plan.resources) * copies)
-        resources, stored = len(plan.resources), 0
+        resources = len(plan.resources)
+        stored = 0
         children: dict[str, NestedChild] = {}
         nested = {name: self._nested(definition) for name, definition in plan.resources.items()}
         uses = attributes_used(plan) if any(nested.values()) else {}
@@ -254,25 +255,28 @@ class TemplateTree:
         goal = self._goal(definition, plugin)
         if goal is None:
             return None
-        parsed, given = self._read(goal), goal.parameters
+        parsed = self._read(goal)
+        parameters = goal.parameters
         if is_template_name(definition.type):
             check_attributes(definition.name, parsed.template, uses, errors)
         below = nested_environment(place.environment, definition.name, definition.declared_type, self.budget)
         secret: frozenset[str] = frozenset()
         if not goal.generated:
-            given, secret = self._opened(given)
+            parameters, secret = self._opened(parameters)
         declared = parsed.described["Parameters"]
         replaced = self._facade(definition, place.environment, below)
         if replaced is not None and parsed.is_described:
             outputs = section_of(parsed.template, "outputs")
             check_facade(definition.declared_type, replaced, declared, outputs, below)
-        if unknown := {name for name, value in given.items() if is_deferred(value)}:
-            check_names(declared, given, below, errors, is_draft=self.is_draft)
-            given = {name: value for name, value in given.items() if name not in unknown and name in declared}
+        if unknown := {name for name, value in parameters.items() if is_deferred(value)}:
+            check_names(declared, parameters, below, errors, is_draft=self.is_draft)
+            parameters = {
+                name: value for name, value in parameters.items() if name not in unknown and name in declared
+            }
         if goal.generated or unknown or self.is_draft:
-            unknown.update(missing(declared, given, below))
+            unknown.update(missing(declared, parameters, below))
         facade = static_facade(definition)
-        branch = Branch(parsed.template, given, below, facade, secret, place.depth, frozenset(unknown))
+        branch = Branch(parsed.template, parameters, below, facade, secret, place.depth, frozenset(unknown))
         # The parameters of a template that a type has made mean nothing to the user.
         described = {**parsed.described, "Parameters": {}} if goal.generated else parsed.described
         stack = self._check_once(parsed, branch, place.copies * goal.copies, errors)
@@ -313,8 +317,8 @@ class TemplateTree:
         )
         self.budget.step(1 + len(key) // _WRITTEN)
         if key in self._checked:
-            found, known = self._checked[key]
-            errors.add_all(known)
+            found, size = self._checked[key]
+            errors.add_all(size)
             self._count(found.resources * copies)
             self.budget.store(found.stored * copies)
             return found
@@ -322,10 +326,10 @@ class TemplateTree:
         with errors.below() as inside:
             child = self.compile(branch, inside)
             made = self.budget.stored - before
-            own = parsed.stored + made
-            self.budget.store(own * copies - made)
+            total = parsed.stored + made
+            self.budget.store(total * copies - made)
             below = self.check(child, branch.environment, inside, branch.depth, copies)
-        found = replace(below, stored=own + below.stored)
+        found = replace(below, stored=total + below.stored)
         self._checked[key] = found, inside
         return found
 
@@ -336,38 +340,39 @@ class TemplateTree:
             most = 0 if goal.generated else self.limits.template_bytes
             template = load_template(goal.template, max_bytes=most, budget=self.budget)
             errors = ErrorList()
-            described, before = describe(template, errors), self.budget.stored
+            described = describe(template, errors)
+            before = self.budget.stored
             self.budget.take_stored([section_of(template, "resources"), section_of(template, "outputs")])
             stored = self.budget.stored - before
             number = len(self._parsed)
             self._parsed[text] = Parsed(number, stored, template, described, errors.is_empty)
         return self._parsed[text]
 
-    def _opened(self, given: Mapping[str, Json]) -> tuple[dict[str, Json], frozenset[str]]:
+    def _opened(self, parameters: Mapping[str, Json]) -> tuple[dict[str, Json], frozenset[str]]:
         """Open the parameters that depend on secrets only; return all parameters, and the names of those."""
         secret = {
             name
-            for name, value in given.items()
+            for name, value in parameters.items()
             if is_deferred(value) and not references(value) and not is_failing(value)
         }
         opened = {
             n: evaluate(value, self.secrets, self.budget) if n in secret else value
-            for n, value in given.items()
+            for n, value in parameters.items()
         }
         return opened, frozenset(secret)
 
     def _goal(self, definition: ResourceDefinition, plugin: NestedType) -> ChildGoal | None:
         """Return what is known of the child's goal; values that come from other resources are residuals."""
-        given = definition.properties
+        properties = definition.properties
         if is_template_name(definition.type):
-            return static_goal(definition, plugin, given, self.files)
-        given = validate_properties(plugin.properties_schema, given)
-        if definition.requested_attributes and not self._charge_members(definition, plugin, given):
+            return static_goal(definition, plugin, properties, self.files)
+        properties = validate_properties(plugin.properties_schema, properties)
+        if definition.requested_attributes and not self._charge_members(definition, plugin, properties):
             return None
-        goal = static_goal(definition, plugin, given, self.files)
+        goal = static_goal(definition, plugin, properties, self.files)
         if goal is not None and self.all_members and goal.copies > 1:
             self._check_count(self.count + goal.copies)  # Before so many are made.
-            goal = plugin.expanded(goal, given, definition)
+            goal = plugin.expanded(goal, properties, definition)
         if goal is None or not goal.generated:
             return goal
         assert isinstance(goal.template, Mapping), "a generated template is a map"
@@ -376,13 +381,13 @@ class TemplateTree:
         return parameterize(goal, None)
 
     def _charge_members(
-        self, definition: ResourceDefinition, plugin: NestedType, given: Mapping[str, Json]
+        self, definition: ResourceDefinition, plugin: NestedType, values: Mapping[str, Json]
     ) -> bool:
         """Charge the attributes that are requested of the members of a group, before each gets its output.
 
         :returns: False: the members are not known.
         """
-        goal = static_goal(replace(definition, requested_attributes=()), plugin, given, self.files)
+        goal = static_goal(replace(definition, requested_attributes=()), plugin, values, self.files)
         if goal is None or not isinstance(goal.template, Mapping):
             return goal is not None
         self.budget.take(
@@ -397,18 +402,18 @@ def static_facade(definition: ResourceDefinition) -> dict[str, Json]:
 
 
 def static_goal(
-    definition: ResourceDefinition, plugin: NestedType, given: Mapping[str, Json], files: Mapping[str, str]
+    definition: ResourceDefinition, plugin: NestedType, values: Mapping[str, Json], files: Mapping[str, str]
 ) -> ChildGoal | None:
     """Return the goal of a child; None: not enough is known.
 
-    :param given: the resource's properties, as far as they are known.
+    :param values: the resource's properties, as far as they are known.
     :param files: of the stack around it.
     :raises TemplateError: its template is not among them.
     """
     if not is_template_name(definition.type):
-        return plugin.static_goal(given, definition)
+        return plugin.static_goal(values, definition)
     if definition.type not in files:
         raise TemplateError(
             f"the template {definition.type} is not among the files of the request", ("type",)
         )
-    return ChildGoal(files[definition.type], {n: value for n, value in given.items() if value is not None})
+    return ChildGoal(files[definition.type], {n: value for n, value in values.items() if value is not None})

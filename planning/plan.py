@@ -67,9 +67,9 @@ class PlannedBreakpoints:
         hooks = [hook for hook in REACHED_BY.get(kind, ()) if hook in settings.hooks]
         return {hook: self._options(settings.hook_options.get(hook, {})) for hook in hooks} or None
 
-    def _options(self, given: Mapping[str, Json]) -> dict[str, Json]:
-        options = {name: value for name, value in given.items() if name != "abort"}
-        aborts = self.may_abort and (self.abort or given.get("abort"))
+    def _options(self, values: Mapping[str, Json]) -> dict[str, Json]:
+        options = {name: value for name, value in values.items() if name != "abort"}
+        aborts = self.may_abort and (self.abort or values.get("abort"))
         return {**options, "abort": True} if aborts else options
 
 
@@ -278,7 +278,8 @@ def _task(
 ) -> Task:
     before, successors = edges.around(job.id)
     pending = before + late
-    settings, defaults = job.settings, scope.defaults
+    settings = job.settings
+    defaults = scope.defaults
     # The environment knows the resource and the operator the cloud; the type's author knows neither.
     timeout = (
         settings.timeout or defaults.timeout or scope.type_timeouts.get(job.plugin) or scope.last_timeout
@@ -323,19 +324,19 @@ def refresh_jobs(
     :param jobs: all other tasks.
     """
     last = [job.id for job in jobs if not edges.after(job.id)]
-    found = [
+    refreshes = [
         PlannedTask(ids.new(TaskId), TaskKind.REFRESH, row, "", spare=spare, settings=REFRESHING)
         for row, spare in rows
     ]
-    for index, refresh in enumerate(found):
-        for before in last if index == 0 else [found[0].id]:
+    for index, refresh in enumerate(refreshes):
+        for before in last if index == 0 else [refreshes[0].id]:
             edges.add(before, refresh.id)
-    return found
+    return refreshes
 
 
-def tasks_by_resource(found: Iterable[Task]) -> dict[ResourceId, Task]:
+def tasks_by_resource(tasks: Iterable[Task]) -> dict[ResourceId, Task]:
     """Return tasks by the resource that they are for."""
-    return {ResourceId(task.resource_id): task for task in found if task.resource_id is not None}
+    return {ResourceId(task.resource_id): task for task in tasks if task.resource_id is not None}
 
 
 def plan_create(compiled: CompiledTemplate, scope: TraversalScope) -> Plan:
@@ -343,7 +344,8 @@ def plan_create(compiled: CompiledTemplate, scope: TraversalScope) -> Plan:
     rows = {name: scope.ids.new(ResourceId) for name in compiled.resources}
     task_of = {name: scope.ids.new(TaskId) for name in compiled.resources}
     edges = Edges()
-    jobs, new = [], []
+    jobs = []
+    new = []
     for name, definition in compiled.resources.items():
         needed = {other: rows[other] for other in definition.requires}
         row = new_row(definition, rows[name], scope, requires=list(needed.values()))
@@ -406,8 +408,8 @@ def plan_delete(
     :param copies: what snapshots keep of the resources; deleted before the resource itself.
     """
     settled = [r.id for r in existing if r.is_untouched and r.id not in running]
-    gone = set(settled)
-    rows = [resource for resource in existing if resource.id not in gone]
+    deleted = set(settled)
+    rows = [resource for resource in existing if resource.id not in deleted]
     task_of = {row.id: scope.ids.new(TaskId) for row in [*rows, *copies]}
     edges = Edges()
     by_name: dict[str, list[TaskId]] = {}

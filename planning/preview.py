@@ -176,10 +176,10 @@ class UpdatePreview:
                 effect = ChangeKind.ADDED if new[name].replaces is None else ChangeKind.REPLACED
                 self._found[name] = ResourceChange(name, effect, row=current.get(name), definition=definition)
             elif name in updates:
-                found = self._updated(updates[name], definition)
-                if updates[name].id in observed and found.effect != ChangeKind.REPLACED:
-                    found = replace(found, reason=found.reason or OBSERVED)
-                self._found[name] = found
+                change = self._updated(updates[name], definition)
+                if updates[name].id in observed and change.effect != ChangeKind.REPLACED:
+                    change = replace(change, reason=change.reason or OBSERVED)
+                self._found[name] = change
             else:
                 self._found[name] = ResourceChange(
                     name, ChangeKind.UNCHANGED, row=current[name], definition=definition
@@ -187,10 +187,10 @@ class UpdatePreview:
             if (row := self._found[name].row) is not None:
                 self._found[name] = self._explained(self._found[name], row, definition)
                 self._rows[name] = row
-        gone = [row for name, row in current.items() if name not in self._compiled.resources]
+        removed = [row for name, row in current.items() if name not in self._compiled.resources]
         return [
             *self._found.values(),
-            *(ResourceChange(row.name, ChangeKind.DELETED, row=row) for row in gone),
+            *(ResourceChange(row.name, ChangeKind.DELETED, row=row) for row in removed),
         ]
 
     def known(self, definition: ResourceDefinition) -> dict[str, Json] | None:
@@ -238,14 +238,14 @@ class UpdatePreview:
         schema = plugin.properties_schema
         before = resolve_stored(schema, evaluate(row.properties or {}, StoredLookup(self._unseal)))
         unknown = self._unknown(definition, plugin)
-        known = self._known(definition, plugin, unknown)
-        after = {**known, **{name: before.get(name) for name in unknown}}
+        values = self._known(definition, plugin, unknown)
+        after = {**values, **{name: before.get(name) for name in unknown}}
         redefined = row.definition != _stored(definition)
         try:
             verdict = decide_update(plugin, before, after, redefined=redefined)
         except PermanentError as error:
             raise Unchangeable(f"resources.{row.name}: {error}") from error
-        sources = sorted({source for found in unknown.values() for source in found})
+        sources = sorted({source for names in unknown.values() for source in names})
         depends = f"depends on {', '.join(sources)}: values that are not known before the update"
         if verdict == UpdateDecision.REPLACE and unknown and not self._must(plugin, before, after):
             return ChangeKind.UPDATED, f"may be replaced: {depends}"
@@ -263,17 +263,18 @@ class UpdatePreview:
         return ChangeKind.UPDATED, ""
 
     def _explained(
-        self, found: ResourceChange, row: Resource, definition: ResourceDefinition
+        self, change: ResourceChange, row: Resource, definition: ResourceDefinition
     ) -> ResourceChange:
         """Return the change of a resource with those of its properties and the cause of a replacement."""
-        if found.effect not in (ChangeKind.UPDATED, ChangeKind.REPLACED):
-            return found
-        changes, cause = {}, ""
+        if change.effect not in (ChangeKind.UPDATED, ChangeKind.REPLACED):
+            return change
+        changes = {}
+        cause = ""
         if row.plugin == definition.type:
             changes = self._property_changes(row, definition)
-        if found.effect == ChangeKind.REPLACED:
+        if change.effect == ChangeKind.REPLACED:
             cause = self._cause(row, definition, changes)
-        return replace(found, property_changes=changes, cause=cause)
+        return replace(change, property_changes=changes, cause=cause)
 
     def _property_changes(self, row: Resource, definition: ResourceDefinition) -> dict[str, PropertyChange]:
         if row.properties is None:
@@ -287,17 +288,20 @@ class UpdatePreview:
             tree = self._kept(definition, unknown)
         except (TemplateError, SealError):
             return {}  # A replacement does not need the old values; its step refuses wrong new ones.
-        before, after = GivenProperties(old, row.properties), GivenProperties(new, tree)
+        before = GivenProperties(old, row.properties)
+        after = GivenProperties(new, tree)
         hidden = self._hidden if self._registry.is_nested(row.plugin) else frozenset()
         return property_changes(schema, before, after, unknown=unknown, hidden=hidden)
 
     def _kept(self, definition: ResourceDefinition, unknown: Mapping[str, Json]) -> Json:
         """Return the other properties with their secrets sealed."""
-        given = definition.properties
-        if is_node(given):
+        properties = definition.properties
+        if is_node(properties):
             return {} if unknown else self.kept(definition)
         lookup = SealedRowLookup(self._rows)
-        return mapping({name: partial(tree, lookup) for name, tree in given.items() if name not in unknown})
+        return mapping(
+            {name: partial(tree, lookup) for name, tree in properties.items() if name not in unknown}
+        )
 
     def _cause(
         self, row: Resource, definition: ResourceDefinition, changes: Mapping[str, PropertyChange]
@@ -322,8 +326,8 @@ class UpdatePreview:
         if is_node(properties):  # One function makes all of them.
             waits = self._unknown_sources(properties)
             return dict.fromkeys(plugin.properties_schema, waits) if waits else {}
-        found = {name: self._unknown_sources(tree) for name, tree in properties.items()}
-        return {name: waits for name, waits in found.items() if waits}
+        unknown = {name: self._unknown_sources(tree) for name, tree in properties.items()}
+        return {name: waits for name, waits in unknown.items() if waits}
 
     def _unknown_sources(self, tree: Json) -> list[str]:
         return [reference.resource for reference in references(tree) if not self._is_known(reference)]
@@ -344,7 +348,8 @@ class UpdatePreview:
 
         :raises TemplateError: one of them does not fit.
         """
-        lookup, path = RowLookup(self._rows, self._unseal), ("resources", definition.name, "properties")
+        lookup = RowLookup(self._rows, self._unseal)
+        path = ("resources", definition.name, "properties")
         if is_node(definition.properties):
             values = {} if unknown else evaluate(definition.properties, lookup)
             secret = set(values)
@@ -359,12 +364,12 @@ class UpdatePreview:
         if definition.external_id is not None:
             return resolve_stored(schema, values)
         try:
-            known = resolve_properties(schema, values, secret)
+            resolved = resolve_properties(schema, values, secret)
             if not unknown:
-                plugin.validate(known)
+                plugin.validate(resolved)
         except PropertyError as error:
             raise InvalidProperty(error.message, (*path, *error.path)) from error
-        return known
+        return resolved
 
 
 def _stored(definition: ResourceDefinition) -> Json:

@@ -61,17 +61,21 @@ def property_changes(
     """
     names = changed(schema, before.values, after.values) - set(unknown)
     forced = replacement_needed(schema, names)
-    found = {}
+    changes = {}
     for name in sorted(names):
-        old, new = (_shown(schema, name, given, hidden) for given in (before, after))
+        old, new = (_displayed(schema, name, values, hidden) for values in (before, after))
         old, new = _cut(_covered(old, new), _covered(new, old))
-        found[name] = PropertyChange(old, new, requires_replacement=name in forced)
-    return found
+        changes[name] = PropertyChange(old, new, requires_replacement=name in forced)
+    return changes
 
 
-def _shown(schema: Mapping[str, Property], name: str, given: GivenProperties, hidden: Container[str]) -> Json:
+def _displayed(
+    schema: Mapping[str, Property], name: str, values: GivenProperties, hidden: Container[str]
+) -> Json:
     """Return the value of a property without its secrets."""
-    value, prop, tree = given.values.get(name), property_of(schema, name), given.tree
+    value = values.values.get(name)
+    prop = property_of(schema, name)
+    tree = values.tree
     whole = is_node(tree) and tree[FN] != "literal"  # A function makes all properties.
     part = tree if whole else renamed(schema, members(tree)).get(name)
     if holds_secret(part):

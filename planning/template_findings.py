@@ -32,8 +32,8 @@ def find_warnings(
     :param unknown: names of parameters that were given no values.
     """
     version = find_version(template)
-    found = [*_unfit(template), *_misspelt(template, version), *_ignored(template)]
-    return _bounded([*found, *_failing(plan, unknown), *_unused(template, plan)])
+    findings = [*_unfit(template), *_misspelt(template, version), *_ignored(template)]
+    return _bounded([*findings, *_failing(plan, unknown), *_unused(template, plan)])
 
 
 def find_repeated(texts: Mapping[str, str]) -> list[str]:
@@ -41,12 +41,12 @@ def find_repeated(texts: Mapping[str, str]) -> list[str]:
 
     :param texts: of documents that were loaded, by their names.
     """
-    found = (
+    repeated = (
         f'{name}: the key "{key}" is in its map twice, again in line {line}; the last one counts'
         for name, text in texts.items()
         for key, line in repeated_keys(text)
     )
-    return _bounded(list(itertools.islice(found, MOST_WARNINGS)))
+    return _bounded(list(itertools.islice(repeated, MOST_WARNINGS)))
 
 
 def _bounded(warnings: Sequence[str]) -> list[str]:
@@ -63,12 +63,12 @@ def _ignored(template: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _misspelt(template: Mapping[str, Json], version: Version) -> Iterator[str]:
-    meant: dict[str, str | None] = {}
+    guesses: dict[str, str | None] = {}
     for path, value in _parts(template):
         word = _word(value)
-        if word and word not in meant and len(meant) < _MOST_COMPARED:
-            meant[word] = _meant(word, version.functions)
-        if (near := meant.get(word)) is not None:
+        if word and word not in guesses and len(guesses) < _MOST_COMPARED:
+            guesses[word] = _guess(word, version.functions)
+        if (near := guesses.get(word)) is not None:
             yield f'{dotted(path)}: "{word}" is no function, so it is data; did you mean "{near}"?'
 
 
@@ -81,7 +81,7 @@ def _word(value: Json) -> str:
     return word if "_" in word or word.startswith("Fn::") else ""
 
 
-def _meant(word: str, functions: Collection[str]) -> str | None:
+def _guess(word: str, functions: Collection[str]) -> str | None:
     """Return the function that a word is a misspelling of."""
     return None if word in functions else nearest(word, functions, alike=_ALIKE)
 

@@ -137,8 +137,8 @@ class UpdatePlanner:
         self._ids = scope.ids
         self._unmade = {row.id for row in existing if row.id not in running and _is_unmade(row, types)}
         self._current = best_existing(existing, compiled, running, self._unmade, rolling_back=rolling_back)
-        kept = {row.id for row in self._current.values()}
-        self._obsolete = [row for row in existing if row.id not in kept]
+        kept_ids = {row.id for row in self._current.values()}
+        self._obsolete = [row for row in existing if row.id not in kept_ids]
         self._superseded = _by_name(self._obsolete)
         self._existing = {row.id: row for row in existing}
         self._others = {r.id: r for r in existing if r.id not in self._unmade}
@@ -196,7 +196,8 @@ class UpdatePlanner:
     # -- what each resource needs ------------------------------------------------------------------
 
     def _plan_resource(self, definition: ResourceDefinition) -> None:
-        row, goal = self._current.get(definition.name), goal_of(self._compiled, definition.name)
+        row = self._current.get(definition.name)
+        goal = goal_of(self._compiled, definition.name)
         if row is not None and row.id in self._unmade:
             if _is_there(row, self._types) and row.plugin == definition.type:
                 if row.definition != goal:
@@ -299,8 +300,8 @@ class UpdatePlanner:
             again = {"replaced_by": None, "replaces": row.replaced_by, "reinstated": True}
             self._changes.setdefault(row.id, {}).update(again)
         job = self._job(definition, goal, TaskKind.UPDATE, row.id)
-        behind = row.replaced_by if row.id in self._restored else None
-        self._jobs[definition.name] = replace(job, spare=self._ids.new(ResourceId), behind=behind)
+        replacement = row.replaced_by if row.id in self._restored else None
+        self._jobs[definition.name] = replace(job, spare=self._ids.new(ResourceId), behind=replacement)
         if self._is_observed(row):
             observe_id = self._ids.new(TaskId)
             self._firsts[row.name] = PlannedTask(
@@ -378,10 +379,11 @@ class UpdatePlanner:
     def _add_deletions(self, edges: Edges) -> None:
         """Put each deletion after the task of its own resource, and after all that needed the resource."""
         for row_id, deletion in self._deletions.items():
-            if (own := self._jobs.get(self._existing[row_id].name)) is not None:
-                edges.add(own.id, deletion.id)
+            if (job := self._jobs.get(self._existing[row_id].name)) is not None:
+                edges.add(job.id, deletion.id)
         for row_id, required in needs_of(list(self._existing.values())).items():
-            above, moved = self._deletions.get(row_id), self._jobs.get(self._existing[row_id].name)
+            above = self._deletions.get(row_id)
+            moved = self._jobs.get(self._existing[row_id].name)
             for deletion in (self._deletions[needed] for needed in required if needed in self._deletions):
                 for before in (above, moved):
                     if before is not None:
@@ -397,10 +399,10 @@ class UpdatePlanner:
 
 
 def _by_name(rows: Iterable[Resource]) -> dict[str, list[Resource]]:
-    found: dict[str, list[Resource]] = {}
+    by_name: dict[str, list[Resource]] = {}
     for row in rows:
-        found.setdefault(row.name, []).append(row)
-    return found
+        by_name.setdefault(row.name, []).append(row)
+    return by_name
 
 
 def _is_outdated(row: Resource, definition: ResourceDefinition, inputs: Iterable[ResourceId]) -> bool:

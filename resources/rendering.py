@@ -195,7 +195,7 @@ class _Cfn:
 def _cfn_constraint(constraint: Constraint) -> dict[str, Json]:
     """Return a constraint in CloudFormation's form, which exists for four kinds only."""
     if isinstance(constraint, Length | Range | AllowedValues | AllowedPattern):
-        return constraint.shown()
+        return constraint.view()
     return {}
 
 

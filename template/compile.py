@@ -57,12 +57,12 @@ _DEFINITIONS = {"resources": "a resource", "outputs": "a output"}
 """Heat's words for a part of a section."""
 
 
-def _unknown(key: Json, allowed: Iterable[str], what: str, version: Version) -> str:
+def _unknown(key: Json, allowed: Iterable[str], place_name: str, version: Version) -> str:
     if version.is_cfn and str(key).lower() in _LATER:
         return f'"{str(key).title()}" needs {AWS_KEY} {AWS_DATE}; this is {version.key} {version.date}'
     if key in _LATER:
         return f'"{key}" needs version 2016-10-14 or later'
-    return f'"{key}" is not {what}{closest(str(key), allowed)}'
+    return f'"{key}" is not {place_name}{closest(str(key), allowed)}'
 
 
 def _corrected(
@@ -83,9 +83,9 @@ def _corrected(
     corrected = {key: value for key, value in body.items() if key in allowed}
     for key in (key for key in body if key not in allowed):
         errors.add(refusal(key))
-        meant = nearest(str(key), [name for name in allowed if name not in corrected])
-        if meant is not None and key not in _LATER:
-            corrected[meant] = body[key]
+        guess = nearest(str(key), [name for name in allowed if name not in corrected])
+        if guess is not None and key not in _LATER:
+            corrected[guess] = body[key]
     return corrected
 
 
@@ -166,9 +166,9 @@ def parameter_groups(
     return tuple(groups)
 
 
-def _check_grouped(name: Json, known: Collection[str], grouped: Container[str], path: Path) -> None:
-    if not isinstance(name, str) or name not in known:
-        raise InvalidGroups(f'the template has no parameter "{name}"{closest(str(name), known)}', path)
+def _check_grouped(name: Json, names: Collection[str], grouped: Container[str], path: Path) -> None:
+    if not isinstance(name, str) or name not in names:
+        raise InvalidGroups(f'the template has no parameter "{name}"{closest(str(name), names)}', path)
     if name in grouped:
         raise InvalidGroups(f'the parameter "{name}" is in a group already', path)
 
@@ -326,7 +326,8 @@ def _compiled(
         raise LimitExceeded(
             f"{len(bodies)} resources are above the limit of {limits.resources}", ["resources"]
         )
-    usable, enabled = dict[str, Mapping[str, Json]](), dict[str, bool | None]()
+    usable = dict[str, Mapping[str, Json]]()
+    enabled = dict[str, bool | None]()
     for name, body in bodies.items():
         with errors.collect():
             usable[name] = _usable(name, body, version, errors)
@@ -415,7 +416,9 @@ def _resource(
     here = (*source.path, name)
     settings = settings_for(source.environment, here, scope.budget)
     parts["properties"] = {**parts["properties"], **{n: quote(v) for n, v in settings.restored.items()}}
-    external, depends, policy = None, tuple[str, ...](), "Delete"
+    external = None
+    depends = tuple[str, ...]()
+    policy = "Delete"
     if body.get("external_id") is not None:
         with errors.collect():
             external = _external_id(body["external_id"], scope, (*path, "external_id"))

@@ -70,8 +70,8 @@ class Conditions:
             return self._named(value, path)
         if isinstance(value, bool):
             return value
-        shown = "the value of a hidden parameter" if self._uses_hidden(condition) else written(value)
-        raise TemplateError(f"a condition must be true or false, not {shown}", path)
+        display = "the value of a hidden parameter" if self._uses_hidden(condition) else written(value)
+        raise TemplateError(f"a condition must be true or false, not {display}", path)
 
     def _named(self, name: str, path: Path) -> bool:
         if name not in self.definitions:
@@ -176,7 +176,8 @@ class Conditions:
         try:
             return self._apply(name, argument, path)
         except TemplateError as error:
-            problem, where = error, error.path or path
+            problem = error
+            where = error.path or path
         if self._uses_hidden(argument):
             # Neither the message nor what it was raised from may show the value.
             raise type(problem)("cannot be evaluated with the value of a hidden parameter", where)
@@ -202,12 +203,12 @@ class Conditions:
         if name in _LOGIC:
             return self._combined(name, argument, path)
         if name == "Fn::FindInMap":
-            made = self._find_in_map(argument, path)
+            value = self._find_in_map(argument, path)
         else:
-            made = APPLY[name](self._value(argument, path), self.version, self.budget)
-        if not isinstance(made, str):  # Texts are charged where they are made.
-            self.budget.take_value(made, len(path))
-        return made
+            value = APPLY[name](self._value(argument, path), self.version, self.budget)
+        if not isinstance(value, str):  # Texts are charged where they are made.
+            self.budget.take_value(value, len(path))
+        return value
 
     def _combined(self, name: str, argument: Json, path: Path) -> bool:
         least, form = (1, "a list of one condition") if name == "Fn::Not" else (2, _AT_LEAST_TWO)

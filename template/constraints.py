@@ -44,11 +44,11 @@ class Constraint:
         :raises ConstraintError: the value does not satisfy the constraint.
         :raises LimitExceeded: to find out takes more than the service allows.
         """
-        found = self.problem(value)
-        if found is not None:
-            raise ConstraintError(self.description or found)
+        problem = self.problem(value)
+        if problem is not None:
+            raise ConstraintError(self.description or problem)
 
-    def shown(self) -> dict[str, Json]:
+    def view(self) -> dict[str, Json]:
         """Return the constraint in the form of Heat's ``template validate``."""
         raise NotImplementedError
 
@@ -82,7 +82,7 @@ class Length(Constraint):
             return None
         return f"length ({len(value)}) is out of range ({_range(self.minimum, self.maximum)})"
 
-    def shown(self) -> dict[str, Json]:
+    def view(self) -> dict[str, Json]:
         """Return the constraint in the form of Heat's ``template validate``."""
         return {f"{key.title()}Length": value for key, value in _bounds(self.minimum, self.maximum).items()}
 
@@ -110,7 +110,7 @@ class Range(Constraint):
             return None
         return f"{value} is out of range ({_range(self.minimum, self.maximum)})"
 
-    def shown(self) -> dict[str, Json]:
+    def view(self) -> dict[str, Json]:
         """Return the constraint in the form of Heat's ``template validate``."""
         return {f"{key.title()}Value": value for key, value in _bounds(self.minimum, self.maximum).items()}
 
@@ -134,7 +134,7 @@ class Modulo(Constraint):
             return None
         return f"{value} is not a multiple of {self.step} with an offset of {self.offset}"
 
-    def shown(self) -> dict[str, Json]:
+    def view(self) -> dict[str, Json]:
         """Return the constraint in the form of Heat's ``template validate``."""
         return {"Step": self.step, "Offset": self.offset}
 
@@ -183,7 +183,7 @@ class AllowedValues(Constraint):
         """The values themselves, and as texts."""
         return {equality_key(form) for allowed in self.values for form in (allowed, str(allowed))}
 
-    def shown(self) -> dict[str, Json]:
+    def view(self) -> dict[str, Json]:
         """Return the constraint in the form of Heat's ``template validate``."""
         return {"AllowedValues": list(self.values)}
 
@@ -224,7 +224,7 @@ class AllowedPattern(Constraint):
             raise LimitExceeded(text) from error
         return f'"{value}" does not match the pattern "{self.pattern}"'
 
-    def shown(self) -> dict[str, Json]:
+    def view(self) -> dict[str, Json]:
         """Return the constraint in the form of Heat's ``template validate``."""
         return {"AllowedPattern": self.pattern}
 
@@ -244,10 +244,10 @@ class Custom(Constraint):
     def problem(self, value: Json) -> str | None:
         """Return what is wrong with the value, or None; of a list each item is checked."""
         items = value if isinstance(value, list) else [value]
-        found = (custom_checks.problem(self.check_name, item) for item in items)
-        return next((text for text in found if text is not None), None)
+        problems = (custom_checks.problem(self.check_name, item) for item in items)
+        return next((text for text in problems if text is not None), None)
 
-    def shown(self) -> dict[str, Json]:
+    def view(self) -> dict[str, Json]:
         """Return the constraint in the form of Heat's ``template validate``."""
         return {"CustomConstraint": self.check_name}
 

@@ -92,8 +92,8 @@ def _is_cron_part(part: str, column: str, low: int, high: int, names: Mapping[st
 
 
 def _cron_number(word: str, names: Mapping[str, int], low: int, high: int) -> int | None:
-    found = int(word) if word.isdigit() else names.get(word)
-    return found if found is not None and low <= found <= high else None
+    number = int(word) if word.isdigit() else names.get(word)
+    return number if number is not None and low <= number <= high else None
 
 
 def _expiration(value: str) -> str | None:

@@ -23,16 +23,16 @@ def parse_constraint(declared: Json, value_type: str, path: Path, kinds: Sequenc
     """
     if not isinstance(declared, Mapping):
         raise TemplateError(f"a constraint must be a map with one of: {', '.join(kinds)}", path)
-    found = [str(key) for key in declared if key != "description"]
-    if len(found) != 1 or found[0] not in kinds:
-        has = ", ".join(found) or "none"
+    keys = [str(key) for key in declared if key != "description"]
+    if len(keys) != 1 or keys[0] not in kinds:
+        has = ", ".join(keys) or "none"
         raise TemplateError(f"a constraint must have exactly one of: {', '.join(kinds)}; has: {has}", path)
-    kind = found[0]
+    kind = keys[0]
     description = None if declared.get("description") is None else str(declared["description"])
-    made = _PARSERS[kind](declared[kind], description, (*path, kind))
-    if value_type not in made.types:
+    constraint = _PARSERS[kind](declared[kind], description, (*path, kind))
+    if value_type not in constraint.types:
         raise TemplateError(f"{kind} does not fit a value of type {value_type}", path)
-    return made
+    return constraint
 
 
 def _keys(body: Json, allowed: Sequence[str], path: Path) -> Mapping[str, Json]:
@@ -45,14 +45,14 @@ def _bound(value: Json, path: Path, *, whole: bool) -> Json:
     if value is None:
         return None
     try:
-        found = number(value)
+        bound = number(value)
     except ValueError as error:
         raise TemplateError(f"must be a number, not {written(value)}", path) from error
-    if found == int(found):
-        return int(found)
+    if bound == int(bound):
+        return int(bound)
     if whole:
         raise TemplateError(f"must be a whole number, not {written(value)}", path)
-    return found
+    return bound
 
 
 def _min_max(body: Json, path: Path, *, whole: bool) -> tuple[Json, Json]:

@@ -147,7 +147,8 @@ def _parsed(document: Mapping[str, Json] | None, budget: Budget, errors: ErrorLi
         for key in ("resource_registry", "parameter_merge_strategies", "parameters", "parameter_defaults")
     }
     _check_registry(maps["resource_registry"], errors)
-    sinks, names = list[Json](), list[str]()
+    sinks = list[Json]()
+    names = list[str]()
     with errors.collect():
         sinks = [*_sinks(body)]
     with errors.collect():
@@ -166,18 +167,18 @@ def _parsed(document: Mapping[str, Json] | None, budget: Budget, errors: ErrorLi
 
 def _without_removed(registry: Mapping[str, Json], budget: Budget) -> dict[str, Json]:
     """Return the registry without mappings to null, each of which removes the matching ones before it."""
-    kept: dict[str, Json] = {}
+    remaining: dict[str, Json] = {}
     for name, target in registry.items():
         if target is not None:
-            kept[name] = _with_text_keys(target)
+            remaining[name] = _with_text_keys(target)
         elif name.endswith("*"):
-            budget.step(len(kept) // _COPIED)
-            kept = {
+            budget.step(len(remaining) // _COPIED)
+            remaining = {
                 key: value
-                for key, value in kept.items()
+                for key, value in remaining.items()
                 if key in _NOT_TYPES or not key.startswith(name[:-1])
             }
-    return kept
+    return remaining
 
 
 def _with_text_keys(value: Json) -> Json:
@@ -203,17 +204,17 @@ def _list(body: Mapping[str, Json], key: str) -> Sequence[Json]:
 
 
 def _sinks(body: Mapping[str, Json]) -> Sequence[Json]:
-    found = _list(body, "event_sinks")
-    if found:
-        parse_sinks(found, ("environment", "event_sinks"))
-    return found
+    sinks = _list(body, "event_sinks")
+    if sinks:
+        parse_sinks(sinks, ("environment", "event_sinks"))
+    return sinks
 
 
 def _names(body: Mapping[str, Json], key: str) -> Sequence[str]:
-    found = _list(body, key)
-    if not all(isinstance(name, str) for name in found):
+    names = _list(body, key)
+    if not all(isinstance(name, str) for name in names):
         raise TemplateError("must be a list of names", ["environment", key])
-    return found
+    return names
 
 
 def _check_registry(registry: Mapping[str, Json], errors: ErrorList) -> None:
@@ -267,7 +268,7 @@ def _entries(env: Environment, path: Sequence[str], budget: Budget) -> list[Mapp
             for key in matching(entries, name, env.wild, budget)
             if isinstance(entries[key], Mapping) and not (above and key in SETTINGS)
         ]
-    return [entry for _, entry in sorted(level, key=lambda found: found[0])]
+    return [entry for _, entry in sorted(level, key=lambda item: item[0])]
 
 
 def settings_for(env: Environment, path: Sequence[str], budget: Budget | None = None) -> ResourceSettings:
@@ -309,24 +310,25 @@ def map_type(
     operator = env.operator if env.operator is not None and env.operator.registry else None
     if not env.registry and operator is None:
         return MappedType(type_name)
-    budget, last = budget or Budget(), MappedType(type_name)
+    budget = budget or Budget()
+    last = MappedType(type_name)
     tables = _tables(env, path, budget)
-    seen: list[str] = []
-    while type_name not in seen and not (seen and is_template_name(type_name)):
-        if len(seen) > _LONGEST_CHAIN:
+    visited: list[str] = []
+    while type_name not in visited and not (visited and is_template_name(type_name)):
+        if len(visited) > _LONGEST_CHAIN:
             raise TemplateError(
-                f'the mapping of the type "{seen[0]}" does not end', ["environment", "resource_registry"]
+                f'the mapping of the type "{visited[0]}" does not end', ["environment", "resource_registry"]
             )
-        seen.append(type_name)
+        visited.append(type_name)
         for table, wild in tables:
-            found = _find_entry(table, type_name, wild, budget)
-            if found is not None and found[1] != type_name:
+            entry = _find_entry(table, type_name, wild, budget)
+            if entry is not None and entry[1] != type_name:
                 is_operators = operator is not None and table is operator.registry
                 is_for_all = is_operators or table is env.registry
-                last = MappedType(found[1], found[0] if is_for_all else None, is_operators)
-                type_name = found[1]
+                last = MappedType(entry[1], entry[0] if is_for_all else None, is_operators)
+                type_name = entry[1]
                 break
-            if found is not None and table is env.registry:
+            if entry is not None and table is env.registry:
                 break
     return last._replace(name=type_name)
 
@@ -377,10 +379,10 @@ def nested_environment(
             key: value for key, value in entry.items() if isinstance(value, Mapping) and key not in SETTINGS
         }
         below = _overlaid(below, inner)
-    found = map_type(env, [resource_name], type_name, budget)
-    left_out = found.entry if is_template_name(found.name) else None
+    mapped_type = map_type(env, [resource_name], type_name, budget)
+    left_out = mapped_type.entry if is_template_name(mapped_type.name) else None
     others = {key: value for key, value in env.registry.items() if key not in ("resources", left_out)}
-    if left_out is not None and found.is_operators:
+    if left_out is not None and mapped_type.is_operators:
         others[left_out] = left_out
     return Environment(
         parameter_defaults=env.parameter_defaults,

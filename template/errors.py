@@ -51,11 +51,11 @@ def _part(part: str | int) -> str:
 
 def dotted(path: Sequence[str | int]) -> str:
     """Return a path as text, with the indexes of lists as Heat writes them: ``a.b[0].c``."""
-    found = ""
+    name = ""
     for part in path:
         text = _part(part)
-        found += f"[{text}]" if isinstance(part, int) and found else f".{text}" if found else text
-    return found
+        name += f"[{text}]" if isinstance(part, int) and name else f".{text}" if name else text
+    return name
 
 
 def _shortened(text: str, most: int) -> str:
@@ -152,7 +152,8 @@ class UnknownResource(InvalidReference):
         :param path: of the part that names the resource.
         :param hint: a sentence that says what would be right.
         """
-        section, rest = path[0], list(path[1:])
+        section = path[0]
+        rest = list(path[1:])
         if section == "resources" and len(rest) > 1:
             rest[1] = "".join(word.capitalize() for word in str(rest[1]).split("_"))
             where = dotted(rest)
@@ -231,7 +232,7 @@ class ErrorList:
     def add(self, error: TemplateError) -> None:
         """Add an error, and the others that it brings."""
         for one in (error, *error.others):
-            is_new = all((one.path, one.message) != (known.path, known.message) for known in self._errors)
+            is_new = all((one.path, one.message) != (other.path, other.message) for other in self._errors)
             if is_new and len(self._errors) < MOST_ERRORS:
                 self._errors.append(one)
 

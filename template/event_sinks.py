@@ -14,7 +14,8 @@ QUEUE = "zaqar-queue"
 KEYS = ("type", "target", "ttl")
 USUAL_TTL = 3600
 """Seconds; Heat's default."""
-SHORTEST_TTL, LONGEST_TTL = 60, 1_209_600
+SHORTEST_TTL = 60
+LONGEST_TTL = 1_209_600
 """Seconds, as Zaqar has them by default."""
 LONGEST_NAME = 64
 """Characters of a queue's name; Zaqar takes no more."""
@@ -58,7 +59,8 @@ def _parse(entry: Json, path: Path) -> EventSink:
 
 
 def _target(entry: Mapping[str, Json], path: Path) -> str:
-    target, here = entry.get("target"), (*path, "target")
+    target = entry.get("target")
+    here = (*path, "target")
     if not isinstance(target, str):
         raise TemplateError("Queue name must be a string", here)
     if not 0 < len(target) <= LONGEST_NAME:

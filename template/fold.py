@@ -154,44 +154,44 @@ def _applied(name: str, folded: Residual, scope: FoldScope, path: Path) -> Resid
         if wrong is not None:
             raise TemplateError(wrong)
         return node(name, folded, version=scope.version)
-    made = APPLY[name](plain(folded), scope.version, scope.budget)
-    if isinstance(made, str):  # It was charged where it was made.
-        scope.budget.stored += len(made)
-        return made
-    scope.budget.store_value(made, len(path))
-    return quote(made)
+    value = APPLY[name](plain(folded), scope.version, scope.budget)
+    if isinstance(value, str):  # It was charged where it was made.
+        scope.budget.stored += len(value)
+        return value
+    scope.budget.store_value(value, len(path))
+    return quote(value)
 
 
 def _is_deferred(folded: Residual, budget: Budget) -> bool:
     """Return is_deferred, charged: nested functions read the same values again on each level."""
-    found, visited = first_node(folded)
+    deferred, visited = first_node(folded)
     budget.step(visited // 8)
-    return found is not None
+    return deferred is not None
 
 
-def _known(folded: Residual, path: Path, what: str) -> Json:
+def _plain(folded: Residual, path: Path, noun: str) -> Json:
     """Return an argument that must be known at compile time.
 
     :raises ValueUnknown: it depends on a parameter whose value is not known yet.
     """
     if is_failing(folded):
-        raise ValueUnknown(f"{what} is not known", path)
+        raise ValueUnknown(f"{noun} is not known", path)
     if is_deferred(folded):
-        raise TemplateError(f"{what} must be known before any resource exists", path)
+        raise TemplateError(f"{noun} must be known before any resource exists", path)
     return plain(folded)
 
 
 def _get_param(argument: Json, scope: FoldScope, path: Path) -> Residual:
     args = fold(argument, scope, path)
     name, *steps = args if isinstance(args, list) and args else [args]
-    name = _known(name, path, "the parameter's name")
+    name = _plain(name, path, "the parameter's name")
     if not isinstance(name, str):
         raise TemplateError(f"the parameter's name must be a string, not {written(name)}")
     if name not in scope.parameters and name not in scope.pseudo:
         hint = closest(name, [*scope.parameters, *scope.pseudo])
         raise Unresolvable(f'{not_provided(name)}{SUGGESTION}parameter "{name}"{hint}')
-    known = scope.parameters.get(name)
-    as_is = known is not None and name not in scope.pseudo and (known.hidden or not known.known)
+    parameter = scope.parameters.get(name)
+    as_is = parameter is not None and name not in scope.pseudo and (parameter.hidden or not parameter.known)
     value = scope.pseudo[name] if name in scope.pseudo else scope.parameters[name].value
     if steps and not as_is and not is_deferred(steps):
         part = select(value, plain(steps), "")
@@ -230,7 +230,7 @@ def check_resource(name: Json, scope: FoldScope, path: Path) -> str:
 
 
 def _get_resource(argument: Json, scope: FoldScope, path: Path) -> Residual:
-    name = _known(fold(argument, scope, path), path, "the resource's name")
+    name = _plain(fold(argument, scope, path), path, "the resource's name")
     return node("get_resource", check_resource(name, scope, path))
 
 
@@ -242,15 +242,15 @@ def _get_attr(argument: Json, scope: FoldScope, path: Path) -> Residual:
             "must name an attribute: [resource, attribute, …]; all attributes need 2015-10-15"
         )
     name, *rest = fold(argument, scope, path)
-    resource = check_resource(_known(name, path, "the resource's name"), scope, path)
-    attribute = _known(rest[0], path, "the attribute's name") if rest else ""
+    resource = check_resource(_plain(name, path, "the resource's name"), scope, path)
+    attribute = _plain(rest[0], path, "the attribute's name") if rest else ""
     if not isinstance(attribute, str):
         raise TemplateError(f"the attribute's name must be a string, not {written(attribute)}")
     return node("get_attr", resource, attribute, *rest[1:])
 
 
 def _get_file(argument: Json, scope: FoldScope, path: Path) -> Residual:
-    name = _known(fold(argument, scope, path), path, "the file's name")
+    name = _plain(fold(argument, scope, path), path, "the file's name")
     if not isinstance(name, str):
         raise TemplateError(f"the file's name must be a string, not {written(name)}")
     if name not in scope.files:
@@ -274,7 +274,7 @@ def _resource_facade(argument: Json, scope: FoldScope, path: Path) -> Residual:
 
 
 def _ref(argument: Json, scope: FoldScope, path: Path) -> Residual:
-    name = _known(fold(argument, scope, path), path, "the name")
+    name = _plain(fold(argument, scope, path), path, "the name")
     if not isinstance(name, str):
         raise TemplateError(f"must be the name of a parameter or of a resource, not {written(name)}")
     if name in scope.parameters and (name not in scope.resources or name in scope.disabled):
@@ -284,8 +284,8 @@ def _ref(argument: Json, scope: FoldScope, path: Path) -> Residual:
     if name in scope.pseudo:
         return scope.pseudo[name]
     hint = closest(name, [*scope.parameters, *scope.resources, *scope.pseudo])
-    known = f'{SUGGESTION[1:]}parameter and no resource "{name}"{hint}'
-    raise UnknownResource.at(name, path[:-1], known)
+    alternatives = f'{SUGGESTION[1:]}parameter and no resource "{name}"{hint}'
+    raise UnknownResource.at(name, path[:-1], alternatives)
 
 
 def _get_att(argument: Json, scope: FoldScope, path: Path) -> Residual:
@@ -298,15 +298,15 @@ def _find_in_map(argument: Json, scope: FoldScope, path: Path) -> Residual:
     if (wrong := wrong_form("Fn::FindInMap", argument)) is not None:
         raise TemplateError(wrong)
     name, *keys = fold(argument, scope, path)
-    name = _known(name, (*path, 0), "the mapping's name")
+    name = _plain(name, (*path, 0), "the mapping's name")
     if not isinstance(name, str) or name not in scope.mappings:
         raise InvalidReference(f'the template has no mapping "{name}"{closest(str(name), scope.mappings)}')
     if is_deferred(keys):
         scope.budget.store_value(scope.mappings[name], len(path))
         return _applied("Fn::FindInMap", [quote(scope.mappings[name]), *keys], scope, path)
-    found = APPLY["Fn::FindInMap"]([scope.mappings[name], *plain(keys)], scope.version, scope.budget)
-    scope.budget.store_value(found, len(path))
-    return quote(found)
+    value = APPLY["Fn::FindInMap"]([scope.mappings[name], *plain(keys)], scope.version, scope.budget)
+    scope.budget.store_value(value, len(path))
+    return quote(value)
 
 
 def _get_azs(argument: Json, scope: FoldScope, path: Path) -> Residual:

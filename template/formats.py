@@ -86,7 +86,8 @@ class Format:
         """Return a path in the normal form with the names that the template has."""
         if not path or path[0] not in self.sections:
             return path
-        section, rest = str(path[0]), list(path[1:])
+        section = str(path[0])
+        rest = list(path[1:])
         if section == "parameters" and rest[1:2] == ["constraints"]:
             key = _CONSTRAINTS.get(tuple(str(part) for part in rest[3:5]))
             rest[1:] = [] if key is None else [key]
@@ -134,10 +135,11 @@ def find_version(template: Mapping[str, object]) -> Version:
         raise InvalidTemplateVersion(
             f"{_INVALID}Ambiguous versions ({', '.join(keys)}). The template must name one version"
         )
-    name, known = str(template[keys[0]]), _NAMES[keys[0]]
-    if name not in known:
-        hint = did_you_mean(name, known, alike=_ALIKE) if len(known) > 1 else ""
-        right = f"a version of it{hint}" if hint else _one_of(known)
+    name = str(template[keys[0]])
+    versions = _NAMES[keys[0]]
+    if name not in versions:
+        hint = did_you_mean(name, versions, alike=_ALIKE) if len(versions) > 1 else ""
+        right = f"a version of it{hint}" if hint else _one_of(versions)
         raise InvalidTemplateVersion(
             f'{_INVALID}"{as_text(template[keys[0]])}". "{keys[0]}" should be {right}'
         )
@@ -160,8 +162,8 @@ def refuse_other(
     """
     if version.is_cfn:
         if isinstance(name, str) and name.startswith("Fn::") and name not in version.functions:
-            known = version.functions | version.condition_functions
-            text = f'{version.key} {version.date} has no function "{name}" here{closest(name, known)}'
+            names = version.functions | version.condition_functions
+            text = f'{version.key} {version.date} has no function "{name}" here{closest(name, names)}'
             raise InvalidTemplateVersion(text, path)
         return
     if name in REMOVED:
@@ -194,11 +196,11 @@ def normal_form(template: Mapping[str, Json]) -> Mapping[str, Json]:
     if form is _HOT:
         return template
     names = {native: name for name, native in form.sections.items()}
-    found = {names.get(key, key): value for key, value in template.items()}
+    normal = {names.get(key, key): value for key, value in template.items()}
     for section, keys in (("resources", form.resource_keys), ("outputs", form.output_keys)):
-        if isinstance(bodies := found.get(section), Mapping):
-            found[section] = {name: _renamed(body, keys) for name, body in bodies.items()}
-    return found
+        if isinstance(bodies := normal.get(section), Mapping):
+            normal[section] = {name: _renamed(body, keys) for name, body in bodies.items()}
+    return normal
 
 
 def _renamed(body: Json, keys: Mapping[str, str]) -> Json:
@@ -213,10 +215,10 @@ def declaration_in_hot(body: Mapping[str, Json], path: Path) -> dict[str, Json]:
     :param path: of the declaration.
     :raises TemplateError: it has an unknown key or type.
     """
-    known = [*_PARAMETER, *_CONSTRAINTS.values(), _CONSTRAINT_DESCRIPTION]
-    if unknown := [str(key) for key in body if key not in known]:
-        raise TemplateError(f'"{unknown[0]}" is not a key of a parameter{closest(unknown[0], known)}', path)
-    found = {name: body[native] for native, name in _PARAMETER.items() if native in body}
+    keys = [*_PARAMETER, *_CONSTRAINTS.values(), _CONSTRAINT_DESCRIPTION]
+    if unknown := [str(key) for key in body if key not in keys]:
+        raise TemplateError(f'"{unknown[0]}" is not a key of a parameter{closest(unknown[0], keys)}', path)
+    declaration = {name: body[native] for native, name in _PARAMETER.items() if native in body}
     if str(body.get("Type")) not in _TYPES:
         text = f"must be one of: {', '.join(_TYPES)}; not {written(body.get('Type'))}"
         raise TemplateError(text, (*path, "type"))
@@ -227,12 +229,12 @@ def declaration_in_hot(body: Mapping[str, Json], path: Path) -> dict[str, Json]:
                 constraints.setdefault(kind, {})[bound[0]] = body[native]
             else:
                 constraints[kind] = body[native]
-    said = {"description": body.get(_CONSTRAINT_DESCRIPTION)}
+    description = {"description": body.get(_CONSTRAINT_DESCRIPTION)}
     return {
-        **found,
+        **declaration,
         "type": _TYPES[str(body["Type"])],
         "hidden": is_no_echo(body),
-        "constraints": [{kind: value, **said} for kind, value in constraints.items()],
+        "constraints": [{kind: value, **description} for kind, value in constraints.items()],
     }
 
 

@@ -19,7 +19,8 @@ CFN_KEY = "HeatTemplateFormatVersion"
 AWS_KEY = "AWSTemplateFormatVersion"
 VERSION_KEYS = (HOT_KEY, CFN_KEY, AWS_KEY)
 """Keys of a template that name its version: HOT's, and two of CloudFormation's format."""
-CFN_DATE, AWS_DATE = "2012-12-12", "2010-09-09"
+CFN_DATE = "2012-12-12"
+AWS_DATE = "2010-09-09"
 CFN_VERSIONS = (AWS_DATE, CFN_DATE)
 """Versions of CloudFormation's format, of CFN_KEY and of AWS_KEY."""
 
@@ -369,9 +370,12 @@ def walk(value: Json, charge: Callable[[int], None], weights: Weights, deepest: 
 
     :returns: how many levels it has; the walk ends one level below `deepest`.
     """
-    level, depth = [value], 0
+    level = [value]
+    depth = 0
     while level and depth <= deepest:
-        leaves, nested, below = 0, 0, list[Json]()
+        leaves = 0
+        nested = 0
+        below = list[Json]()
         for item in level:
             if isinstance(item, str):
                 leaves += weights.text + (len(item) if item.isascii() else len(item) * WIDE)
@@ -389,5 +393,6 @@ def walk(value: Json, charge: Callable[[int], None], weights: Weights, deepest: 
             else:
                 leaves += weights.other
         charge(leaves)
-        depth, level = depth + nested, below
+        depth = depth + nested
+        level = below
     return depth

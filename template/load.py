@@ -102,10 +102,10 @@ def load_template(
     return load_document(document, "template", budget)
 
 
-def load_document(text: str, what: str = "document", budget: Budget | None = None) -> dict[str, Json]:
+def load_document(text: str, noun: str = "document", budget: Budget | None = None) -> dict[str, Json]:
     """Load a YAML mapping.
 
-    :param what: name for the errors.
+    :param noun: name for the errors.
     :param budget: see load_template.
     :raises TemplateError: see load_template.
     """
@@ -113,12 +113,12 @@ def load_document(text: str, what: str = "document", budget: Budget | None = Non
         budget.step(len(text) // _READ)
     value = _json(text) if text.lstrip().startswith("{") else None
     if value is None:
-        value = _yaml(text, what, budget)
+        value = _yaml(text, noun, budget)
     if value is None:
-        raise TemplateError(f"the {what} is empty")
+        raise TemplateError(f"the {noun} is empty")
     if not isinstance(value, dict):
-        raise TemplateError(f"the {what} must be a mapping, not {kind_of(value)}")
-    check_tree(value, what)
+        raise TemplateError(f"the {noun} must be a mapping, not {kind_of(value)}")
+    check_tree(value, noun)
     return value
 
 
@@ -130,12 +130,12 @@ def repeated_keys(text: str) -> Iterator[tuple[str, int]]:
     loader = _Loader(text)
     try:
         unseen = [loader.get_single_node()]
-        seen: set[int] = set()
+        visited: set[int] = set()
         while unseen:
             node = unseen.pop()
-            if not isinstance(node, yaml.CollectionNode) or id(node) in seen:
+            if not isinstance(node, yaml.CollectionNode) or id(node) in visited:
                 continue
-            seen.add(id(node))
+            visited.add(id(node))
             if isinstance(node, yaml.MappingNode):
                 yield from _repeated_in(node)
                 unseen += [value for _, value in reversed(node.value)]
@@ -165,48 +165,48 @@ def _json(text: str) -> Json:
         return None
 
 
-def _yaml(text: str, what: str, budget: Budget | None) -> Json:
+def _yaml(text: str, noun: str, budget: Budget | None) -> Json:
     try:
-        _refuse_directives(text, what)
-        _refuse_depth(text, what, budget)
+        _refuse_directives(text, noun)
+        _refuse_depth(text, noun, budget)
         loader = _Loader(text)
         try:
             root = loader.get_single_node()
-            _refuse_bombs(root, what, max(MAX_NODES, len(text)))
+            _refuse_bombs(root, noun, max(MAX_NODES, len(text)))
             return None if root is None else loader.construct_document(root)
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         if error.problem == _TOO_DEEP:
-            raise _too_deep(what, mark) from error
+            raise _too_deep(noun, mark) from error
         where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         problem = ", ".join(text for text in (error.context, error.problem) if text)
-        raise TemplateError(f"the {what} is not valid YAML{where}: {problem}") from error
+        raise TemplateError(f"the {noun} is not valid YAML{where}: {problem}") from error
     except TemplateError:
         raise
     except RecursionError as error:
-        raise LimitExceeded(f"the {what} merges maps through too many others") from error
+        raise LimitExceeded(f"the {noun} merges maps through too many others") from error
     except (yaml.YAMLError, ValueError) as error:
-        raise TemplateError(f"the {what} is not valid YAML: {error}") from error
+        raise TemplateError(f"the {noun} is not valid YAML: {error}") from error
 
 
-def _refuse_directives(text: str, what: str) -> None:
+def _refuse_directives(text: str, noun: str) -> None:
     """Refuse a document with so many directives that they take long to read.
 
     :raises LimitExceeded: it has too many.
     """
-    found = 0
+    documents = 0
     for line in io.StringIO(text.removeprefix("\ufeff"), newline=None):
         if line.startswith("%"):
-            found += 1
+            documents += 1
         elif line.strip() and not line.startswith("#"):
             return
-        if found > _MAX_DIRECTIVES:
-            raise LimitExceeded(f"the {what} has more than {_MAX_DIRECTIVES} lines that begin with %")
+        if documents > _MAX_DIRECTIVES:
+            raise LimitExceeded(f"the {noun} has more than {_MAX_DIRECTIVES} lines that begin with %")
 
 
-def _refuse_depth(text: str, what: str, budget: Budget | None) -> None:
+def _refuse_depth(text: str, noun: str, budget: Budget | None) -> None:
     """Refuse a document so deep that composing it would overflow the C stack and kill the process."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
@@ -215,24 +215,24 @@ def _refuse_depth(text: str, what: str, budget: Budget | None) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                raise _too_deep(what, event.start_mark)
+                raise _too_deep(noun, event.start_mark)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
 
-def _too_deep(what: str, mark: Json) -> LimitExceeded:
+def _too_deep(noun: str, mark: Json) -> LimitExceeded:
     """Return the refusal; `mark` is yaml's or libyaml's, which have no type in common, or None."""
     where = f" in line {mark.line + 1}" if mark else ""
-    return LimitExceeded(f"the {what} is deeper than {MAX_DEPTH} levels{where}")
+    return LimitExceeded(f"the {noun} is deeper than {MAX_DEPTH} levels{where}")
 
 
-def _refuse_bombs(root: yaml.Node | None, what: str, limit: int) -> None:
+def _refuse_bombs(root: yaml.Node | None, noun: str, limit: int) -> None:
     """Refuse a document whose aliases expand to too many nodes, without expanding them."""
     sizes: dict[int, int] = {}
 
     def size(node: yaml.Node, above: frozenset[int]) -> int:
         if id(node) in above:
-            raise TemplateError(f"the {what} has an alias inside of what it stands for")
+            raise TemplateError(f"the {noun} has an alias inside of what it stands for")
         if id(node) not in sizes:
             inner = above | {id(node)}
             if isinstance(node, yaml.MappingNode):
@@ -243,24 +243,25 @@ def _refuse_bombs(root: yaml.Node | None, what: str, limit: int) -> None:
                 total = len(node.value) // _SHARE
             sizes[id(node)] = total + 1
             if total > limit:
-                raise LimitExceeded(f"the {what} expands to more than {limit} nodes through its aliases")
+                raise LimitExceeded(f"the {noun} expands to more than {limit} nodes through its aliases")
         return sizes[id(node)]
 
     if root is not None:
         size(root, frozenset())
 
 
-def check_tree(value: Json, what: str) -> None:
+def check_tree(value: Json, noun: str) -> None:
     """Refuse a value that is not JSON, or deeper than MAX_DEPTH.
 
     :raises LimitExceeded: it is too deep.
     :raises TemplateError: it holds a number that is not finite, or a YAML type that JSON has not.
     """
-    level, depth = [value], 0
+    level = [value]
+    depth = 0
     while level:
         depth += 1
         if depth > MAX_DEPTH:
-            raise LimitExceeded(f"the {what} is deeper than {MAX_DEPTH} levels")
+            raise LimitExceeded(f"the {noun} is deeper than {MAX_DEPTH} levels")
         below: list[Json] = []
         for item in level:
             if isinstance(item, Mapping):
@@ -268,9 +269,9 @@ def check_tree(value: Json, what: str) -> None:
             elif isinstance(item, list):
                 below.extend(item)
             elif isinstance(item, int) and item.bit_length() > _MAX_BITS:
-                raise TemplateError(f"the {what} holds a number of more than {_MAX_BITS} bits")
+                raise TemplateError(f"the {noun} holds a number of more than {_MAX_BITS} bits")
             elif not isinstance(item, str | int | None) and not _finite(item):
-                raise TemplateError(f"the {what} holds {written(item)}, which JSON does not know")
+                raise TemplateError(f"the {noun} holds {written(item)}, which JSON does not know")
         level = below
 
 

@@ -57,7 +57,8 @@ class _Merge:
     ) -> dict[str, Json]:
         merged = dict(before)
         for key, value in body.items():
-            name, here = str(key), (*path, str(key))
+            name = str(key)
+            here = (*path, str(key))
             if value is None:
                 continue
             strategy = self._strategy(name, strategies, here)
@@ -110,7 +111,8 @@ def merge_environments(
     """
     if not named.names:
         return dict(environment or {})
-    merge, loaded = _Merge(declarations, named.budget), dict[str, dict[str, Json]]()
+    merge = _Merge(declarations, named.budget)
+    loaded = dict[str, dict[str, Json]]()
     for name in named.names:
         if name not in named.files:
             raise TemplateError(
@@ -178,7 +180,8 @@ def _merged(old: Json, new: Json, kind: str, path: tuple[str, ...], *, deep: boo
     if kind == "string" and not (isinstance(old, str) and isinstance(new, str)):
         raise TemplateError("only strings can be merged to a string", path)
     # Without the values, which may be secret, and without what the error was raised from.
-    before, after = _converted(old, kind), _converted(new, kind)
+    before = _converted(old, kind)
+    after = _converted(new, kind)
     if before is None or after is None:
         raise TemplateError(f"cannot be merged: a value is not a {kind}", path)
     if kind == "comma_delimited_list" and isinstance(old, str) and isinstance(new, str):
@@ -186,7 +189,7 @@ def _merged(old: Json, new: Json, kind: str, path: tuple[str, ...], *, deep: boo
     if type(before) is not type(after):
         raise TemplateError("a map and a list cannot be merged", path)
     if isinstance(before, dict):
-        return _appended(before, after) if deep else {**before, **_given(after)}
+        return _appended(before, after) if deep else {**before, **_without_nulls(after)}
     return before + after
 
 
@@ -197,14 +200,14 @@ def _converted(value: Json, kind: str) -> Json:
         return None
 
 
-def _given(items: Mapping[str, Json]) -> dict[str, Json]:
+def _without_nulls(items: Mapping[str, Json]) -> dict[str, Json]:
     return {key: value for key, value in items.items() if value is not None}
 
 
 def _appended(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, Json]:
     """Merge maps at every depth; lists and strings in them are appended, as Heat's deep_merge does."""
     merged = dict(old)
-    for key, value in _given(new).items():
+    for key, value in _without_nulls(new).items():
         before = merged.get(key)
         if isinstance(before, dict) and isinstance(value, dict):
             merged[key] = _appended(before, value)

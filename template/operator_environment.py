@@ -82,8 +82,10 @@ class OperatorEnvironment:
 class _StackFiles(Mapping[str, str]):
     """The files of a stack, and the operator's templates."""
 
-    def __init__(self, own: Mapping[str, str], templates: Mapping[str, str], used: dict[str, str]) -> None:
-        self._own = own
+    def __init__(
+        self, own_templates: Mapping[str, str], templates: Mapping[str, str], used: dict[str, str]
+    ) -> None:
+        self._own = own_templates
         self._templates = templates
         self._used = used
 
@@ -118,8 +120,8 @@ def merge_operator_files(
     for name, text in environments:
         document = _document(name, text)
         for key, target in (document.get("resource_registry") or {}).items():
-            found = _target(name, str(key), target, templates, names)
-            _enter(registry, off, str(key), found)
+            address = _target(name, str(key), target, templates, names)
+            _enter(registry, off, str(key), address)
         defaults.update(document.get("parameter_defaults") or {})
     return OperatorEnvironment(
         environment=Environment(registry=registry, parameter_defaults=defaults),

@@ -117,8 +117,8 @@ def declarations_of(template: Mapping[str, Json]) -> dict[str, Declaration]:
 
 def declared_names(template: Mapping[str, Json]) -> frozenset[str]:
     """Return the names of a template's parameters, whatever its format; none where the section is wrong."""
-    found = section_of(template, "parameters")
-    return frozenset(map(str, found)) if isinstance(found, Mapping) else frozenset()
+    declarations = section_of(template, "parameters")
+    return frozenset(map(str, declarations)) if isinstance(declarations, Mapping) else frozenset()
 
 
 def _declaration(
@@ -295,14 +295,14 @@ def resolve_parameters(
             return resolve_parameters(section, values, version=version, seal=seal, errors=errors)
     declarations = parse_declarations(section, version, errors, is_draft=values.is_draft)
     environment = values.environment
-    given = {**environment.parameters, **values.supplied}
-    for name in given:
+    supplied = {**environment.parameters, **values.supplied}
+    for name in supplied:
         if name not in declarations:
             hint = closest(str(name), declarations)
             text = f'The Parameter ({name}) was not defined in template.{SUGGESTION}parameter "{name}"{hint}'
             errors.add(UnknownParameter(text, ["parameters", str(name)]))
     if values.from_resource:
-        given |= {
+        supplied |= {
             name: _from_property(declarations[name], value)
             for name, value in values.supplied.items()
             if name in declarations
@@ -310,15 +310,15 @@ def resolve_parameters(
     hidden = {*environment.encrypted_param_names, *values.secret}
     has_more = environment.operator is not None
     defaults = environment.defaults if has_more else environment.parameter_defaults
-    found = {}
+    parameters = {}
     for name, declared in declarations.items():
         declared = dataclasses.replace(declared, hidden=declared.hidden or name in hidden)
         if name not in values.unknown and not declared.is_wrong:
             with errors.collect():
-                found[name] = _resolve(declared, given, defaults, seal, is_draft=values.is_draft)
-        if name not in found:
-            found[name] = _unknown(declared)
-    return found
+                parameters[name] = _resolve(declared, supplied, defaults, seal, is_draft=values.is_draft)
+        if name not in parameters:
+            parameters[name] = _unknown(declared)
+    return parameters
 
 
 def _from_property(declared: Declaration, value: Json) -> Json:
@@ -327,8 +327,8 @@ def _from_property(declared: Declaration, value: Json) -> Json:
     :raises TemplateError: a property that is a string takes no list or map, though a parameter does.
     """
     if declared.type == "string" and isinstance(value, Mapping | list):
-        shown = "" if declared.hidden else f", not {written(value)}"
-        raise TemplateError(f"must be a string{shown}", ("parameters", declared.name))
+        addition = "" if declared.hidden else f", not {written(value)}"
+        raise TemplateError(f"must be a string{addition}", ("parameters", declared.name))
     return as_members(value) if declared.type == "comma_delimited_list" else value
 
 
@@ -349,19 +349,22 @@ def _unknown(declared: Declaration) -> Parameter:
 
 def _resolve(
     declared: Declaration,
-    given: Mapping[str, Json],
+    values: Mapping[str, Json],
     defaults: Mapping[str, Json],
     seal: Callable[[Json], str],
     *,
     is_draft: bool,
 ) -> Parameter:
     path: Path = ("parameters", declared.name)
-    if given.get(declared.name) is not None:
-        value, supplied = _checked(declared, given[declared.name], path), True
+    if values.get(declared.name) is not None:
+        value = _checked(declared, values[declared.name], path)
+        supplied = True
     elif defaults.get(declared.name) is not None:
-        value, supplied = _checked(declared, defaults[declared.name], path), True
+        value = _checked(declared, defaults[declared.name], path)
+        supplied = True
     elif declared.has_default:
-        value, supplied = declared.default, False
+        value = declared.default
+        supplied = False
         if not is_draft:
             _constrained(declared, value, (*path, "default"))
     elif is_draft:
@@ -389,28 +392,28 @@ def schema(declared: Declaration) -> dict[str, Json]:
 
     It is for users who sent the template, so the default of a hidden parameter is in clear.
     """
-    shown: dict[str, Json] = {
+    view: dict[str, Json] = {
         "Type": TYPES[declared.type],
         "Description": declared.description,
         "NoEcho": "true" if declared.hidden else "false",
         "Label": declared.label if declared.label is not None else declared.name,
     }
     if declared.has_default:
-        shown["Default"] = declared.written_default
+        view["Default"] = declared.written_default
     for constraint in declared.constraints:
-        shown.update(constraint.shown())
+        view.update(constraint.view())
     descriptions = [item.description for item in declared.constraints if item.description]
     if descriptions:
-        shown["ConstraintDescription"] = " ".join(descriptions)
+        view["ConstraintDescription"] = " ".join(descriptions)
     if declared.tags:
-        shown["Tags"] = list(declared.tags)
-    return shown
+        view["Tags"] = list(declared.tags)
+    return view
 
 
 def parameter_strings(parameters: Mapping[str, Parameter]) -> dict[str, str]:
     """Return the values of a stack's parameters as the API shows them, as far as they are known."""
-    known = {name: item for name, item in parameters.items() if item.known}
-    return {name: MASK if item.hidden else _text(item) for name, item in known.items()}
+    resolved = {name: item for name, item in parameters.items() if item.known}
+    return {name: MASK if item.hidden else _text(item) for name, item in resolved.items()}
 
 
 def _text(parameter: Parameter) -> str:
@@ -465,20 +468,20 @@ def hidden_names(
     :param budget: of the request.
     :raises LimitExceeded: it takes too long to read them.
     """
-    found: set[str] = set()
-    seen: set[str] = set()
+    names: set[str] = set()
+    visited: set[str] = set()
     level: list[Json] = list(documents)
     for _ in range(depth + 1):
-        texts = {text for text in _texts(level) if text not in seen and _KEY.search(text)}
-        found.update(name for item in level if isinstance(item, Mapping) for name in _declared(item))
+        texts = {text for text in _texts(level) if text not in visited and _KEY.search(text)}
+        names.update(name for item in level if isinstance(item, Mapping) for name in _declared(item))
         texts = {text for text in texts if not max_bytes or len(text) <= max_bytes}
-        seen |= texts
+        visited |= texts
         if budget is not None:
             budget.step(sum(map(len, texts)) // _READ)
         level = [parsed for text in sorted(texts) if (parsed := _parsed(text)) is not None]
         if not level:
             break
-    return frozenset(found)
+    return frozenset(names)
 
 
 def _texts(level: Iterable[Json]) -> Iterator[str]:

@@ -49,10 +49,10 @@ class Lookup(typing.Protocol):
 
 def node(function: str, *args: Residual, version: Version | None = None) -> dict[str, Residual]:
     """Return a function node, with the version where the function's meaning depends on it."""
-    made: dict[str, Residual] = {FN: function, ARGS: list(args)}
+    residual: dict[str, Residual] = {FN: function, ARGS: list(args)}
     if version is not None:
-        made["v"] = version.date
-    return made
+        residual["v"] = version.date
+    return residual
 
 
 def is_node(value: Json) -> bool:
@@ -61,7 +61,8 @@ def is_node(value: Json) -> bool:
 
 
 def _is_formed(item: dict[str, Json]) -> bool:
-    function, args = item[FN], item.get(ARGS)
+    function = item[FN]
+    args = item.get(ARGS)
     if not isinstance(function, str) or not isinstance(args, list):
         return False
     if function in ("literal", "sealed", "error"):
@@ -165,7 +166,8 @@ def is_deferred(tree: Residual) -> bool:
 
 def first_node(tree: Residual) -> tuple[dict[str, Residual] | None, int]:
     """Return the first of `nodes`, or None, and the number of visited parts of the tree."""
-    stack, visited = [tree], 0
+    stack = [tree]
+    visited = 0
     while stack:
         item = stack.pop()
         visited += 1
@@ -182,15 +184,15 @@ def first_node(tree: Residual) -> tuple[dict[str, Residual] | None, int]:
 
 def references(tree: Residual) -> tuple[Reference, ...]:
     """Return the uses of other resources in the tree, each once, in the order of the document."""
-    found: dict[Reference, None] = {}
+    found_references: dict[Reference, None] = {}
     for item in nodes(tree):
         args = item[ARGS]
         if item[FN] == "get_resource":
-            found[Reference(args[0])] = None
+            found_references[Reference(args[0])] = None
         elif item[FN] == "get_attr":
             path = tuple(part for part in args[2:] if isinstance(part, str | int))
-            found[Reference(args[0], args[1], path)] = None
-    return tuple(found)
+            found_references[Reference(args[0], args[1], path)] = None
+    return tuple(found_references)
 
 
 @dataclass(frozen=True)
@@ -230,7 +232,8 @@ def _evaluate(tree: Residual, run: _Run) -> Json:
 
 
 def _evaluate_node(item: dict[str, Residual], run: _Run) -> Json:
-    function, args = item[FN], item[ARGS]
+    function = item[FN]
+    args = item[ARGS]
     if function == "literal":
         inner = {key: _evaluate(part, run) for key, part in args[0].items()}
         return node("literal", inner) if run.keep_sealed else inner
@@ -243,10 +246,11 @@ def _evaluate_node(item: dict[str, Residual], run: _Run) -> Json:
     values = [_evaluate(arg, run) for arg in args]
     if function == "get_attr":
         name, attribute, *path = values
-        found = run.lookup.attribute(name, attribute)
+        attribute_value = run.lookup.attribute(name, attribute)
         if not path:
-            return _from_resource("get_attr", found, run)
-        values, function = [found, *path], "select"
+            return _from_resource("get_attr", attribute_value, run)
+        values = [attribute_value, *path]
+        function = "select"
     if run.keep_sealed and is_deferred(values):
         return {**item, FN: function, ARGS: values}
     return _apply(item, function, [plain(value) for value in values] if run.keep_sealed else values, run)
@@ -264,11 +268,11 @@ def _from_resource(function: str, value: Json, run: _Run) -> Json:
 def _apply(item: dict[str, Residual], function: str, values: Sequence[Json], run: _Run) -> Json:
     try:
         if function in ("select", "get_param"):
-            made = select(values[0], values[1:], None if function == "select" else "")
+            value = select(values[0], values[1:], None if function == "select" else "")
         else:
-            made = APPLY[function](values[0], _version(item), run.budget)
-        run.budget.take_value(made, _AROUND)
-        return quote(made) if run.keep_sealed else made
+            value = APPLY[function](values[0], _version(item), run.budget)
+        run.budget.take_value(value, _AROUND)
+        return quote(value) if run.keep_sealed else value
     except TemplateError as error:
         problem = error
     if any(part[FN] == "sealed" for part in nodes(item[ARGS])):

@@ -131,11 +131,11 @@ def combined(entries: Iterable[Mapping[str, Json]]) -> ResourceSettings:
     for entry in entries:
         hooks = with_hooks(hooks, entry.get("hooks"))
         restricted.update(words(entry.get("restricted_actions")))
-        for found in (entry, entry.get(STOKER) or {}):
-            timeout = timeout if found.get("timeout") is None else found["timeout"]
-            retries = retries if found.get("retries") is None else found["retries"]
+        for part in (entry, entry.get(STOKER) or {}):
+            timeout = timeout if part.get("timeout") is None else part["timeout"]
+            retries = retries if part.get("retries") is None else part["retries"]
         restored.update((entry.get(STOKER) or {}).get(RESTORED) or {})
-    options = {hook: given for hook, given in hooks.items() if given}
+    options = {hook: hook_options for hook, hook_options in hooks.items() if hook_options}
     return ResourceSettings(frozenset(hooks), frozenset(restricted), timeout, retries, options, restored)
 
 

@@ -16,36 +16,36 @@ _ALIKE = 0.6
 """Likeness from which names are similar; difflib's, 1.0: the same."""
 
 
-def nearest(name: str, known: Iterable[str], *, alike: float = _ALIKE) -> str | None:
+def nearest(name: str, names: Iterable[str], *, alike: float = _ALIKE) -> str | None:
     """Return the known name that is most similar; None: none is.
 
     :param alike: the likeness from which one is similar; difflib's, 1.0: the same.
 
     The number and the length of the compared names are bounded, because users choose them.
     """
-    found = all_near(name, known, most=1, alike=alike)
-    return found[0] if found else None
+    matches = all_near(name, names, most=1, alike=alike)
+    return matches[0] if matches else None
 
 
-def all_near(name: str, known: Iterable[str], *, most: int, alike: float = _ALIKE) -> list[str]:
+def all_near(name: str, candidates: Iterable[str], *, most: int, alike: float = _ALIKE) -> list[str]:
     """Return the similar ones of the known names, best first; bounded as `nearest` is."""
     if len(name) > _LONGEST:
         return []
-    names = sorted(other for other in known if len(other) <= _LONGEST)
+    names = sorted(other for other in candidates if len(other) <= _LONGEST)
     middle = bisect.bisect(names, name)
     start = max(0, min(middle - _MOST // 2, len(names) - _MOST))
     return difflib.get_close_matches(name, names[start : start + _MOST], n=most, cutoff=alike)
 
 
-def did_you_mean(name: str, known: Iterable[str], *, alike: float = _ALIKE) -> str:
+def did_you_mean(name: str, names: Iterable[str], *, alike: float = _ALIKE) -> str:
     """Return ``; did you mean "x"?`` where a known name is similar, else an empty text."""
-    near = nearest(name, known, alike=alike)
+    near = nearest(name, names, alike=alike)
     return f'; did you mean "{near}"?' if near is not None else ""
 
 
-def closest(name: str, known: Iterable[str]) -> str:
+def closest(name: str, candidates: Iterable[str]) -> str:
     """Return the suggestion of `did_you_mean`, or else the first of the known names."""
-    names = list(known)
+    names = list(candidates)
     if hint := did_you_mean(name, names):
         return hint
     return f"; there are: {', '.join(heapq.nsmallest(20, names))}" if names else "; there are none"

@@ -77,11 +77,11 @@ class Presence:
     def ring_of_reports(self, records: Iterable[ConductorRecord]) -> View:
         """Return the ring that these conductors make, whatever they report."""
         members = {member.host: member for member in self.members}
-        made = [
+        present = [
             members.get(row.host) or Member(row.host, row.incarnation, row.weight, row.state, row.started_at)
             for row in records
         ]
-        return View.of(made, self.shard_count)
+        return View.of(present, self.shard_count)
 
     def shards(self) -> Mapping[str, int]:
         """Return the number of shards of each conductor; the reported one while the group is unreachable."""

@@ -13,7 +13,9 @@ from ..suggestions import closest
 
 Json = typing.Any
 
-_FIRST, _SECOND, _FOURTH = "2013-05-23", "2014-10-16", "2015-10-15"
+_FIRST = "2013-05-23"
+_SECOND = "2014-10-16"
+_FOURTH = "2015-10-15"
 """Versions of HOT: the first has these functions, the second removed most, the fourth the rest."""
 
 _PARSED = 24
@@ -66,11 +68,11 @@ def _parsed(text: str, budget: CostMeter) -> Json:
     budget.step(len(text) // _READ)
     budget.take(len(text) * _PARSED)
     try:
-        found = json.loads(text, parse_constant=_number, parse_int=_number, parse_float=_number)
+        parsed = json.loads(text, parse_constant=_number, parse_int=_number, parse_float=_number)
     except (ValueError, RecursionError):
         raise TemplateError(f"a string to select from must be JSON, not {written(text)}") from None
-    budget.take_value(found)
-    return found
+    budget.take_value(parsed)
+    return parsed
 
 
 def _number(text: str) -> int | float:
@@ -88,13 +90,13 @@ def member_list_to_map(args: Json, version: Version, budget: CostMeter) -> dict[
     if not isinstance(members, list):
         raise TemplateError(f"the members must be a list of strings, not {written(members)}")
     budget.step(len(members))
-    found: dict[int, dict[str, str]] = {}
+    entries: dict[int, dict[str, str]] = {}
     for item in members:
         if not isinstance(item, str) or "=" not in item:
             raise TemplateError(f'a member must be like ".member.0.{keys}=…", not {written(item)}')
         if match := _MEMBER.match(item):
-            found.setdefault(int(match[1]), {})[match[2]] = match[3]
-    pairs = (found[index] for index in sorted(found))
+            entries.setdefault(int(match[1]), {})[match[2]] = match[3]
+    pairs = (entries[index] for index in sorted(entries))
     return {pair[keys]: pair[values] for pair in pairs if keys in pair and values in pair}
 
 

@@ -150,7 +150,8 @@ def repeat(args: Json, version: Version, budget: CostMeter) -> Json:
     permutations = args.get("permutations", True) if version.repeat_permutations else True
     if not isinstance(permutations, bool):
         raise TemplateError("permutations must be true or false")
-    loops, template = args["for_each"], args["template"]
+    loops = args["for_each"]
+    template = args["template"]
     if not isinstance(loops, Mapping) or not loops:
         raise TemplateError("for_each must be a map of variables to lists")
     lists = {

@@ -58,21 +58,21 @@ CONDITION_FIRST: Mapping[str, str] = {
 
 
 def _versions() -> dict[str, Version]:
-    found = {date: _cfn_version(key, date) for key, date in ((AWS_KEY, AWS_DATE), (CFN_KEY, CFN_DATE))}
+    versions = {date: _cfn_version(key, date) for key, date in ((AWS_KEY, AWS_DATE), (CFN_KEY, CFN_DATE))}
     for date, alias in _RELEASES.items():
-        known = frozenset(name for name in _known_at(date, FIRST) if not _is_removed(name, date))
+        names = frozenset(name for name in _known_at(date, FIRST) if not _is_removed(name, date))
         in_conditions = _known_at(date, CONDITION_FIRST)
-        version = Version(date, alias, known, in_conditions, has_conditions=bool(in_conditions))
-        found[date] = version
+        version = Version(date, alias, names, in_conditions, has_conditions=bool(in_conditions))
+        versions[date] = version
         if alias:
-            found[alias] = version
-    return found
+            versions[alias] = version
+    return versions
 
 
 def _cfn_version(key: str, date: str) -> Version:
-    known = frozenset(name for name, function in FUNCTIONS.items() if date in function.cfn)
+    names = frozenset(name for name, function in FUNCTIONS.items() if date in function.cfn)
     in_conditions = frozenset(name for name, function in FUNCTIONS.items() if date in function.cfn_conditions)
-    return Version(date, None, known, in_conditions, key, is_cfn=True, has_conditions=bool(in_conditions))
+    return Version(date, None, names, in_conditions, key, is_cfn=True, has_conditions=bool(in_conditions))
 
 
 def _known_at(date: str, first: Mapping[str, str]) -> frozenset[str]:

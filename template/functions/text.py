@@ -11,7 +11,9 @@ from ..scalars import written
 
 Json = typing.Any
 
-_SCANNED, _HASHED, _QUOTED = 1000, 200, 10
+_SCANNED = 1000
+_HASHED = 200
+_QUOTED = 10
 """Characters that one step of work searches, digests, or quotes for a URL."""
 _PIECE = 64
 """Bytes of a piece of a text, on average."""
@@ -75,7 +77,8 @@ def str_replace_vstrict(args: Json, version: Version, budget: CostMeter) -> str:
 def _replace(args: Json, version: Version, budget: CostMeter, *, strict: bool, empty_allowed: bool) -> str:
     if not isinstance(args, Mapping) or not {"template", "params"} <= set(args):
         raise TemplateError("must be a map with the keys template and params")
-    text, params = args["template"], args["params"]
+    text = args["template"]
+    params = args["params"]
     if not isinstance(text, str):
         raise TemplateError(f"template must be a string, not {written(text)}")
     if not isinstance(params, Mapping):
@@ -88,33 +91,33 @@ def _replace(args: Json, version: Version, budget: CostMeter, *, strict: bool, e
     for word in params:
         budget.step(scan)
         values[str(word)] = _param_text(word, params[word], version, budget, empty_allowed=empty_allowed)
-    found = {word: count for word in words if (count := text.count(word))}
-    _charge_replaced(text, found, values, budget)
+    counts = {word: count for word in words if (count := text.count(word))}
+    _charge_replaced(text, counts, values, budget)
     parts = [text]
-    for word in found:
+    for word in counts:
         budget.step(scan + len(parts) // 2)
         # An inserted value is not searched again: it is not among the pieces that are split.
         split = [part.split(word) for part in parts[::2]]
         if all(len(pieces) == 1 for pieces in split):
-            found[word] = 0
+            counts[word] = 0
         parts = _interleaved(split, parts[1::2], values[word])
-    missing = [word for word in words if not found.get(word)]
+    missing = [word for word in words if not counts.get(word)]
     if strict and missing:
         raise TemplateError(f"these params are not in the template: {', '.join(missing)}")
     return "".join(parts)
 
 
 def _charge_replaced(
-    text: str, found: Mapping[str, int], values: Mapping[str, str], budget: CostMeter
+    text: str, counts: Mapping[str, int], values: Mapping[str, str], budget: CostMeter
 ) -> None:
     """Charge the resulting text and its pieces.
 
-    :param found: how often each word occurs in the text.
+    :param counts: how often each word occurs in the text.
     """
-    length = len(text) + sum(count * len(values[word]) for word, count in found.items())
+    length = len(text) + sum(count * len(values[word]) for word, count in counts.items())
     budget.check_text(length)
-    budget.take_text(length, is_ascii=text.isascii() and all(values[word].isascii() for word in found))
-    budget.take(_PIECE * sum(found.values()))
+    budget.take_text(length, is_ascii=text.isascii() and all(values[word].isascii() for word in counts))
+    budget.take(_PIECE * sum(counts.values()))
 
 
 def _interleaved(split: list[list[str]], inserted: list[str], value: str) -> list[str]:
@@ -144,7 +147,8 @@ def str_split(args: Json, version: Version, budget: CostMeter) -> Json:
     """Split ``[delimiter, string]``, or take one part: ``[delimiter, string, index]``."""
     if not _is_list(args) or len(args) not in (2, 3):
         raise TemplateError('must be of the form [delimiter, string, index], e.g. [",", "a,b", 0]')
-    delimiter, text = args[0], args[1]
+    delimiter = args[0]
+    text = args[1]
     if not isinstance(delimiter, str) or not delimiter:
         raise TemplateError(f"the delimiter must be a string that is not empty, not {written(delimiter)}")
     if text is None:
@@ -178,8 +182,8 @@ def digest(args: Json, version: Version, budget: CostMeter) -> str:
         return str(hashlib.new(algorithm.lower(), data, usedforsecurity=False).hexdigest())
     except (TypeError, ValueError) as error:
         # TypeError: the digests of this algorithm have no fixed length.
-        known = ", ".join(sorted(name for name in hashlib.algorithms_guaranteed if "shake" not in name))
-        text = f'does not know the algorithm "{algorithm}"; known ones are: {known}'
+        names = ", ".join(sorted(name for name in hashlib.algorithms_guaranteed if "shake" not in name))
+        text = f'does not know the algorithm "{algorithm}"; known ones are: {names}'
         raise TemplateError(text) from error
 
 
