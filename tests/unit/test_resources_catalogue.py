@@ -36,10 +36,10 @@ def catalogue():
 def plugins(tmp_path, monkeypatch):
     """Installs entry points of a namespace of their own: name -> the object they lead to, or None."""
 
-    def install(found):
+    def install(objects):
         module = types.ModuleType("acme_types")
         lines = []
-        for name, value in found.items():
+        for name, value in objects.items():
             if value is not None:
                 setattr(module, name, value)
             lines.append(f"{name} = acme_types:{name}")
@@ -59,8 +59,8 @@ def plugins(tmp_path, monkeypatch):
 
 def test_our_own_types_are_installed():
     installed = ResourceRegistry.installed()
-    shown = {name for name, declared in RESOURCE_TYPES.items() if not declared.support_status.hidden}
-    assert shown <= set(installed.names())
+    visible_names = {name for name, declared in RESOURCE_TYPES.items() if not declared.support_status.hidden}
+    assert visible_names <= set(installed.names())
     for name, declared in RESOURCE_TYPES.items():
         assert type(installed.get(name)) is declared
 
@@ -173,14 +173,14 @@ def test_types_of_third_parties_are_found(plugins):
 )
 def test_a_broken_plugin_is_logged_and_left_out(plugins, caplog, broken):
     with caplog.at_level(logging.ERROR):
-        found = plugins({"bad": broken, "good": {"Acme::New": New}})
-    assert found.names() == ["Acme::New"]
+        registry = plugins({"bad": broken, "good": {"Acme::New": New}})
+    assert registry.names() == ["Acme::New"]
     assert "bad" in caplog.text
     assert "left out" in caplog.text
 
 
 def test_a_type_registered_twice_is_logged_and_the_first_entry_point_wins(plugins, caplog):
     with caplog.at_level(logging.ERROR):
-        found = plugins({"b": {"Acme::New": Old}, "a": {"Acme::New": New}})
-    assert type(found.get("Acme::New")) is New
+        registry = plugins({"b": {"Acme::New": Old}, "a": {"Acme::New": New}})
+    assert type(registry.get("Acme::New")) is New
     assert "Acme::New of plugin b is registered already" in caplog.text

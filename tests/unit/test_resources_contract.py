@@ -49,7 +49,7 @@ def fake_work():
 
 def sample(plugin, tmp_path, context):
     """Properties with which a resource of the type can be made."""
-    known = {
+    samples = {
         "directory": str(tmp_path),
         "until": str(tmp_path),
         "handle": context.signal_url("handle"),
@@ -77,7 +77,7 @@ def sample(plugin, tmp_path, context):
         "configs": [{"tool": "script"}],
         "AllowedResources": [],
     }
-    return {name: value for name, value in known.items() if name in plugin.properties_schema}
+    return {name: value for name, value in samples.items() if name in plugin.properties_schema}
 
 
 def of_each_type(rule):
@@ -149,8 +149,8 @@ def test_it_can_be_shown(plugin):
 @of_each_type
 def test_its_methods_have_the_signatures_of_the_contract(plugin):
     for name, method in inspect.getmembers(ResourceType, inspect.isfunction):
-        wanted = list(inspect.signature(method).parameters)
-        assert list(inspect.signature(getattr(type(plugin), name)).parameters) == wanted, name
+        parameters = list(inspect.signature(method).parameters)
+        assert list(inspect.signature(getattr(type(plugin), name)).parameters) == parameters, name
 
 
 @of_each_type
@@ -207,33 +207,33 @@ def test_a_creation_repeated_with_the_same_key_makes_the_same_thing(plugin, cont
     again = plugin.handle_create(target, context)
     resumed = plugin.handle_create(after(target, first), context)
     assert first.physical_id == again.physical_id == resumed.physical_id
-    other = plugin.handle_create(target_of(plugin, properties, key="another-key"), context)
-    assert first.physical_id is None or other.physical_id != first.physical_id
+    another = plugin.handle_create(target_of(plugin, properties, key="another-key"), context)
+    assert first.physical_id is None or another.physical_id != first.physical_id
 
 
 @of_each_offline_type
 def test_a_deletion_can_be_repeated_and_needs_nothing_to_be_there(plugin, context, properties):
     target = target_of(plugin, properties)
     assert isinstance(plugin.handle_delete(target, context), Done)
-    made = after(target, plugin.handle_create(target, context))
+    created = after(target, plugin.handle_create(target, context))
     for _ in range(2):
-        step = plugin.handle_delete(made, context)
+        step = plugin.handle_delete(created, context)
         if isinstance(step, Park):
             context.children.end(step.progress["child"])
-            step = plugin.check_delete_complete(made, step.progress, context)
+            step = plugin.check_delete_complete(created, step.progress, context)
         assert isinstance(step, Done)
 
 
 @of_each_offline_type
 def test_what_one_stack_made_another_can_adopt(plugin, context, properties):
     target = target_of(plugin, properties)
-    made = after(target, plugin.handle_create(target, context))
-    given = {"physical_id": made.physical_id, "data": json.loads(json.dumps(dict(made.data)))}
-    again = target_of(plugin, properties, key="another-key", **given)
+    created = after(target, plugin.handle_create(target, context))
+    stored = {"physical_id": created.physical_id, "data": json.loads(json.dumps(dict(created.data)))}
+    again = target_of(plugin, properties, key="another-key", **stored)
     adopted = after(again, plugin.handle_adopt(again, context))
-    assert adopted.physical_id == made.physical_id
-    assert plugin.attribute_values(adopted) == plugin.attribute_values(made)
-    assert plugin.reference_id(adopted) == plugin.reference_id(made)
+    assert adopted.physical_id == created.physical_id
+    assert plugin.attribute_values(adopted) == plugin.attribute_values(created)
+    assert plugin.reference_id(adopted) == plugin.reference_id(created)
 
 
 @of_each_offline_type
@@ -256,11 +256,11 @@ def test_a_snapshot_that_made_nothing_is_restored_and_deleted(plugin, context, p
 @of_each_offline_type
 def test_its_attributes_are_those_of_its_schema(plugin, context, properties):
     target = target_of(plugin, properties)
-    made = after(target, plugin.handle_create(target, context))
-    values = plugin.attribute_values(made)
+    created = after(target, plugin.handle_create(target, context))
+    values = plugin.attribute_values(created)
     assert set(values) <= set(plugin.attributes_schema)
     json.dumps(dict(values), allow_nan=False)
-    json.dumps(plugin.reference_id(made), allow_nan=False)
+    json.dumps(plugin.reference_id(created), allow_nan=False)
 
 
 @of_each_type
@@ -296,6 +296,6 @@ def test_its_hot_template_compiles(plugin):
         limits=Limits(),
         seal=str,
     )
-    (made,) = compiled.resources.values()
-    assert made.type == "Acme::Thing"
-    assert set(made.properties) == set(template["parameters"])
+    (resource,) = compiled.resources.values()
+    assert resource.type == "Acme::Thing"
+    assert set(resource.properties) == set(template["parameters"])

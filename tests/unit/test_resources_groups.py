@@ -17,20 +17,20 @@ SIZES = range(7)
 
 @pytest.mark.parametrize("surplus_counts", [True, False])
 def test_batches_reach_the_goal_and_never_touch_too_many(surplus_counts):
-    for wanted, current, most, safe in itertools.product(SIZES, SIZES, range(1, 5), range(5)):
+    for goal, current, most, safe in itertools.product(SIZES, SIZES, range(1, 5), range(5)):
         size, updated = current, 0
-        for step in batches(wanted, current, most=most, in_service=safe, surplus_counts=surplus_counts):
-            case = (wanted, current, most, safe, step)
+        for step in batches(goal, current, most=most, in_service=safe, surplus_counts=surplus_counts):
+            case = (goal, current, most, safe, step)
             assert step.updates <= most, case
             untouched = min(size, step.size) - max(0, step.updates - max(0, step.size - size))
-            assert untouched >= min(safe, wanted, size), case
+            assert untouched >= min(safe, goal, size), case
             size, updated = step.size, updated + step.updates
-        assert size == wanted
-        assert updated >= wanted or current == wanted == 0
+        assert size == goal
+        assert updated >= goal or current == goal == 0
 
 
 @pytest.mark.parametrize(
-    ("wanted", "current", "most", "safe", "steps"),
+    ("goal", "current", "most", "safe", "steps"),
     [
         (3, 0, 2, 0, [(2, 2), (3, 1)]),
         (3, 3, 1, 0, [(3, 1), (3, 1), (3, 1)]),
@@ -38,17 +38,17 @@ def test_batches_reach_the_goal_and_never_touch_too_many(surplus_counts):
         (2, 4, 1, 1, [(2, 1), (2, 1)]),
     ],
 )
-def test_batches_are_those_of_heat(wanted, current, most, safe, steps):
-    found = batches(wanted, current, most=most, in_service=safe, surplus_counts=False)
-    assert [(step.size, step.updates) for step in found] == steps
+def test_batches_are_those_of_heat(goal, current, most, safe, steps):
+    rolling_steps = batches(goal, current, most=most, in_service=safe, surplus_counts=False)
+    assert [(step.size, step.updates) for step in rolling_steps] == steps
 
 
 def test_the_next_members_are_changed_from_the_front_and_removed_from_the_front():
     old = [(name, {"v": 1}) for name in "abc"]
 
     def after_batch(size, updates):
-        found = next_members(old, lambda name: {"v": 2}, iter("xyz"), size=size, updates=updates)
-        return "".join(f"{name}{body['v']}" for name, body in found.items())
+        members = next_members(old, lambda name: {"v": 2}, iter("xyz"), size=size, updates=updates)
+        return "".join(f"{name}{body['v']}" for name, body in members.items())
 
     assert after_batch(3, 1) == "a2b1c1"
     assert after_batch(2, 1) == "b2c1"
@@ -58,8 +58,15 @@ def test_the_next_members_are_changed_from_the_front_and_removed_from_the_front(
 
 
 def test_outputs_are_made_for_what_is_asked_only():
-    wanted = [["ip"], ["ip", 0], ["attributes", "ip"], ["resource.1.ip"], ["resource.1"], ["resource.9.ip"]]
-    assert values_of(["0", "1"], wanted, "attributes") == {
+    requested = [
+        ["ip"],
+        ["ip", 0],
+        ["attributes", "ip"],
+        ["resource.1.ip"],
+        ["resource.1"],
+        ["resource.9.ip"],
+    ]
+    assert values_of(["0", "1"], requested, "attributes") == {
         "ip": [{"get_attr": ["0", "ip"]}, {"get_attr": ["1", "ip"]}],
         "ip, 0": [{"get_attr": ["0", "ip", 0]}, {"get_attr": ["1", "ip", 0]}],
         "attributes, ip": {"0": {"get_attr": ["0", "ip"]}, "1": {"get_attr": ["1", "ip"]}},
@@ -77,18 +84,18 @@ def test_secrets_and_what_looks_like_functions_are_lifted_out_of_a_template_and_
         "e": True,
     }
     goal = ChildGoal({"resources": {"0": {"type": "T", "properties": properties}}}, generated=True)
-    made = parameterize(goal, lambda value: "s3cret" in str(value))
-    assert "s3cret" not in str(made.template)
-    hidden = {name for name, declared in made.template["parameters"].items() if declared["hidden"]}
-    assert {name for name, value in made.parameters.items() if "s3cret" in str(value)} == hidden
-    assert len(made.parameters) == 4
-    assert restore_values(made.template, made.parameters)["0"]["properties"] == properties
+    parameterized = parameterize(goal, lambda value: "s3cret" in str(value))
+    assert "s3cret" not in str(parameterized.template)
+    hidden = {name for name, declared in parameterized.template["parameters"].items() if declared["hidden"]}
+    assert {name for name, value in parameterized.parameters.items() if "s3cret" in str(value)} == hidden
+    assert len(parameterized.parameters) == 4
+    assert restore_values(parameterized.template, parameterized.parameters)["0"]["properties"] == properties
     assert parameterize(goal, lambda value: False).template["resources"]["0"]["properties"]["e"] is True
 
 
 def group(**properties):
-    given = {"type": "T", "properties": {"v": "%index%"}}
-    return {"resource_def": given, **properties}
+    definition = {"type": "T", "properties": {"v": "%index%"}}
+    return {"resource_def": definition, **properties}
 
 
 def test_a_lost_step_of_a_rolling_update_is_not_done_twice():

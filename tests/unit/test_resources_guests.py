@@ -64,9 +64,13 @@ def test_each_transport_has_the_entries_that_os_collect_config_reads(
 
 
 def test_the_metadata_has_that_of_the_template_and_what_the_server_is_to_do() -> None:
-    own = {"a": 1, "os-collect-config": {"collectors": ["x"], "polling_interval": 5}, "deployments": ["old"]}
-    made = guest_metadata(own, {"collectors": ["cfn"], "cfn": CFN}, [{"id": "1"}])
-    assert made == {
+    template_metadata = {
+        "a": 1,
+        "os-collect-config": {"collectors": ["x"], "polling_interval": 5},
+        "deployments": ["old"],
+    }
+    metadata = guest_metadata(template_metadata, {"collectors": ["cfn"], "cfn": CFN}, [{"id": "1"}])
+    assert metadata == {
         "a": 1,
         "os-collect-config": {"collectors": ["cfn"], "cfn": CFN, "polling_interval": 5},
         "deployments": [{"id": "1"}],
@@ -85,12 +89,12 @@ def test_the_metadata_has_that_of_the_template_and_what_the_server_is_to_do() ->
 )
 def test_an_option_is_the_default_of_transports(name: str, option: str, configured: str) -> None:
     registry = ResourceRegistry.installed(defaults={option: configured, "metadata_url": "http://m"})
-    [shown] = [
+    [default] = [
         prop["default"]
         for key, prop in resource_type_schema(name, registry.get(name))["properties"].items()
         if key in ("software_config_transport", "signal_transport")
     ]
-    assert shown == configured
+    assert default == configured
     assert ResourceRegistry.installed().get(name).properties_schema != registry.get(name).properties_schema
 
 
@@ -108,10 +112,10 @@ def test_the_options_offer_what_servers_can_do() -> None:
 def test_a_server_with_an_agent_has_the_keys_as_an_attribute(name: str) -> None:
     plugin = ResourceRegistry.installed().get(name)
     is_nova = name == "OS::Nova::Server"
-    given = {"user_data_format": "SOFTWARE_CONFIG", "flavor": "f"} if is_nova else {}
-    found = guest_attributes(plugin, target_of(plugin, given), FakeWork())["os_collect_config"]
-    assert found["collectors"] == [*(["ec2"] if is_nova else []), "cfn", "local"]
-    assert found["cfn"]["path"] == "thing.Metadata"
+    properties = {"user_data_format": "SOFTWARE_CONFIG", "flavor": "f"} if is_nova else {}
+    config = guest_attributes(plugin, target_of(plugin, properties), FakeWork())["os_collect_config"]
+    assert config["collectors"] == [*(["ec2"] if is_nova else []), "cfn", "local"]
+    assert config["cfn"]["path"] == "thing.Metadata"
 
 
 def test_a_server_without_an_agent_has_no_keys() -> None:

@@ -31,11 +31,11 @@ def updated(plugin, target, properties):
 class TestNone:
     def test_it_takes_any_property_and_knows_any_attribute(self, context):
         plugin = NoneResource()
-        made = run(plugin, "create", target_of(plugin, {"image": 5, "disks": [{"a": 1}]}), context)
-        assert made.data == {"is_placeholder": "True"}
-        assert plugin.reference_id(made) == made.physical_id
+        created = run(plugin, "create", target_of(plugin, {"image": 5, "disks": [{"a": 1}]}), context)
+        assert created.data == {"is_placeholder": "True"}
+        assert plugin.reference_id(created) == created.physical_id
         assert has_attribute(plugin.attributes_schema, "first_address")
-        assert plugin.attribute_values(made).get("first_address") is None
+        assert plugin.attribute_values(created).get("first_address") is None
 
     def test_no_change_replaces_it(self):
         names = changed(NoneResource.properties_schema, {"a": 1}, {"b": 2})
@@ -47,9 +47,9 @@ class TestTestResource:
     plugin = TestResource()
 
     def test_it_stores_its_value(self, context):
-        made = run(self.plugin, "create", target_of(self.plugin, {"value": 5}, name="web"), context)
-        assert self.plugin.attribute_values(made) == {"output": "5"}
-        assert made.physical_id == self.plugin.reference_id(made) == "demo-web-111111112222"
+        created = run(self.plugin, "create", target_of(self.plugin, {"value": 5}, name="web"), context)
+        assert self.plugin.attribute_values(created) == {"output": "5"}
+        assert created.physical_id == self.plugin.reference_id(created) == "demo-web-111111112222"
         assert context.time == START
 
     @pytest.mark.parametrize(
@@ -107,15 +107,15 @@ class TestTestResource:
         run(self.plugin, "delete", target_of(self.plugin, {"fail": True}), context)
 
     def test_a_new_value_is_stored_in_place(self, context):
-        made = run(self.plugin, "create", target_of(self.plugin, {"value": "a"}), context)
-        new = updated(self.plugin, made, {"value": "b"})
+        created = run(self.plugin, "create", target_of(self.plugin, {"value": "a"}), context)
+        new = updated(self.plugin, created, {"value": "b"})
         done = run(self.plugin, "update", new, context, changed=frozenset({"value"}))
         assert self.plugin.attribute_values(done) == {"output": "b"}
-        assert done.physical_id == made.physical_id
+        assert done.physical_id == created.physical_id
 
     def test_an_update_to_fail_fails_and_keeps_the_old_value(self, context):
-        made = run(self.plugin, "create", target_of(self.plugin, {"value": "a"}), context)
-        new = updated(self.plugin, made, {"value": "b", "fail": True, "wait_secs": 2})
+        created = run(self.plugin, "create", target_of(self.plugin, {"value": "a"}), context)
+        new = updated(self.plugin, created, {"value": "b", "fail": True, "wait_secs": 2})
         step = self.plugin.handle_update(new, frozenset({"value", "fail"}), context)
         assert self.plugin.attribute_values(after(new, step)) == {"output": "a"}
         context.time += 2
@@ -148,7 +148,7 @@ class TestValue:
     plugin = Value()
 
     @pytest.mark.parametrize(
-        ("wanted", "value", "found"),
+        ("type_name", "value", "converted"),
         [
             (None, {"a": [1, None]}, {"a": [1, None]}),
             (None, None, None),
@@ -160,27 +160,27 @@ class TestValue:
             ("string", None, ""),
         ],
     )
-    def test_it_hands_its_value_on_as_the_type(self, context, wanted, value, found):
-        properties = {"value": value} if wanted is None else {"value": value, "type": wanted}
-        made = run(self.plugin, "create", target_of(self.plugin, properties), context)
-        assert self.plugin.attribute_values(made) == {"value": found}
+    def test_it_hands_its_value_on_as_the_type(self, context, type_name, value, converted):
+        properties = {"value": value} if type_name is None else {"value": value, "type": type_name}
+        created = run(self.plugin, "create", target_of(self.plugin, properties), context)
+        assert self.plugin.attribute_values(created) == {"value": converted}
 
     @pytest.mark.parametrize(
-        ("wanted", "value"),
+        ("type_name", "value"),
         [("number", "x"), ("boolean", 1), ("json", "{}"), ("comma_delimited_list", "a,b"), ("string", [])],
     )
-    def test_a_value_that_does_not_fit_is_refused_at_plan_time(self, wanted, value):
-        known = validate_properties(self.plugin.properties_schema, {"value": value, "type": wanted})
+    def test_a_value_that_does_not_fit_is_refused_at_plan_time(self, type_name, value):
+        properties = validate_properties(self.plugin.properties_schema, {"value": value, "type": type_name})
         with pytest.raises(PropertyError) as caught:
-            self.plugin.validate(known)
+            self.plugin.validate(properties)
         assert caught.value.path == ("value",)
 
     def test_a_value_that_is_not_known_yet_is_not_checked(self):
         later = {"$fn": "get_resource", "args": ["x"]}
-        known = validate_properties(self.plugin.properties_schema, {"value": later, "type": "number"})
-        self.plugin.validate(known)
-        known = validate_properties(self.plugin.properties_schema, {"value": [], "type": later})
-        self.plugin.validate(known)
+        properties = validate_properties(self.plugin.properties_schema, {"value": later, "type": "number"})
+        self.plugin.validate(properties)
+        properties = validate_properties(self.plugin.properties_schema, {"value": [], "type": later})
+        self.plugin.validate(properties)
 
     def test_types_and_the_need_of_a_value_are_checked(self):
         with pytest.raises(PropertyError, match='type: "int" is not an allowed value'):
@@ -189,8 +189,8 @@ class TestValue:
             validate_properties(self.plugin.properties_schema, {})
 
     def test_a_change_is_made_in_place(self, context):
-        made = run(self.plugin, "create", target_of(self.plugin, {"value": 1}), context)
-        new = run(self.plugin, "update", updated(self.plugin, made, {"value": 2}), context)
+        created = run(self.plugin, "create", target_of(self.plugin, {"value": 1}), context)
+        new = run(self.plugin, "update", updated(self.plugin, created, {"value": 2}), context)
         assert self.plugin.attribute_values(new) == {"value": 2}
         assert not replacement_needed(self.plugin.properties_schema, {"value", "type"})
 
@@ -198,11 +198,11 @@ class TestValue:
 class TestRandomString:
     plugin = RandomString()
 
-    def made(self, context, **properties):
+    def create(self, context, **properties):
         return run(self.plugin, "create", target_of(self.plugin, properties), context)
 
     def value(self, context, **properties):
-        return self.plugin.attribute_values(self.made(context, **properties))["value"]
+        return self.plugin.attribute_values(self.create(context, **properties))["value"]
 
     def test_it_makes_32_letters_and_digits(self, context):
         value = self.value(context)
@@ -225,10 +225,10 @@ class TestRandomString:
         ],
     )
     def test_each_class_gives_all_of_its_characters_and_no_others(self, context, name, allowed):
-        seen = {
+        characters = {
             c for _ in range(8) for c in self.value(context, length=512, character_classes=[{"class": name}])
         }
-        assert seen == set(allowed)
+        assert characters == set(allowed)
 
     def test_the_old_sequence_property_is_a_class(self, context):
         assert set(self.value(context, sequence="digits")) <= set(string.digits)
@@ -291,9 +291,9 @@ class TestRandomString:
         self.plugin.validate(validate_properties(self.plugin.properties_schema, properties))
 
     def test_the_reference_is_the_value_and_both_are_secret(self, context):
-        made = self.made(context)
-        assert self.plugin.reference_id(made) == made.data["value"]
-        assert made.physical_id != made.data["value"]
+        created = self.create(context)
+        assert self.plugin.reference_id(created) == created.data["value"]
+        assert created.physical_id != created.data["value"]
         assert self.plugin.attributes_schema["value"].sensitive
 
     def test_every_change_replaces_it(self):
@@ -307,10 +307,10 @@ class TestDelay:
     @pytest.mark.parametrize("action", ["create", "delete", "suspend", "resume"])
     def test_it_waits_in_the_actions_named_and_in_no_other(self, context, action):
         target = target_of(self.plugin, {"min_wait": 5, "actions": [action.upper()]})
-        for other in ("create", "delete", "suspend", "resume", "update", "check"):
+        for performed in ("create", "delete", "suspend", "resume", "update", "check"):
             before = context.time
-            run(self.plugin, other, target, context)
-            assert context.time - before == (5 if other == action else 0)
+            run(self.plugin, performed, target, context)
+            assert context.time - before == (5 if performed == action else 0)
 
     def test_by_default_it_waits_in_creation_for_no_time(self, context):
         target = target_of(self.plugin)

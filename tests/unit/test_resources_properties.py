@@ -39,13 +39,13 @@ SERVER = {
 }
 
 
-def one(name, value):
+def property_value(name, value):
     """The resolved value of one property."""
     return resolve_properties(SERVER, {"name": "x", name: value})[name]
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "wanted"),
+    ("name", "value", "expected"),
     [
         ("name", "web", "web"),
         ("name", 5, "5"),
@@ -77,14 +77,14 @@ def one(name, value):
         ("name", None, ""),
     ],
 )
-def test_a_value_is_converted(name, given, wanted):
-    found = one(name, given)
-    assert found == wanted
-    assert type(found) is type(wanted)
+def test_a_value_is_converted(name, value, expected):
+    converted = property_value(name, value)
+    assert converted == expected
+    assert type(converted) is type(expected)
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "message"),
+    ("name", "value", "message"),
     [
         ("name", 1.5, "name: Value must be a string; got 1.5"),
         ("name", ["a"], 'name: Value must be a string; got ["a"]'),
@@ -117,10 +117,10 @@ def test_a_value_is_converted(name, given, wanted):
         ("password", "short", "password: The value is not valid; it is secret and not shown"),
     ],
 )
-def test_a_wrong_value_is_refused_at_run_time_and_at_plan_time(name, given, message):
+def test_a_wrong_value_is_refused_at_run_time_and_at_plan_time(name, value, message):
     for check in (resolve_properties, validate_properties):
         with pytest.raises(PropertyError) as caught:
-            check(SERVER, {"name": "x", name: given})
+            check(SERVER, {"name": "x", name: value})
         assert str(caught.value) == message
 
 
@@ -148,7 +148,7 @@ def test_an_unknown_name_is_refused_without_naming_hidden_ones():
 
 
 def test_a_hidden_property_still_works():
-    assert one("old_name", "y") == "y"
+    assert property_value("old_name", "y") == "y"
 
 
 def test_defaults_are_not_shared():
@@ -173,7 +173,7 @@ def test_a_value_that_came_from_a_secret_is_not_in_the_error():
 
 
 @pytest.mark.parametrize(
-    "given",
+    "properties",
     [
         {"name": LATER},
         {"name": SECRET},
@@ -186,12 +186,12 @@ def test_a_value_that_came_from_a_secret_is_not_in_the_error():
         LATER,
     ],
 )
-def test_what_is_deferred_is_passed_over_at_plan_time(given):
-    validate_properties(SERVER, given)
+def test_what_is_deferred_is_passed_over_at_plan_time(properties):
+    validate_properties(SERVER, properties)
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("properties", "message"),
     [
         ({"size": LATER}, "Property name not assigned"),
         ({"name": [LATER]}, "name: Value must be of type string, not list"),
@@ -211,24 +211,24 @@ def test_what_is_deferred_is_passed_over_at_plan_time(given):
         ({"name": "x", "nmae": LATER}, 'Unknown Property nmae; did you mean "name"?'),
     ],
 )
-def test_what_is_known_beside_deferred_parts_is_checked_at_plan_time(given, message):
+def test_what_is_known_beside_deferred_parts_is_checked_at_plan_time(properties, message):
     with pytest.raises(PropertyError) as caught:
-        validate_properties(SERVER, given)
+        validate_properties(SERVER, properties)
     assert str(caught.value).startswith(message)
 
 
 def test_plan_time_yields_what_is_known():
-    known = validate_properties(SERVER, {"name": LATER, "size": "3", "disk": {"gb": LATER}})
-    assert "name" not in known
-    assert "disk" not in known
-    assert known["size"] == 3
-    assert known["ratio"] is None
+    properties = validate_properties(SERVER, {"name": LATER, "size": "3", "disk": {"gb": LATER}})
+    assert "name" not in properties
+    assert "disk" not in properties
+    assert properties["size"] == 3
+    assert properties["ratio"] is None
 
 
 def test_a_literal_that_looks_like_a_function_is_a_literal():
     quoted = {"$fn": "literal", "args": [{"$fn": "get_resource", "args": ["x"]}]}
-    known = validate_properties(SERVER, {"name": "x", "extra": quoted})
-    assert known["extra"] == {"$fn": "get_resource", "args": ["x"]}
+    properties = validate_properties(SERVER, {"name": "x", "extra": quoted})
+    assert properties["extra"] == {"$fn": "get_resource", "args": ["x"]}
 
 
 def test_all_properties_may_be_such_a_literal():

@@ -109,15 +109,15 @@ def test_the_description_is_shown_where_asked_for():
 
 
 def test_a_type_that_takes_any_name_shows_none():
-    shown = resource_type_schema("OS::Heat::None", NoneResource())
-    assert (shown["properties"], shown["attributes"]) == ({}, {"show": SHOW})
+    schema = resource_type_schema("OS::Heat::None", NoneResource())
+    assert (schema["properties"], schema["attributes"]) == ({}, {"show": SHOW})
 
 
 def test_the_hot_template_has_a_parameter_for_each_property():
-    shown = resource_type_template("Acme::Server", Server(), "hot")
-    assert shown["heat_template_version"] == "2016-10-14"
-    assert shown["description"] == "Initial template of Server"
-    assert shown["parameters"]["name"] == {
+    template = resource_type_template("Acme::Server", Server(), "hot")
+    assert template["heat_template_version"] == "2016-10-14"
+    assert template["description"] == "Initial template of Server"
+    assert template["parameters"]["name"] == {
         "type": "string",
         "description": "Its name.",
         "constraints": [
@@ -125,12 +125,12 @@ def test_the_hot_template_has_a_parameter_for_each_property():
             {"allowed_pattern": "[a-z]+"},
         ],
     }
-    assert shown["parameters"]["size"] == {
+    assert template["parameters"]["size"] == {
         "type": "number",
         "default": 1,
         "constraints": [{"range": {"min": 1}}],
     }
-    assert {key: value["type"] for key, value in shown["parameters"].items()} == {
+    assert {key: value["type"] for key, value in template["parameters"].items()} == {
         "name": "string",
         "size": "number",
         "step": "number",
@@ -141,13 +141,13 @@ def test_the_hot_template_has_a_parameter_for_each_property():
         "labels": "json",
         "extra": "json",
     }
-    assert shown["resources"] == {
+    assert template["resources"] == {
         "Server": {
             "type": "Acme::Server",
-            "properties": {key: {"get_param": key} for key in shown["parameters"]},
+            "properties": {key: {"get_param": key} for key in template["parameters"]},
         }
     }
-    assert shown["outputs"] == {
+    assert template["outputs"] == {
         "address": {"value": {"get_attr": ["Server", "address"]}, "description": "Its address."},
         "other": {"value": {"get_attr": ["Server", "other"]}, "description": "What else."},
         "show": {"value": {"get_attr": ["Server", "show"]}, "description": SHOW["description"]},
@@ -156,10 +156,10 @@ def test_the_hot_template_has_a_parameter_for_each_property():
 
 
 def test_the_cfn_template_has_its_own_words():
-    shown = resource_type_template("Acme::Server", Server())
-    assert shown["HeatTemplateFormatVersion"] == "2012-12-12"
-    assert shown["Description"] == "Initial template of Server"
-    parameters = shown["Parameters"]
+    template = resource_type_template("Acme::Server", Server())
+    assert template["HeatTemplateFormatVersion"] == "2012-12-12"
+    assert template["Description"] == "Initial template of Server"
+    parameters = template["Parameters"]
     assert parameters["name"] == {
         "Type": "String",
         "Description": "Its name.",
@@ -172,16 +172,16 @@ def test_the_cfn_template_has_its_own_words():
     assert parameters["kind"] == {"Type": "String", "AllowedValues": ["a", "b"]}
     assert parameters["public"] == {"Type": "Boolean", "AllowedValues": ["True", "true", "False", "false"]}
     assert parameters["labels"] == {"Type": "Json"}
-    resource = shown["Resources"]["Server"]
+    resource = template["Resources"]["Server"]
     assert resource["Type"] == "Acme::Server"
     assert resource["Properties"]["tags"] == {"Fn::Split": [",", {"Ref": "tags"}]}
     assert resource["Properties"]["disks"] == {"Ref": "disks"}
     assert resource["Properties"]["name"] == {"Ref": "name"}
-    assert shown["Outputs"]["address"] == {
+    assert template["Outputs"]["address"] == {
         "Value": {"Fn::GetAtt": ["Server", "address"]},
         "Description": "Its address.",
     }
-    assert shown["Outputs"]["OS::stack_id"] == {"Value": {"Ref": "Server"}}
+    assert template["Outputs"]["OS::stack_id"] == {"Value": {"Ref": "Server"}}
 
 
 def test_hidden_properties_are_in_neither():
@@ -192,5 +192,5 @@ def test_hidden_properties_are_in_neither():
 
 
 def test_what_is_shown_is_json():
-    shown = [resource_type_schema("x", RandomString()), resource_type_template("x", RandomString())]
-    assert json.loads(json.dumps(shown)) == shown
+    documents = [resource_type_schema("x", RandomString()), resource_type_template("x", RandomString())]
+    assert json.loads(json.dumps(documents)) == documents

@@ -44,25 +44,25 @@ def test_flaky_works_at_last(context, tmp_path):
         with pytest.raises(RetryableError, match=f"try {count} failed") as caught:
             Flaky().handle_create(target, context)
         assert caught.value.after == 0.5
-    made = after(target, Flaky().handle_create(target, context))
-    assert Flaky().attribute_values(made) == {"tries": 3}
+    created = after(target, Flaky().handle_create(target, context))
+    assert Flaky().attribute_values(created) == {"tries": 3}
 
 
 def test_external_makes_one_file_for_a_key_however_often_it_is_asked(context, tmp_path):
     target = target_of(External(), {"directory": str(tmp_path), "poll_secs": 3}, name="web")
     assert External().find_created(target.key, target, context) is None
     External().handle_create(target, context)
-    made = run(External(), "create", target, context)
-    assert External().find_created(target.key, target, context) == made.physical_id == target.key
+    created = run(External(), "create", target, context)
+    assert External().find_created(target.key, target, context) == created.physical_id == target.key
     (path,) = tmp_path.iterdir()
     assert path.read_text().split()[1] == "web"
-    run(External(), "delete", made, context)
+    run(External(), "delete", created, context)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_external_can_be_changed(context, tmp_path):
-    made = run(External(), "create", target_of(External(), {"directory": str(tmp_path)}), context)
-    new = target_of(External(), {"directory": str(tmp_path), "value": "new"}, physical_id=made.physical_id)
+    created = run(External(), "create", target_of(External(), {"directory": str(tmp_path)}), context)
+    new = target_of(External(), {"directory": str(tmp_path), "value": "new"}, physical_id=created.physical_id)
     run(External(), "update", new, context)
     (path,) = tmp_path.iterdir()
     assert path.read_text().split()[2] == "new"

@@ -26,9 +26,9 @@ def plan_of(properties: Json, type_name: str = STACK) -> CompiledTemplate:
 def checked(properties: Json, type_name: str = STACK) -> str:
     """The type that a compiled resource has."""
     secrets = StoredLookup(SECRETS.__getitem__)
-    made = check_types(plan_of(properties, type_name), REGISTRY, secrets, Budget()).resources["r"]
-    assert made.declared_type == STACK
-    return made.type
+    resource = check_types(plan_of(properties, type_name), REGISTRY, secrets, Budget()).resources["r"]
+    assert resource.declared_type == STACK
+    return resource.type
 
 
 def chosen(properties: Json, registry: ResourceRegistry = REGISTRY) -> str:

@@ -30,9 +30,12 @@ class Scene:
         self.generation = 0
         self._publish()
         names = self.condition_plugin.names
-        given = {names["handle"]: self.plugin.reference_id(self.handle), names["timeout"]: 600}
-        given |= {names[name]: value for name, value in properties.items()}
-        self.condition = target_of(self.condition_plugin, given, name="condition")
+        resolved = {
+            names["handle"]: self.plugin.reference_id(self.handle),
+            names["timeout"]: 600,
+        }
+        resolved |= {names[name]: value for name, value in properties.items()}
+        self.condition = target_of(self.condition_plugin, resolved, name="condition")
 
     def _publish(self):
         self.work.siblings["my handle"] = Sibling(
@@ -193,8 +196,10 @@ def test_a_signal_of_cloudformation_must_be_complete(missing):
 def test_each_condition_works_with_each_handle(handle, condition):
     scene = Scene(handle(), condition())
     scene.begin()
-    own = AWS_SIGNAL if handle is not WaitConditionHandle else {"id": "a", "data": {"n": 1}, "reason": "up"}
-    assert scene.signal(own) == "status:SUCCESS reason:up"
+    signal = (
+        AWS_SIGNAL if handle is not WaitConditionHandle else {"id": "a", "data": {"n": 1}, "reason": "up"}
+    )
+    assert scene.signal(signal) == "status:SUCCESS reason:up"
     assert isinstance(scene.look(), Done)
     assert scene.data() == {"a": {"n": 1}}
 
@@ -251,14 +256,15 @@ def test_the_timeout_has_limits(timeout):
 def test_the_attributes_of_a_handle_tell_how_to_signal_it():
     scene = Scene()
     values = WaitConditionHandle().attribute_values(scene.handle)
-    made, url = scene.work.presigned(), values["endpoint"]
-    assert url == scene.plugin.reference_id(scene.handle) == made.endpoint
-    assert values["token"] == made.signature
+    presigned = scene.work.presigned()
+    url = values["endpoint"]
+    assert url == scene.plugin.reference_id(scene.handle) == presigned.endpoint
+    assert values["token"] == presigned.signature
     assert values["curl_cli"] == (
         "curl -i -X POST -H 'Content-Type: application/json' "
-        f"-H 'Accept: application/json' '{url}?Signature={made.signature}'"
+        f"-H 'Accept: application/json' '{url}?Signature={presigned.signature}'"
     )
-    assert json.loads(values["signal"]) == {"endpoint": url, "token": made.signature}
+    assert json.loads(values["signal"]) == {"endpoint": url, "token": presigned.signature}
 
 
 def test_other_transports_have_no_token():
@@ -284,8 +290,8 @@ def test_other_transports_have_no_token():
 
 def test_the_reference_of_an_aws_handle_is_a_url_that_needs_nothing_else():
     plugin, context = AwsWaitConditionHandle(), FakeWork()
-    made = run(plugin, "create", target_of(plugin), context)
-    assert plugin.reference_id(made) == context.presigned().url
+    created = run(plugin, "create", target_of(plugin), context)
+    assert plugin.reference_id(created) == context.presigned().url
 
 
 def test_secrets_of_a_handle_are_marked():
@@ -300,9 +306,9 @@ def test_secrets_of_a_handle_are_marked():
 @pytest.mark.parametrize("transport", ["TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"])
 def test_transports_of_other_services_are_refused_at_plan_time(transport):
     plugin = WaitConditionHandle()
-    known = validate_properties(plugin.properties_schema, {"signal_transport": transport})
+    properties = validate_properties(plugin.properties_schema, {"signal_transport": transport})
     with pytest.raises(PropertyError, match="use one of TOKEN_SIGNAL, CFN_SIGNAL, HEAT_SIGNAL, NO_SIGNAL"):
-        plugin.validate(known)
+        plugin.validate(properties)
 
 
 def test_an_update_handle_is_always_replaced():
@@ -319,8 +325,12 @@ def test_a_type_without_signals_says_so():
 
 def test_an_adopted_handle_is_signalled_at_its_new_stack():
     plugin, context = WaitConditionHandle(), FakeWork()
-    there = {"endpoint": "http://elsewhere/v1/t/stacks/old/1/resources/handle/signal", "token": "secret"}
-    target = target_of(plugin, name="handle", physical_id="h", data=there)
+    old_data = {"endpoint": "http://elsewhere/v1/t/stacks/old/1/resources/handle/signal", "token": "secret"}
+    target = target_of(plugin, name="handle", physical_id="h", data=old_data)
     adopted = run(plugin, "adopt", target, context)
-    made = context.presigned()
-    assert adopted.data == {"endpoint": made.endpoint, "token": made.signature, "url": made.url}
+    presigned = context.presigned()
+    assert adopted.data == {
+        "endpoint": presigned.endpoint,
+        "token": presigned.signature,
+        "url": presigned.url,
+    }
