@@ -22,13 +22,12 @@ from ..sandbox.errors import EvaluationError, LimitReached
 from ..template.budget import Budget
 from ..template.language import ResourceDefinition, is_template_name
 from ..template.operator_environment import OperatorEnvironment
-from ..template.residual import Lookup
+from ..template.residual import Lookup, evaluate, is_deferred, is_failing, members, references
 from .errors import AbsentType, UnknownType
 from .heat_types import HEAT_TYPES, absent, advice
 from .nested.base import NestedType
 from .nested.provider import ProviderTemplate
-from .plugin import ResourceType
-from .variants import chosen_type
+from .plugin import NOT_KNOWN, ResourceType
 
 LOG = logging.getLogger(__name__)
 
@@ -55,8 +54,8 @@ class ResourceRegistry:
         self._types = {name: _configured(types[name](), defaults or {}) for name in sorted(types)}
         self.default_timeouts = _default_timeouts(self._types)
         self.operator: OperatorEnvironment | None = None
-        self._made: Mapping[str, ResourceType] = {}
-        self._off: Collection[str] = ()
+        self._template_types: Mapping[str, ResourceType] = {}
+        self._off_names: Collection[str] = ()
 
     @classmethod
     def installed(
@@ -79,17 +78,17 @@ class ResourceRegistry:
         return cls(types, defaults)
 
     def with_operator(
-        self, operator: OperatorEnvironment, made_types: Mapping[str, ResourceType]
+        self, operator: OperatorEnvironment, template_types: Mapping[str, ResourceType]
     ) -> "ResourceRegistry":
         """Return the registry of an installation whose operator has an environment for all stacks.
 
         It has all types: stacks may still have resources of one that was switched off.
 
-        :param made_types: those that the operator has made of templates.
+        :param template_types: types that the operator has made of templates, by name.
         """
         registry = self._with(self._types)
         registry.operator = operator
-        registry._made = made_types
+        registry._template_types = template_types
         return registry
 
     @functools.cached_property
@@ -97,9 +96,9 @@ class ResourceRegistry:
         """Return the types that new resources may have: those that the operator has not switched off."""
         if self.operator is None:
             return self
-        off = frozenset(filter(self.operator.is_switched_off, self._types))
-        usable = self._with({name: item for name, item in self._types.items() if name not in off})
-        usable._off = off
+        off_names = frozenset(filter(self.operator.is_switched_off, self._types))
+        usable = self._with({name: item for name, item in self._types.items() if name not in off_names})
+        usable._off_names = off_names
         return usable
 
     @functools.cached_property
@@ -107,7 +106,7 @@ class ResourceRegistry:
         """Return the usable types, with those that the operator has made of templates."""
         if self.operator is None:
             return self
-        return self._with(dict(sorted({**self.usable._types, **self._made}.items())))
+        return self._with(dict(sorted({**self.usable._types, **self._template_types}.items())))
 
     def _with(self, types: Mapping[str, ResourceType]) -> "ResourceRegistry":
         registry = ResourceRegistry({})
@@ -127,7 +126,7 @@ class ResourceRegistry:
         except KeyError:
             if name in HEAT_TYPES:
                 raise AbsentType(absent(name, self.names())) from None
-            hint = advice(name, self.names()) if name not in self._off else _SWITCHED_OFF
+            hint = advice(name, self.names()) if name not in self._off_names else _SWITCHED_OFF
             raise UnknownType(f"The Resource Type ({name}) could not be found{hint}") from None
 
     def is_nested(self, name: str) -> bool:
@@ -235,3 +234,33 @@ def _declared(plugin: str, types: object) -> dict[str, type[ResourceType]]:
         else:
             LOG.error("Plugin %s: %s is left out, it is no class derived from ResourceType", plugin, name)
     return good
+
+
+def chosen_type(plugin: ResourceType, definition: ResourceDefinition, secrets: Lookup, budget: Budget) -> str:
+    """Return a resource's type: its own one, a variant that its properties choose, or a new name.
+
+    A variant is a type of its own that users know by the name of another one; the row of the resource has
+    both names.  So an update that changes the choice replaces the resource, as if the environment mapped its
+    type to another.
+
+    :param plugin: the resource's type.
+    :param secrets: opens the tokens of hidden parameters.
+    """
+    if plugin.renamed_to:
+        return plugin.renamed_to
+    if definition.external_id is not None or not plugin.chosen_by:
+        return definition.type
+    parts = members(definition.properties)
+    choice = parts.get(plugin.chosen_by) if parts or not definition.properties else NOT_KNOWN
+    return plugin.variant(_known_part(choice, secrets, budget)) or definition.type
+
+
+def _known_part(tree: Json, secrets: Lookup, budget: Budget) -> Json:
+    """Return what is known of a value: hidden parameters are, values of other resources are not."""
+    if tree is NOT_KNOWN:
+        return tree
+    if parts := members(tree):
+        return {name: _known_part(value, secrets, budget) for name, value in parts.items()}
+    if not is_deferred(tree) or not (references(tree) or is_failing(tree)):
+        return evaluate(tree, secrets, budget)
+    return NOT_KNOWN

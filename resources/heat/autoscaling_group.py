@@ -14,8 +14,7 @@ from ..contract.context import StepContext
 from ..contract.views import Json, ResourceView
 from ..errors import NoAction, PropertyError
 from ..nested.base import child_of
-from ..nested.batches import Batch, batches
-from ..nested.groups import GroupResource, Rollout
+from ..nested.groups import Batch, GroupResource, Rollout, batches
 from ..nested.members import (
     REFS_MAP,
     Definition,
@@ -29,7 +28,7 @@ from ..nested.members import (
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from ..signals import Adjustment, Scaling
 from ..steps import Step
-from .scaling import Bounds, new_size
+from .scaling_policy import Bounds, new_size
 
 MAPS = "outputs"
 LISTS = "outputs_list"

@@ -6,8 +6,7 @@ from ...template.language import ResourceDefinition
 from ...template.residual import is_node
 from ..contract.children import ChildGoal, GroupMember
 from ..contract.views import Json, ResourceView
-from ..nested.batches import Batch
-from ..nested.groups import GroupResource
+from ..nested.groups import Batch, GroupResource
 from ..nested.members import Definition, RequestedAttribute, check_members, group_goal, values_of
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 

@@ -9,8 +9,7 @@ from ...template.residual import is_node
 from ..contract.children import ChildGoal, GroupMember
 from ..contract.context import StepContext
 from ..contract.views import Json, ResourceView
-from ..nested.batches import Batch, batches
-from ..nested.groups import GroupResource, Rollout
+from ..nested.groups import Batch, GroupResource, Rollout, batches
 from ..nested.members import (
     Definition,
     RequestedAttribute,

@@ -1,7 +1,9 @@
 """OS::Heat::ScalingPolicy and AWS::AutoScaling::ScalingPolicy: a signal to them scales a group."""
 
+import math
 import typing
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from ...template.constraints import AllowedValues, Range
 from ..contract.context import StepContext
@@ -11,8 +13,11 @@ from ..plugin import ResourceType, check_named
 from ..schema import Attribute, Property, SupportStatus
 from ..signals import Adjustment, Signal
 from ..steps import Done, Step
-from .scaling import ADJUSTMENTS, CHANGE, EXACT, PERCENT
 
+CHANGE = "change_in_capacity"
+EXACT = "exact_capacity"
+PERCENT = "percent_change_in_capacity"
+ADJUSTMENTS = (CHANGE, EXACT, PERCENT)
 GROUP_TEXT = "Reference of the group."
 BY_TEXT = "By how much."
 KIND_TEXT = "Whether the adjustment is added, is the new size, or is a percentage that is added."
@@ -21,6 +26,37 @@ STEP_TEXT = "Members that a percentage adds or removes at least."
 URL_TEXT = "Where an alarm posts its signal; signed, so that it needs no token."
 AT_LEAST_0 = (Range(minimum=0),)
 AWS_ADJUSTMENTS = {"ChangeInCapacity": CHANGE, "ExactCapacity": EXACT, "PercentChangeInCapacity": PERCENT}
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds of a group's size, both inclusive."""
+
+    least: int
+    most: int
+
+    def keep(self, size: float) -> int:
+        """Return the size, or the bound that it exceeds."""
+        return int(max(self.least, min(self.most, size)))
+
+
+def new_size(current: int, kind: str, adjustment: float, *, least_step: int | None, bounds: Bounds) -> int:
+    """Return the size after an adjustment, as Heat computes it.
+
+    A percentage is rounded towards zero, but to one member where it is less than that.
+
+    :param kind: one of ADJUSTMENTS.
+    :param least_step: how many members a percentage adds or removes at least; None or 0: one.
+    """
+    if kind == EXACT:
+        return bounds.keep(adjustment)
+    if kind == PERCENT:
+        share = current * adjustment / 100.0
+        whole = math.trunc(share) if abs(share) >= 1.0 else (share > 0) - (share < 0)
+        if least_step and least_step > abs(whole):
+            whole = least_step if whole > 0 else -least_step
+        adjustment = whole
+    return bounds.keep(current + adjustment)
 
 
 class ScalingPolicy(ResourceType):

@@ -10,8 +10,7 @@ from ...template.residual import is_node
 from ..contract.children import ChildGoal, GroupMember
 from ..contract.context import StepContext
 from ..contract.views import Json, ResourceView
-from ..nested.batches import Batch
-from ..nested.groups import GroupResource, Rollout
+from ..nested.groups import Batch, GroupResource, Rollout
 from ..nested.members import REFS_MAP, Definition, RequestedAttribute, check_members, group_goal, output_name
 from ..plugin import ResourceType
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus

@@ -6,8 +6,8 @@ import pytest
 from harness.fake_work import FakeWork, after, target_of
 from stoker.resources.contract.children import ChildGoal
 from stoker.resources.heat.resource_group import ResourceGroup
-from stoker.resources.heat.scaling import Bounds, new_size
-from stoker.resources.nested.batches import Batch, batches
+from stoker.resources.heat.scaling_policy import Bounds, new_size
+from stoker.resources.nested.groups import Batch, batches
 from stoker.resources.nested.members import next_members, values_of
 from stoker.resources.nested.parameterize import parameterize, restore_values
 from stoker.resources.steps import Done, Park, Poll

@@ -13,7 +13,7 @@ from ...contract.context import StepContext
 from ...contract.views import Json, ResourceView, physical_name
 from ...errors import PropertyError
 from ...heat.autoscaling_group import RollingPolicy, ScalingGroup, SizedGroup, SizeRules, check_sizes
-from ...heat.scaling import Bounds
+from ...heat.scaling_policy import Bounds
 from ...nested.members import Definition, group_goal
 from ...schema import Attribute, Property
 from ...steps import Step
