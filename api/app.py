@@ -21,12 +21,12 @@ from dataclasses import dataclass
 
 import falcon
 
+from ..engine.signal_urls import SignalAddresses
 from ..observe import metrics
 from ..observe.logs import REQUEST, about
 from ..observe.metrics import CONTENT_TYPE
 from ..observe.recorder import SILENT, Recorder
 from ..sandbox.evaluator import charged_to
-from ..sealing.signal_urls import SignalAddresses
 from .context import Operation, Request, Routes, Services
 from .errors import Fault, bad_request, fault_of, not_found
 from .origins import OriginGuard

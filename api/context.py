@@ -18,7 +18,7 @@ from ..engine.stacks import StackOperations
 from ..engine.updates import Updates
 from ..engine.validate import Validation
 from ..resources.registry import ResourceRegistry
-from ..sealing.stored import BoundSealer, Sealer
+from ..sealing.sealer import BoundSealer, Sealer
 from .console import ConsoleServices
 from .request import (
     ApiLimits,

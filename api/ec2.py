@@ -4,9 +4,9 @@ import hashlib
 import typing
 import urllib.parse
 
+from ..engine.signal_urls import row_of_key
 from ..keystone.ec2_tokens import SignatureRefused
-from ..sealing.ec2_signatures import SignatureError, SignedRequest, read_claim
-from ..sealing.signal_urls import row_of_key
+from .ec2_signatures import SignatureError, SignedRequest, read_claim
 from .errors import Fault
 from .request import Authenticator, Exchange, RequestContext
 

@@ -29,7 +29,7 @@ from ..resources.errors import (
     UnknownType,
 )
 from ..sandbox.errors import HelperUnavailable
-from ..sealing.stored import SealError
+from ..sealing.sealer import SealError
 from ..template.errors import InvalidDeclaration, LimitExceeded, TemplateError, dotted
 
 Json = typing.Any

@@ -7,7 +7,7 @@ from dataclasses import replace
 from oslo_policy import policy
 
 from ..keystone.caller import CallerAccess
-from ..keystone.delegated_auth import Trustor
+from ..resources.contract.cloud import Trustor
 from .errors import Fault
 from .policy import IS_ADMIN, TYPE_RULE
 from .request import USER_LENGTH, RequestContext

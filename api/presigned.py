@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from ..sealing.signal_urls import SignalAddresses
+from ..engine.signal_urls import SignalAddresses
 from .errors import Fault
 from .request import RequestContext
 

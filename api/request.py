@@ -22,12 +22,12 @@ from ..db.rows import ListedStack, Resource, Stack
 from ..db.states import Status
 from ..engine.quotas import QuotaUsage
 from ..keystone.caller import CallerAccess
-from ..keystone.delegated_auth import Trustor
 from ..planning.requests import CallersCloud, TypeForbidden
-from ..sealing.ec2_signatures import SignedRequest
+from ..resources.contract.cloud import Trustor
 from ..template.budget import BudgetLimits
 from ..template.scalars import written
 from ..template.suggestions import did_you_mean
+from .ec2_signatures import SignedRequest
 from .errors import Fault, bad_request, not_found
 
 Json = typing.Any

@@ -6,7 +6,7 @@ A new route is a handler, in a file of its own or beside its like, and a line he
 import functools
 from collections.abc import Set
 
-from ..sealing.signal_urls import IDENTITY
+from ..engine.signal_urls import IDENTITY
 from .context import Operation, Routes
 from .handlers import (
     actions,

@@ -8,9 +8,9 @@ import urllib.parse
 from collections.abc import Mapping, Sequence
 
 from ..db.queries.guests import GuestServer
+from ..engine.signal_urls import row_of_key
 from ..resources.guests import POLL_SERVER_CFN
-from ..sealing.ec2_signatures import MOST_PARAMETERS, SignatureError, SignedRequest, read_claim, verify
-from ..sealing.signal_urls import row_of_key
+from .ec2_signatures import MOST_PARAMETERS, SignatureError, SignedRequest, read_claim, verify
 from .errors import Fault
 from .request import GuestPolls
 

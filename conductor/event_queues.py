@@ -9,7 +9,7 @@ from ..db.event_sinks import SinkRow
 from ..db.ids import StackId
 from ..keystone.delegated_auth import CredentialGone, KeystoneUnavailable
 from ..keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
-from ..sealing.stored import SealError
+from ..sealing.sealer import SealError
 
 if typing.TYPE_CHECKING:
     from keystoneauth1.session import Session

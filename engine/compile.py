@@ -34,7 +34,8 @@ from ..planning.requests import (
     anything,
 )
 from ..resources.registry import ResourceRegistry
-from ..sealing.stored import BoundSealer, StoredLookup
+from ..sealing.sealer import BoundSealer
+from ..sealing.stored import StoredLookup
 from ..template.budget import Budget
 from ..template.compile import Identity, Limits, Region, Source, compile_template
 from ..template.errors import ErrorList, named_at_once
@@ -126,9 +127,9 @@ class GoalCompiler:
         return Compiled(
             identity=identity,
             template=template,
-            environment=stored_environment(environment, hidden, sealer),
+            environment=stored_environment(environment, hidden, sealer.seal),
             files={name: text for name, text in goal.files.items() if name != EXISTING} | used,
-            parameters=sealed_values(goal.parameters, hidden, sealer),
+            parameters=sealed_values(goal.parameters, hidden, sealer.seal),
             parameter_view={**plan.pseudo, **parameter_strings(plan.parameters)},
             outputs={
                 name: {"value": output.value, "description": output.description}

@@ -20,7 +20,7 @@ from ..planning.plan import Defaults, TraversalScope
 from ..planning.requests import Goal, NestedChild
 from ..resources.registry import ResourceRegistry
 from ..ring.hashring import shard_of
-from ..sealing.stored import BoundSealer, Sealer
+from ..sealing.sealer import BoundSealer, Sealer
 from ..template.budget import json_size
 from ..template.compile import Identity, Limits
 from ..template.language import CompiledTemplate

@@ -20,10 +20,10 @@ from ..db.states import Status
 from ..observe.instants import iso
 from ..resources.contract.views import StackFacts
 from ..resources.guests import collect_config, guest_metadata
-from ..sealing.signal_urls import SignalAddresses, row_of_key
 from .awaited_guests import describe_guest
 from .context import EngineContext
 from .resource_view import view_of
+from .signal_urls import SignalAddresses, row_of_key
 
 Json = typing.Any
 RECORD_EVERY = 60.0

@@ -14,8 +14,9 @@ from ..db.rows import ReadyTasks, Resource
 from ..db.software import StoredConfig, StoredDeployment
 from ..db.work import due_tasks
 from ..resources.heat.software_io import declared_inputs, declared_outputs, result_of
+from ..sealing.sealer import Sealer
 from ..sealing.software import SoftwareValue, config_body, opened, stored
-from ..sealing.stored import Sealer, redacted
+from ..sealing.stored import redacted
 from ..template.budget import json_size
 from ..template.errors import LimitExceeded
 from .context import EngineContext, announce

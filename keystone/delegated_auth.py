@@ -3,27 +3,14 @@
 import logging
 import typing
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from ..resources.contract.cloud import Trustor
 
 if typing.TYPE_CHECKING:
     from keystoneauth1.session import Session
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
-
-
-@dataclass(frozen=True)
-class Trustor:
-    """The user who requests an action.
-
-    :ivar token: the user's token, valid now.
-    :ivar roles: the user's roles in the project.
-    """
-
-    user_id: str
-    project_id: str
-    roles: Sequence[str]
-    token: str = field(repr=False)
 
 
 class DelegationRefused(Exception):

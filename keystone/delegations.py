@@ -23,16 +23,10 @@ from ..db import credentials, stacks
 from ..db.engine import Database
 from ..db.errors import NotFound, Unavailable
 from ..db.ids import StackId
-from ..sealing.stored import Sealer
+from ..resources.contract.cloud import Trustor
+from ..sealing.sealer import Sealer
 from ..template.residual import ARGS, sealed
-from .delegated_auth import (
-    CredentialGone,
-    DelegationRefused,
-    KeystoneUnavailable,
-    NoAnswer,
-    Trustor,
-    TrustProvider,
-)
+from .delegated_auth import CredentialGone, DelegationRefused, KeystoneUnavailable, NoAnswer, TrustProvider
 
 if typing.TYPE_CHECKING:
     from keystoneauth1.session import Session

@@ -10,14 +10,8 @@ from keystoneauth1 import exceptions
 from keystoneauth1.plugin import AUTH_INTERFACE
 from keystoneauth1.session import Session
 
-from .delegated_auth import (
-    CredentialGone,
-    DelegationRefused,
-    KeystoneUnavailable,
-    NoAnswer,
-    Trustor,
-    unanswered,
-)
+from ..resources.contract.cloud import Trustor
+from .delegated_auth import CredentialGone, DelegationRefused, KeystoneUnavailable, NoAnswer, unanswered
 
 Json = typing.Any
 KEPT = 1024

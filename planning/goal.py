@@ -16,7 +16,6 @@ from ..resources.plugin import ResourceType
 from ..resources.properties import known_properties
 from ..resources.registry import ResourceRegistry
 from ..resources.schema import has_attribute
-from ..sealing.stored import BoundSealer
 from ..template.budget import Budget, charged_at
 from ..template.compile import Limits
 from ..template.environment import Environment, as_document, parse_environment
@@ -195,23 +194,26 @@ def charged_environment(goal: Goal, template: Mapping[str, Json], budget: Budget
     return environment
 
 
-def stored_environment(environment: Environment, hidden: Iterable[str], sealer: BoundSealer) -> Json:
-    """Return the environment as it is stored: the values of hidden parameters sealed."""
+def stored_environment(environment: Environment, hidden: Iterable[str], seal: Callable[[Json], str]) -> Json:
+    """Return the environment as it is stored: the values of hidden parameters sealed.
+
+    :param seal: makes the token of a secret.
+    """
     plain = as_document(environment)
     document = {section: quote(value) for section, value in plain.items()}
     for section in ("parameters", "parameter_defaults"):
-        document[section] = sealed_values(plain[section], hidden, sealer)
+        document[section] = sealed_values(plain[section], hidden, seal)
     return document
 
 
-def sealed_values(values: Mapping[str, Json], hidden: Iterable[str], sealer: BoundSealer) -> Json:
-    """Return values by name as they are stored: hidden ones sealed, the others quoted."""
+def sealed_values(values: Mapping[str, Json], hidden: Iterable[str], seal: Callable[[Json], str]) -> Json:
+    """Return values by name as they are stored: hidden ones sealed, the others quoted.
+
+    :param seal: makes the token of a secret.
+    """
     names = set(hidden)
     return mapping(
-        {
-            name: sealed(sealer.seal(value)) if name in names else quote(value)
-            for name, value in values.items()
-        }
+        {name: sealed(seal(value)) if name in names else quote(value) for name, value in values.items()}
     )
 
 

@@ -24,7 +24,8 @@ from ..resources.update_decision import (
     may_replace,
     survives_failure,
 )
-from ..sealing.stored import RowLookup, SealedRowLookup, SealError, StoredLookup
+from ..sealing.sealer import SealError
+from ..sealing.stored import RowLookup, SealedRowLookup, StoredLookup
 from ..template.errors import InvalidProperty, TemplateError
 from ..template.language import CompiledTemplate, Reference, ResourceDefinition
 from ..template.residual import evaluate, is_deferred, is_node, mapping, partial, references

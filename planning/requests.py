@@ -4,7 +4,7 @@ import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..keystone.delegated_auth import Trustor
+from ..resources.contract.cloud import Trustor
 from ..resources.heat_types import unavailable
 from ..template.budget import Budget
 from ..template.environment import Environment

@@ -12,7 +12,7 @@ from ..db import content, sealed_rows
 from ..db.engine import Database
 from ..db.ids import ContentId
 from ..db.sealed_rows import COLUMNS, Row, SealedTree
-from .stored import BoundSealer, Sealer, SealError, sealed_by
+from .sealer import BoundSealer, Sealer, SealError, sealed_by
 from .tokens import replaced
 
 Json = typing.Any

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from ..template.residual import sealed, token_of
-from .stored import MASK, BoundSealer, redacted
+from .sealer import BoundSealer
+from .stored import MASK, redacted
 
 Json = typing.Any
 

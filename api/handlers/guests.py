@@ -9,8 +9,8 @@ import typing
 from collections.abc import Mapping
 
 from ...db.queries.guests import GuestServer
+from ...engine.signal_urls import METADATA, row_of
 from ...resources.guests import POLL_SERVER_CFN, POLL_SERVER_HEAT, POLL_TEMP_URL
-from ...sealing.signal_urls import METADATA, row_of
 from ..context import Request
 from ..errors import Fault
 from ..etags import has_latest

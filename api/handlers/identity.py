@@ -8,7 +8,7 @@ the endpoint verifies.  No user of the real Keystone has to be made for them.
 import typing
 from datetime import UTC, datetime, timedelta
 
-from ...sealing.signal_urls import IDENTITY
+from ...engine.signal_urls import IDENTITY
 from ..context import Request
 from ..errors import Fault
 from ..parse import parse

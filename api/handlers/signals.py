@@ -10,7 +10,7 @@ from ...db.errors import NotFound
 from ...db.ids import ResourceId, StackId
 from ...db.rows import Stack
 from ...engine.errors import ResourceReplaced
-from ...sealing.signal_urls import SIGNAL, row_of
+from ...engine.signal_urls import SIGNAL, row_of
 from ..context import Request
 from ..errors import bad_request
 from ..parse import parse

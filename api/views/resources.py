@@ -11,7 +11,8 @@ from ...db.work.breakpoint_rules import reached_reason
 from ...db.work.breakpoints import HeldTask
 from ...observe.instants import iso
 from ...resources.nested.base import output_error
-from ...sealing.stored import MASK, BoundSealer, SealError, in_clear
+from ...sealing.sealer import BoundSealer, SealError
+from ...sealing.stored import MASK, in_clear
 from ...template.language import is_template_name
 from ...template.residual import ResidualError
 from ..request import HttpRequest, link, quoted, stack_url

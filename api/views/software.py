@@ -5,7 +5,7 @@ import typing
 from ...db.software import ListedConfig, ListedDeployment, StoredConfig, StoredDeployment
 from ...engine.software import body_of, deployment_values
 from ...observe.instants import iso
-from ...sealing.stored import Sealer
+from ...sealing.sealer import Sealer
 
 Json = typing.Any
 

@@ -4,7 +4,7 @@ import typing
 
 from cliff.command import Command
 
-from ...sealing.stored import Sealer
+from ...sealing.sealer import Sealer
 
 
 class KeyGenerate(Command):

@@ -6,7 +6,7 @@ import pathlib
 from ...db.engine import Database
 from ...db.errors import WrongRevision
 from ...db.schema import upgrade
-from ...sealing.stored import Sealer
+from ...sealing.sealer import Sealer
 from ..config.errors import WrongConfiguration
 from .database import CONNECTION
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from oslo_config import cfg
 
 from ...db.engine import Database
+from ...engine.signal_urls import SignalAddresses
 from ...keystone.delegated_auth import NO_TRUSTS, TrustProvider
 from ...observe.recorder import SILENT, Recorder
 from ...resources.registry import ResourceRegistry
 from ...sandbox.pool import HelperPool, install
-from ...sealing.signal_urls import SignalAddresses
-from ...sealing.stored import Sealer
+from ...sealing.sealer import Sealer
 from ..config.errors import WrongConfiguration
 from ..config.language_options import helper_limits
 from .database import count_troubles, open_database, require_configuration

@@ -7,8 +7,8 @@ from oslo_config import cfg
 
 from ...db import settings as installation
 from ...db.engine import Database
-from ...sealing.signal_urls import KEY_BYTES, SignalAddresses
-from ...sealing.stored import Sealer, SealError
+from ...engine.signal_urls import KEY_BYTES, SignalAddresses
+from ...sealing.sealer import Sealer, SealError
 from ...template.residual import ARGS, sealed
 from ..config.errors import WrongConfiguration
 

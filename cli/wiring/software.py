@@ -4,9 +4,9 @@ from ...api.views.software import guest_config_view
 from ...engine.context import EngineContext
 from ...engine.guests import Guests
 from ...engine.quotas import QuotaOperations, Quotas
+from ...engine.signal_urls import SignalAddresses
 from ...engine.software import SoftwareOperations
-from ...sealing.signal_urls import SignalAddresses
-from ...sealing.stored import Sealer
+from ...sealing.sealer import Sealer
 
 
 def make_software(context: EngineContext) -> SoftwareOperations:

@@ -7,7 +7,7 @@ from ...db import credentials
 from ...db.credentials import Unused
 from ...keystone.delegated_auth import KeystoneUnavailable
 from ...observe.logs import about
-from ...sealing.stored import SealError
+from ...sealing.sealer import SealError
 from .context import FIRST_SHARD, DutyContext
 
 LOG = logging.getLogger(__name__)

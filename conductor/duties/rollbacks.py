@@ -13,7 +13,7 @@ from ...db.work import endings
 from ...engine.errors import NotUpdatable
 from ...observe.logs import about
 from ...resources.errors import UnknownType
-from ...sealing.stored import SealError
+from ...sealing.sealer import SealError
 from ...template.errors import TemplateError
 from .context import DutyContext
 from .slice_scan import SliceScan

@@ -11,6 +11,7 @@ from ...db.engine import Database
 from ...db.errors import NotFound
 from ...db.states import TaskKind
 from ...db.work.claim import Claim
+from ...engine.signal_urls import SignalAddresses
 from ...keystone.delegated_auth import NO_TRUSTS, CredentialGone, KeystoneUnavailable, TrustProvider
 from ...resources.contract.children import Children
 from ...resources.contract.cloud import RemoteCloud
@@ -18,8 +19,8 @@ from ...resources.contract.guests import GuestAccess, Presigned, StackUser
 from ...resources.contract.software import Software
 from ...resources.contract.views import ReferencedResource, ReplacementView, Sibling, StackFacts
 from ...resources.errors import Cancelled, PermanentError, RetryableError
-from ...sealing.signal_urls import SignalAddresses
-from ...sealing.stored import Sealer, in_clear, metadata_in_clear
+from ...sealing.sealer import Sealer
+from ...sealing.stored import in_clear, metadata_in_clear
 from .endpoints import KEPT, Endpoints
 from .nested import NestedStackOperations
 from .secrets import Secrets

@@ -21,7 +21,7 @@ from ...resources.errors import (
 from ...resources.registry import ResourceRegistry
 from ...sandbox.errors import HelperUnavailable
 from ...sandbox.evaluator import charged_to
-from ...sealing.stored import SealError
+from ...sealing.sealer import SealError
 from ...template.errors import TemplateError
 from .children import StepChildren
 from .context import RunningStepContext, StepServices

@@ -11,7 +11,8 @@ from ...db.rows import Resource
 from ...db.work.claim import Claim, InputValue
 from ...resources.errors import PermanentError
 from ...resources.nested.base import output_error
-from ...sealing.stored import BoundSealer, RowLookup, as_residual, in_clear, redacted
+from ...sealing.sealer import BoundSealer
+from ...sealing.stored import RowLookup, as_residual, in_clear, redacted
 from ...template.budget import Budget
 from ...template.errors import TemplateError
 from ...template.residual import ARGS, FN, evaluate, is_node, mapping, nodes, quote, sealed

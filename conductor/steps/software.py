@@ -19,8 +19,8 @@ from ...engine.quotas import SoftwareLimits as SoftwareLimits
 from ...engine.software import delete_config
 from ...resources.contract.software import ConfigSpec, DeploymentSpec, DeploymentState
 from ...resources.errors import PermanentError
+from ...sealing.sealer import BoundSealer
 from ...sealing.software import config_body, opened, stored
-from ...sealing.stored import BoundSealer
 from ...template.errors import LimitExceeded
 from .secrets import Secrets
 

@@ -1,6 +1,21 @@
-"""Other regions and clouds, as resources name them."""
+"""Whose rights a stack works with, and the other regions and clouds that its resources name."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Trustor:
+    """The user who requests an action.
+
+    :ivar token: the user's token, valid now.
+    :ivar roles: the user's roles in the project.
+    """
+
+    user_id: str
+    project_id: str
+    roles: Sequence[str]
+    token: str = field(repr=False)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 from client.serving import Json, Service, fault
 from harness.templates import one, template
 from harness.waiting import wait_for
-from stoker.sealing.stored import Sealer
+from stoker.sealing.sealer import Sealer
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 

@@ -9,8 +9,8 @@ import typing
 import pytest
 from client.serving import Json, Service
 from harness.waiting import wait_for
+from stoker.sealing.sealer import Sealer
 from stoker.sealing.software import opened
-from stoker.sealing.stored import Sealer
 
 CONTRACT = {
     "deploy_server_id": "ID of the server being deployed to",

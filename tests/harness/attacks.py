@@ -17,7 +17,7 @@ from stoker.planning.requests import Goal
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.resources.registry import ResourceRegistry
 from stoker.sandbox.pool import install
-from stoker.sealing.stored import Sealer
+from stoker.sealing.sealer import Sealer
 from stoker.template.compile import Identity, Limits
 from stoker.template.errors import TemplateError
 from stoker.template.load import load_template

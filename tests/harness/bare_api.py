@@ -5,7 +5,7 @@ import typing
 
 from stoker.api.context import Services
 from stoker.api.request import ApiLimits, NoAuthentication
-from stoker.sealing.signal_urls import SignalAddresses
+from stoker.engine.signal_urls import SignalAddresses
 
 ADDRESSES = SignalAddresses("", b"key")
 

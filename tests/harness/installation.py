@@ -3,7 +3,7 @@
 import pathlib
 
 from harness.programs import BIN, run
-from stoker.sealing.stored import Sealer
+from stoker.sealing.sealer import Sealer
 
 CONFIG = """\
 [DEFAULT]

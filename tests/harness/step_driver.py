@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Mapping
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 from stoker.conductor.steps.shared_reads import SharedReads
+from stoker.engine.signal_urls import SignalAddresses
 from stoker.keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
 from stoker.resources.contract.children import Children
 from stoker.resources.contract.guests import GuestAccess, Presigned
@@ -23,7 +24,6 @@ from stoker.resources.errors import PermanentError, RetryableError
 from stoker.resources.plugin import ResourceType
 from stoker.resources.properties import changed, immutable_changed, replacement_needed, resolve_properties
 from stoker.resources.steps import Done, Park, Step
-from stoker.sealing.signal_urls import SignalAddresses
 
 Json = typing.Any
 T = typing.TypeVar("T")

@@ -14,7 +14,7 @@ from harness.programs import BIN
 from services.db.rows import a_stack, store
 from stoker.db.engine import Database
 from stoker.db.schema import revisions, upgrade
-from stoker.sealing.stored import Sealer
+from stoker.sealing.sealer import Sealer
 
 KEY = f"[secrets]\nkey = {Sealer.generate_key()}\n"
 KEYSTONE = "[api]\nauth_strategy = keystone\n[keystone_authtoken]\n"

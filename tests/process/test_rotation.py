@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from client.serving import Service
 from harness.programs import BIN, run
-from stoker.sealing.stored import Sealer
+from stoker.sealing.sealer import Sealer
 
 TEMPLATE = {
     "heat_template_version": "2018-08-31",

@@ -28,6 +28,7 @@ from stoker.engine.compile import GoalCompiler
 from stoker.engine.context import EngineContext
 from stoker.engine.guests import Guests
 from stoker.engine.quotas import QuotaOperations, Quotas
+from stoker.engine.signal_urls import SignalAddresses
 from stoker.engine.signals import Signals
 from stoker.engine.software import SoftwareOperations
 from stoker.engine.stacks import StackOperations
@@ -39,7 +40,6 @@ from stoker.keystone.service_clients import NoSuchService, ServiceClients
 from stoker.resources import Custom, Property, ResourceType
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.resources.registry import ResourceRegistry
-from stoker.sealing.signal_urls import SignalAddresses
 from stoker.template.compile import Limits
 
 ADDRESSES = SignalAddresses("http://sim", b"key")

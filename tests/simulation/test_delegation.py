@@ -16,9 +16,10 @@ from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.engine.stacks import StackOperations
 from stoker.engine.updates import Updates
-from stoker.keystone.delegated_auth import DelegationRefused, KeystoneUnavailable, NoAnswer, Trustor
+from stoker.keystone.delegated_auth import DelegationRefused, KeystoneUnavailable, NoAnswer
 from stoker.keystone.delegations import LATER, LOST_AFTER
 from stoker.planning.requests import CreateRequest, Goal, UpdateRequest
+from stoker.resources.contract.cloud import Trustor
 
 Json = typing.Any
 TEMPLATE = {

@@ -12,9 +12,9 @@ from stoker.db import resources
 from stoker.db.ids import ResourceId, StackId
 from stoker.db.schema import tables
 from stoker.engine.guests import RECORD_EVERY, DocumentCache, Guests
+from stoker.engine.signal_urls import row_of_key
 from stoker.resources.contract.guests import GuestAccess
 from stoker.resources.contract.views import StackFacts
-from stoker.sealing.signal_urls import row_of_key
 
 TEMPLATE = {
     "heat_template_version": "2018-08-31",

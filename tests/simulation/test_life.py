@@ -20,10 +20,10 @@ from stoker.api.routes import ROUTES
 from stoker.api.views.software import guest_config_view
 from stoker.engine.guests import Guests
 from stoker.engine.quotas import QuotaOperations, Quotas
+from stoker.engine.signal_urls import SignalAddresses
 from stoker.engine.signals import Signals
 from stoker.engine.software import SoftwareOperations
 from stoker.engine.validate import Validation
-from stoker.sealing.signal_urls import SignalAddresses
 
 ADDRESSES = SignalAddresses("http://sim", b"key")
 ROOT = pathlib.Path(__file__).parents[2]

@@ -25,7 +25,8 @@ from stoker.db.states import Status
 from stoker.engine.exports import snapshot_document
 from stoker.engine.signals import Signals
 from stoker.planning.requests import Goal, UpdateRequest
-from stoker.sealing.stored import MASK, Masked, Sealer, metadata_in_clear
+from stoker.sealing.sealer import Sealer
+from stoker.sealing.stored import MASK, Masked, metadata_in_clear
 
 Json = typing.Any
 SECRET = "another-project's-word"

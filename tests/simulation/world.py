@@ -44,6 +44,7 @@ from stoker.engine.context import EngineContext, EngineSettings
 from stoker.engine.exports import Exports
 from stoker.engine.nested_stacks import NestedStacks
 from stoker.engine.previews import Previews
+from stoker.engine.signal_urls import SignalAddresses
 from stoker.engine.snapshots import Snapshots
 from stoker.engine.stacks import StackOperations
 from stoker.engine.updates import Updates
@@ -58,8 +59,7 @@ from stoker.resources.plugin import ResourceType
 from stoker.resources.registry import ResourceRegistry
 from stoker.ring.hashring import Assignment, Member, View, assign
 from stoker.ring.local_member import PROCESS
-from stoker.sealing.signal_urls import SignalAddresses
-from stoker.sealing.stored import Sealer
+from stoker.sealing.sealer import Sealer
 from stoker.template.compile import Limits
 
 SHARDS = 64

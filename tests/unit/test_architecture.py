@@ -24,9 +24,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rpc": {"db", "observe"},
     "resources": {"template", "sandbox"},
     "resources/openstack": {"resources", "template"},
-    "sealing": {"template", "resources", "db"},
-    "keystone": {"template", "sealing", "db"},
-    "planning": {"template", "resources", "sealing", "keystone", "db"},
+    "sealing": {"template", "db"},
+    "keystone": {"template", "sealing", "resources", "db"},
+    "planning": {"template", "resources", "sealing", "db"},
     "engine": {
         *("planning", "template", "resources", "resources/openstack"),
         *("sealing", "keystone", "ring", "db", "observe"),

@@ -4,7 +4,7 @@ import typing
 
 import pytest
 from stoker.conductor.steps.secrets import Secrets
-from stoker.sealing.stored import Sealer
+from stoker.sealing.sealer import Sealer
 
 WORD = "correct-horse"
 

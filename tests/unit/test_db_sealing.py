@@ -5,7 +5,7 @@ import base64
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stoker.sealing.stored import BoundSealer, Sealer, SealError
+from stoker.sealing.sealer import BoundSealer, Sealer, SealError
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -7,8 +7,8 @@ import urllib.parse
 
 import pytest
 from keystoneclient.contrib.ec2.utils import Ec2Signer
-from stoker.sealing import ec2_signatures
-from stoker.sealing.ec2_signatures import SignatureError, SignedRequest, read_claim, verify
+from stoker.api import ec2_signatures
+from stoker.api.ec2_signatures import SignatureError, SignedRequest, read_claim, verify
 
 KEY, SECRET = "AKID.1", "s3cr+t/key"
 NOW = 1893553445.0  # 2030-01-02T03:04:05Z

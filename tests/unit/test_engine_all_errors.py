@@ -9,7 +9,7 @@ import yaml
 from stoker.engine.compile import GoalCompiler
 from stoker.planning.requests import Goal, Question, TypeForbidden
 from stoker.resources.registry import ResourceRegistry
-from stoker.sealing.stored import Sealer
+from stoker.sealing.sealer import Sealer
 from stoker.template.budget import BudgetLimits
 from stoker.template.compile import Identity, Limits
 from stoker.template.errors import MOST_ERRORS, LimitExceeded, TemplateError, dotted

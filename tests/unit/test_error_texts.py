@@ -10,7 +10,7 @@ import stoker
 from stoker.engine.compile import GoalCompiler
 from stoker.planning.requests import Goal
 from stoker.resources.registry import ResourceRegistry
-from stoker.sealing.stored import Sealer
+from stoker.sealing.sealer import Sealer
 from stoker.template.compile import Identity, Limits
 from stoker.template.errors import TemplateError
 

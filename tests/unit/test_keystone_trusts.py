@@ -2,8 +2,9 @@
 
 import pytest
 from keystoneauth1 import exceptions
-from stoker.keystone.delegated_auth import DelegationRefused, NoAnswer, Trustor
+from stoker.keystone.delegated_auth import DelegationRefused, NoAnswer
 from stoker.keystone.trusts import PAUSES, REFUSALS, KeystoneTrusts
+from stoker.resources.contract.cloud import Trustor
 
 WHO = Trustor(user_id="u", project_id="p", roles=["member"], token="secret")
 REFUSALS_OF_LOAD = [exceptions.Forbidden("no"), exceptions.NotFound("no such user")]

@@ -7,7 +7,7 @@ import yaml
 from stoker.engine.compile import GoalCompiler
 from stoker.planning.requests import Goal
 from stoker.resources.registry import ResourceRegistry
-from stoker.sealing.stored import Sealer
+from stoker.sealing.sealer import Sealer
 from stoker.template.compile import Identity, Limits
 from stoker.template.language import CompiledTemplate
 

@@ -22,7 +22,7 @@ from stoker.resources.implied import ImpliedDependency
 from stoker.resources.plugin import ResourceType
 from stoker.resources.registry import ResourceRegistry
 from stoker.resources.schema import ANY_NAME, Attribute, Property
-from stoker.sealing.stored import Sealer
+from stoker.sealing.sealer import Sealer
 from stoker.template.budget import Budget
 from stoker.template.compile import Identity, Limits
 from stoker.template.errors import CircularDependency, LimitExceeded

@@ -1,8 +1,8 @@
 """Addresses of signals: who does not know the key makes no signature, and one is good for one row only."""
 
 import pytest
+from stoker.engine.signal_urls import METADATA, SignalAddresses, row_of_key
 from stoker.resources.contract.views import StackFacts
-from stoker.sealing.signal_urls import METADATA, SignalAddresses, row_of_key
 
 STACK = StackFacts(id="1d", name="my stack", project_id="t")
 NAMED = {"tenant_id": "t", "stack_name": "my stack", "stack_id": "1d", "resource_name": "a/b", "row": "17"}

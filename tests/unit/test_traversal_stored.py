@@ -9,11 +9,10 @@ from stoker.api.views.resources import StackLookup, unsealer
 from stoker.api.views.stacks import output
 from stoker.db.ids import StackId
 from stoker.db.rows import Resource
+from stoker.sealing.sealer import Sealer, SealError
 from stoker.sealing.stored import (
     MASK,
     Masked,
-    Sealer,
-    SealError,
     as_residual,
     in_clear,
     masked,

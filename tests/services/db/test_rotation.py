@@ -27,7 +27,7 @@ from stoker.db.ids import ResourceId
 from stoker.db.schema import tables
 from stoker.db.sealed_rows import COLUMNS
 from stoker.sealing.rotation import Rotation, RotationRound
-from stoker.sealing.stored import BoundSealer, Sealer
+from stoker.sealing.sealer import BoundSealer, Sealer
 from stoker.template.residual import quote, retokened, sealed
 
 OLD_KEY, NEW_KEY, LOST_KEY = (Sealer.generate_key() for _ in range(3))

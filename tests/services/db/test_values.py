@@ -21,7 +21,7 @@ from stoker.db.queries import stack_list
 from stoker.db.rows import Event
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskState
-from stoker.sealing.stored import Sealer
+from stoker.sealing.sealer import Sealer
 
 STRANGE = "Ünïcödé 中文 العربية 🚀🧑‍🚀 'quoted' \"double\" %s :name \\ back\nnewline\t\u2028"
 LONG = "🚀" * 60_000
