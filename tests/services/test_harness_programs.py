@@ -55,18 +55,19 @@ def started(kind: type[Process], script: pathlib.Path, *arguments: str) -> Proce
 
 
 def state(process: Process) -> str:
-    found = proctree.read(process.pid)
-    return found.state if found is not None else ""
+    state = proctree.read(process.pid)
+    return state.state if state is not None else ""
 
 
-def told(kind: type[Process], script: pathlib.Path) -> typing.Any:
+def output_of(kind: type[Process], script: pathlib.Path) -> typing.Any:
     process = started(kind, script, "0")
     wait_for(lambda: process.exit_code == 0, 60, process.tail)
     return json.loads(script.with_name(f"{kind.__name__}.log").read_text().splitlines()[0])
 
 
 def test_it_finds_itself_as_one_that_was_started_for_real(script: pathlib.Path) -> None:
-    real, forked = told(Process, script), told(Program, script)
+    real = output_of(Process, script)
+    forked = output_of(Program, script)
     assert real["environment"]["OURS"] == "1"
     assert forked == real
 

@@ -26,7 +26,8 @@ from harness.zookeeper import ZooKeeper
 @pytest.mark.parametrize("kind", [RabbitMQ, Etcd, ZooKeeper, Redis, Memcached, Prometheus])
 def test_a_server_answers_restarts_and_leaves_nothing_behind(kind: type[Server]) -> None:
     with kind() as server:
-        port, directory = server.port, server.directory
+        port = server.port
+        directory = server.directory
         server.kill()
         server.start()
         server.restart()

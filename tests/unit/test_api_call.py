@@ -50,6 +50,6 @@ def test_of_very_many_errors_not_all_are_compared():
 
 
 def test_a_request_that_finds_no_helper_may_come_again():
-    found = fault_of(HelperUnavailable("no helper process was free for 4 s"))
-    assert (found.status, found.kind) == (503, "ServiceUnavailable")
-    assert "no helper process was free" in found.message
+    fault = fault_of(HelperUnavailable("no helper process was free for 4 s"))
+    assert (fault.status, fault.kind) == (503, "ServiceUnavailable")
+    assert "no helper process was free" in fault.message

@@ -34,8 +34,8 @@ class Fetched:
         self.asked.append(url)
         return TEMPLATE
 
-    def _files(self, access: object, container: str, given: typing.Collection[str]) -> dict[str, str]:
-        self.asked.append((container, sorted(given)))
+    def _files(self, access: object, container: str, present: typing.Collection[str]) -> dict[str, str]:
+        self.asked.append((container, sorted(present)))
         return {"a": "fetched", "b": "fetched"}
 
 

@@ -22,7 +22,9 @@ class Server:
     """A database that answers when the test lets it, and a clock."""
 
     def __init__(self) -> None:
-        self.now, self.asked, self.away = 100.0, 0, False
+        self.now = 100.0
+        self.asked = 0
+        self.away = False
         self.free = threading.Event()
         self.free.set()
         self.health = DatabaseHealth(self.ping, monotonic=lambda: self.now)

@@ -27,13 +27,18 @@ def auth() -> KeystoneAuthentication:
 
 
 def headers(role: str = "member", **more: str) -> dict[str, str]:
-    found = {"X-IDENTITY-STATUS": "Confirmed", "X-PROJECT-ID": TENANT, "X-USER-NAME": "ann", "X-ROLES": role}
-    return {**found, **{name.upper().replace("_", "-"): value for name, value in more.items()}}
+    headers = {
+        "X-IDENTITY-STATUS": "Confirmed",
+        "X-PROJECT-ID": TENANT,
+        "X-USER-NAME": "ann",
+        "X-ROLES": role,
+    }
+    return {**headers, **{name.upper().replace("_", "-"): value for name, value in more.items()}}
 
 
 def test_every_rule_that_is_asked_for_exists() -> None:
-    known = {rule.name for rule in list_rules()}
-    asked = {operation.rule for methods in ROUTES.values() for operation in methods.values()} - {None}
+    names = {rule.name for rule in list_rules()}
+    used = {operation.rule for methods in ROUTES.values() for operation in methods.values()} - {None}
     in_code = {
         name
         for path in (ROOT / "api").rglob("*.py")
@@ -43,7 +48,7 @@ def test_every_rule_that_is_asked_for_exists() -> None:
         *("stacks:global_index", "stacks:update_patch", "stacks:update_no_change"),
         "software_configs:global_index",
     }
-    assert asked | in_code | {f"actions:{name}" for name in ACTIONS} <= known
+    assert used | in_code | {f"actions:{name}" for name in ACTIONS} <= names
 
 
 def test_a_member_may_create_and_a_reader_may_not(auth: KeystoneAuthentication) -> None:
@@ -74,7 +79,8 @@ def test_a_stack_user_signals_and_sees_metadata_only(auth: KeystoneAuthenticatio
 
 
 def test_types_of_admins_are_theirs_and_families_have_one_rule(auth: KeystoneAuthentication) -> None:
-    member, admin = auth.identify(TENANT, headers()), auth.identify(TENANT, headers("admin"))
+    member = auth.identify(TENANT, headers())
+    admin = auth.identify(TENANT, headers("admin"))
     for name in ("OS::Nova::Flavor", "OS::Keystone::User", "OS::Keystone::Domain"):
         assert not auth.may_use(member, name)
         assert auth.may_use(admin, name)

@@ -15,8 +15,8 @@ GUARD = OriginGuard(["stoker-host"], ["https://stoker.example.org/orchestration"
 STACKS = "/v1/demo/stacks"
 
 
-def _answered(call: Request) -> Reply:
-    return Reply({"body": call.body})
+def _answered(request: Request) -> Reply:
+    return Reply({"body": request.body})
 
 
 def client() -> falcon.testing.TestClient:

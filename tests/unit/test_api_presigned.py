@@ -31,7 +31,8 @@ def test_a_wrong_signature_is_refused_before_body_and_database(method: str, quer
 
 
 def test_the_right_one_in_the_query_or_the_header_lets_the_body_be_read_and_then_the_database() -> None:
-    path, header = MADE.endpoint, {"X-Auth-Token": MADE.signature}
+    path = MADE.endpoint
+    header = {"X-Auth-Token": MADE.signature}
     signed = f"Signature={MADE.signature}"
     assert client().simulate_post(path, headers=header, body="{").status_code == 400
     assert client().simulate_post(path, query_string=signed, body="{").status_code == 400

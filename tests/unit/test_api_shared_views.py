@@ -15,8 +15,10 @@ class Reads:
     """Views of one value on a clock that tests move; a read waits until it may end."""
 
     def __init__(self) -> None:
-        self.now, self.made = 1000.0, 0
-        self.begun, self.may_end = threading.Event(), threading.Event()
+        self.now = 1000.0
+        self.made = 0
+        self.begun = threading.Event()
+        self.may_end = threading.Event()
         self.may_end.set()
         self.views: SharedViews[int] = SharedViews(keep=KEEP, monotonic=lambda: self.now)
         self._threads: list[threading.Thread] = []
@@ -32,10 +34,10 @@ class Reads:
 
     def on_thread(self) -> list[int]:
         """Get the value on a thread; the list gets it."""
-        found: list[int] = []
-        self._threads.append(threading.Thread(target=lambda: found.append(self.get())))
+        reads: list[int] = []
+        self._threads.append(threading.Thread(target=lambda: reads.append(self.get())))
         self._threads[-1].start()
-        return found
+        return reads
 
     def close(self) -> None:
         self.may_end.set()
@@ -45,9 +47,9 @@ class Reads:
 
 @pytest.fixture
 def reads() -> Iterator[Reads]:
-    made = Reads()
-    yield made
-    made.close()
+    source = Reads()
+    yield source
+    source.close()
 
 
 def test_a_value_is_kept_for_its_time(reads: Reads) -> None:
@@ -102,7 +104,8 @@ class WeighedViews:
     """Views of texts that weigh their length, on a clock that tests move."""
 
     def __init__(self, most: int) -> None:
-        self.now, self.weighed = 0.0, 0
+        self.now = 0.0
+        self.weighed = 0
         self.views: SharedViews[str] = SharedViews(
             most=most, weigh=self._weigh, idle=10.0, monotonic=lambda: self.now
         )
@@ -152,7 +155,8 @@ def test_values_without_weight_are_limited_in_number() -> None:
 
 
 def test_a_value_that_nobody_asks_for_is_forgotten() -> None:
-    views, before = WeighedViews(most=10), []
+    views = WeighedViews(most=10)
+    before = []
     views.put("a", "x")
     views.now += 11.0
     views.put("b", "y")

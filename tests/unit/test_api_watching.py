@@ -32,13 +32,13 @@ class Page:
 
 
 @pytest.fixture
-def kept() -> Prometheus:
+def recorder() -> Prometheus:
     return Prometheus(metrics.API, environment={})
 
 
 @pytest.fixture
-def page(kept: Prometheus) -> Page:
-    return Page(RequestLog(kept))
+def page(recorder: Prometheus) -> Page:
+    return Page(RequestLog(recorder))
 
 
 @pytest.fixture
@@ -68,29 +68,29 @@ def lines() -> Iterator[io.StringIO]:
 
 
 def test_a_request_is_counted_and_logged_by_its_route(
-    client: TestClient, kept: Prometheus, lines: io.StringIO
+    client: TestClient, recorder: Prometheus, lines: io.StringIO
 ) -> None:
     answer = client.simulate_get("/v1/demo/stacks/mine")
     route = "/v1/{tenant_id}/stacks/{stack_name}"
     assert f" INFO stoker.api.app [{answer.text} demo mine] GET {route} 200 " in lines.getvalue()
     client.simulate_get("/v1/demo/stacks/broken")
     client.simulate_get("/v1/other/stacks/broken")
-    told = kept.text().decode()
+    page_text = recorder.text().decode()
     labels = 'method="GET",route="/v1/{tenant_id}/stacks/{stack_name}"'
-    assert f'stoker_api_requests_total{{{labels},status="200"}} 1.0' in told
-    assert f'stoker_api_requests_total{{{labels},status="400"}} 2.0' in told
-    assert f"stoker_api_request_seconds_count{{{labels}}} 3.0" in told
+    assert f'stoker_api_requests_total{{{labels},status="200"}} 1.0' in page_text
+    assert f'stoker_api_requests_total{{{labels},status="400"}} 2.0' in page_text
+    assert f"stoker_api_request_seconds_count{{{labels}}} 3.0" in page_text
 
 
-def test_what_nobody_knows_makes_no_series_of_its_own(client: TestClient, kept: Prometheus) -> None:
+def test_what_nobody_knows_makes_no_series_of_its_own(client: TestClient, recorder: Prometheus) -> None:
     for path in ("/a", "/b", "/v1/secret"):
         client.simulate_get(path)
     with pytest.warns(WSGIWarning, match="BREW"):
         client.simulate_request("BREW", "/c")
-    told = kept.text().decode()
-    assert 'stoker_api_requests_total{method="GET",route="none",status="404"} 3.0' in told
-    assert 'method="other",route="none"' in told
-    assert "secret" not in told
+    page_text = recorder.text().decode()
+    assert 'stoker_api_requests_total{method="GET",route="none",status="404"} 3.0' in page_text
+    assert 'method="other",route="none"' in page_text
+    assert "secret" not in page_text
 
 
 def test_a_path_cannot_write_lines_of_its_own(client: TestClient, lines: io.StringIO) -> None:

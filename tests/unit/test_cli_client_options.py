@@ -12,7 +12,8 @@ from stoker.keystone.client_options import ClientOptions, ServiceOptions, offici
 
 
 def read(tmp_path: pathlib.Path, text: str) -> ClientOptions:
-    file, conf = tmp_path / "stoker.conf", cfg.ConfigOpts()
+    file = tmp_path / "stoker.conf"
+    conf = cfg.ConfigOpts()
     file.write_text(text)
     for group, options in list_opts():
         conf.register_opts(options, group)
@@ -21,13 +22,13 @@ def read(tmp_path: pathlib.Path, text: str) -> ClientOptions:
 
 
 def test_nothing_said_is_the_defaults(tmp_path: pathlib.Path) -> None:
-    found = read(tmp_path, "")
-    assert found == ClientOptions()
-    assert found.of("compute") == ServiceOptions(interface="public", timeout=60.0, connect_retries=2)
+    options = read(tmp_path, "")
+    assert options == ClientOptions()
+    assert options.of("compute") == ServiceOptions(interface="public", timeout=60.0, connect_retries=2)
 
 
 def test_a_section_of_a_service_wins_over_that_of_all(tmp_path: pathlib.Path) -> None:
-    found = read(
+    options = read(
         tmp_path,
         """
 [clients]
@@ -46,28 +47,28 @@ insecure = false
 """,
     )
     all_others = ServiceOptions(interface="internal", region_name="north", verify="/etc/ca.pem", timeout=5.0)
-    assert found.default == found.of("image") == found.of("acme") == all_others
-    assert found.of("compute") == ServiceOptions(
+    assert options.default == options.of("image") == options.of("acme") == all_others
+    assert options.of("compute") == ServiceOptions(
         interface="internal", region_name="south", verify=False, timeout=None, max_microversion="2.79"
     )
-    assert found.of("network").interface == "admin"
-    assert found.of("network").verify == "/etc/ca.pem"
+    assert options.of("network").interface == "admin"
+    assert options.of("network").verify == "/etc/ca.pem"
 
 
 @pytest.mark.parametrize("name", ["block-storage", "volumev3", "volume"])
 def test_each_name_of_a_service_type_finds_its_section(tmp_path: pathlib.Path, name: str) -> None:
-    found = read(tmp_path, "[clients_cinder]\nregion_name = south\n")
-    assert found.of(name).region_name == "south"
+    options = read(tmp_path, "[clients_cinder]\nregion_name = south\n")
+    assert options.of(name).region_name == "south"
 
 
 def test_a_client_certificate_may_have_its_key_in_a_file_of_its_own(tmp_path: pathlib.Path) -> None:
-    found = read(tmp_path, "[clients]\ncert_file = /c.pem\n[clients_nova]\nkey_file = /k.pem\n")
-    assert found.default.cert == "/c.pem"
-    assert found.of("compute").cert == ("/c.pem", "/k.pem")
+    options = read(tmp_path, "[clients]\ncert_file = /c.pem\n[clients_nova]\nkey_file = /k.pem\n")
+    assert options.default.cert == "/c.pem"
+    assert options.of("compute").cert == ("/c.pem", "/k.pem")
 
 
 def test_heats_addresses_are_taken(tmp_path: pathlib.Path) -> None:
-    found = read(
+    options = read(
         tmp_path,
         """
 [clients_heat]
@@ -78,22 +79,22 @@ auth_uri = http://127.0.0.1:5000
 endpoint_override = https://swift/v1/AUTH_%(project_id)s
 """,
     )
-    assert found.of("orchestration").endpoint_override == "http://127.0.0.1:8004/v1/%(project_id)s"
-    assert found.of("identity").endpoint_override == "http://127.0.0.1:5000"
-    assert found.of("object-store").endpoint_override == "https://swift/v1/AUTH_%(project_id)s"
+    assert options.of("orchestration").endpoint_override == "http://127.0.0.1:8004/v1/%(project_id)s"
+    assert options.of("identity").endpoint_override == "http://127.0.0.1:5000"
+    assert options.of("object-store").endpoint_override == "https://swift/v1/AUTH_%(project_id)s"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[clients_nova]\nkey_file = /k.pem\n", "[clients_nova] key_file: cert_file is missing"),
         ("[clients_nova]\nmax_microversion = latest\n", "[clients_nova] max_microversion: must be like 2.79"),
     ],
 )
-def test_what_cannot_work_is_named(tmp_path: pathlib.Path, text: str, said: str) -> None:
+def test_what_cannot_work_is_named(tmp_path: pathlib.Path, text: str, message: str) -> None:
     with pytest.raises(WrongConfiguration) as caught:
         read(tmp_path, text)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ key = def
 """
 
 
-def found(tmp_path: pathlib.Path, text: str) -> list[Problem]:
+def problems_of(tmp_path: pathlib.Path, text: str) -> list[Problem]:
     path = tmp_path / "stoker.conf"
     path.write_text(text)
     problems = list(in_file(path, KNOWN))
@@ -47,11 +47,11 @@ def found(tmp_path: pathlib.Path, text: str) -> list[Problem]:
 
 
 def test_what_is_right_is_not_told(tmp_path: pathlib.Path) -> None:
-    assert found(tmp_path, RIGHT) == []
+    assert problems_of(tmp_path, RIGHT) == []
 
 
 @pytest.mark.parametrize(
-    ("text", "where", "what"),
+    ("text", "where", "message"),
     [
         (
             "[conductor]\nthread = 4\n",
@@ -70,20 +70,20 @@ def test_what_is_right_is_not_told(tmp_path: pathlib.Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path: pathlib.Path, text: str, where: str, what: str) -> None:
-    [problem] = found(tmp_path, text)
+def test_what_is_wrong_is_named(tmp_path: pathlib.Path, text: str, where: str, message: str) -> None:
+    [problem] = problems_of(tmp_path, text)
     assert problem.where.startswith(where)
-    assert what in problem.what
+    assert message in problem.what
     assert problem.serious
 
 
 def test_every_problem_of_a_file_is_told(tmp_path: pathlib.Path) -> None:
     text = "[conductor]\nthread = 4\nweight = heavy\n[nothing]\na = b\n"
-    assert len(found(tmp_path, text)) == 3
+    assert len(problems_of(tmp_path, text)) == 3
 
 
 def test_an_older_name_is_told_with_the_new_one(tmp_path: pathlib.Path) -> None:
-    [problem] = found(tmp_path, "[keystone_authtoken]\nmemcache_servers = a:1\n")
+    [problem] = problems_of(tmp_path, "[keystone_authtoken]\nmemcache_servers = a:1\n")
     assert (problem.what, problem.serious) == (
         "its name is [keystone_authtoken] memcached_servers now",
         False,

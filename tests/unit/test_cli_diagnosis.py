@@ -16,7 +16,8 @@ from stoker.engine.diagnosis.tasks import DiagnosisContext, explain
 from stoker.observe.instants import describe_moment
 
 NOW = 1_800_000_000.0
-ONE, TWO = MemberId("one/i1"), MemberId("two/i1")
+ONE = MemberId("one/i1")
+TWO = MemberId("two/i1")
 FIELDS: typing.Any = {
     "id": TaskId(1),
     "stack_id": StackId("S"),
@@ -70,12 +71,14 @@ def a_conductor(host: str, **fields: typing.Any) -> ConductorRecord:
 
 
 def a_fleet(*conductors: ConductorRecord, **fields: typing.Any) -> ConductorFleet:
-    found = {c.host: c for c in conductors or (a_conductor("one"), a_conductor("two"))}
-    living = frozenset(host for host, c in found.items() if c.state != STOPPED and NOW - c.heartbeat_at < 10)
+    by_host = {c.host: c for c in conductors or (a_conductor("one"), a_conductor("two"))}
+    living = frozenset(
+        host for host, c in by_host.items() if c.state != STOPPED and NOW - c.heartbeat_at < 10
+    )
     owner = "two" if "two" in living else min(living, default=None)
     plain: typing.Any = {
         "now": NOW,
-        "conductors": found,
+        "conductors": by_host,
         "alive": living,
         "owner_of": lambda shard: owner,
         "takeover": 20.0,
@@ -96,14 +99,14 @@ SILENT = a_conductor("one", heartbeat_at=NOW - 34)
 
 
 def test_a_call_that_has_lasted_for_long_may_hang() -> None:
-    found = why(a_task())
-    assert found.cause == "call"
-    assert "has not returned from its first call on one" in found.why
-    assert (found.next, found.at) == (
+    reason = why(a_task())
+    assert reason.cause == "call"
+    assert "has not returned from its first call on one" in reason.why
+    assert (reason.next, reason.at) == (
         "nothing until the call returns; at the latest the stack times out",
         NOW + 600,
     )
-    assert found.commands == (f"{RETRY} --resource server",)
+    assert reason.commands == (f"{RETRY} --resource server",)
     assert why(a_task(), deadline_at=None).next == "nothing until the call returns"
     assert why(a_task(expires_at=NOW + 5)).at == NOW + 5
     assert why(a_task(claimed_at=NOW - 3)).commands == ()
@@ -112,10 +115,10 @@ def test_a_call_that_has_lasted_for_long_may_hang() -> None:
 def test_a_step_may_wait_for_a_thread_that_another_one_holds() -> None:
     crowded = a_fleet(a_conductor("one", threads_busy=6), a_conductor("two"))
     longest = [LongStep(StackId("X"), "other", "disk", ONE, NOW - 300)]
-    found = why(a_task(), crowded, longest=longest)
-    assert "it waits for a thread, or is in its first call: all 4 of one are busy" in found.why
-    assert "the longest call (5 min) is that of resource disk of stack other on one" in found.why
-    assert found.commands == ("stoker-manage stack retry X --resource disk",)
+    reason = why(a_task(), crowded, longest=longest)
+    assert "it waits for a thread, or is in its first call: all 4 of one are busy" in reason.why
+    assert "the longest call (5 min) is that of resource disk of stack other on one" in reason.why
+    assert reason.commands == ("stoker-manage stack retry X --resource disk",)
     assert why(a_task(claimed_at=NOW - 400), crowded, longest=longest).cause == "call"
 
 
@@ -129,7 +132,7 @@ def test_a_step_that_is_polled_is_no_trouble() -> None:
 
 
 @pytest.mark.parametrize(
-    ("conductor", "told"),
+    ("conductor", "message"),
     [
         (SILENT, "one holds it, which sends no heartbeat (last report 34 s ago)"),
         (a_conductor("one", state=STOPPED), "one holds it, which has stopped"),
@@ -138,21 +141,21 @@ def test_a_step_that_is_polled_is_no_trouble() -> None:
     ],
 )
 def test_a_conductor_that_is_gone_is_named_with_what_became_of_it(
-    conductor: ConductorRecord, told: str
+    conductor: ConductorRecord, message: str
 ) -> None:
-    found = why(a_task(), a_fleet(conductor, a_conductor("two")))
-    assert (found.cause, found.why) == ("gone", told)
-    assert found.next == "two takes the task over from one and requeues it"
-    assert found.at is not None
-    assert found.at >= NOW
-    assert found.commands == (RETRY,)
+    reason = why(a_task(), a_fleet(conductor, a_conductor("two")))
+    assert (reason.cause, reason.why) == ("gone", message)
+    assert reason.next == "two takes the task over from one and requeues it"
+    assert reason.at is not None
+    assert reason.at >= NOW
+    assert reason.commands == (RETRY,)
 
 
 def test_without_conductors_nothing_happens() -> None:
     nobody = a_fleet(SILENT)
-    found = why(a_task(), nobody)
-    assert found.next == "nothing: no conductor is alive"
-    assert found.commands == (
+    reason = why(a_task(), nobody)
+    assert reason.next == "nothing: no conductor is alive"
+    assert reason.commands == (
         "stoker-manage config validate --connect",
         "systemctl restart stoker-conductor@one",
     )
@@ -163,40 +166,41 @@ def test_without_conductors_nothing_happens() -> None:
 
 
 def test_a_cancel_that_was_not_answered() -> None:
-    found = why(a_task(stop_by=NOW + 7, standing=Standing.SUPERSEDED, traversal=TraversalId("old")))
-    assert found.cause == "cancel"
-    assert found.why.startswith(
+    reason = why(a_task(stop_by=NOW + 7, standing=Standing.SUPERSEDED, traversal=TraversalId("old")))
+    assert reason.cause == "cancel"
+    assert reason.why.startswith(
         "one was asked to cancel it and has not: its step hangs in a call; it belongs to"
     )
-    assert found.next.startswith("two asks one again every second; then its claim is revoked")
-    assert found.at == NOW + 7.5
-    assert found.commands == (f"{RETRY} --resource server",)
+    assert reason.next.startswith("two asks one again every second; then its claim is revoked")
+    assert reason.at == NOW + 7.5
+    assert reason.commands == (f"{RETRY} --resource server",)
 
 
 def test_a_hint_that_was_lost_is_sent_again_by_the_owner() -> None:
-    found = why(ready(due_at=NOW + 3))
+    reason = why(ready(due_at=NOW + 3))
     assert (
-        found.why == "the task is ready, and no conductor has claimed it: one hint sent, the last one 2 s ago"
+        reason.why
+        == "the task is ready, and no conductor has claimed it: one hint sent, the last one 2 s ago"
     )
-    assert (found.next, found.at) == ("two sends the hint again", NOW + 3)
-    assert found.commands == (RETRY,)
-    found = why(ready(redelivered=2, due_at=NOW + 8))
-    assert found.why.endswith("12 s ago; hints are not delivered: check that the message bus answers")
-    assert found.commands == ("stoker-manage config validate --connect", RETRY)
+    assert (reason.next, reason.at) == ("two sends the hint again", NOW + 3)
+    assert reason.commands == (RETRY,)
+    reason = why(ready(redelivered=2, due_at=NOW + 8))
+    assert reason.why.endswith("12 s ago; hints are not delivered: check that the message bus answers")
+    assert reason.commands == ("stoker-manage config validate --connect", RETRY)
     task = explain(ready(redelivered=2, due_at=NOW + 8), a_fleet(), DiagnosisContext(None, {}, {}))
     assert task.since == NOW + 8 - 20 - 10 - 5
 
 
 def test_an_owner_that_does_not_act_is_named() -> None:
-    found = why(ready(due_at=NOW - 60))
-    assert found.why.endswith("; two should have acted 1 min ago: its duties make no progress")
-    assert found.commands == (RETRY, "systemctl restart stoker-conductor@two")
+    reason = why(ready(due_at=NOW - 60))
+    assert reason.why.endswith("; two should have acted 1 min ago: its duties make no progress")
+    assert reason.commands == (RETRY, "systemctl restart stoker-conductor@two")
 
 
 def test_a_moment_that_is_too_far_away_was_stored_by_a_wrong_clock() -> None:
-    found = why(ready(due_at=NOW + 3600))
-    assert found.cause == "clock"
-    assert "stored by a clock that is ahead" in found.why
+    result = why(ready(due_at=NOW + 3600))
+    assert result.cause == "clock"
+    assert "stored by a clock that is ahead" in result.why
     skewed = a_fleet(skews={"one": 3600.0})
     [general] = health_problems(skewed, unsettled=None, database=-7.0)[:1]
     assert general.why == "the clock of one is 1 h ahead of this host's: what is due comes late or early"
@@ -208,17 +212,17 @@ def test_a_moment_that_is_too_far_away_was_stored_by_a_wrong_clock() -> None:
 def test_threads_that_are_all_busy_are_told_with_what_holds_them() -> None:
     fleet = a_fleet(a_conductor("one", threads_busy=4), a_conductor("two", threads_busy=8))
     longest = LongStep(StackId("X"), "other", "disk", ONE, NOW - 300)
-    found = why(ready(), fleet, longest=[longest])
-    assert found.cause == "threads"
-    assert "all threads of all conductors are busy (one: 4, two: 4)" in found.why
-    assert "the longest call (5 min) is that of resource disk of stack other on one" in found.why
-    assert found.commands == ("stoker-manage stack retry X --resource disk",)
+    reason = why(ready(), fleet, longest=[longest])
+    assert reason.cause == "threads"
+    assert "all threads of all conductors are busy (one: 4, two: 4)" in reason.why
+    assert "the longest call (5 min) is that of resource disk of stack other on one" in reason.why
+    assert reason.commands == ("stoker-manage stack retry X --resource disk",)
 
 
 def test_threads_that_were_written_off_are_told() -> None:
     fleet = a_fleet(a_conductor("one", threads_written_off=2))
-    [found] = health_problems(fleet, unsettled=None, database=None)
-    assert found.why == "one: 2 threads hang in calls that were cancelled, and were detached"
+    [reason] = health_problems(fleet, unsettled=None, database=None)
+    assert reason.why == "one: 2 threads hang in calls that were cancelled, and were detached"
 
 
 def test_what_waits_in_the_database_says_for_what() -> None:
@@ -233,7 +237,7 @@ def test_what_waits_in_the_database_says_for_what() -> None:
 
 
 @pytest.mark.parametrize(
-    ("guest", "said"),
+    ("guest", "message"),
     [
         (
             AwaitedGuest("web", None, is_up_to_date=False),
@@ -250,12 +254,12 @@ def test_what_waits_in_the_database_says_for_what() -> None:
     ],
 )
 def test_a_deployment_that_waits_for_its_server_says_what_the_server_did(
-    guest: AwaitedGuest, said: str
+    guest: AwaitedGuest, message: str
 ) -> None:
     waiting = parked(waits_on=WaitsOn.parse("resource:7"))
-    found = why(waiting, handles={"7": "greet"}, guests={"7": guest})
-    assert found.why.startswith("it waits for a signal to greet, which has not arrived; server web ")
-    assert said in found.why
+    reason = why(waiting, handles={"7": "greet"}, guests={"7": guest})
+    assert reason.why.startswith("it waits for a signal to greet, which has not arrived; server web ")
+    assert message in reason.why
 
 
 def test_a_nested_stack_is_told_with_its_state() -> None:
@@ -272,9 +276,9 @@ def test_a_nested_stack_is_told_with_its_state() -> None:
 
 
 def test_a_breakpoint_is_told_with_the_clients_command() -> None:
-    found = why(a_task(state=TaskState.HELD, member=None, hook="pre-create"))
-    assert found.why == "it is held at the breakpoint pre-create"
-    assert found.commands == ("openstack stack continue S server",)
+    reason = why(a_task(state=TaskState.HELD, member=None, hook="pre-create"))
+    assert reason.why == "it is held at the breakpoint pre-create"
+    assert reason.commands == ("openstack stack continue S server",)
     held = a_task(state=TaskState.HELD, member=None, hook="pre-create", held_since=NOW - 7)
     since = explain(held, a_fleet(), DiagnosisContext(None, {}, {})).since
     assert since == NOW - 7, "not when its resource's row was written"
@@ -284,8 +288,8 @@ def test_a_breakpoint_is_told_with_the_clients_command() -> None:
 
 def test_a_conductor_that_has_not_answered_for_what_is_over_holds_nothing_up() -> None:
     assert "no stack waits for it" in why(a_task(state=TaskState.CANCELLED)).why
-    gone = why(a_task(state=TaskState.CANCELLED), a_fleet(SILENT, a_conductor("two")))
-    assert gone.next == "nothing: that conductor is gone"
+    lost = why(a_task(state=TaskState.CANCELLED), a_fleet(SILENT, a_conductor("two")))
+    assert lost.next == "nothing: that conductor is gone"
 
 
 # -- the stack as a whole ------------------------------------------------------------------------------
@@ -310,8 +314,8 @@ EMPTY = Waiting([], {}, {}, {})
 
 def whole(**fields: typing.Any) -> Reason:
     stack = dataclasses.replace(STACK, **fields)
-    [found] = of_stack(stack, EMPTY, "two", a_fleet())
-    return found
+    [reason] = of_stack(stack, EMPTY, "two", a_fleet())
+    return reason
 
 
 def test_a_stack_that_has_ended_is_told_with_the_clients_command() -> None:
@@ -325,9 +329,9 @@ def test_a_stack_that_has_ended_is_told_with_the_clients_command() -> None:
 
 
 def test_a_stack_of_which_nothing_can_go_on_is_a_bug() -> None:
-    found = whole()
-    assert found.cause == "lost"
-    assert found.commands == ("stoker-manage stack fail S",)
+    report = whole()
+    assert report.cause == "lost"
+    assert report.commands == ("stoker-manage stack fail S",)
 
 
 def test_the_report_says_all_of_it_as_text_and_as_json() -> None:
@@ -343,10 +347,10 @@ def test_the_report_says_all_of_it_as_text_and_as_json() -> None:
     assert f"  sooner: {RETRY} --resource server" in text
     assert "2 more are not shown" in text
     assert "2 wait for other tasks" in text
-    told = as_json(report)
-    assert told["tasks"][0]["cause"] == "call"
-    assert told["tasks"][0]["commands"] == [f"{RETRY} --resource server"]
-    assert told["more"] == 2
+    document = as_json(report)
+    assert document["tasks"][0]["cause"] == "call"
+    assert document["tasks"][0]["commands"] == [f"{RETRY} --resource server"]
+    assert document["more"] == 2
 
 
 def test_moments_are_told_with_their_distance() -> None:

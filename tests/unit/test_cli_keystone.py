@@ -45,10 +45,10 @@ def test_a_keystone_that_is_silent_holds_no_request_for_ever(tmp_path: pathlib.P
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v3"
         limits = "http_connect_timeout = 1\nhttp_request_max_retries = 0\n"
-        told: list[str] = []
+        messages: list[str] = []
         guarded = behind_keystone(lambda environ, start: [], configured(tmp_path, url, limits))
         environ: dict[str, Json] = {"PATH_INFO": "/v1/t/stacks", "HTTP_X_AUTH_TOKEN": "token"}
         wsgiref.util.setup_testing_defaults(environ)
-        body = b"".join(guarded(environ, lambda status, headers, info=None: told.append(status)))
-    assert told == ["503 Service Unavailable"]
+        body = b"".join(guarded(environ, lambda status, headers, info=None: messages.append(status)))
+    assert messages == ["503 Service Unavailable"]
     assert json.loads(body)["error"]["type"] == "ServiceUnavailable"

@@ -79,6 +79,6 @@ def test_what_was_started_is_stopped_where_the_rest_cannot_be(
     fake = Fake(starting=error)
     assert main_thread.run("daemon", fake) == 1
     assert fake.did == ["start", "stop"]
-    known = not isinstance(error, ZeroDivisionError)
-    assert ("daemon: cannot start: in use\n" in capsys.readouterr().err) == known
-    assert ("ZeroDivisionError" in caplog.text) != known
+    is_known = not isinstance(error, ZeroDivisionError)
+    assert ("daemon: cannot start: in use\n" in capsys.readouterr().err) == is_known
+    assert ("ZeroDivisionError" in caplog.text) != is_known

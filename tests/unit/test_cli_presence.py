@@ -40,7 +40,7 @@ def reports(*hosts: str, age: float = 0.5) -> dict[str, ConductorRecord]:
     }
 
 
-def seen(
+def presence_with(
     rows: dict[str, ConductorRecord], *, alive: tuple[str, ...], silent: tuple[str, ...] = ()
 ) -> Presence:
     group = GroupStatus(
@@ -49,15 +49,15 @@ def seen(
     return Presence(NOW, rows, group, None, COUNT)
 
 
-def footer(found: Presence, in_progress: int) -> list[str]:
+def footer(presence: Presence, in_progress: int) -> list[str]:
     """The lines below the table."""
-    return [sums(found, in_progress), health(found)]
+    return [sums(presence, in_progress), health(presence)]
 
 
 def test_all_is_well() -> None:
-    found = seen(reports(*HOSTS), alive=HOSTS)
-    assert found.unsettled() is None
-    assert footer(found, 5) == [
+    presence = presence_with(reports(*HOSTS), alive=HOSTS)
+    assert presence.unsettled() is None
+    assert footer(presence, 5) == [
         "alive: 3 of 3 conductors; shards: 64 of 64 (100.0%); stacks in progress: 5; threads busy: 0 of 24",
         "healthy: every one of 64 shards has one owner",
     ]
@@ -65,12 +65,12 @@ def test_all_is_well() -> None:
 
 def test_one_that_died_owns_its_shards_until_the_others_have_them() -> None:
     """Its report is as fresh as those of the others."""
-    dead = seen(reports(*HOSTS), alive=("one", "two"), silent=("three",))
+    dead = presence_with(reports(*HOSTS), alive=("one", "two"), silent=("three",))
     assert dict(dead.shards()) == {host: len(assign(view(*HOSTS)).shards_of(host)) for host in HOSTS}
     assert (dead.state("three"), dead.status("three"), dead.is_alive("three")) == ("silent", "down", False)
     assert "three is silent; its shards go to the others" in (dead.unsettled() or "")
     for silent in (("three",), ()):
-        after = seen(reports(*HOSTS) | reports("one", "two"), alive=("one", "two"), silent=silent)
+        after = presence_with(reports(*HOSTS) | reports("one", "two"), alive=("one", "two"), silent=silent)
         assert sum(after.shards().values()) == COUNT
         assert after.shards().get("three", 0) == 0
         assert after.unsettled() is None
@@ -79,40 +79,40 @@ def test_one_that_died_owns_its_shards_until_the_others_have_them() -> None:
 
 def test_between_the_two_the_ring_is_still_whole_and_said_to_be_unsettled() -> None:
     rows = reports(*HOSTS) | {"one": reports("one", "two")["one"]}
-    found = seen(rows, alive=("one", "two"), silent=("three",))
-    assert sum(found.shards().values()) == COUNT
-    assert "see different rings" in (found.unsettled() or "")
+    presence = presence_with(rows, alive=("one", "two"), silent=("three",))
+    assert sum(presence.shards().values()) == COUNT
+    assert "see different rings" in (presence.unsettled() or "")
 
 
 def test_an_old_report_of_one_that_is_alive_does_not_make_it_dead() -> None:
-    found = seen(reports(*HOSTS, age=3600), alive=HOSTS)
-    assert [found.status(host) for host in HOSTS] == ["up"] * 3
+    presence = presence_with(reports(*HOSTS, age=3600), alive=HOSTS)
+    assert [presence.status(host) for host in HOSTS] == ["up"] * 3
 
 
 def test_one_that_has_not_reported_yet_is_shown() -> None:
-    found = seen(reports("one", "two"), alive=HOSTS)
-    assert found.hosts == sorted(HOSTS)
-    assert found.state("three") == "active"
-    assert found.unsettled() == "no report yet from: three"
+    presence = presence_with(reports("one", "two"), alive=HOSTS)
+    assert presence.hosts == sorted(HOSTS)
+    assert presence.state("three") == "active"
+    assert presence.unsettled() == "no report yet from: three"
 
 
 def test_one_that_has_stopped_is_not_missed() -> None:
     rows = reports("one", "two")
     rows["three"] = dataclasses.replace(reports("three")["three"], state=STOPPED, shards_owned=0)
-    found = seen(rows, alive=("one", "two"))
-    assert found.state("three") == STOPPED
-    assert footer(found, 0)[1] == "healthy: every one of 64 shards has one owner"
+    presence = presence_with(rows, alive=("one", "two"))
+    assert presence.state("three") == STOPPED
+    assert footer(presence, 0)[1] == "healthy: every one of 64 shards has one owner"
 
 
 def test_without_the_group_nobody_guesses() -> None:
-    found = Presence(NOW, reports(*HOSTS), None, "refused", COUNT)
-    assert [found.status(host) for host in HOSTS] == ["unknown"] * 3
-    assert [found.is_alive(host) for host in HOSTS] == [None] * 3
-    sums, health = footer(found, 0)
+    presence = Presence(NOW, reports(*HOSTS), None, "refused", COUNT)
+    assert [presence.status(host) for host in HOSTS] == ["unknown"] * 3
+    assert [presence.is_alive(host) for host in HOSTS] == [None] * 3
+    sums, health = footer(presence, 0)
     assert sums.startswith("alive: ? of 3 conductors")
     assert health.startswith("unknown: the group of conductors is unreachable: refused; the last reports")
     with pytest.raises(AdminError, match="is unreachable: refused"):
-        ring_of(found)
+        ring_of(presence)
 
 
 def test_programs_get_numbers_instants_and_truth_values() -> None:

@@ -58,10 +58,10 @@ def test_each_change_is_told(tmp_path: pathlib.Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    for number, (_, told, values) in enumerate(CASES):
-        status, found, _, back = lines[4 * number : 4 * number + 4]
-        assert told in status
-        assert found == values
+    for number, (_, status_text, values) in enumerate(CASES):
+        status, values_found, _, back = lines[4 * number : 4 * number + 4]
+        assert status_text in status
+        assert values_found == values
         assert back == "1.0 30.0 False 32 h"
     assert "s3cret" not in done.stdout + done.stderr
 

@@ -15,7 +15,8 @@ from stoker.ring.changes import changed_view
 from stoker.ring.hashring import Member, View, assign
 from stoker.ring.observer import GroupStatus
 
-NOW, COUNT = 1_800_000_000.0, 64
+NOW = 1_800_000_000.0
+COUNT = 64
 HOSTILE = "c\x1b[2J"
 
 
@@ -46,14 +47,14 @@ def presence(*hosts: str, silent: str | None = None) -> Presence:
     return Presence(NOW, rows, GroupStatus(alive, frozenset(members) - alive), None, COUNT)
 
 
-def drawn(found: Presence, stream: io.StringIO) -> str:
-    make_console(stream, width=140).print(ring_screen(found, {1: 5}))
+def drawn(presence: Presence, stream: io.StringIO) -> str:
+    make_console(stream, width=140).print(ring_screen(presence, {1: 5}))
     return stream.getvalue()
 
 
 def test_the_screen_of_a_ring_has_a_bar_for_each_share_and_the_sums() -> None:
-    shown = drawn(presence("one", "two"), io.StringIO())
-    rows = [line for line in shown.splitlines() if "●" in line]
+    screen = drawn(presence("one", "two"), io.StringIO())
+    rows = [line for line in screen.splitlines() if "●" in line]
     assert [line.split()[:3] for line in rows] == [["●", "one", "active"], ["●", "two", "active"]]
     for line, share in zip(
         rows, (len(assign(presence("one", "two").ring).shards_of("one")) / COUNT,), strict=False
@@ -61,22 +62,22 @@ def test_the_screen_of_a_ring_has_a_bar_for_each_share_and_the_sums() -> None:
         assert line.count("█") == round(20 * share)
         assert f"{share:.1%}" in line
         assert "7/32" in line
-    assert "stacks in progress: 5; threads busy: 14 of 64" in shown
-    assert f"healthy: every one of {COUNT} shards has one owner" in shown
+    assert "stacks in progress: 5; threads busy: 14 of 64" in screen
+    assert f"healthy: every one of {COUNT} shards has one owner" in screen
 
 
 def test_a_silent_conductor_is_marked_by_colour_and_by_word() -> None:
     stream = Terminal()
-    shown = drawn(presence("one", "two", silent="two"), stream)
-    assert "silent" in shown
-    assert "not settled: two is silent" in shown
-    assert "\x1b[1;31m●" in shown, "bold red"
+    screen = drawn(presence("one", "two", silent="two"), stream)
+    assert "silent" in screen
+    assert "not settled: two is silent" in screen
+    assert "\x1b[1;31m●" in screen, "bold red"
 
 
 def test_a_hostile_hosts_name_is_harmless() -> None:
-    shown = drawn(presence("one", HOSTILE), io.StringIO())
-    assert "\x1b" not in shown
-    assert "c\\x1b[2J" in shown
+    screen = drawn(presence("one", HOSTILE), io.StringIO())
+    assert "\x1b" not in screen
+    assert "c\\x1b[2J" in screen
 
 
 def test_a_plan_in_words() -> None:
@@ -96,7 +97,8 @@ def test_a_plan_in_words() -> None:
 
 def test_a_line_of_progress_is_for_terminals_and_not_written_too_often() -> None:
     now = [0.0]
-    stream, script = Terminal(), io.StringIO()
+    stream = Terminal()
+    script = io.StringIO()
     line = ProgressLine(stream, lambda: now[0])
     for text in ("1 of 3", "2 of 3"):
         line.show(text)

@@ -48,7 +48,8 @@ class Site:
         self._open = contextlib.ExitStack()
 
     def _app(self, environ: Json, start_response: Json) -> list[bytes]:
-        path, body = environ["PATH_INFO"], environ["wsgi.input"].read()
+        path = environ["PATH_INFO"]
+        body = environ["wsgi.input"].read()
         self.seen.append((path, body[:1000]))
         if path.endswith("/gate"):
             self.gate.wait(60)
@@ -57,9 +58,9 @@ class Site:
         return [answer]
 
     def connect(self) -> socket.socket:
-        found = self._open.enter_context(socket.create_connection(("127.0.0.1", self.port), timeout=60))
-        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return found
+        client = self._open.enter_context(socket.create_connection(("127.0.0.1", self.port), timeout=60))
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return client
 
     def send(self, data: bytes) -> socket.socket:
         client = self.connect()
@@ -84,7 +85,7 @@ class Site:
 
 @pytest.fixture
 def make_site() -> Iterator[Callable[..., Site]]:
-    made: list[Site] = []
+    sites: list[Site] = []
 
     def make(
         threads: int = 2,
@@ -93,11 +94,11 @@ def make_site() -> Iterator[Callable[..., Site]]:
         **limits: float,
     ) -> Site:
         connections = ConnectionLimits(**limits)  # type: ignore[arg-type]
-        made.append(Site(threads, requests, connections, fairness))
-        return made[-1]
+        sites.append(Site(threads, requests, connections, fairness))
+        return sites[-1]
 
     yield make
-    for site in made:
+    for site in sites:
         site.close()
 
 
@@ -204,17 +205,17 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("sent", "wanted"), REFUSED.values(), ids=REFUSED.keys())
+@pytest.mark.parametrize(("sent", "expected"), REFUSED.values(), ids=REFUSED.keys())
 def test_a_malformed_request_is_refused_and_the_connection_closed(
-    site: Site, sent: bytes, wanted: int
+    site: Site, sent: bytes, expected: int
 ) -> None:
     # What stands behind it must not be taken for a request.
     client = site.send(sent + get("/smuggled"))
-    got, body = answer(client)
-    assert got == wanted, body
-    shown = json.loads(body)
-    assert shown["code"] == wanted
-    assert shown["error"]["message"]
+    code, body = answer(client)
+    assert code == expected, body
+    document = json.loads(body)
+    assert document["code"] == expected
+    assert document["error"]["message"]
     assert closed(client)
     assert status(site.send(get("/next"))) == 200
     assert [path for path, _ in site.seen] == ["/next"]
@@ -259,8 +260,8 @@ def test_a_client_that_sends_all_of_a_body_that_is_too_large_sees_why(
     monkeypatch.setattr(connection, "LINGER", 60.0)  # However slow the client is.
     client = site.send(post(b"Content-Length: 30000000\r\n"))
     client.sendall(b"x" * 30000000)
-    got, body = answer(client)
-    assert (got, json.loads(body)["error"]["type"]) == (413, "RequestLimitExceeded")
+    code, body = answer(client)
+    assert (code, json.loads(body)["error"]["type"]) == (413, "RequestLimitExceeded")
     assert "30000000" in json.loads(body)["error"]["message"]
 
 
@@ -281,7 +282,8 @@ def test_a_request_that_arrives_too_slowly_is_refused(make_site: Callable[..., S
 
 
 def test_a_silent_connection_is_closed(site: Site) -> None:
-    silent, used = site.connect(), site.send(get())
+    silent = site.connect()
+    used = site.send(get())
     assert status(used) == 200
     site.limit(idle=0.5)
     assert closed(silent)
@@ -313,8 +315,8 @@ def test_a_projects_requests_hold_its_share_of_the_threads(make_site: Callable[.
     busy = [site.send(get("/a/gate")) for _ in range(5)]
     wait_for(lambda: (len(site.seen), site.waiting()) == (2, 3))
     refused = site.send(get("/a/more"))
-    got, body = answer(refused)
-    assert (got, json.loads(body)["error"]["type"]) == (429, "TooManyRequests")
+    code, body = answer(refused)
+    assert (code, json.loads(body)["error"]["type"]) == (429, "TooManyRequests")
     assert closed(refused)
     busy += [site.send(get("/b/gate")) for _ in range(2)]
     wait_for(lambda: len(site.seen) == 4)
@@ -326,13 +328,13 @@ def test_a_projects_requests_hold_its_share_of_the_threads(make_site: Callable[.
 
 def test_one_address_has_so_many_connections(make_site: Callable[..., Site]) -> None:
     site = make_site(per_address=3)
-    kept = [site.send(get()) for _ in range(3)]
-    assert [status(client) for client in kept] == [200] * 3
+    clients = [site.send(get()) for _ in range(3)]
+    assert [status(client) for client in clients] == [200] * 3
     refused = site.connect()
-    got, body = answer(refused)
-    assert (got, json.loads(body)["error"]["type"]) == (503, "ServiceUnavailable")
+    code, body = answer(refused)
+    assert (code, json.loads(body)["error"]["type"]) == (503, "ServiceUnavailable")
     assert closed(refused)
-    kept[0].close()
+    clients[0].close()
     wait_for(lambda: status(site.send(get())) == 200)
 
 
@@ -440,8 +442,8 @@ def test_random_bytes_are_answered_or_the_connection_is_closed(site: Site) -> No
         client = site.connect()
         client.sendall(bytes(sent))
         client.shutdown(socket.SHUT_WR)
-        got = status(client)
-        assert got < 500 or got in (501, 505), (number, bytes(sent))
+        code = status(client)
+        assert code < 500 or code in (501, 505), (number, bytes(sent))
         client.close()
     assert status(site.send(get())) == 200
 
@@ -462,12 +464,12 @@ def test_a_client_is_an_address_or_a_network(address: str, client: str) -> None:
 def test_ipv6_is_served() -> None:
     if not socket.has_dualstack_ipv6():
         pytest.skip("this host has no IPv6")
-    made = HttpServer(lambda e, s: s("200 OK", []) and [] or [b"ok"], host="::", port=0, threads=1)
-    port = made.start()
+    created = HttpServer(lambda e, s: s("200 OK", []) and [] or [b"ok"], host="::", port=0, threads=1)
+    port = created.start()
     try:
         for host in ("::1", "127.0.0.1"):
             with socket.create_connection((host, port), timeout=60) as client:
                 client.sendall(get())
                 assert client.recv(12) == b"HTTP/1.1 200"
     finally:
-        made.stop()
+        created.stop()

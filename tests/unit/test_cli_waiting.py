@@ -18,8 +18,8 @@ from stoker.cli.http.server import unanswered
 @pytest.fixture
 def signals() -> Iterator[SignalQueue]:
     before = {number: signal.getsignal(number) for number in EVENT_OF_SIGNAL}
-    made = SignalQueue()
-    yield made
+    signals = SignalQueue()
+    yield signals
     signal.set_wakeup_fd(-1)
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -59,12 +59,12 @@ class Manager:
 
     def all_heard(self) -> list[str]:
         self._socket.settimeout(0.05)
-        found = []
+        numbers = []
         while True:
             try:
-                found.append(self.heard())
+                numbers.append(self.heard())
             except TimeoutError:
-                return found
+                return numbers
 
 
 @pytest.fixture(params=["path", "abstract"])
@@ -79,14 +79,14 @@ def systemd(manager: Manager, **more: str) -> Systemd:
 
 
 def test_systemd_hears_each_state(manager: Manager) -> None:
-    told = systemd(manager)
-    told.waiting("not yet", 60)
+    notifier = systemd(manager)
+    notifier.waiting("not yet", 60)
     assert manager.heard() == "STATUS=not yet\nEXTEND_TIMEOUT_USEC=60000000"
-    told.ready("serves")
+    notifier.ready("serves")
     assert manager.heard() == "READY=1\nSTATUS=serves"
-    told.reloading()
+    notifier.reloading()
     assert manager.heard().startswith("RELOADING=1\nMONOTONIC_USEC=")
-    told.stopping(12.5)
+    notifier.stopping(12.5)
     assert manager.heard() == "STOPPING=1\nSTATUS=stopping\nEXTEND_TIMEOUT_USEC=12500000"
 
 
@@ -114,18 +114,18 @@ def test_a_manager_that_reads_nothing_holds_up_nobody(
     manager: Manager, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stoker.cli.daemon.systemd.SENT_WITHIN", 0.01)
-    told = systemd(manager)
+    notifier = systemd(manager)
     while not caplog.records:
-        told.alive()
+        notifier.alive()
     assert caplog.records[0].getMessage() == "Cannot notify systemd of 'WATCHDOG=1': timed out"
     assert set(manager.all_heard()) == {"WATCHDOG=1"}
-    told.ready("serves")
+    notifier.ready("serves")
     assert manager.heard() == "READY=1\nSTATUS=serves"
 
 
-def run(signals: SignalQueue, told: Systemd, **more: typing.Any) -> None:
+def run(signals: SignalQueue, notifier: Systemd, **more: typing.Any) -> None:
     """Stay until something ends us."""
-    run_main_loop(signals, told, **{"reload": lambda: "", **more})
+    run_main_loop(signals, notifier, **{"reload": lambda: "", **more})
 
 
 def end() -> None:
@@ -136,17 +136,17 @@ def test_the_watchdog_is_fed_until_a_loop_is_late_and_again_afterwards(
     signals: SignalQueue, manager: Manager, caplog: pytest.LogCaptureFixture
 ) -> None:
     late = iter([[], ["the work loop"], ["the work loop"], []])
-    asked: list[float] = []
+    graces: list[float] = []
 
     def ask(grace: float) -> list[str]:
-        asked.append(grace)
-        if len(asked) == 5:
+        graces.append(grace)
+        if len(graces) == 5:
             end()
         return next(late, ["done"])
 
     run(signals, systemd(manager, WATCHDOG_USEC="40000"), late=ask)
     assert manager.all_heard() == ["WATCHDOG=1"] * 2
-    assert asked[0] == 0.02
+    assert graces[0] == 0.02
     assert [record.args for record in caplog.records] == [("the work loop",), ("done",)]
 
 
@@ -160,7 +160,8 @@ def test_a_reload_is_told_with_what_came_of_it(signals: SignalQueue, manager: Ma
 
 
 def test_a_server_is_silent_when_it_has_not_answered_for_long() -> None:
-    now, answers = 0.0, True
+    now = 0.0
+    answers = True
     late = unanswered(lambda: answers, lambda: now)
     now = 100.0
     assert late(30) == []

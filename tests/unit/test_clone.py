@@ -39,14 +39,14 @@ def test_style_is_the_same_whatever_the_clone_is_called(tmp_path: pathlib.Path, 
 @pytest.fixture
 def checkout(tmp_path: pathlib.Path) -> pathlib.Path:
     """A project of one file, with CI's command."""
-    made = tmp_path / "checkout"
-    (made / ".ci").mkdir(parents=True)
-    shutil.copy(ROOT / ".ci" / "run", made / ".ci" / "run")
-    (made / "told").write_text("committed\n")
-    git(made, "init", "-q")
-    git(made, "add", ".")
-    git(made, "commit", "-qm", "first")
-    return made
+    checkout = tmp_path / "checkout"
+    (checkout / ".ci").mkdir(parents=True)
+    shutil.copy(ROOT / ".ci" / "run", checkout / ".ci" / "run")
+    (checkout / "told").write_text("committed\n")
+    git(checkout, "init", "-q")
+    git(checkout, "add", ".")
+    git(checkout, "commit", "-qm", "first")
+    return checkout
 
 
 def run_ci(checkout: pathlib.Path) -> subprocess.CompletedProcess[str]:
@@ -66,10 +66,10 @@ def test_ci_tests_what_is_committed_in_a_clone_named_stoker_and_removes_it(check
     (checkout / "told").write_text("not committed\n")
     done = run_ci(checkout)
     assert done.returncode == 7
-    command, told = done.stdout.splitlines()
+    command, output = done.stdout.splitlines()
     assert command.startswith(f"make test test-rest in {checkout.parent}/tmp/")
     assert command.endswith("/stoker")
-    assert told == "committed"
+    assert output == "committed"
     wait_for(lambda: not list((checkout.parent / "tmp").iterdir()), 30)
 
 

@@ -35,10 +35,10 @@ def access(service: ScriptedService) -> CallerAccess:
     return CallerAccess("token", "ann", "p", json.dumps(catalog))
 
 
-def read(service: ScriptedService, *given: str, name: str = "box", **limits: typing.Any) -> dict[str, str]:
+def read(service: ScriptedService, *present: str, name: str = "box", **limits: typing.Any) -> dict[str, str]:
     settings = {"max_bytes": 1000, "seconds": 30.0, **limits}
     files = ContainerFiles(ClientOptions(), lambda auth: Session(auth=auth), **settings)
-    return files.read(access(service), name, given)
+    return files.read(access(service), name, present)
 
 
 def test_all_files_are_read_but_those_of_the_request(swift: ScriptedService) -> None:

@@ -79,10 +79,10 @@ def root(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path
 
 
-def _sample(root: pathlib.Path, name: str, address: str = "", **given: Json) -> Sample:
-    [found] = Checkout(root, {"*.yaml": given}, _properties, address).samples(f"{name}.yaml")
-    assert isinstance(found, Sample), found
-    return found
+def _sample(root: pathlib.Path, name: str, address: str = "", **document: Json) -> Sample:
+    [sample] = Checkout(root, {"*.yaml": document}, _properties, address).samples(f"{name}.yaml")
+    assert isinstance(sample, Sample), sample
+    return sample
 
 
 def test_a_parameter_gets_what_the_property_needs_that_uses_it(root: pathlib.Path) -> None:
@@ -99,10 +99,10 @@ def test_a_parameter_gets_what_the_property_needs_that_uses_it(root: pathlib.Pat
 
 def test_uses_in_nested_templates_count_and_constraints_are_met(root: pathlib.Path) -> None:
     group = _sample(root, "group", parameters={"kind": "y"})
-    found = group.parameters()
-    assert (found["what"], found["size"], found["kind"]) == ("cirros", 2, "y")
-    assert len(found["word"]) == 3
-    assert set(found["word"]) <= set("abc")
+    parameters = group.parameters()
+    assert (parameters["what"], parameters["size"], parameters["kind"]) == ("cirros", 2, "y")
+    assert len(parameters["word"]) == 3
+    assert set(parameters["word"]) <= set("abc")
     assert {("nova.flavor", "big one"), ("glance.image", "cirros")} <= set(group.things())
     assert group.types == {"OS::Heat::ResourceGroup", "OS::Nova::Server"}
 
@@ -129,9 +129,9 @@ def test_templates_at_the_checkouts_address_are_read_from_it(root: pathlib.Path)
     address = "https://example.com/templates"
     text = GROUP.replace("server.yaml", f"{address}/server.yaml")
     (root / "group.yaml").write_text(text)
-    found = _sample(root, "group", address)
-    assert yaml.safe_load(found.files[f"{address}/server.yaml"])["resources"].keys() == {"server"}
-    assert found.parameters()["what"] == "cirros"
+    sample = _sample(root, "group", address)
+    assert yaml.safe_load(sample.files[f"{address}/server.yaml"])["resources"].keys() == {"server"}
+    assert sample.parameters()["what"] == "cirros"
 
 
 def test_a_file_that_is_no_text_is_sent_as_base64(root: pathlib.Path) -> None:

@@ -34,7 +34,8 @@ def test_the_real_clocks_are_read():
 
 
 def test_a_run_reports_the_pace_of_its_machine():
-    clock, paces = [0.0], iter([Pace(2.0, 9.0), Pace(4.0, 9.0), Pace(2.5, 9.0)])
+    clock = [0.0]
+    paces = iter([Pace(2.0, 9.0), Pace(4.0, 9.0), Pace(2.5, 9.0)])
     report = PaceReport(lambda: next(paces), lambda: clock[0])
     for passed in (0.0, 1.0, APART, APART):
         clock[0] += passed

@@ -18,45 +18,51 @@ REGISTRY = ResourceRegistry.installed()
 COMPARED = ("type", "required", "default", "update_allowed", "immutable", "constraints", "schema")
 
 
-def _shown(schema: Json) -> Json:
+def _comparable(schema: Json) -> Json:
     """A property in the form of heat_types.json: without what is empty, and without texts."""
-    found = {name: schema[name] for name in COMPARED if name in schema}
-    if found.get("schema"):
-        found["schema"] = {name: _shown(inner) for name, inner in found["schema"].items()}
-    if found.get("constraints"):
-        found["constraints"] = [
+    compared = {name: schema[name] for name in COMPARED if name in schema}
+    if compared.get("schema"):
+        compared["schema"] = {name: _comparable(inner) for name, inner in compared["schema"].items()}
+    if compared.get("constraints"):
+        compared["constraints"] = [
             {name: value for name, value in item.items() if name != "description"}
-            for item in found["constraints"]
+            for item in compared["constraints"]
         ]
     empty: tuple[Json, ...] = (None, False, [], {})
     return {
         name: value
-        for name, value in found.items()
+        for name, value in compared.items()
         if value not in empty or (name == "default" and value is not None)
     }
 
 
 def _flat(properties: Json, prefix: str = "") -> dict[str, Json]:
     """All properties by path, nested ones too, without their inner ones."""
-    found: dict[str, Json] = {}
+    flat: dict[str, Json] = {}
     for name, schema in properties.items():
-        found[prefix + name] = {key: value for key, value in schema.items() if key != "schema"}
-        found |= _flat(schema.get("schema") or {}, f"{prefix}{name}.")
-    return found
+        flat[prefix + name] = {key: value for key, value in schema.items() if key != "schema"}
+        flat |= _flat(schema.get("schema") or {}, f"{prefix}{name}.")
+    return flat
 
 
 def differences(name: str) -> list[str]:
     """``TYPE property PATH`` or ``TYPE attribute NAME`` for each that is not as in Heat."""
-    shown = resource_type_schema(name, REGISTRY.get(name))
-    ours = _flat({key: _shown(value) for key, value in shown["properties"].items()})
-    theirs = _flat(HEAT[name]["properties"])
-    found = [f"property {path}" for path in sorted({*ours, *theirs}) if ours.get(path) != theirs.get(path)]
-    mine = {key: value.get("type") for key, value in shown["attributes"].items()}
-    heats = HEAT[name]["attributes"]
-    found += [
-        f"attribute {key}" for key in sorted({*mine, *heats}) if mine.get(key, "") != heats.get(key, "")
+    schema = resource_type_schema(name, REGISTRY.get(name))
+    our_properties = _flat({key: _comparable(value) for key, value in schema["properties"].items()})
+    heat_properties = _flat(HEAT[name]["properties"])
+    differences = [
+        f"property {path}"
+        for path in sorted({*our_properties, *heat_properties})
+        if our_properties.get(path) != heat_properties.get(path)
     ]
-    return found
+    our_attributes = {key: value.get("type") for key, value in schema["attributes"].items()}
+    heats = HEAT[name]["attributes"]
+    differences += [
+        f"attribute {key}"
+        for key in sorted({*our_attributes, *heats})
+        if our_attributes.get(key, "") != heats.get(key, "")
+    ]
+    return differences
 
 
 def _documented() -> dict[str, list[str]]:

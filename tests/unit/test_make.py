@@ -41,14 +41,14 @@ def test_the_makefile_runs_what_prints_much_quietly(program: str) -> None:
     recipes = [
         line for line in (ROOT / "Makefile").read_text().replace("\\\n", "").splitlines() if line[:1] == "\t"
     ]
-    found = [line for line in recipes if program in line.partition("||")[0].partition("#")[0]]
-    assert found
-    assert [line for line in found if "$(QUIET)" not in line] == []
+    lines = [line for line in recipes if program in line.partition("||")[0].partition("#")[0]]
+    assert lines
+    assert [line for line in lines if "$(QUIET)" not in line] == []
 
 
 def test_make_shows_its_recipes_only_where_that_is_wished() -> None:
     command = ["make", "-f", ROOT / "Makefile", "--eval", "told: ; echo told", "told"]
     env = {key: value for key, value in os.environ.items() if key not in ("V", "MAKEFLAGS", "MFLAGS")}
-    for variables, shown in (({}, False), ({"V": "1"}, True)):
+    for variables, is_shown in (({}, False), ({"V": "1"}, True)):
         done = subprocess.run(command, env={**env, **variables}, capture_output=True, text=True, check=True)
-        assert ("echo told" in done.stdout) == shown, done.stdout
+        assert ("echo told" in done.stdout) == is_shown, done.stdout

@@ -37,31 +37,31 @@ def test_a_metrics_name_follows_the_conventions(metric: metrics.Metric) -> None:
 
 @pytest.mark.parametrize("program", [API, CONDUCTOR])
 def test_what_has_not_happened_yet_is_there_at_zero(program: str) -> None:
-    found = samples(Prometheus(program, environment={}).text())
+    page_samples = samples(Prometheus(program, environment={}).text())
     for metric in metrics.of_program(program):
         name = f"{metric.name}_count" if metric.kind == HISTOGRAM else metric.name
         for labels in metric.initial or ([()] if not metric.labels else []):
             if metric.kind != GAUGE:
-                assert found[name, labels] == 0
+                assert page_samples[name, labels] == 0
 
 
 def test_counts_values_and_gauges_are_told() -> None:
     gauges = lambda: [Sample(metrics.TASKS, 4, ("held",)), Sample(metrics.RING_INFO, 1, ("cafe",))]  # noqa: E731
-    kept = Prometheus(CONDUCTOR, gauges=gauges, environment={})
-    kept.add(metrics.TIMEOUTS, "stack", amount=3)
-    kept.add(metrics.TAKEOVERS)
-    kept.observe(metrics.COMMIT, value=0.003)
-    kept.observe(metrics.COMMIT, value=-5.0)
-    kept.add(metrics.REQUESTS, "/", "GET", "200")  # Not a conductor's: nobody minds.
-    found = samples(kept.text())
-    assert found["stoker_timeouts_total", ("stack",)] == 3
-    assert found["stoker_takeovers_total", ()] == 1
-    assert found["stoker_commit_seconds_count", ()] == 2
-    assert found["stoker_commit_seconds_sum", ()] == pytest.approx(0.003), "a clock that jumps takes nothing"
-    assert found["stoker_commit_seconds_bucket", ("0.0025",)] == 1
-    assert found["stoker_tasks", ("held",)] == 4
-    assert found["stoker_ring_info", ("cafe",)] == 1
-    assert not any(name.startswith("stoker_api") for name, _ in found)
+    recorder = Prometheus(CONDUCTOR, gauges=gauges, environment={})
+    recorder.add(metrics.TIMEOUTS, "stack", amount=3)
+    recorder.add(metrics.TAKEOVERS)
+    recorder.observe(metrics.COMMIT, value=0.003)
+    recorder.observe(metrics.COMMIT, value=-5.0)
+    recorder.add(metrics.REQUESTS, "/", "GET", "200")  # Not a conductor's: nobody minds.
+    values = samples(recorder.text())
+    assert values["stoker_timeouts_total", ("stack",)] == 3
+    assert values["stoker_takeovers_total", ()] == 1
+    assert values["stoker_commit_seconds_count", ()] == 2
+    assert values["stoker_commit_seconds_sum", ()] == pytest.approx(0.003), "a clock that jumps takes nothing"
+    assert values["stoker_commit_seconds_bucket", ("0.0025",)] == 1
+    assert values["stoker_tasks", ("held",)] == 4
+    assert values["stoker_ring_info", ("cafe",)] == 1
+    assert not any(name.startswith("stoker_api") for name, _ in values)
 
 
 COUNT = """
@@ -79,10 +79,10 @@ def test_processes_that_share_a_directory_tell_the_sum(tmp_path: pathlib.Path) -
         done = subprocess.run(
             [sys.executable, "-c", COUNT], capture_output=True, env={SHARED: str(tmp_path)}, check=True
         )
-        found = samples(done.stdout)
+        values = samples(done.stdout)
         # Here the library gives labels in the order of their names.
-        assert found["stoker_api_requests_total", ("GET", "/", "200")] == 5 * number
-        assert found["stoker_api_request_seconds_count", ("GET", "/")] == number
+        assert values["stoker_api_requests_total", ("GET", "/", "200")] == 5 * number
+        assert values["stoker_api_request_seconds_count", ("GET", "/")] == number
 
 
 def test_a_directory_that_is_none_is_told(tmp_path: pathlib.Path) -> None:
@@ -91,16 +91,16 @@ def test_a_directory_that_is_none_is_told(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_database_that_is_away_is_counted_by_tries_and_errors() -> None:
-    kept = Prometheus(API, environment={})
+    recorder = Prometheus(API, environment={})
     away = Database(
         "postgresql+psycopg://u@127.0.0.1:1/none",
         tries=4,
         sleep=lambda seconds: None,
-        troubled=count_troubles(kept),
+        troubled=count_troubles(recorder),
     )
     for _ in range(2):
         with pytest.raises(Unavailable):
             away.read(lambda conn: conn.execute(sa.select(1)))
-    found = samples(kept.text())
-    assert found["stoker_database_retries_total", ()] == 6
-    assert found["stoker_database_errors_total", ()] == 2
+    values = samples(recorder.text())
+    assert values["stoker_database_retries_total", ()] == 6
+    assert values["stoker_database_errors_total", ()] == 2

@@ -87,11 +87,11 @@ def test_a_screen_shows_what_each_resource_does_and_waits_for() -> None:
 def test_what_moves_comes_first_where_there_is_no_room() -> None:
     done = [a_resource(number, f"r{number}") for number in range(1000)]
     graph = a_graph(*done, a_resource(1000, "last", "CREATE_IN_PROGRESS", task=a_task()))
-    shown = drawn(graph, 10)
-    assert len(shown) <= 10
-    assert shown[0].endswith("1000/1001")
-    assert shown[1].startswith("● last")
-    assert shown[-1] == "… and 1000 more"
+    view = drawn(graph, 10)
+    assert len(view) <= 10
+    assert view[0].endswith("1000/1001")
+    assert view[1].startswith("● last")
+    assert view[-1] == "… and 1000 more"
 
 
 def test_nested_stacks_are_below_their_resources() -> None:
@@ -116,7 +116,8 @@ def test_plain_lines_are_written_for_changes_only() -> None:
 
 
 def test_a_stack_is_paused_when_breakpoints_hold_all_that_is_left() -> None:
-    done, held = a_resource(1, "a"), a_resource(2, "b", "INIT_COMPLETE", task=a_task("held"))
+    done = a_resource(1, "a")
+    held = a_resource(2, "b", "INIT_COMPLETE", task=a_task("held"))
     busy = a_resource(3, "c", "CREATE_IN_PROGRESS", task=a_task())
     parent = a_resource(
         4, "d", "CREATE_IN_PROGRESS", nested="inner", task=a_task("parked", waits_for="stack")
@@ -140,9 +141,9 @@ def test_what_is_held_is_named_with_the_command_that_continues_it() -> None:
 
 def test_a_watch_ends_where_it_was_asked_to() -> None:
     graphs = iter([a_graph(), a_graph(seconds_left=5.0), a_graph(state="CREATE_COMPLETE")])
-    shown: list[Json] = []
-    assert watch(lambda: next(graphs), shown.append, 0.5, lambda _: None, ends=is_paused) == 0
-    assert len(shown) == 2
+    view: list[Json] = []
+    assert watch(lambda: next(graphs), view.append, 0.5, lambda _: None, ends=is_paused) == 0
+    assert len(view) == 2
 
 
 @pytest.mark.parametrize(
@@ -150,15 +151,15 @@ def test_a_watch_ends_where_it_was_asked_to() -> None:
 )
 def test_a_watch_ends_with_its_stack(end: str, code: int) -> None:
     states = iter(["CREATE_IN_PROGRESS", "CREATE_IN_PROGRESS", end])
-    shown: list[str] = []
+    view: list[str] = []
     slept: list[float] = []
     ended = watch(
         lambda: a_graph(state=next(states)),
-        lambda graph: shown.append(graph["stack"]["state"]),
+        lambda graph: view.append(graph["stack"]["state"]),
         0.5,
         slept.append,
     )
-    assert (ended, shown[-1], slept) == (code, end, [0.5, 0.5])
+    assert (ended, view[-1], slept) == (code, end, [0.5, 0.5])
 
 
 def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,9 +228,10 @@ def at(second: float) -> float:
 
 
 def test_phases_of_a_resource_follow_from_its_events() -> None:
-    ready, claimed = "2026-01-01T00:00:01.000000Z", "2026-01-01T00:00:06.000000Z"
+    ready = "2026-01-01T00:00:01.000000Z"
+    claimed = "2026-01-01T00:00:06.000000Z"
     paused = {"attempt": None, "resource_status_reason": "CREATE paused until Hook pre-create is cleared"}
-    found = phases(
+    by_name = phases(
         [
             an_event("shop", "CREATE_IN_PROGRESS", 0, None),
             an_event("a", "CREATE_IN_PROGRESS", 2, ready_time=ready),
@@ -239,22 +241,22 @@ def test_phases_of_a_resource_follow_from_its_events() -> None:
             an_event("c", "CREATE_FAILED", 9, claimed_time=claimed),
         ]
     )
-    assert [(p.kind, p.begin, p.end) for p in found["a"]] == [
+    assert [(p.kind, p.begin, p.end) for p in by_name["a"]] == [
         ("ready", at(1), at(2)),
         ("again", at(2), at(6)),
         ("done", at(6), at(8)),
     ]
-    assert [p.conductor for p in found["a"]] == [None, "c1", "c2"]
-    assert [(p.kind, p.begin, p.end) for p in found["b"]] == [
+    assert [p.conductor for p in by_name["a"]] == [None, "c1", "c2"]
+    assert [(p.kind, p.begin, p.end) for p in by_name["b"]] == [
         ("held", at(3), at(5)),
         ("running", at(5), None),
     ]
-    assert [(p.kind, p.begin, p.end) for p in found["c"]] == [("failed", at(6), at(9))]
-    assert "shop" not in found
+    assert [(p.kind, p.begin, p.end) for p in by_name["c"]] == [("failed", at(6), at(9))]
+    assert "shop" not in by_name
 
 
 def test_bars_have_a_line_for_each_resource() -> None:
-    found = phases(
+    by_name = phases(
         [
             an_event("a", "CREATE_IN_PROGRESS", 0),
             an_event("a", "CREATE_COMPLETE", 5),
@@ -262,7 +264,7 @@ def test_bars_have_a_line_for_each_resource() -> None:
             an_event(HOSTILE, "CREATE_FAILED", 10),
         ]
     )
-    axis, a, hostile, _ = [line.plain for line in bars(found, 60)]
+    axis, a, hostile, _ = [line.plain for line in bars(by_name, 60)]
     assert axis.rstrip().endswith("10.0 s")
     assert (a.count("█"), hostile.count("█")) == (12, 13)
     assert a.index("█") < hostile.index("█")

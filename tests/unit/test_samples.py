@@ -17,10 +17,10 @@ GENERATORS = {
 @pytest.mark.parametrize("name", GENERATORS)
 def test_a_sample_is_up_to_date(tmp_path: pathlib.Path, name: str) -> None:
     program, *arguments = GENERATORS[name]
-    made = tmp_path / name
-    command = [BIN / program, *arguments, "--output-file", made]
+    generated = tmp_path / name
+    command = [BIN / program, *arguments, "--output-file", generated]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=300)
-    kept = (ROOT / "etc" / name).read_text()
-    assert kept == made.read_text(), (
+    stored = (ROOT / "etc" / name).read_text()
+    assert stored == generated.read_text(), (
         f"make it again: {program} {' '.join(arguments)} --output-file etc/{name}"
     )

@@ -4,7 +4,9 @@ import pytest
 from stoker.db.states import TRANSITIONS, TaskState
 from stoker.db.work.transitions import ALL, FAIL, Transition, check
 
-WAITING, READY, DONE = TaskState.WAITING, TaskState.READY, TaskState.DONE
+WAITING = TaskState.WAITING
+READY = TaskState.READY
+DONE = TaskState.DONE
 
 
 def test_the_words_fit_the_table() -> None:

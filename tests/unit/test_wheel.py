@@ -31,12 +31,12 @@ def test_a_wheel_holds_stoker_and_nothing_beside_it(wheel: zipfile.ZipFile) -> N
 
 def test_a_wheel_holds_every_module_of_every_package(wheel: zipfile.ZipFile) -> None:
     packages = [line.strip() for line in _option("packages").split() if line.strip()]
-    wanted = set()
+    expected = set()
     for package in packages:
         folder = ROOT.joinpath(*package.split(".")[1:])
-        wanted |= {f"{package.replace('.', '/')}/{path.name}" for path in folder.glob("*.py")}
+        expected |= {f"{package.replace('.', '/')}/{path.name}" for path in folder.glob("*.py")}
     held = {name for name in wheel.namelist() if name.endswith(".py")}
-    assert held == wanted - {name for name in wanted if name.endswith("/conftest.py")}
+    assert held == expected - {name for name in expected if name.endswith("/conftest.py")}
 
 
 def test_every_folder_with_modules_is_a_package_that_is_named_or_stays_at_home() -> None:
