@@ -11,19 +11,20 @@ from stoker.conductor.background import BackgroundPool
 
 @pytest.fixture
 def pool() -> Iterator[BackgroundPool]:
-    made = BackgroundPool("The work", threads=2, waiting=4)
-    yield made
-    made.stop()
+    background = BackgroundPool("The work", threads=2, waiting=4)
+    yield background
+    background.stop()
 
 
 def test_what_hangs_delays_nobody_who_submits(pool: BackgroundPool) -> None:
-    let_go, ended = threading.Event(), threading.Event()
+    let_go = threading.Event()
+    ended = threading.Event()
     try:
         assert pool.submit("a", lambda: let_go.wait(300) and None)
         assert pool.submit("b", lambda: let_go.wait(300) and None)
         assert not pool.submit("a", ended.set), "its work is not over"
-        taken = [pool.submit(number, ended.set) for number in range(20)]
-        assert False in taken, "there is no room for all of them"
+        accepted = [pool.submit(number, ended.set) for number in range(20)]
+        assert False in accepted, "there is no room for all of them"
         assert not ended.is_set()
     finally:
         let_go.set()

@@ -45,12 +45,12 @@ PAIRS = list(itertools.product(ClaimState, ClaimEvent))
 def expected() -> dict[tuple[ClaimState, ClaimEvent], ClaimState | None]:
     head, *lines = TABLE.strip("\n").splitlines()
     events = [ClaimEvent[name.upper()] for name in head.split()]
-    found: dict[tuple[ClaimState, ClaimEvent], ClaimState | None] = {}
+    state_after: dict[tuple[ClaimState, ClaimEvent], ClaimState | None] = {}
     for line in lines:
         name, *cells = line.split()
         for event, cell in zip(events, cells, strict=True):
-            found[ClaimState[name.upper()], event] = None if cell == "." else ClaimState[cell.upper()]
-    return found
+            state_after[ClaimState[name.upper()], event] = None if cell == "." else ClaimState[cell.upper()]
+    return state_after
 
 
 def test_the_table_names_every_state_and_every_event() -> None:

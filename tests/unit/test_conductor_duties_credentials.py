@@ -25,16 +25,18 @@ class Scene:
     """One credential whose stack is gone, a Keystone, and the duty."""
 
     def __init__(self, database: Database) -> None:
-        self.database, self.now = database, NOW
-        self.away, self.is_ours = False, True
+        self.database = database
+        self.now = NOW
+        self.away = False
+        self.is_ours = True
         self.revoked: list[Json] = []
         self.duty = Credentials(duty_context(database, self, clock=lambda: self.now, revoke=self._revoke))
 
-        def gone(conn: Json) -> None:
+        def release(conn: Json) -> None:
             credentials.put(conn, StackId("1"), {"sealed": "body"}, NOW)
             credentials.release(conn, StackId("1"), NOW)
 
-        database.write(gone)
+        database.write(release)
 
     def owns(self, shard: int) -> bool:
         return self.is_ours
@@ -83,30 +85,33 @@ def test_a_keystone_that_hangs_holds_no_thread_of_the_duties(tmp_path: pathlib.P
     database = Database(f"sqlite:///{tmp_path}/stoker.sqlite")
     upgrade.upgrade(database)
 
-    def gone(conn: Json) -> None:
+    def release(conn: Json) -> None:
         for stack_id in map(StackId, "12345"):
             credentials.put(conn, stack_id, {"sealed": "body"}, NOW)
             credentials.release(conn, stack_id, NOW)
 
-    database.write(gone)
-    let_go, calls = threading.Event(), []
+    database.write(release)
+    let_go = threading.Event()
+    calls = []
 
     def hang(stack_id: StackId, body: Json) -> None:
         calls.append(stack_id)
         let_go.wait(300)
 
-    pool, other = BackgroundPool("The revocation", threads=2, waiting=10), Other()
+    pool = BackgroundPool("The revocation", threads=2, waiting=10)
+    neighbour = Other()
     ring = types.SimpleNamespace(owns=lambda shard: True)
     duty = Credentials(
         duty_context(database, ring, clock=lambda: NOW, revoke=hang, background=lambda name: pool)
     )
     duty.interval = 0.02  # type: ignore[misc]
-    scheduler = Scheduler({"Credentials": duty, "other": other}, may_run=lambda: True)
+    scheduler = Scheduler({"Credentials": duty, "other": neighbour}, may_run=lambda: True)
     scheduler.start()
     try:
         wait_for(lambda: len(calls) == 2)
-        before, first = other.rounds, scheduler.rounds()["Credentials"]
-        wait_for(lambda: other.rounds > before + 20 and scheduler.rounds()["Credentials"] != first)
+        before = neighbour.rounds
+        first = scheduler.rounds()["Credentials"]
+        wait_for(lambda: neighbour.rounds > before + 20 and scheduler.rounds()["Credentials"] != first)
         assert len(calls) == len(set(calls)) == 2, "so many threads hang, and each with a stack of its own"
     finally:
         let_go.set()

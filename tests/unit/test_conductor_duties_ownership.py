@@ -52,57 +52,59 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def seen(clock: Clock) -> dict[str, tuple[FixedMembership, Ownership]]:
+def ownerships(clock: Clock) -> dict[str, tuple[FixedMembership, Ownership]]:
     """For each host its membership and what it owns by it, when all are there."""
-    made = {}
+    ownerships = {}
     for host in HOSTS:
         membership = FixedMembership(host)
         ownership = Ownership(typing.cast(Membership, membership), host, monotonic=clock)
-        made[host] = (membership, ownership)
+        ownerships[host] = (membership, ownership)
         membership.see(*map(member, HOSTS))
     clock.now += SETTLING
-    return made
+    return ownerships
 
 
 def test_each_shard_has_one_deputy_who_owns_it_when_its_owner_is_gone(
-    seen: dict[str, tuple[FixedMembership, Ownership]],
+    ownerships: dict[str, tuple[FixedMembership, Ownership]],
 ) -> None:
     for shard in range(SHARDS):
-        [owner] = [host for host, (_, ownership) in seen.items() if ownership.owns(shard)]
-        [deputy] = [host for host, (_, ownership) in seen.items() if ownership.is_deputy(shard)]
-        left = View.of([member(host) for host in HOSTS if host != owner], SHARDS)
-        assert deputy == assign(left).owner_of(shard)
+        [owner] = [host for host, (_, ownership) in ownerships.items() if ownership.owns(shard)]
+        [deputy] = [host for host, (_, ownership) in ownerships.items() if ownership.is_deputy(shard)]
+        remaining = View.of([member(host) for host in HOSTS if host != owner], SHARDS)
+        assert deputy == assign(remaining).owner_of(shard)
 
 
-def test_a_lonely_conductor_is_nobodys_deputy(seen: dict[str, tuple[FixedMembership, Ownership]]) -> None:
-    membership, ownership = seen["a"]
+def test_a_lonely_conductor_is_nobodys_deputy(
+    ownerships: dict[str, tuple[FixedMembership, Ownership]],
+) -> None:
+    membership, ownership = ownerships["a"]
     membership.see(member("a"))
     assert not any(ownership.is_deputy(shard) for shard in range(SHARDS))
 
 
 def test_who_is_not_sure_of_its_membership_stands_in_for_nobody(
-    seen: dict[str, tuple[FixedMembership, Ownership]],
+    ownerships: dict[str, tuple[FixedMembership, Ownership]],
 ) -> None:
-    membership, ownership = seen["a"]
+    membership, ownership = ownerships["a"]
     membership.name = None
     assert not any(ownership.is_deputy(shard) for shard in range(SHARDS))
 
 
 def test_who_drains_stands_in_for_nobody(
-    seen: dict[str, tuple[FixedMembership, Ownership]], clock: Clock
+    ownerships: dict[str, tuple[FixedMembership, Ownership]], clock: Clock
 ) -> None:
     members = [member("a", state=DRAINING), member("b"), member("c")]
-    for membership, _ in seen.values():
+    for membership, _ in ownerships.values():
         membership.see(*members)
     clock.now += SETTLING
-    assert not any(seen["a"][1].is_deputy(shard) for shard in range(SHARDS))
-    assert all(seen["b"][1].owns(s) != seen["b"][1].is_deputy(s) for s in range(SHARDS))
+    assert not any(ownerships["a"][1].is_deputy(shard) for shard in range(SHARDS))
+    assert all(ownerships["b"][1].owns(s) != ownerships["b"][1].is_deputy(s) for s in range(SHARDS))
 
 
 def test_nobody_stands_in_for_an_owner_that_may_not_have_seen_the_last_change(
-    seen: dict[str, tuple[FixedMembership, Ownership]], clock: Clock
+    ownerships: dict[str, tuple[FixedMembership, Ownership]], clock: Clock
 ) -> None:
-    membership, ownership = seen["a"]
+    membership, ownership = ownerships["a"]
     membership.see(member("a"), member("b"))
     assert not any(ownership.is_deputy(shard) for shard in range(SHARDS))
     clock.now += SETTLING

@@ -43,22 +43,23 @@ def fail() -> None:
 
 @pytest.fixture
 def begin() -> Iterator[Callable[..., Scheduler]]:
-    made: list[Scheduler] = []
+    schedulers: list[Scheduler] = []
 
     def start(*duties: Work, may_run: Callable[[], bool] = lambda: True, **options: typing.Any) -> Scheduler:
         """The first duty is "0", the next "1"."""
         named = {str(number): duty for number, duty in enumerate(duties)}
-        made.append(Scheduler(named, may_run=may_run, **options))
-        made[-1].start()
-        return made[-1]
+        schedulers.append(Scheduler(named, may_run=may_run, **options))
+        schedulers[-1].start()
+        return schedulers[-1]
 
     yield start
-    for scheduler in made:
+    for scheduler in schedulers:
         scheduler.stop()
 
 
 def test_a_duty_that_breaks_runs_again_and_the_others_go_on(begin: Callable[..., Scheduler]) -> None:
-    broken, sound = Work(job=fail), Work()
+    broken = Work(job=fail)
+    sound = Work()
     begin(broken, sound)
     wait_for(lambda: broken.rounds > 3 and sound.rounds > 3)
 
@@ -92,13 +93,15 @@ def test_there_is_one_round_of_a_duty_at_a_time(begin: Callable[..., Scheduler])
 def test_a_duty_apart_keeps_its_pace_while_all_others_hang(begin: Callable[..., Scheduler]) -> None:
     let_go = threading.Event()
     hanging = [Work(job=lambda: let_go.wait(300)) for _ in range(DUTY_THREADS + 1)]
-    urgent, common = Work(), Work()
+    urgent = Work()
+    common = Work()
     try:
         scheduler = begin(urgent, common, *hanging, policies={"0": DutyPolicy(has_own_thread=True)})
         wait_for(lambda: sum(duty.rounds for duty in hanging) == DUTY_THREADS)
-        before, others = urgent.rounds, common.rounds
+        before = urgent.rounds
+        common_rounds = common.rounds
         wait_for(lambda: urgent.rounds > before + 3)
-        assert common.rounds == others, "the threads of the others hang"
+        assert common.rounds == common_rounds, "the threads of the others hang"
         before = urgent.rounds
         scheduler.soon("0")
         wait_for(lambda: urgent.rounds > before)
@@ -107,17 +110,19 @@ def test_a_duty_apart_keeps_its_pace_while_all_others_hang(begin: Callable[..., 
 
 
 def test_a_duty_that_may_not_act_pauses_and_the_others_go_on(begin: Callable[..., Scheduler]) -> None:
-    timed, other = Work(), Work()
+    timed = Work()
+    untimed = Work()
     is_sure = threading.Event()
-    begin(timed, other, policies={"0": DutyPolicy(is_timed=True)}, is_time_sure=is_sure.is_set)
-    wait_for(lambda: other.rounds > 3)
+    begin(timed, untimed, policies={"0": DutyPolicy(is_timed=True)}, is_time_sure=is_sure.is_set)
+    wait_for(lambda: untimed.rounds > 3)
     assert timed.rounds == 0
     is_sure.set()
     wait_for(lambda: timed.rounds > 0)
 
 
 def test_a_stop_waits_for_the_round_that_runs_and_no_other_begins(begin: Callable[..., Scheduler]) -> None:
-    go_on, ended = threading.Event(), threading.Event()
+    go_on = threading.Event()
+    ended = threading.Event()
 
     def job() -> None:
         go_on.wait(300)

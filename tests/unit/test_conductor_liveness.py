@@ -71,16 +71,17 @@ class Ashore:
 
 
 def test_a_work_loop_beats_while_it_waits_and_not_while_it_hangs() -> None:
-    clock, wheel = Clock(), Wheel()
+    clock = Clock()
+    wheel = Wheel()
     alive = Liveness(clock)
-    found = WorkThread(
+    thread_of_loop = WorkThread(
         lambda wake: typing.cast(WorkLoop, wheel),
         ring=typing.cast(Ring, Ashore()),
         host="a",
         liveness=alive,
         progress=Progress(alive, 5.0),
     )
-    found.start()
+    thread_of_loop.start()
     clock.now += 100
     wait_for(lambda: not alive.late(GRACE))
     wheel.go_on.clear()
@@ -89,7 +90,7 @@ def test_a_work_loop_beats_while_it_waits_and_not_while_it_hangs() -> None:
     assert alive.late(GRACE) == [thread.NAME]
     wheel.go_on.set()
     wait_for(lambda: not alive.late(GRACE))
-    assert found.stop(60)
+    assert thread_of_loop.stop(60)
     clock.now += 100
     assert alive.late(GRACE) == []
 
@@ -108,7 +109,8 @@ class Duty:
 
 @pytest.mark.parametrize("inside", [True, False], ids=["in the ring", "outside of it"])
 def test_a_duty_beats_after_each_round_also_when_it_may_not_run(inside: bool) -> None:
-    clock, duty = Clock(), Duty()
+    clock = Clock()
+    duty = Duty()
     alive = Liveness(clock)
     scheduler = Scheduler({"Duty": duty}, may_run=lambda: inside, liveness=alive)
     scheduler.start()

@@ -57,7 +57,9 @@ class Parts:
 
 @pytest.fixture
 def parts() -> Parts:
-    ring, pool, now = Alone(), ThreadPool(2), [0.0]
+    ring = Alone()
+    pool = ThreadPool(2)
+    now = [0.0]
     liveness = Liveness(lambda: now[0])
     report = ConductorReport(
         database=Database("postgresql+psycopg://u@127.0.0.1:1/none", tries=1, sleep=lambda seconds: None),
@@ -111,12 +113,12 @@ CASES: list[tuple[Callable[[Parts], None], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("bring_about", "told"), CASES)
-def test_what_is_wrong_is_told(parts: Parts, bring_about: Callable[[Parts], None], told: str) -> None:
+@pytest.mark.parametrize(("bring_about", "text"), CASES)
+def test_each_problem_is_reported(parts: Parts, bring_about: Callable[[Parts], None], text: str) -> None:
     assert parts.monitor.health_problems() == []
     bring_about(parts)
     [reason] = parts.monitor.health_problems()
-    assert reason.startswith(told)
+    assert reason.startswith(text)
 
 
 def test_who_shall_not_be_replaced_is_not_worn_out(parts: Parts) -> None:
@@ -125,7 +127,7 @@ def test_who_shall_not_be_replaced_is_not_worn_out(parts: Parts) -> None:
 
 
 @pytest.mark.parametrize(
-    ("numbers", "told"), [([], ""), ([4], "4"), ([0, 1, 2, 3], "0-3"), ([0, 2, 3, 7, 8, 9], "0 2-3 7-9")]
+    ("numbers", "text"), [([], ""), ([4], "4"), ([0, 1, 2, 3], "0-3"), ([0, 2, 3, 7, 8, 9], "0 2-3 7-9")]
 )
-def test_shards_are_told_in_ranges(numbers: list[int], told: str) -> None:
-    assert ranges(numbers) == told
+def test_shards_are_written_as_ranges(numbers: list[int], text: str) -> None:
+    assert ranges(numbers) == text

@@ -24,9 +24,9 @@ class Calls:
 
 @pytest.fixture
 def calls() -> Iterator[Calls]:
-    made = Calls()
-    yield made
-    for event in made.go.values():
+    recorded = Calls()
+    yield recorded
+    for event in recorded.go.values():
         event.set()
 
 
@@ -114,14 +114,14 @@ class Threads:
     :ivar left: how many may be started; negative: any number.
     """
 
-    def __init__(self, left: int) -> None:
-        self.left = left
+    def __init__(self, available: int) -> None:
+        self.left = available
 
-    def __call__(self, work: Callable[[], None]) -> None:
+    def __call__(self, function: Callable[[], None]) -> None:
         if self.left == 0:
             raise RuntimeError("can't start new thread")
         self.left -= 1
-        start_thread(work)
+        start_thread(function)
 
 
 def test_without_a_thread_that_would_run_it_a_job_is_refused(calls: Calls) -> None:

@@ -12,20 +12,20 @@ WORD = "correct-horse"
 @pytest.fixture
 def secrets() -> Secrets:
     sealer = Sealer([Sealer.generate_key()]).of_stack("project", "root")
-    made = Secrets(sealer)
-    given = {"user": "root", "word": WORD, "pin": 98765}
-    assert made.open(sealer.seal(given)) == given
-    return made
+    stack_secrets = Secrets(sealer)
+    values = {"user": "root", "word": WORD, "pin": 98765}
+    assert stack_secrets.open(sealer.seal(values)) == values
+    return stack_secrets
 
 
 @pytest.mark.parametrize(
     "value", [WORD, f"is {WORD}!", [1, {"deep": f"x{WORD}"}], {WORD: 1}, 98765, "98765", {"user": "root"}]
 )
 def test_a_value_that_holds_a_secret_is_sealed(secrets: Secrets, value: typing.Any) -> None:
-    kept = secrets.protect(value)
-    assert WORD not in str(kept)
-    assert "98765" not in str(kept)
-    assert secrets.open_value(kept) == value
+    sealed = secrets.protect(value)
+    assert WORD not in str(sealed)
+    assert "98765" not in str(sealed)
+    assert secrets.open_value(sealed) == value
 
 
 @pytest.mark.parametrize("value", ["horse", None, True, "", 9876, ["correct"], {"a": {}}, {"user": 1}])

@@ -29,7 +29,8 @@ def opened(url: str, host: str = "a", **options: typing.Any) -> Group:
 
 
 def test_a_record_is_joined_changed_and_read_by_all(url: str) -> None:
-    a, b = opened(url, "a"), opened(url, "b")
+    a = opened(url, "a")
+    b = opened(url, "b")
     b.write(record("b", "i"))
     for beat in range(1, 6):
         a.write(record("a", "i", beat=beat))
@@ -153,7 +154,8 @@ def records(folder: pathlib.Path) -> dict[str, int]:
 def test_while_the_disk_is_full_others_are_read_and_afterwards_all_goes_on(
     url: str, tmp_path: pathlib.Path
 ) -> None:
-    a, b = opened(url, "a"), opened(url, "b")
+    a = opened(url, "a")
+    b = opened(url, "b")
     a.write(record("a", "i"))
     b.write(record("b", "i"))
     for _ in range(3):
@@ -176,13 +178,14 @@ def test_who_joins_while_the_disk_is_full_joins_when_there_is_room(url: str) -> 
     assert [r["host"] for r in a.read()] == ["a"]
 
 
-@pytest.mark.parametrize("left", [b"", b"\x83", b"no record at all", b"\x80"])
-def test_an_unreadable_record_of_ones_own_is_none(url: str, tmp_path: pathlib.Path, left: bytes) -> None:
-    a, b = opened(url, "a"), opened(url, "b")
+@pytest.mark.parametrize("content", [b"", b"\x83", b"no record at all", b"\x80"])
+def test_an_unreadable_record_of_ones_own_is_none(url: str, tmp_path: pathlib.Path, content: bytes) -> None:
+    a = opened(url, "a")
+    b = opened(url, "b")
     a.write(record("a", "i"))
     b.write(record("b", "i"))
     for path in tmp_path.glob("ring/groups/*/*.raw"):
-        path.write_bytes(left)
+        path.write_bytes(content)
     assert b.read() == []
     for group, host in ((a, "a"), (b, "b")):
         with pytest.raises(DroppedOut):
@@ -220,16 +223,16 @@ def test_conductors_rejoin_by_themselves_when_the_disk_has_room_again(
     def steps(seconds: int) -> None:
         for _ in range(seconds):
             now[0] += 1
-            for one in members:
-                one.step()
+            for member in members:
+                member.step()
 
     steps(3)
-    assert [len(one.view().members) for one in members] == [2, 2]
+    assert [len(member.view().members) for member in members] == [2, 2]
     with full_disk():
         steps(20)
-        assert [one.member() for one in members] == [None, None]
+        assert [member.member() for member in members] == [None, None]
     for path in tmp_path.glob("ring/groups/*/*.raw"):
         path.write_bytes(b"")
     steps(3)
-    assert None not in [one.member() for one in members]
-    assert [len(one.view().members) for one in members] == [2, 2]
+    assert None not in [member.member() for member in members]
+    assert [len(member.view().members) for member in members] == [2, 2]

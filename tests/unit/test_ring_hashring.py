@@ -36,12 +36,13 @@ def test_the_map_is_the_same_in_every_release() -> None:
     members = [Member("alpha", "1"), Member("beta", "2", weight=2.5), Member("gamma", "3", state=DRAINING)]
     view = View.of([*members, Member("delta", "4", weight=0.5)], 4096)
     assert view.version == "f7acd0959eaa"
-    told = ",".join(assign(view).hosts)
-    assert hashlib.sha256(told.encode()).hexdigest()[:16] == "e927ae79e4943878"
+    hosts = ",".join(assign(view).hosts)
+    assert hashlib.sha256(hosts.encode()).hexdigest()[:16] == "e927ae79e4943878"
 
 
 def test_of_two_incarnations_of_a_host_the_later_one_is_in_the_view() -> None:
-    old, new = Member("a", "z", started_at=1.0), Member("a", "b", started_at=2.0)
+    old = Member("a", "z", started_at=1.0)
+    new = Member("a", "b", started_at=2.0)
     assert View.of([old, new], 16) == View.of([new, old], 16) == View.of([new], 16)
 
 
@@ -104,9 +105,11 @@ def test_a_weight_out_of_bounds_is_refused(weight: float) -> None:
 
 
 def test_a_plan_says_which_shards_go_from_whom_to_whom() -> None:
-    old, new = _view("a", "b", shards=4096), _view("a", "b", "c", shards=4096)
+    old = _view("a", "b", shards=4096)
+    new = _view("a", "b", "c", shards=4096)
     moves = plan(old, new)
-    before, after = assign(old), assign(new)
+    before = assign(old)
+    after = assign(new)
     assert set(moves.moves) == {s for s in range(4096) if before.owner_of(s) != after.owner_of(s)}
     assert all(moves.moves[s] == (before.owner_of(s), after.owner_of(s)) for s in moves.moves)
     assert sum(moves.counts.values()) == len(moves.moves) > 0
@@ -114,10 +117,10 @@ def test_a_plan_says_which_shards_go_from_whom_to_whom() -> None:
 
 
 def test_the_map_answers_both_ways() -> None:
-    found = assign(_view("a", "b"))
-    assert all(shard in found.shards_of(found.owner_of(shard)) for shard in range(256))
-    assert found.shards_of("stranger") == frozenset()
-    assert sum(len(owned) for owned in found.by_host.values()) == 256
+    assignment = assign(_view("a", "b"))
+    assert all(shard in assignment.shards_of(assignment.owner_of(shard)) for shard in range(256))
+    assert assignment.shards_of("stranger") == frozenset()
+    assert sum(len(owned) for owned in assignment.by_host.values()) == 256
 
 
 def test_a_member_is_named_by_host_and_incarnation() -> None:

@@ -52,35 +52,44 @@ class MemoryGroup:
     """Group's contract without a server."""
 
     def __init__(self, backend: Backend, host: str) -> None:
-        self._backend, self._host = backend, host
+        self._backend = backend
+        self._host = host
         self._record: Record | None = None
 
-    def _call(self, method: str) -> None:
+    def _contact(self, method: str) -> None:
         self._backend.before(method)
         if self._backend.away:
             raise GroupError("away")
 
     def open(self) -> None:
-        self._call("open")
+        self._contact("open")
 
     def close(self) -> None:
         pass
 
     def write(self, record: Record) -> None:
-        self._call("write")
-        own = self._backend.records.get(self._host)
-        if self._record is not None and own and own["started_at"] > self._record["started_at"]:
+        self._contact("write")
+        record_before = self._backend.records.get(self._host)
+        if (
+            self._record is not None
+            and record_before
+            and record_before["started_at"] > self._record["started_at"]
+        ):
             raise MemberReplaced("replaced")
-        if self._record is not None and self._record["incarnation"] == record["incarnation"] and not own:
+        if (
+            self._record is not None
+            and self._record["incarnation"] == record["incarnation"]
+            and not record_before
+        ):
             raise DroppedOut("forgotten")
         self._record = self._backend.records[self._host] = dict(record)
 
     def read(self) -> list[Record]:
-        self._call("read")
+        self._contact("read")
         return list(self._backend.records.values())
 
     def leave(self) -> None:
-        self._call("leave")
+        self._contact("leave")
         del self._backend.records[self._host]
 
 
@@ -116,7 +125,8 @@ def test_a_member_that_wrote_but_could_not_look_does_not_act_yet(backend: Backen
 
 
 def test_a_silent_member_is_dead_after_the_timeout_and_not_before(backend: Backend) -> None:
-    a, b = backend.member("a"), backend.member("b")
+    a = backend.member("a")
+    b = backend.member("b")
     backend.steps(2, a, b)
     backend.steps(4, a)
     assert hosts(a.view()) == ["a", "b"]
@@ -125,7 +135,8 @@ def test_a_silent_member_is_dead_after_the_timeout_and_not_before(backend: Backe
 
 
 def test_a_member_stops_its_work_a_heartbeat_before_it_is_dead_for_others(backend: Backend) -> None:
-    a, b = backend.member("a"), backend.member("b")
+    a = backend.member("a")
+    b = backend.member("b")
     backend.steps(2, b, a)
     alive = []
     for _ in range(8):
@@ -135,7 +146,8 @@ def test_a_member_stops_its_work_a_heartbeat_before_it_is_dead_for_others(backen
 
 
 def test_while_the_backend_is_away_the_others_stay_and_we_stop(backend: Backend) -> None:
-    a, b = backend.member("a"), backend.member("b")
+    a = backend.member("a")
+    b = backend.member("b")
     backend.steps(2, a, b)
     backend.away = True
     backend.steps(60, a, b)
@@ -150,7 +162,8 @@ def test_while_the_backend_is_away_the_others_stay_and_we_stop(backend: Backend)
 
 
 def test_a_backend_that_answers_late_kills_nobody(backend: Backend) -> None:
-    a, b = backend.member("a"), backend.member("b")
+    a = backend.member("a")
+    b = backend.member("b")
     backend.steps(2, a, b)
 
     def hang(method: str) -> None:
@@ -192,7 +205,8 @@ def test_a_lapse_while_the_sign_of_life_is_on_its_way_ends_the_incarnation_too(b
 
 
 def test_what_was_ours_is_not_ours_between_a_lapse_and_the_next_look(backend: Backend) -> None:
-    a, b = backend.member("a"), backend.member("b")
+    a = backend.member("a")
+    b = backend.member("b")
     views: list[View] = []
     backend.steps(2, a, b)
     a.on_change(views.append)
@@ -202,7 +216,8 @@ def test_what_was_ours_is_not_ours_between_a_lapse_and_the_next_look(backend: Ba
 
 
 def test_what_the_backend_forgets_is_no_death_but_the_forgotten_one_rejoins(backend: Backend) -> None:
-    a, b = backend.member("a"), backend.member("b")
+    a = backend.member("a")
+    b = backend.member("b")
     backend.steps(2, a, b)
     first = a.member()
     backend.records.clear()
@@ -212,7 +227,8 @@ def test_what_the_backend_forgets_is_no_death_but_the_forgotten_one_rejoins(back
 
 
 def test_a_restarted_member_takes_the_place_of_its_predecessor_at_once(backend: Backend) -> None:
-    old, b = backend.member("a"), backend.member("b")
+    old = backend.member("a")
+    b = backend.member("b")
     backend.steps(2, old, b)
     backend.now += 0.5
     new = backend.member("a")
@@ -228,7 +244,8 @@ def test_a_restarted_member_takes_the_place_of_its_predecessor_at_once(backend: 
 
 
 def test_a_draining_member_says_so(backend: Backend) -> None:
-    a, b = backend.member("a"), backend.member("b")
+    a = backend.member("a")
+    b = backend.member("b")
     backend.steps(2, a, b)
     a.set_state(DRAINING)
     backend.steps(1, a, b)
@@ -240,7 +257,8 @@ def test_a_draining_member_says_so(backend: Backend) -> None:
     "change", [{"weight": "heavy"}, {"weight": 0}, {"beat": None}, {"started_at": "yesterday"}]
 )
 def test_a_record_that_is_not_understood_breaks_nobody(backend: Backend, change: dict[str, object]) -> None:
-    a, b = backend.member("a"), backend.member("b")
+    a = backend.member("a")
+    b = backend.member("b")
     backend.steps(2, a, b)
     backend.records["odd"] = {**backend.records["b"], "host": "odd", **change}
     backend.steps(2, a, b)
@@ -255,7 +273,8 @@ def test_a_record_of_another_release_may_lack_what_has_a_default(backend: Backen
 
 
 def test_stop_says_farewell_and_leaves(backend: Backend) -> None:
-    a, b = backend.member("a"), backend.member("b")
+    a = backend.member("a")
+    b = backend.member("b")
     b.step()
     farewells: list[object] = []
 
@@ -293,7 +312,8 @@ def test_an_error_nobody_thought_of_does_not_end_the_thread(backend: Backend) ->
 def test_who_makes_no_progress_leaves_at_once_and_rejoins_under_a_new_name(
     backend: Backend, caplog: pytest.LogCaptureFixture
 ) -> None:
-    a, b = backend.member("a"), backend.member("b")
+    a = backend.member("a")
+    b = backend.member("b")
     stuck: list[str] = []
     a.leave_while(lambda: stuck)
     backend.steps(3, a, b)
@@ -325,10 +345,10 @@ def test_who_is_out_warns_once_a_minute_and_says_why(
     a = backend.member("a")
     backend.away = True
     backend.steps(200, a)
-    told = [record for record in caplog.records if "Not in the ring" in record.message]
-    assert {record.levelname for record in told} == {"WARNING"}
-    assert len(told) == 4
-    assert "the coordination backend is unavailable: away" in told[0].message
+    warnings = [record for record in caplog.records if "Not in the ring" in record.message]
+    assert {record.levelname for record in warnings} == {"WARNING"}
+    assert len(warnings) == 4
+    assert "the coordination backend is unavailable: away" in warnings[0].message
     backend.away = False
     backend.steps(100, a)
     assert len([record for record in caplog.records if "Not in the ring" in record.message]) == 4

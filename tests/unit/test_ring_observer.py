@@ -100,11 +100,12 @@ def test_who_only_looks_makes_no_group_and_joins_none(tmp_path: pathlib.Path) ->
 
 
 def test_several_who_ask_share_one_look_and_it_is_kept_for_a_while() -> None:
-    now, made = [0.0], []
+    now = [0.0]
+    lives = []
 
     def fresh() -> Observer:
         life = Life(one=99)
-        made.append(life)
+        lives.append(life)
         group = typing.cast(Group, life)
         return Observer(group, TIMING, monotonic=lambda: life.now, sleep=life.sleep)
 
@@ -114,12 +115,12 @@ def test_several_who_ask_share_one_look_and_it_is_kept_for_a_while() -> None:
         thread.start()
     for thread in asking:
         thread.join()
-    assert len(made) == 1
+    assert len(lives) == 1
     now[0] = 1.0
     roll = lookout.status()
     assert not isinstance(roll, str)
     assert roll.hosts == {"one"}
-    assert len(made) == 2
+    assert len(lives) == 2
 
 
 def test_a_group_out_of_reach_is_told_with_the_reason() -> None:

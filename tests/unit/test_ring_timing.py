@@ -5,7 +5,8 @@ import math
 import pytest
 from stoker.ring.timing import MembershipTiming, Sign, alive_hosts, latest, watch
 
-NAN, INF = math.nan, math.inf
+NAN = math.nan
+INF = math.inf
 
 
 @pytest.mark.parametrize(

@@ -31,14 +31,14 @@ class Called:
     def __init__(self) -> None:
         self.calls: list[object] = []
 
-    def enqueue(self, *given: object) -> None:
-        self.calls.append(("enqueue", *given))
+    def enqueue(self, *arguments: object) -> None:
+        self.calls.append(("enqueue", *arguments))
 
-    def cancel(self, *given: object) -> None:
-        self.calls.append(("cancel", *given))
+    def cancel(self, *arguments: object) -> None:
+        self.calls.append(("cancel", *arguments))
 
-    def stop_tasks(self, *given: object) -> None:
-        self.calls.append(("stop_tasks", *given))
+    def stop_tasks(self, *arguments: object) -> None:
+        self.calls.append(("stop_tasks", *arguments))
 
     def poll_now(self) -> None:
         self.calls.append("poll_now")
@@ -98,12 +98,12 @@ def test_a_message_is_sent_in_the_oldest_version_that_has_its_arguments(
 ) -> None:
     speak_next(monkeypatch)
     hint = Hint("cancel", {"traversal": "trv", "spared": [], "request": request_id})
-    form = wire_form(hint, lambda asked: parsed(asked) <= parsed(highest))
+    form = wire_form(hint, lambda candidate: parsed(candidate) <= parsed(highest))
     assert form == (version, {"traversal": "trv", "spared": [], **extra})
 
 
 def test_without_a_newer_argument_nobody_asks_which_versions_are_allowed() -> None:
-    def asked(version: str) -> bool:
+    def refuse(version: str) -> bool:
         raise AssertionError("the database would be read")
 
-    assert wire_form(Hint("run_tasks", {"traversal": "trv", "tasks": [1]}), asked)[0] == LOWEST
+    assert wire_form(Hint("run_tasks", {"traversal": "trv", "tasks": [1]}), refuse)[0] == LOWEST

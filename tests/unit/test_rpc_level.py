@@ -108,7 +108,8 @@ def test_a_pin_holds_whoever_is_there_and_asks_nobody() -> None:
 
 @pytest.mark.usefixtures("next_release")
 def test_a_pin_can_be_taken_away_at_run_time() -> None:
-    pins, conductors = ["1.0"], Conductors("1.1")
+    pins = ["1.0"]
+    conductors = Conductors("1.1")
     level = Level(conductors, pin=lambda: pins[-1], clock=lambda: 0.0)
     assert not level.allows("1.1")
     pins.append("auto")
@@ -117,7 +118,7 @@ def test_a_pin_can_be_taken_away_at_run_time() -> None:
 
 @pytest.mark.usefixtures("next_release")
 @pytest.mark.parametrize(
-    ("spoken", "pin", "code", "told"),
+    ("spoken", "pin", "code", "text"),
     [
         ({"a": "1.1"}, "auto", Code.SUCCESS, None),
         ({}, "1.0", Code.SUCCESS, None),
@@ -136,8 +137,8 @@ def test_a_pin_can_be_taken_away_at_run_time() -> None:
     ],
 )
 def test_the_upgrade_check_says_what_is_mixed_and_what_is_left(
-    spoken: dict[str, str], pin: str, code: Code, told: str | None
+    spoken: dict[str, str], pin: str, code: Code, text: str | None
 ) -> None:
     result = judged(spoken, pin=pin)
     assert result.code == code
-    assert told is None or told in str(result.details)
+    assert text is None or text in str(result.details)

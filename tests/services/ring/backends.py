@@ -46,8 +46,12 @@ class Daemon:
         self.server = server
         self.name = server.name
         self._option = option
-        self.start, self.restart, self.close = server.start, server.restart, server.close
-        self.kill, self.pause, self.resume = server.kill, server.pause, server.resume
+        self.start = server.start
+        self.restart = server.restart
+        self.close = server.close
+        self.kill = server.kill
+        self.pause = server.pause
+        self.resume = server.resume
 
     @property
     def url(self) -> str:

@@ -107,7 +107,7 @@ class Cluster:
 
         :returns: the moment from which it is so.
         """
-        wait_for(lambda: self._settled(members), within, self.told)
+        wait_for(lambda: self._settled(members), within, self.output)
         return max(float(member.now()["at"]) for member in members)
 
     @staticmethod
@@ -137,7 +137,7 @@ class Cluster:
         pairs = self.overlap(since)
         return max((min(a.until, b.until) - max(a.since, b.since) for a, b in pairs), default=0.0)
 
-    def told(self) -> str:
+    def output(self) -> str:
         """All that the members printed."""
         return "\n".join(f"--- {m.process.log.name}\n{m.process.tail()}" for m in self.members)
 

@@ -45,7 +45,8 @@ class Witness:
         }
         if belief != self._before or at - self._last > LATE:
             tell(at=at, until=self._last, **belief)
-        self._before, self._last = belief, at
+        self._before = belief
+        self._last = at
 
 
 def tell(**line: typing.Any) -> None:

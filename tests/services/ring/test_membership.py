@@ -32,13 +32,13 @@ def who_joins_leaves_dies_or_starts_again_is_noticed_in_time(cluster: Cluster, _
     assert all(member.now()["shards"] for member in (a, b, c))
 
     assert c.leave() < 2.0 + slack()
-    gone = time.monotonic()
-    assert cluster.wait_settled([a, b]) - gone < 2 * cluster.poll + slack()
+    left_at = time.monotonic()
+    assert cluster.wait_settled([a, b]) - left_at < 2 * cluster.poll + slack()
 
     held = b.now()["shards"]
     b.kill()
     again = cluster.launch("b")
-    wait_for(lambda: bool(again.beliefs()), why=cluster.told)
+    wait_for(lambda: bool(again.beliefs()), why=cluster.output)
     started = again.beliefs()[0]["at"]
     assert cluster.wait_settled([a, again]) - started < 1.0 + slack()
     assert again.now()["shards"] == held
@@ -57,29 +57,32 @@ def a_paused_member_acts_only_after_it_has_rejoined_as_a_new_incarnation(
     a, b = cluster.start("a", "b")
     paused = time.monotonic()
     b.process.pause()
-    taken = cluster.wait_settled([a])
-    assert taken - paused < cluster.timeout + cluster.poll + slack()
+    settled = cluster.wait_settled([a])
+    assert settled - paused < cluster.timeout + cluster.poll + slack()
     time.sleep(max(0.0, backend.paused_for - (time.monotonic() - paused)))
     before = b.incarnations()
     resumed = time.monotonic()
     b.process.resume()
-    wait_for(lambda: len(b.incarnations()) > len(before), why=cluster.told)
+    wait_for(lambda: len(b.incarnations()) > len(before), why=cluster.output)
     cluster.wait_settled([a, b])
     rejoined = next(line["at"] for line in b.beliefs() if line["member"] not in (None, *before))
-    assert not [span for span in b.spans() if span.until > resumed and span.since < rejoined], cluster.told()
-    assert not cluster.overlap(paused, rejoined), cluster.told()
+    assert not [span for span in b.spans() if span.until > resumed and span.since < rejoined], (
+        cluster.output()
+    )
+    assert not cluster.overlap(paused, rejoined), cluster.output()
     # Of a newcomer the others hear at their next look.
-    assert cluster.longest_overlap(paused) < cluster.poll + slack(), cluster.told()
+    assert cluster.longest_overlap(paused) < cluster.poll + slack(), cluster.output()
 
 
 def a_restart_of_the_server_changes_nothing_for_good(cluster: Cluster, backend: Backend) -> None:
     a, b = cluster.start("a", "b")
-    held, since = (a.now()["shards"], b.now()["shards"]), time.monotonic()
+    held = (a.now()["shards"], b.now()["shards"])
+    since = time.monotonic()
     backend.restart()
     time.sleep(cluster.heartbeat + cluster.poll)
     cluster.wait_settled([a, b])
     assert (a.now()["shards"], b.now()["shards"]) == held
-    assert cluster.longest_overlap(since) < cluster.poll + slack(), cluster.told()
+    assert cluster.longest_overlap(since) < cluster.poll + slack(), cluster.output()
 
 
 def while_the_server_hangs_ownership_is_frozen_and_nobody_acts(cluster: Cluster, backend: Backend) -> None:
@@ -96,19 +99,19 @@ def _outage(
     a, b, c = cluster.start("a", "b", "c")
     since = time.monotonic()
     begin()
-    wait_for(lambda: not any(m.now()["shards"] or m.now()["member"] for m in (a, b, c)), why=cluster.told)
+    wait_for(lambda: not any(m.now()["shards"] or m.now()["member"] for m in (a, b, c)), why=cluster.output)
     acted = max(m.now()["until"] for m in (a, b, c)) - since
     assert acted < cluster.timeout - cluster.heartbeat + slack()
     assert c.leave() < 5.0 + slack()
     time.sleep(max(0.0, 1.5 * cluster.timeout - (time.monotonic() - since)))
     back = time.monotonic()
     end()
-    for member, other in ((a, "b/"), (b, "a/")):
+    for member, prefix in ((a, "b/"), (b, "a/")):
         views = [line["view"] for line in member.beliefs() if since < line["at"] < back]
-        assert all(any(name.startswith(other) for name in view) for view in views), cluster.told()
+        assert all(any(name.startswith(prefix) for name in view) for view in views), cluster.output()
     cluster.wait_settled([a, b])
-    assert not cluster.overlap(since, back), cluster.told()
-    assert cluster.longest_overlap(since) < cluster.poll + slack(), cluster.told()
+    assert not cluster.overlap(since, back), cluster.output()
+    assert cluster.longest_overlap(since) < cluster.poll + slack(), cluster.output()
 
 
 SCENARIOS: Sequence[Scenario] = (
@@ -149,7 +152,7 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     for (name, scenario), run in futures.items():
         parts.setdefault((name, SCENARIOS.index(scenario) % LANES), {})[scenario] = run
     with ThreadPoolExecutor(len(parts)) as pool:
-        lanes = [pool.submit(_lane, name, mine, directory) for (name, _), mine in parts.items()]
+        lanes = [pool.submit(_lane, name, lane, directory) for (name, _), lane in parts.items()]
         yield futures
     for lane in lanes:
         lane.result()

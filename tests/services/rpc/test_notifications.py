@@ -52,17 +52,17 @@ def conf(tmp_path: pathlib.Path, rabbitmq: RabbitMQ) -> cfg.ConfigOpts:
 
 @pytest.fixture
 def heard(conf: cfg.ConfigOpts) -> Iterator[Heard]:
-    with listening(conf, conf.transport_url) as found:
-        yield found
+    with listening(conf, conf.transport_url) as listener:
+        yield listener
 
 
 @pytest.fixture
 def notifier(conf: cfg.ConfigOpts) -> Iterator[Notifier]:
-    made = make_notifier(conf)
-    assert made is not None
-    made.notifier.start()
-    yield made.notifier
-    made.close()
+    notifying = make_notifier(conf)
+    assert notifying is not None
+    notifying.notifier.start()
+    yield notifying.notifier
+    notifying.close()
 
 
 @pytest.fixture
@@ -81,17 +81,19 @@ def settled(world: World, stack: Stack) -> Stack:
 
 
 def test_a_listener_hears_of_each_start_hold_clear_and_end_once(world: World, heard: Heard) -> None:
-    wanted = hooks(b="pre-create", c="post-create")
-    stack = world.create("s", template(a={}, b={"needs": on("a")}, c={}), environment=wanted, tags=["x", "y"])
+    environment = hooks(b="pre-create", c="post-create")
+    stack = world.create(
+        "s", template(a={}, b={"needs": on("a")}, c={}), environment=environment, tags=["x", "y"]
+    )
     rest(world)
     world.breakpoints.continue_held(world.stack(stack.id))
     settled(world, stack)
     world.operations.delete(world.stack(stack.id))
     settled(world, stack)
-    told = events(heard, 8)
-    assert told[0] == "stack.create.start"
-    assert sorted(told[1:5]) == ["breakpoint.cleared"] * 2 + ["breakpoint.reached"] * 2
-    assert told[5:] == ["stack.create.end", "stack.delete.start", "stack.delete.end"]
+    types = events(heard, 8)
+    assert types[0] == "stack.create.start"
+    assert sorted(types[1:5]) == ["breakpoint.cleared"] * 2 + ["breakpoint.reached"] * 2
+    assert types[5:] == ["stack.create.end", "stack.delete.start", "stack.delete.end"]
     assert {(level, publisher) for level, publisher, _, _ in heard.all} == {("info", "orchestration.h1")}
     payloads = [payload for _, _, _, payload in heard.all]
     assert payloads[0] == {
@@ -133,15 +135,15 @@ def test_failures_cancels_and_timeouts_are_errors(world: World, heard: Heard) ->
 
 def test_no_secret_is_in_a_notification(world: World, heard: Heard) -> None:
     secret = {"p": {"type": "string", "hidden": True}}
-    wanted = {
+    source = {
         **template(a={"value": {"get_param": "p"}}, b={"fail": True}),
         "parameters": secret,
         "outputs": {"o": {"value": {"get_param": "p"}}},
     }
-    stack = world.create("s", wanted, parameters={"p": SECRET}, environment=hooks(a="post-create"))
+    stack = world.create("s", source, parameters={"p": SECRET}, environment=hooks(a="post-create"))
     settled(world, stack)
     events(heard, 2)
-    assert any(thing.value == SECRET for thing in world.cloud.objects.values()), "it was used"
+    assert any(stored.value == SECRET for stored in world.cloud.objects.values()), "it was used"
     text = json.dumps(heard.all)
     assert SECRET not in text
     assert "$fn" not in text, "nor sealed"
@@ -163,7 +165,8 @@ def test_what_did_not_happen_is_not_told(world: World, heard: Heard) -> None:
 
 
 def test_a_broker_that_takes_nothing_delays_nothing(tmp_path: pathlib.Path) -> None:
-    stuck, began = threading.Event(), threading.Event()
+    stuck = threading.Event()
+    began = threading.Event()
 
     class Slow:
         def info(self, context: Json, event: str, payload: Json) -> None:
@@ -201,6 +204,6 @@ def test_a_wrong_configuration_names_the_option(tmp_path: pathlib.Path, text: st
 def test_without_a_driver_there_is_none_and_a_log_needs_no_broker(tmp_path: pathlib.Path) -> None:
     assert make_notifier(configuration(tmp_path, "[DEFAULT]\ntransport_url = local:\n")) is None
     logged = "[DEFAULT]\ntransport_url = local:\n[oslo_messaging_notifications]\ndriver = log\n"
-    made = make_notifier(configuration(tmp_path, logged))
-    assert made is not None
-    made.transport.cleanup()
+    notifying = make_notifier(configuration(tmp_path, logged))
+    assert notifying is not None
+    notifying.transport.cleanup()

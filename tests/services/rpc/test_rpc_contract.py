@@ -25,7 +25,8 @@ from stoker.rpc.local import LocalBus
 from stoker.rpc.outbox import Outbox
 from stoker.rpc.transport import open_transport
 
-OLD, NEW = TraversalId("old"), TraversalId("new")
+OLD = TraversalId("old")
+NEW = TraversalId("new")
 _names = itertools.count(1)
 
 
@@ -33,19 +34,19 @@ class Receiver:
     """Writes down what it is told."""
 
     def __init__(self) -> None:
-        self.told: list[object] = []
+        self.messages: list[object] = []
 
     def enqueue(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
-        self.told.append((traversal, list(task_ids)))
+        self.messages.append((traversal, list(task_ids)))
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None) -> None:
-        self.told.append((traversal, "but", list(spared), *([request] if request else [])))
+        self.messages.append((traversal, "but", list(spared), *([request] if request else [])))
 
     def stop_tasks(self, claims: Sequence[tuple[TaskId, int]]) -> None:
-        self.told.append(("stop", list(claims)))
+        self.messages.append(("stop", list(claims)))
 
     def poll_now(self) -> None:
-        self.told.append("look")
+        self.messages.append("look")
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +60,9 @@ def bus(request: pytest.FixtureRequest, configuration: cfg.ConfigOpts) -> Iterat
         yield LocalBus()
         return
     rabbitmq: RabbitMQ = request.getfixturevalue("rabbitmq")
-    made = open_bus(configuration, rabbitmq.create_vhost())
-    yield made
-    made.close()
+    rabbit_bus = open_bus(configuration, rabbitmq.create_vhost())
+    yield rabbit_bus
+    rabbit_bus.close()
 
 
 @pytest.fixture
@@ -81,34 +82,34 @@ def test_a_hint_reaches_exactly_one_and_all_get_their_share(
 ) -> None:
     bus.poll_now()
     for receiver in pair:  # Both listen now: else the first gets the share of one that begins late.
-        wait_for(lambda told=receiver.told: told == ["look"], 60)  # type: ignore[misc]
-        receiver.told.clear()
+        wait_for(lambda messages=receiver.messages: messages == ["look"], 60)  # type: ignore[misc]
+        receiver.messages.clear()
     sent = [(NEW, [number]) for number in range(20)]
     for traversal, task_ids in sent:
         bus.run_tasks(traversal, [TaskId(i) for i in task_ids])
-    wait_for(lambda: sum(len(receiver.told) for receiver in pair) >= 20, 60)
-    assert sorted(map(str, [*pair[0].told, *pair[1].told])) == sorted(map(str, sent))
-    assert min(len(receiver.told) for receiver in pair) >= 5
+    wait_for(lambda: sum(len(receiver.messages) for receiver in pair) >= 20, 60)
+    assert sorted(map(str, [*pair[0].messages, *pair[1].messages])) == sorted(map(str, sent))
+    assert min(len(receiver.messages) for receiver in pair) >= 5
 
 
 def test_a_cancel_and_a_call_to_look_reach_all(bus: Bus, pair: tuple[Receiver, Receiver]) -> None:
     bus.cancel(OLD, [TaskId(3)])
     bus.poll_now()
     for receiver in pair:
-        wait_for(lambda told=receiver.told: len(told) == 2, 60)  # type: ignore[misc]
-        assert sorted(map(str, receiver.told)) == ["('old', 'but', [3])", "look"]
+        wait_for(lambda messages=receiver.messages: len(messages) == 2, 60)  # type: ignore[misc]
+        assert sorted(map(str, receiver.messages)) == ["('old', 'but', [3])", "look"]
 
 
 def test_who_has_stopped_is_told_nothing_more(bus: Bus, pair: tuple[Receiver, Receiver]) -> None:
-    gone = Receiver()
-    server = bus.listen("gone", gone)
+    stopped = Receiver()
+    server = bus.listen("gone", stopped)
     server.start()
     server.stop()
     for number in range(12):
         bus.run_tasks(NEW, [TaskId(number)])
     bus.cancel(OLD)
-    wait_for(lambda: sum(len(receiver.told) for receiver in pair) == 14, 60)
-    assert gone.told == []
+    wait_for(lambda: sum(len(receiver.messages) for receiver in pair) == 14, 60)
+    assert stopped.messages == []
 
 
 def test_sending_to_nobody_is_no_error(bus: Bus) -> None:
@@ -117,7 +118,8 @@ def test_sending_to_nobody_is_no_error(bus: Bus) -> None:
 
 
 def test_the_outbox_never_makes_its_caller_wait() -> None:
-    stuck, began = threading.Event(), threading.Event()
+    stuck = threading.Event()
+    began = threading.Event()
 
     class Slow:
         def send(self, hint: Hint) -> None:
@@ -154,7 +156,8 @@ def next_release(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def hearing(configuration: cfg.ConfigOpts, rabbitmq: RabbitMQ) -> Iterator[Hearing]:
     transport = open_transport(configuration, rabbitmq.create_vhost())
-    receiver, counting = Receiver(), Counting()
+    receiver = Receiver()
+    counting = Counting()
     server = OsloBus(transport, counting).listen("one", receiver)
     server.start()
     target = oslo_messaging.Target(topic=WORK_TOPIC)
@@ -173,8 +176,8 @@ def test_what_is_sent_keeps_to_the_version_that_all_understand(next_release: Non
     sender.cancel(OLD, [TaskId(2)], "req-1")
     sender.cancel(OLD, [TaskId(3)])
     OsloSender(hearing.transport).cancel(OLD, [TaskId(4)], "req-1")
-    wait_for(lambda: len(hearing.receiver.told) == 4, 60)
-    assert hearing.receiver.told == [
+    wait_for(lambda: len(hearing.receiver.messages) == 4, 60)
+    assert hearing.receiver.messages == [
         (OLD, "but", [1]),
         (OLD, "but", [2], "req-1"),
         (OLD, "but", [3]),
@@ -193,24 +196,24 @@ def test_a_version_that_is_not_understood_is_refused_with_what_to_do(
         return [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
 
     refused = lambda method: hearing.counting.of(metrics.HINTS_REFUSED, method)  # noqa: E731
-    wait_for(lambda: len(hearing.receiver.told) == 1, 60)
+    wait_for(lambda: len(hearing.receiver.messages) == 1, 60)
     wait_for(lambda: [refused("cancel"), refused("run_tasks")] == [2, 1], 60)
     wait_for(lambda: len(errors()) == 2, 60)
-    assert hearing.receiver.told == [(NEW, [1])]
-    told = errors()
-    assert [line.partition(": ")[0] for line in told] == [
+    assert hearing.receiver.messages == [(NEW, [1])]
+    lines = errors()
+    assert [line.partition(": ")[0] for line in lines] == [
         "A message (cancel) of version 1.1 was refused, this conductor understands 1.0",
         "A message (run_tasks) of version 2.0 was refused, this conductor understands 1.0",
     ]
-    assert "pin what the others send by [upgrade_levels] conductor" in told[0]
+    assert "pin what the others send by [upgrade_levels] conductor" in lines[0]
 
 
 def test_the_outbox_tells_whose_request_it_is() -> None:
-    told: list[object] = []
+    messages: list[object] = []
 
     class Channel:
         def send(self, hint: Hint) -> None:
-            told.append(tuple(hint.arguments.values()))
+            messages.append(tuple(hint.arguments.values()))
 
     outbox = Outbox(Channel())
     outbox.start()
@@ -218,4 +221,4 @@ def test_the_outbox_tells_whose_request_it_is() -> None:
     with about(request="req-1"):
         outbox.cancel(NEW, [TaskId(1)])
     assert outbox.stop(120)
-    assert told == [(OLD, [], None), (NEW, [1], "req-1")]
+    assert messages == [(OLD, [], None), (NEW, [1], "req-1")]
