@@ -14,8 +14,8 @@ import uuid
 import psycopg
 import sqlalchemy as sa
 from stoker.cli.config import options
+from stoker.rpc.bus import open_transport
 from stoker.rpc.client import OsloSender
-from stoker.rpc.transport import open_transport
 
 BATCH = 32
 WORKERS = 2

@@ -29,7 +29,8 @@ import uuid
 from array import array
 from collections.abc import Callable, Sequence
 
-from stoker.ring.hashring import Member, View, assign, plan, shard_of
+from stoker.ring.changes import plan
+from stoker.ring.hashring import Member, View, assign, shard_of
 from tooz.hashring import HashRing
 from tooz.partitioner import Partitioner
 

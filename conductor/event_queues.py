@@ -39,7 +39,8 @@ class Post(typing.Protocol):
     def __call__(self, sink: SinkRow, messages: Sequence[Json]) -> None:
         """Send the bodies of messages, in their order.
 
-        :raises RequestRefused, SendFailed: see there.
+        :raises RequestRefused: the service refuses this request; it may accept a smaller one.
+        :raises SendFailed: the service did not take the messages.
         """
 
 
@@ -56,7 +57,8 @@ class ZaqarQueues:
     def post(self, sink: SinkRow, messages: Sequence[Json]) -> None:
         """Send the bodies of messages, in their order; Zaqar creates a queue that does not exist.
 
-        :raises RequestRefused, SendFailed: see there.
+        :raises RequestRefused: the service refuses this request; it may accept a smaller one.
+        :raises SendFailed: the service did not take the messages.
         """
         body = {"messages": [{"ttl": sink.ttl, "body": message} for message in messages]}
         # Zaqar hides a client's messages from the client itself, so nobody else has this id.

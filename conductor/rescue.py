@@ -33,7 +33,7 @@ class NothingToDo(Exception):
 
 @dataclass(frozen=True)
 class RetriedTask:
-    """A task, and what was done to it or why it was left alone."""
+    """A task, and its treatment, or the reason why it was left alone."""
 
     path: str
     result: str
@@ -65,7 +65,7 @@ class StackFailedByOperator:
 
 @dataclass
 class _Sorted:
-    """Tasks of a page, by what is to be done to them."""
+    """Tasks of a page, by their treatment."""
 
     hinted: list[Unfinished] = field(default_factory=list)
     orphaned: list[Unfinished] = field(default_factory=list)
@@ -102,7 +102,7 @@ class Rescue:
 
         The rules of all claims hold: the attempt grows, so a late result is refused.
 
-        :param resource: only this one, ``NESTED/…/NAME`` for one in a nested stack, and what is inside of it.
+        :param resource: only this one, ``NESTED/…/NAME`` for one in a nested stack, and its contents.
             It is retried even while a conductor that reports runs it: the operator says that the step hangs.
         :raises NothingToDo: none of these tasks is unfinished.
         """
@@ -275,7 +275,7 @@ def _results(groups: _Sorted) -> Iterator[tuple[Unfinished, str]]:
 
 
 def _carry_out(conn: Connection, groups: _Sorted, now: float) -> tuple[set[TaskId], ReadyTasks]:
-    """Do at once what the duties do in time.
+    """Do at once the work that the duties do in time.
 
     Return the tasks that were still as they were seen, and those to be announced.
     """

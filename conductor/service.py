@@ -155,9 +155,10 @@ class Conductor:
     def reconfigure(self, *, weight: float, drain: float, keep_deleted: float, keep_events: int) -> None:
         """Change settings at run time.
 
-        :param weight: see ring.hashring.Member.
-        :param drain: see ConductorParts.
-        :param keep_deleted: see DutySettings, as for `keep_events`.
+        :param weight: the share of this host, as in ring.hashring.Member.
+        :param drain: seconds that a stop gives to the steps in progress.
+        :param keep_deleted: seconds that deleted stacks stay visible.
+        :param keep_events: most events of a stack; 0: no limit.
         """
         parts = self._parts
         self._drain = drain

@@ -1,1 +1,1 @@
-"""Metrics, and what each line of the log belongs to."""
+"""Metrics, and the stack and request that each line of the log belongs to."""

@@ -1,6 +1,6 @@
 """The metrics of a process in Prometheus' text format, by its client library.
 
-A process has a registry of its own, so what other libraries register stays outside.  Several processes that
+A process has a registry of its own, so the metrics of other libraries stay outside.  Several processes that
 answer at one address (an API under uWSGI) share files in the directory that the environment variable
 PROMETHEUS_MULTIPROC_DIR names, which the library reads when it is imported.  Each then reports the sums of
 all.
@@ -25,7 +25,7 @@ Gauges = Callable[[], Iterable[Sample]]
 class Prometheus:
     """Implements Recorder.
 
-    :param program: see metrics.py.
+    :param program: the name of the program, as in metrics.py.
     :param gauges: called at each scrape, in the thread of the server that answers; must not block.
     :param environment: of the process.
     :raises OSError: the directory that the processes are to share cannot be written.

@@ -26,7 +26,7 @@ def harmless(text: object, most: int | None = None) -> str:
     >>> harmless("a\x1b[2J\u202eb\nc")
     'a\\x1b[2J\\u202eb\\x0ac'
 
-    :param most: characters after which it is cut; None: it is not.
+    :param most: characters after which the text is cut; None: never.
     """
     printable = "".join(
         _escaped(char) if unicodedata.category(char) in UNSAFE else char for char in str(text)
@@ -50,7 +50,7 @@ def make_console(stream: typing.TextIO, *, width: int | None = None) -> Console:
 def bar(share: float, width: int, style: str = OK) -> Text:
     """Return a bar of which a part is filled.
 
-    :param share: that part, from 0 to 1.
+    :param share: the filled part, from 0 to 1.
     """
     full = round(max(0.0, min(1.0, share)) * width)
     return Text.assemble(("█" * full, style), ("░" * (width - full), IDLE))

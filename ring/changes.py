@@ -1,8 +1,10 @@
-"""Changes of the ring that an operator considers: who leaves, joins or gets another weight."""
+"""Changes of the ring that an operator considers: who leaves, joins or gets another weight, and the moves."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
-from .hashring import Member, View
+from .hashring import Member, View, assign
 
 PLANNED = "planned"
 """The incarnation of a member that is considered only."""
@@ -36,3 +38,32 @@ def changed_view(
             except ValueError as error:
                 raise WrongChange(str(error)) from error
     return View.of(members.values(), old.shard_count)
+
+
+@dataclass(frozen=True)
+class Moves:
+    """The shards that change hands from one ring to another.
+
+    :ivar moves: shard -> (from host, to host).
+    """
+
+    moves: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+
+    @cached_property
+    def counts(self) -> Mapping[tuple[str, str], int]:
+        """Number of shards that move, by (from host, to host)."""
+        counted: dict[tuple[str, str], int] = {}
+        for pair in self.moves.values():
+            counted[pair] = counted.get(pair, 0) + 1
+        return counted
+
+
+def plan(old: View, new: View) -> Moves:
+    """Return the shards that would change hands.
+
+    :raises NoMembersError: one of the views is empty.
+    """
+    before = assign(old).hosts
+    after = assign(new).hosts
+    pairs = enumerate(zip(before, after, strict=True))
+    return Moves({shard: (b, a) for shard, (b, a) in pairs if b != a})

@@ -19,7 +19,7 @@ import hashlib
 import math
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 SLACK = 1.05
@@ -232,32 +232,3 @@ def _assign_rest(owner_of: list[int], room: list[int], owners: Sequence[Member])
 
 def _rank(host: str, shard: int) -> bytes:
     return hashlib.blake2b(f"{shard} {host}".encode(), digest_size=8).digest()
-
-
-@dataclass(frozen=True)
-class Moves:
-    """The shards that change hands from one ring to another.
-
-    :ivar moves: shard -> (from host, to host).
-    """
-
-    moves: Mapping[int, tuple[str, str]] = field(default_factory=dict)
-
-    @cached_property
-    def counts(self) -> Mapping[tuple[str, str], int]:
-        """Number of shards that move, by (from host, to host)."""
-        counted: dict[tuple[str, str], int] = {}
-        for pair in self.moves.values():
-            counted[pair] = counted.get(pair, 0) + 1
-        return counted
-
-
-def plan(old: View, new: View) -> Moves:
-    """Return the shards that would change hands.
-
-    :raises NoMembersError: one of the views is empty.
-    """
-    before = assign(old).hosts
-    after = assign(new).hosts
-    pairs = enumerate(zip(before, after, strict=True))
-    return Moves({shard: (b, a) for shard, (b, a) in pairs if b != a})

@@ -10,7 +10,6 @@ from .contract import Hint, HintReceiver
 from .level import Level
 from .local import LocalBus
 from .server import HintServer
-from .transport import open_transport
 
 LOCAL = "local:"
 """Scheme of the URL that means: inside of this process."""
@@ -33,7 +32,7 @@ class Bus(typing.Protocol):
         """Send a hint, or lose it, as client.HintSender does."""
 
     def poll_now(self) -> None:
-        """Ask all conductors to poll the ring's members now, and to report what they own."""
+        """Ask all conductors to poll the ring's members now, and to report their shards."""
 
     def check(self) -> None:
         """Try the bus, once."""
@@ -48,8 +47,8 @@ class Bus(typing.Protocol):
 class OsloBus(OsloSender):
     """A bus on a message broker.
 
-    :param recorder: counts what is sent, and what is refused.
-    :param level: see OsloSender.
+    :param recorder: counts messages that are sent, and refused.
+    :param level: the highest version of messages, as for OsloSender.
     """
 
     def __init__(
@@ -67,12 +66,22 @@ class OsloBus(OsloSender):
         self._transport.cleanup()
 
 
+def open_transport(conf: typing.Any, url: str) -> oslo_messaging.Transport:
+    """Return a connection to the message bus.
+
+    :param conf: an oslo.config ConfigOpts, for oslo.messaging's own options; must be the process-wide one,
+        since oslo.messaging 18.3 registers its tracing and metrics options there only.
+    :param url: e.g. ``rabbit://user:password@host:5672/vhost`` or ``kombu+memory://``.
+    """
+    return oslo_messaging.get_rpc_transport(conf, url=url)
+
+
 def open_bus(conf: typing.Any, url: str, recorder: Recorder = SILENT, level: Level | None = None) -> Bus:
     """Return the bus of a URL: ``local:``, or one of oslo.messaging's.
 
-    :param conf: see `open_transport`.
-    :param recorder: counts what is sent, and what is refused.
-    :param level: see OsloSender.
+    :param conf: the process-wide ConfigOpts, as for `open_transport`.
+    :param recorder: counts messages that are sent, and refused.
+    :param level: the highest version of messages, as for OsloSender.
     """
     if url.startswith(LOCAL):
         return LocalBus(recorder)

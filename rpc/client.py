@@ -44,7 +44,7 @@ class HintSender(abc.ABC):
         self.send(Hint("stop_tasks", {"claims": [list(claim) for claim in claims]}, host_of(member)))
 
     def poll_now(self) -> None:
-        """Ask all conductors to poll the ring's members now, and to report what they own."""
+        """Ask all conductors to poll the ring's members now, and to report their shards."""
         self.send(Hint("look_now", {}))
 
 

@@ -1,6 +1,6 @@
 """Decides in which version messages are sent while neighbours of different releases work together.
 
-oslo.messaging's version_cap is a constant of a client, and refuses what is newer.  Here the highest version
+oslo.messaging's version_cap is a constant of a client, and refuses newer messages.  Here the highest version
 changes as conductors come and go, and a message is sent without its newer arguments, not refused.
 """
 
@@ -19,7 +19,7 @@ HOLDS = 5.0
 
 
 class Level:
-    """The highest version that may be sent: the pin, or what all conductors that report understand.
+    """The highest version that may be sent: the pin, or the highest that all reporting conductors understand.
 
     It reads the reports only when a message has a newer form, and the result holds for a while, or until the
     ring changes: so an idle process reads nothing.  Thread-safe.

@@ -8,7 +8,7 @@ orchestration.breakpoint.reached, .cleared      a resource is held at a breakpoi
 orchestration.autoscaling.start, .end, .error   a signal scales a group, or that has ended; as Heat's
 =============================================== ===================================================
 
-One may be lost, with the process that was to send it; none is sent for what did not happen.
+One may be lost, with the process that was to send it; none is sent for an action that did not happen.
 """
 
 import functools
@@ -34,7 +34,7 @@ _ENDINGS = {"IN_PROGRESS": "start", "COMPLETE": "end"}
 
 
 class Notifier:
-    """Sends notifications of what is committed, with a thread of its own.  Thread-safe.
+    """Sends notifications of committed events, with a thread of its own.  Thread-safe.
 
     :param sender: oslo.messaging's.
     :param level: one of LEVELS; failures have ERROR.
@@ -50,7 +50,7 @@ class Notifier:
         self._queue.start()
 
     def stop(self) -> None:
-        """Send what waits, for two seconds at most."""
+        """Send the notifications that wait, for two seconds at most."""
         self._queue.stop()
 
     def notify(self, notifications: Sequence[Notification]) -> None:
@@ -120,7 +120,8 @@ def open_notifier(
 ) -> tuple[Notifier, oslo_messaging.Transport] | None:
     """Return a notifier that is not started yet, and its connection; None: no driver is configured.
 
-    :param conf: see transport.open_transport; ``[oslo_messaging_notifications]`` is registered.
+    :param conf: the process-wide ConfigOpts, as for `bus.open_transport`; its
+        ``[oslo_messaging_notifications]`` is registered.
     :param url: of the broker, where ``[oslo_messaging_notifications] transport_url`` does not name another.
     :raises ValueError: there is no broker.
     :raises oslo_messaging.MessagingException: its URL is wrong.

@@ -40,7 +40,7 @@ class SendQueue:
         self._thread.start()
 
     def stop(self, wait: float = 2.0) -> bool:
-        """Send what waits, for `wait` seconds at most; return whether all was sent."""
+        """Send the hints that wait, for `wait` seconds at most; return whether all was sent."""
         with self._soon:
             self._stopping = True
             self._soon.notify()
@@ -88,7 +88,7 @@ class Outbox(HintSender):
         self._queue.start()
 
     def stop(self, wait: float = 2.0) -> bool:
-        """Send what waits, for `wait` seconds at most; return whether all was sent."""
+        """Send the hints that wait, for `wait` seconds at most; return whether all was sent."""
         return self._queue.stop(wait)
 
     def send(self, hint: Hint) -> None:

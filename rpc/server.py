@@ -34,7 +34,7 @@ def _endpoint(receiver: HintReceiver) -> object:
 
 
 class _Dispatcher(RPCDispatcher):  # type: ignore[misc]
-    """Refuses messages of unknown versions, with a line in the log that says what to do.
+    """Refuses messages of unknown versions, with a line in the log that says the remedy.
 
     :param endpoint: gets all others.
     """

@@ -75,7 +75,7 @@ class EventDelivery:
         self._context.database.write(lambda conn: event_sinks.release(conn, sink, now), brief=True)
 
     def _send_all(self, sink: SinkRow) -> tuple[int, SendFailed | None]:
-        """Send what waits for a sink, but no more than some requests.
+        """Send the messages that wait for a sink, in a few requests at the most.
 
         A request that is refused is divided; a message that is refused by itself lets the others pass.
 
@@ -133,7 +133,7 @@ class EventDelivery:
             text = "Sending events of stack %s to queue %s failed, retrying: %s"
             LOG.warning(text, sink.root_id, sink.target, error)
         failures = 1 if progressed else sink.failures + 1
-        # Not longer than what a short-lived message would survive.
+        # Not longer than a short-lived message would survive.
         pause = min(FIRST_PAUSE * 2 ** min(failures - 1, 10), LONGEST_PAUSE, sink.ttl / 4)
         until = self._context.clock() + pause
         self._context.database.write(

@@ -35,7 +35,7 @@ class Orphans:
         self._counted: dict[MemberId, list[TaskId]] = {}
 
     def run(self) -> None:
-        """Release what the gone ones of all claiming members hold."""
+        """Release the tasks of the claiming members that are gone."""
         claiming = frozenset(self._context.database.read(tasks.claiming_members))
         present = self._context.ring.present()
         living = {process_of(member) for member in present}
@@ -70,7 +70,7 @@ class Orphans:
     def _forgive_returned(self, living: Collection[str]) -> None:
         """Take back the losses of conductors whose process is in the group again.
 
-        :param living: what `process_of` gives for the members.
+        :param living: the processes of the members, as `process_of` returns them.
         """
         for member in [name for name in self._counted if process_of(name) in living]:
             forgive = functools.partial(losses.forgive, task_ids=self._counted[member], host=host_of(member))

@@ -32,7 +32,7 @@ class TaskDue:
     It repeats hints of ready tasks, wakes parked ones, strikes resource timeouts, repeats cancels that no
     conductor has answered, releases tasks that were not stopped in time, and expires breakpoints.
 
-    All of this is one scan by the index on due_at: its cost follows what is due.
+    All of this is one scan by the index on due_at: its cost follows the number of due tasks.
     """
 
     interval = 0.5

@@ -1,1 +1,1 @@
-"""Steps of claimed tasks: what they are given, what they call, and what they store."""
+"""Steps of claimed tasks: their input, their calls, and their results."""

@@ -12,7 +12,14 @@ from ...db.work.claim import Claim, lock
 from ...engine.parent_resource import ParentResource, child_id
 from ...planning.goal import SECRET_TEMPLATE, secret_parameters, template_is_secret
 from ...planning.plan import TaskDefinition
-from ...resources.contract.children import ChildFailure, ChildGoal, ChildInputs, ChildState, GroupMember
+from ...resources.contract.children import (
+    ChildFailure,
+    ChildGoal,
+    ChildInputs,
+    Children,
+    ChildState,
+    GroupMember,
+)
 from ...resources.contract.views import Json, physical_name
 from ...resources.errors import Cancelled, PermanentError
 from ...resources.nested.members import output_name
@@ -23,7 +30,7 @@ from .secrets import SealedLookup, Secrets, failing_outputs, open_outputs
 from .target import kept_properties
 
 
-class StepChildren:
+class StepChildren(Children):
     """Implements Children for one step of one claim."""
 
     def __init__(self, claim: Claim, nested: NestedStackOperations, secrets: Secrets) -> None:
@@ -32,41 +39,32 @@ class StepChildren:
         self._secrets = secrets
 
     def create(self, key: str, goal: ChildGoal, adopted: Mapping[str, Json] | None = None) -> str:
-        """Implement Children."""
         return self._nested.create(self._parent(key), self._with_secrets(goal), adopted)
 
     def update(self, child: str, goal: ChildGoal) -> None:
-        """Implement Children."""
         self._nested.update(self._parent(), StackId(child), self._with_secrets(goal))
 
     def delete(self, child: str) -> None:
-        """Implement Children."""
         self._nested.delete(self._parent(), StackId(child))
 
     def act(self, child: str, action: str) -> None:
-        """Implement Children."""
         self._nested.act(self._parent(), StackId(child), TaskKind(action))
 
     def snapshot(self, child: str, key: str) -> None:
-        """Implement Children."""
         self._nested.snapshot(self._parent(key), StackId(child))
 
     def snapshot_state(self, child: str, key: str) -> ChildState | None:
-        """Implement Children."""
         snapshot = self._nested.snapshot_of(self._parent(key), StackId(child))
         return None if snapshot is None else ChildState(snapshot.action, snapshot.status, snapshot.reason)
 
     def delete_snapshot(self, child: str, key: str) -> None:
-        """Implement Children."""
         self._nested.delete_snapshot(self._parent(key), StackId(child))
 
     def find(self, key: str) -> str | None:
-        """Implement Children."""
         stack = self._stack(child_id(key))
         return None if stack is None else stack.id
 
     def state(self, child: str) -> ChildState | None:
-        """Implement Children."""
         stack = self._stack(StackId(child))
         if stack is None:
             return None
@@ -81,7 +79,6 @@ class StepChildren:
         )
 
     def inner_values(self, child: str, requested: Sequence[Sequence[str | int]]) -> Mapping[str, Json]:
-        """Implement Children."""
         stack = self._stack(StackId(child))
         if stack is None:
             return {}
@@ -96,7 +93,6 @@ class StepChildren:
         return open_outputs(outputs, rows, self._secrets)
 
     def output_errors(self, child: str) -> Mapping[str, str]:
-        """Implement Children."""
         stack = self._stack(StackId(child))
         if stack is None:
             return {}
@@ -104,7 +100,6 @@ class StepChildren:
         return failing_outputs(stack.outputs, rows, self._secrets)
 
     def outputs(self, child: str) -> Mapping[str, Json]:
-        """Implement Children."""
         stack = self._stack(StackId(child))
         if stack is None:
             return {}
@@ -112,7 +107,6 @@ class StepChildren:
         return open_outputs(stack.outputs, rows, self._secrets)
 
     def members(self, child: str) -> Sequence[GroupMember]:
-        """Implement Children."""
         stack = self._stack(StackId(child))
         if stack is None:
             return []
@@ -132,15 +126,12 @@ class StepChildren:
         return sorted(members, key=lambda item: (not item.is_failed, item.created_at, item.name))
 
     def file(self, name: str) -> str:
-        """Implement Children."""
         return self._nested.file(self._claim.task.stack_id, name)
 
     def template(self, url: str) -> str:
-        """Implement Children."""
         return self._nested.template(url)
 
     def inputs(self) -> ChildInputs:
-        """Implement Children."""
         claim = self._claim
         resource = (claim.resource.name, claim.resource.type)
         return self._nested.inputs(claim.task.stack_id, resource, self._secrets.open)

@@ -1,4 +1,4 @@
-"""The context of a running step: what its resource type may call."""
+"""The context of a running step: the calls that its resource type may make."""
 
 import functools
 import threading
@@ -56,7 +56,7 @@ class StepServices:
 class RunningStepContext:
     """Implements StepContext for one step of one claim.
 
-    :param secrets: gets what the step may use, and must not show.
+    :param secrets: gets the values that the step may use, and must not show.
     :param children: makes the nested stacks that the step may change.
     :param stop: set when the step is to end.
     """
@@ -232,7 +232,7 @@ class RunningStepContext:
     def shared(
         self, key: Hashable, make: Callable[[], T], max_age: float, *, checked_by_use: bool = False
     ) -> T:
-        """Return what all steps of the stack's project share under this key."""
+        """Return the value that all steps of the stack's project share under this key."""
         project_key = (self._claim.project_id, key)
         if not checked_by_use:
             return self._services.shared.get(project_key, make, max_age)

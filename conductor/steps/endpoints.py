@@ -1,4 +1,4 @@
-"""Endpoints of services, in the own cloud and elsewhere: what goes wrong becomes an error of the step."""
+"""Endpoints of services, in the own cloud and elsewhere: their failures become errors of the step."""
 
 import typing
 from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ class Endpoints:
     ) -> "Adapter":
         """Return the adapter of a service of the own cloud.
 
-        :param is_hurried: see ServiceClients.adapter.
+        :param is_hurried: calls end early where the service does not answer.
         :raises PermanentError, RetryableError: see StepContext.adapter.
         """
         try:

@@ -59,4 +59,4 @@ class NestedStackOperations(typing.Protocol):
     def inputs(
         self, stack_id: StackId, resource: tuple[str, str], unseal: Callable[[str], Json]
     ) -> ChildInputs:
-        """Return what a child of a resource would get, by the resource's name and type."""
+        """Return the parameters that a child of a resource would get, by the resource's name and type."""

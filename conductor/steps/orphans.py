@@ -1,4 +1,4 @@
-"""Finds what detached and late steps have made, or may still make; see db/work/orphans.py."""
+"""Finds the resources that detached and late steps have made, or may still make; see db/work/orphans.py."""
 
 import logging
 from dataclasses import replace
@@ -24,9 +24,9 @@ LOG = logging.getLogger(__name__)
 
 
 def orphaned_create(claim: Claim) -> OrphanedCreate | None:
-    """Return what the claim's step may still make.
+    """Return the resource that the claim's step may still make.
 
-    :return: None: nothing, for it creates nothing, cannot have started to, or what it made is stored.
+    :return: None: nothing, for it creates nothing, cannot have started to, or its physical id is stored.
     """
     resource = claim.resource
     if claim.task.kind != TaskKind.CREATE or resource.physical_id is not None:
@@ -44,7 +44,7 @@ def orphaned_create(claim: Claim) -> OrphanedCreate | None:
 
 
 def resolve_late(database: Database, claim: Claim, result: StepResult | None, *, now: float) -> ReadyTasks:
-    """Delete what a step has made whose claim is not ours any more; return the tasks made ready by that.
+    """Delete the resource of a step whose claim is not ours any more; return the tasks made ready by that.
 
     :param result: of the step; None: it ended without one.
     """
@@ -65,7 +65,7 @@ def resolve_late(database: Database, claim: Claim, result: StepResult | None, *,
 
 
 def record_hung(database: Database, claim: Claim, member: MemberId, *, now: float) -> None:
-    """Store what a detached step may still make whose claim is not ours any more.
+    """Store which resource a detached step may still make whose claim is not ours any more.
 
     :param member: runs the step still.
     """
@@ -77,7 +77,7 @@ def record_hung(database: Database, claim: Claim, member: MemberId, *, now: floa
 
 
 def record_expired(conn: Connection, task: Task, *, now: float) -> None:
-    """Store what the step of a task may still make whose claim was revoked."""
+    """Store which resource the step of a task may still make whose claim was revoked."""
     claim = claims.read(conn, task)
     orphan = None if claim is None else orphaned_create(claim)
     if orphan is not None:

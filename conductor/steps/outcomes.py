@@ -27,14 +27,14 @@ STILL_GOOD = "Update status to COMPLETE for FAILED resource neither update nor r
 
 
 class Restricted(StepError):
-    """The environment forbids what the update would have to do; the resource stays as it is."""
+    """The environment forbids the change that the update needs; the resource stays as it is."""
 
 
 @dataclass(frozen=True)
 class Outcomes:
     """Makes the results of one attempt.
 
-    :ivar secrets: what was unsealed for the attempt; no text of its results holds any of it.
+    :ivar secrets: values that were unsealed for the attempt; no text of its results holds one of them.
     """
 
     claim: Claim
@@ -44,7 +44,7 @@ class Outcomes:
 
     @property
     def _observes(self) -> bool:
-        """Return whether only what is wrong is shown."""
+        """Return whether only failures are shown."""
         return self.claim.task.kind in (TaskKind.OBSERVE, TaskKind.REFRESH)
 
     def _outcome(self, state: TaskState, **fields: typing.Any) -> Outcome:
@@ -232,7 +232,7 @@ class Outcomes:
     def detached(self, leftover: OrphanedCreate | None) -> StepResult:
         """End a task whose step was asked to stop and did not.
 
-        :param leftover: what the step may still make; None: nothing.
+        :param leftover: the resource that the step may still make; None: there is none.
         """
         text = f"the step on {self.who.host} did not stop when it was asked to"
         result = self.retry(self._late(text)) if self._expired() else self._cancelled(text)

@@ -12,7 +12,7 @@ Json = typing.Any
 
 @dataclass(frozen=True)
 class StepResult:
-    """The result of one step, or of what ended it.
+    """The result of one step, or of the event that ended it.
 
     :ivar claim: with the resource as it is after the step, for the next poll.
     :ivar outcome: is to be stored; None: nothing has changed, the task waits for its next poll.

@@ -28,7 +28,7 @@ from .context import RunningStepContext, StepServices
 from .kinds.table import KINDS
 from .orphans import orphaned_create
 from .outcomes import Outcomes, Restricted
-from .results import StepResult
+from .results import StepResult, Steps
 from .secrets import Secrets
 
 LOG = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ STALLED = 2.0
 """Seconds until a step is retried that needed the database, or a helper process, while there was none."""
 
 
-class StepRunner:
+class StepRunner(Steps):
     """Implements results.Steps; holds no state, so that all threads of the pool share it."""
 
     def __init__(self, *, registry: ResourceRegistry, services: StepServices) -> None:
@@ -45,33 +45,26 @@ class StepRunner:
         self._services = services
 
     def run(self, claim: Claim, progress: Json, stop: threading.Event, who: Claimant) -> StepResult:
-        """Implement Steps."""
         outcomes = self._outcomes(claim, who)
         return self._guard(outcomes, lambda: self._step(outcomes, progress, stop), progress)
 
     def has_cancel(self, claim: Claim) -> bool:
-        """Implement Steps."""
         return KINDS[claim.task.kind].has_cancel(claim, self._registry)
 
     def cancel(self, claim: Claim, who: Claimant) -> StepResult:
-        """Implement Steps."""
         outcomes = self._outcomes(claim, who)
         return self._guard(outcomes, lambda: self._cancel(outcomes, None), None)
 
     def cancelled(self, claim: Claim, who: Claimant) -> StepResult:
-        """Implement Steps."""
         return self._outcomes(claim, who).stopped()
 
     def detached(self, claim: Claim, who: Claimant) -> StepResult:
-        """Implement Steps."""
         return self._outcomes(claim, who).detached(orphaned_create(claim))
 
     def lost_too_often(self, claim: Claim, who: Claimant) -> StepResult:
-        """Implement Steps."""
         return self._outcomes(claim, who).lost_too_often()
 
     def unstorable(self, claim: Claim, who: Claimant) -> StepResult:
-        """Implement Steps."""
         text = f"{action_of(claim.task.kind)} came to a result that cannot be stored"
         return self._outcomes(claim, who).failed(PermanentError(text))
 
@@ -110,7 +103,7 @@ class StepRunner:
             LOG.warning("Resource %s: retrying its step, expressions cannot be evaluated: %s", where, error)
             return StepResult(claim, None, poll_after=STALLED, progress=progress)
         except Exception as error:  # noqa: BLE001 - top of a thread: a plugin's bug fails its resource only
-            # The traceback may hold what was unsealed for the step.
+            # The traceback may hold values that were unsealed for the step.
             text = outcomes.secrets.redact(traceback.format_exc())
             LOG.error("Resource %s: its step failed by an unexpected error\n%s", where, text)
             return outcomes.failed(error)

@@ -1,6 +1,6 @@
 """Values that a claimed task's definition refers to, sealed or in clear.
 
-What was unsealed for a step is remembered, so that it is not stored or shown in clear again.
+A value that was unsealed for a step is remembered, so that it is not stored or shown in clear again.
 """
 
 import typing
@@ -21,10 +21,10 @@ Json = typing.Any
 
 
 class Secrets:
-    """Opens sealed values, remembers what was in them, and finds it again.  For one step.
+    """Opens sealed values, remembers their secrets, and finds these again.  For one step.
 
-    It finds a secret within a longer text, but not what a plugin made of a secret in another way.  Then the
-    type's schema has to call that attribute sensitive, or name the property that it passes on.
+    It finds a secret within a longer text, but not a value that a plugin made of a secret in another way.
+    Then the type's schema has to call that attribute sensitive, or name the property that it passes on.
 
     :ivar properties: names of the resource's properties that hold secrets.
     """
@@ -48,7 +48,7 @@ class Secrets:
         return in_clear(value, self.open)
 
     def peek(self, value: Json) -> Json:
-        """Return in clear what is sealed only because it is not known yet whether it is a secret."""
+        """Return in clear a value that is sealed only until it is known whether it is a secret."""
         return in_clear(value, self._sealer.open)
 
     def add(self, value: Json) -> None:
@@ -159,7 +159,7 @@ def failing_outputs(
 
 
 class Opener(typing.Protocol):
-    """Opens what is sealed; Secrets does, and remembers it."""
+    """Opens sealed values; Secrets does, and remembers them."""
 
     def open(self, token: str) -> Json:
         """Return the value of a token.
@@ -176,7 +176,7 @@ class Opener(typing.Protocol):
 
 @dataclass(frozen=True)
 class SealedLookup:
-    """Implements template.residual.Lookup on what was read when the task was claimed, for `partial`.
+    """Implements template.residual.Lookup on the values that were read at the claim, for `partial`.
 
     Its values are as they are stored: secrets stay sealed.
     """
@@ -217,11 +217,10 @@ class ClaimLookup(SealedLookup):
     secrets: Opener
 
     def reference_id(self, resource: str) -> Json:
-        """Implement Lookup in clear."""
         return self.secrets.open_value(self._input(resource).reference_id)
 
     def attribute(self, resource: str, name: str) -> Json:
-        """Implement Lookup in clear.
+        """Return the value of an attribute in clear.
 
         :raises PermanentError: the resource is gone, or it is an output that can never be computed.
         """

@@ -17,7 +17,7 @@ from ...engine.errors import ConfigInUse
 from ...engine.quotas import QuotaName
 from ...engine.quotas import SoftwareLimits as SoftwareLimits
 from ...engine.software import delete_config
-from ...resources.contract.software import ConfigSpec, DeploymentSpec, DeploymentState
+from ...resources.contract.software import ConfigSpec, DeploymentSpec, DeploymentState, Software
 from ...resources.errors import PermanentError
 from ...sealing.sealer import BoundSealer
 from ...sealing.software import config_body, opened, stored
@@ -45,7 +45,7 @@ class SoftwareAccess:
     limits: SoftwareLimits
 
 
-class StepSoftware:
+class StepSoftware(Software):
     """Implements resources.contract.software.Software for one step of one claim."""
 
     def __init__(self, claim: Claim, access: SoftwareAccess, secrets: Secrets) -> None:
@@ -55,14 +55,12 @@ class StepSoftware:
         self._sealer = access.sealer
 
     def config(self, config_id: str) -> ConfigSpec | None:
-        """Implement Software."""
         config = self._access.database.read(lambda conn: _config(conn, config_id))
         if config is None or config.project_id != self._claim.project_id:
             return None
         return self._spec(config)
 
     def create_config(self, config_id: str, spec: ConfigSpec, *, made_of: Json = None) -> None:
-        """Implement Software."""
         with _refusals():
             size = self._access.limits.size_of_config(_body(spec))
         secrets = self._secrets.found_in(_body(spec))
@@ -79,11 +77,9 @@ class StepSoftware:
         self._write(store)
 
     def delete_config(self, config_id: str) -> None:
-        """Implement Software."""
         self._write(lambda conn: delete_config(conn, config_id))
 
     def deploy(self, deployment_id: str, spec: DeploymentSpec) -> None:
-        """Implement Software."""
         config_id = str(uuid.uuid5(uuid.UUID(deployment_id), spec.key))
         limits = self._access.limits
         values = dict(spec.input_values)
@@ -128,7 +124,6 @@ class StepSoftware:
         self._write(store)
 
     def deployment(self, deployment_id: str) -> DeploymentState | None:
-        """Implement Software."""
         resource_id = self._claim.resource.id
 
         def read(conn: Connection) -> tuple[int, StoredDeployment | None, StoredConfig | None]:
@@ -153,8 +148,6 @@ class StepSoftware:
         )
 
     def delete_deployment(self, deployment_id: str) -> None:
-        """Implement Software."""
-
         def delete(conn: Connection) -> None:
             deployment = _deployment(conn, deployment_id)
             if deployment is not None:

@@ -1,4 +1,4 @@
-"""Builds what a resource's type sees of a claimed resource, and the columns of what the type returns."""
+"""Builds the view that a resource's type gets, and the columns of the values that the type returns."""
 
 import json
 import typing
@@ -27,10 +27,10 @@ GIVEN = (TaskKind.CREATE, TaskKind.UPDATE, TaskKind.ADOPT)
 def make_target(
     claim: Claim, plugin: ResourceType, definition: TaskDefinition, secrets: Secrets
 ) -> tuple[ResourceView, dict[str, Json]]:
-    """Return the resource as the step sees it, and the columns that record what it was given.
+    """Return the resource as the step sees it, and the columns with the properties that it was given.
 
     :raises PropertyError: a value is wrong.
-    :raises PermanentError: something it refers to is gone.
+    :raises PermanentError: the resource refers to another one that is gone.
     """
     resource = claim.resource
     giving = _gives_properties(claim)
@@ -53,7 +53,7 @@ def make_target(
             metadata = secrets.peek(resource.metadata)
             stored["metadata"] = _adopted_metadata(metadata, definition, claim, secrets)
         elif resource.metadata is None or before_definition.metadata != definition.metadata:
-            # Where the template has the same metadata as before, what signals have put there stays.
+            # Where the template has the same metadata as before, the data of signals stays.
             metadata = evaluate(definition.metadata, ClaimLookup(claim, secrets))
             stored["metadata"] = partial(definition.metadata, SealedLookup(claim))
             stored["generation"] = resource.generation + (resource.metadata is not None)
@@ -108,7 +108,7 @@ def live_changes(
 ) -> dict[str, Json]:
     """Return columns for properties that are not any more as they were given: an update sees the difference.
 
-    :raises PermanentError: the thing is gone.
+    :raises PermanentError: the remote resource is gone.
     """
     live = plugin.live_properties(target, context)
     schema = plugin.properties_schema
@@ -187,7 +187,7 @@ def _resolved(
 
 
 def _note_secrets(sealed: Json, value: Json, secrets: Secrets) -> None:
-    """Remember what functions have made of a secret as a secret, too.
+    """Remember the value that functions have made of a secret as a secret, too.
 
     :param sealed: the value with its secrets sealed.
     """
@@ -202,7 +202,7 @@ def _note_secrets(sealed: Json, value: Json, secrets: Secrets) -> None:
 
 
 def never_made(claim: Claim, plugin: ResourceType, secrets: Secrets) -> bool:
-    """Return whether the creation failed before its type was called: it refers to what cannot be resolved."""
+    """Return whether the creation failed before its type was called: a reference fails."""
     if claim.resource.properties is not None or claim.resource.physical_id is not None:
         return False
     try:
@@ -226,7 +226,7 @@ def _key(claim: Claim) -> str:
 def check_storable(subject: str, value: Json) -> None:
     """Check that a value can be stored, for a plugin's bug would break the transaction otherwise.
 
-    :raises PermanentError: it is not JSON.
+    :raises PermanentError: the value is no JSON.
     """
     try:
         json.dumps(value, allow_nan=False)
@@ -237,7 +237,7 @@ def check_storable(subject: str, value: Json) -> None:
 
 
 def kept_data(plugin: ResourceType, step: Step, target: ResourceView, secrets: Secrets) -> dict[str, Json]:
-    """Return the columns for what a step has returned."""
+    """Return the columns for the physical id and the data that a step has returned."""
     changes: dict[str, Json] = {"physical_id": target.physical_id}
     check_storable("a physical id", target.physical_id)
     if isinstance(step, Poll | Park):
@@ -252,7 +252,7 @@ def kept_data(plugin: ResourceType, step: Step, target: ResourceView, secrets: S
 def kept_values(
     plugin: ResourceType, target: ResourceView, context: StepContext, secrets: Secrets
 ) -> dict[str, Json]:
-    """Return the columns for what others may refer to; what is secret, or holds a secret, is sealed."""
+    """Return the columns for values that others may refer to, with their secrets sealed."""
     values = dict(plugin.attribute_values(target))
     if COLLECT_CONFIG in plugin.attributes_schema:
         values.update(guest_attributes(plugin, target, context))

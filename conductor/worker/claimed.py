@@ -50,7 +50,7 @@ TRANSITIONS: Mapping[ClaimState, Mapping[ClaimEvent, ClaimState]] = {
     _S.CLAIMED: {_E.START: _S.RUNNING, _E.LOSE: _S.CLOSED},
     _S.RUNNING: {_E.STOP: _S.STOPPING, _E.RESULT: _S.STORING, _E.BREAK: _S.REQUEUING, _E.LOSE: _S.LOST},
     _S.STOPPING: {
-        _E.START: _S.STOPPING,  # The type cancels what it has started outside: that is a step, too.
+        _E.START: _S.STOPPING,  # The type cancels its action in the cloud: that is a step, too.
         _E.RESULT: _S.STORING,
         _E.BREAK: _S.REQUEUING,
         _E.DETACH: _S.DETACHED,

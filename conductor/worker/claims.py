@@ -166,7 +166,7 @@ class Claims:
         return held if held is not None and held.key == key else None
 
     def timers(self) -> Sequence[TimerQueue[typing.Any]]:
-        """Return the timers of what is to be cancelled."""
+        """Return the timers of timeouts and grace periods."""
         return self._expiries, self._graces
 
     def add(self, claim: Claim) -> ClaimedTask:
@@ -221,7 +221,7 @@ class Claims:
     # -- cancellation ------------------------------------------------------------------------------
 
     def cancel_due(self, who: Claimant | None) -> None:
-        """Stop what is to stop now, and detach steps whose grace period is over."""
+        """Stop the tasks that are to stop now, and detach steps whose grace period is over."""
         while self.intake.cancels:
             request = self.intake.cancels.popleft()
             claimed = list(self._requested(request))
@@ -284,7 +284,7 @@ class Claims:
             with log_context(held.claim):
                 LOG.error(text, task.id, held.claim.resource.name, task.kind, self._grace)
         if held.state is ClaimState.HUNG:
-            # Nobody stores a result of ours: what the step makes after all must be found even so.
+            # Nobody stores a result of ours: a resource that the step makes after all must be found even so.
             self.hung.append(held.claim)
         elif held.state is not ClaimState.CLOSED and who is not None:
             end = self._steps.detached if held.is_detached else self._steps.cancelled

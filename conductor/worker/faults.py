@@ -56,7 +56,7 @@ class LockedOut(typing.Generic[T]):
         self._times: dict[Hashable, int] = {}
 
     def due(self) -> list[T]:
-        """Take out what is to be retried now."""
+        """Take out the objects that are to be retried now."""
         due = self.retries.pop_due(self._monotonic())
         self._names.difference_update(self._key(entry) for entry in due)
         return due
@@ -89,7 +89,7 @@ class LockedOut(typing.Generic[T]):
 
         The fresh ones share a transaction.  If one of them is locked, each gets its own.
 
-        :raises Unavailable: what was not done is due at once.
+        :raises Unavailable: the database does not answer; the objects that are left are due at once.
         """
         due = self.due()
         together = [entry for entry in due if self._key(entry) not in self._times]
@@ -224,8 +224,8 @@ Late = tuple[Claim, StepResult | None]
 class Faults:
     """Keeps the database and this process agreed on claims.  For the thread of the work loop.
 
-    It requeues claims, answers for those that are not ours, and sees to it that what steps have made whose
-    claims are not ours any more is not forgotten.
+    It requeues claims, answers for those that are not ours, and resolves results that come after their claims
+    were lost: the resources that such a step has made must not be forgotten.
 
     :ivar unstorable: results that are tried alone.
     :ivar unfinished: claims to be requeued: no step could start for them, or it ended without a result.
@@ -263,7 +263,7 @@ class Faults:
         self._locked_hung: LockedOut[Claim] = LockedOut(monotonic, claim_key)
 
     def timers(self, who: Claimant | None) -> Sequence[TimerQueue[typing.Any]]:
-        """Return the timers of what is to be retried; without a name only late results are."""
+        """Return the timers of all retries; without a name only late results are retried."""
         if who is None:
             return (self._locked_late.retries,)
         return (
@@ -294,7 +294,7 @@ class Faults:
         LOG.warning("The work loop continues after an error, %d claims are requeued", len(lost))
 
     def reconcile(self, who: Claimant | None) -> None:
-        """Bring to the database what it has not heard of.
+        """Bring the database up to date, and compare the claims with it where they are in doubt.
 
         :raises Unavailable: the rest is kept, and retried at the next call.
         """
@@ -358,7 +358,7 @@ class Faults:
             pass
 
     def _resolve_late(self) -> None:
-        """Have removed what late results have made, unless it is needed."""
+        """Have the resources of late results removed, unless they are needed."""
         self.late.extend(self._locked_late.due())
         while self.late:
             claim, result = self.late.popleft()
@@ -384,7 +384,7 @@ class Faults:
     def _record_hung(self, who: Claimant) -> None:
         """Store which steps hang whose claims are not ours any more.
 
-        If this process dies before they return, others search for what they have made.
+        If this process dies before they return, others search for the resources that they have made.
         """
         hung = self._claims.hung
         hung.extend(self._locked_hung.due())

@@ -169,7 +169,7 @@ class WorkLoop:
         return len(self._claims)
 
     def view(self) -> WorkerView:
-        """Return what the work loop has now."""
+        """Return the tasks that the work loop has now."""
         return WorkerView(len(self._claims.intake.ids), self._claims.all(), self._executor.running())
 
     def work_as(self, who: Claimant | None) -> None:
@@ -182,9 +182,9 @@ class WorkLoop:
             return
         for held in self._claims.all():
             self._claims.lose(held)
-        # Hints stay: a conductor that is back in a moment claims what nobody else has claimed meanwhile.
+        # Hints stay: a conductor that is back in a moment claims the tasks that nobody else has claimed.
         if who is not None:
-            # It may be a name we had before a short lapse: we have just dropped what it still claims.
+            # It may be a name we had before a short lapse: we have just dropped its claims.
             self._faults.doubt()
             # The old name counts as gone, and with it the steps that its detached threads run.
             for held in self._executor.running():
@@ -256,7 +256,7 @@ class WorkLoop:
             held.move(ClaimEvent.BREAK if result is None else ClaimEvent.RESULT)
             if was_detached:
                 self._faults.late.append((held.claim, result))
-            elif result is None:  # The next attempt finds what this one has made.
+            elif result is None:  # The next attempt finds the resource of this one.
                 self._faults.unfinished.append(held.key)
             elif held.state is not ClaimState.STORING or self._claims.get(held.key) is not held:
                 self._faults.late.append((result.claim, result))

@@ -73,7 +73,7 @@ class WorkThread:
 
     def _run(self) -> None:
         while not self._dead:
-            # Cleared before the round: what comes during it is seen by this round or by the next one.
+            # Cleared before the round: a wake-up during it is seen by this round or by the next one.
             self._soon.clear()
             self._liveness.beat(NAME)
             with self._liveness.at_work(NAME):

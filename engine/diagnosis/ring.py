@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...db.conductors import STOPPED, ConductorRecord
-from ...ring.hashring import Moves, View, assign, plan
+from ...ring.changes import Moves, plan
+from ...ring.hashring import View, assign
 from .presence import Presence
 
 

@@ -7,7 +7,8 @@ import random
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from stoker.ring.hashring import DRAINING, ROUNDS, Member, View, assign, plan
+from stoker.ring.changes import plan
+from stoker.ring.hashring import DRAINING, ROUNDS, Member, View, assign
 
 HOSTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1, max_size=12)
 WEIGHTS = st.one_of(st.just(1.0), st.floats(0.01, 100.0), st.integers(1, 5))

@@ -4,6 +4,7 @@ import hashlib
 import math
 
 import pytest
+from stoker.ring.changes import plan
 from stoker.ring.hashring import (
     ACTIVE,
     DEFAULT_SHARD_COUNT,
@@ -13,7 +14,6 @@ from stoker.ring.hashring import (
     NoMembersError,
     View,
     assign,
-    plan,
     shard_of,
 )
 

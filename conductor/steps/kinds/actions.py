@@ -35,7 +35,7 @@ class CheckStep(TaskStep):
 
 
 class ObserveStep(TaskStep):
-    """A step of a check before an update: what has changed outside is the update's business."""
+    """A step of a check before an update: changes outside are the update's business."""
 
     action = "check"
 

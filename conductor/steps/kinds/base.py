@@ -33,7 +33,7 @@ class TaskStep:
     :ivar action: names the type's methods: ``handle_ACTION`` starts it, ``check_ACTION_complete`` polls it.
     :ivar reason: the resource's status reason where the action ends well.
     :ivar target: the resource as its type sees it; known from `prepare` on.
-    :ivar stored: columns that record what the resource was given; known from `prepare` on.
+    :ivar stored: columns with the properties that the resource was given; known from `prepare` on.
     :param progress: the token to poll with; None: the stored one; the action starts if there is none.
     """
 
@@ -93,9 +93,9 @@ class TaskStep:
         return type(plugin).handle_cancel is not ResourceType.handle_cancel
 
     def cancel(self) -> None:
-        """Let the type stop what it has started outside; log where that fails, for the task ends anyway.
+        """Let the type stop its action in the cloud; log where that fails, for the task ends anyway.
 
-        :raises PermanentError: the resource refers to what is gone.
+        :raises PermanentError: the resource refers to another one that is gone.
         """
         if self.progress is None or not self.has_cancel(self.claim, self._registry):
             return
@@ -132,12 +132,12 @@ class TaskStep:
         raise error
 
     def finish(self, step: Step) -> StepResult:
-        """Make the result of what the type has returned."""
+        """Make the result of the step that the type has returned."""
         self.take(step)
         return self.store(step, {**self.stored, **kept_data(self.plugin, step, self.target, self.secrets)})
 
     def take(self, step: Step) -> None:
-        """Put what the type has returned into the view."""
+        """Put the data that the type has returned into the view."""
         self.target = replace(
             self.target,
             physical_id=step.physical_id if step.physical_id is not None else self.target.physical_id,
@@ -158,7 +158,7 @@ class TaskStep:
         return self.outcomes.done({**changes, **values}, self.target.physical_id, self.reason)
 
     def find_created(self) -> None:
-        """Give the view the physical id of what a lost attempt has made, before its result was stored."""
+        """Give the view the physical id that a lost attempt has made, before its result was stored."""
         key = self.claim.resource.key
         if self.target.physical_id is None and key:
             created = self.plugin.find_created(key, self.target, self.context)
@@ -174,7 +174,7 @@ class CreateStep(TaskStep):
     action = "create"
 
     def prepare(self) -> StepResult | None:
-        """Give the view the physical id of what is there, or of what an earlier attempt has made."""
+        """Give the view the physical id that exists, or that an earlier attempt has made."""
         external_id = self.definition.external_id
         if external_id is not None:
             self.action = "adopt"

@@ -25,7 +25,7 @@ class DeleteStep(TaskStep):
         return None
 
     def prepare(self) -> StepResult | None:
-        """Find what a lost creation has made: it has to be deleted, too."""
+        """Find the resource that a lost creation has made: it has to be deleted, too."""
         if self.progress is None:
             self.find_created()
         return None
@@ -57,7 +57,7 @@ class DeleteStep(TaskStep):
 
 
 class CleanupStep(DeleteStep):
-    """A step of the deletion of what an update has replaced."""
+    """A step of the deletion of a resource that an update has replaced."""
 
     def settle(self) -> StepResult | None:
         """Leave a resource that was not replaced, after all; hold at a breakpoint."""
@@ -67,7 +67,7 @@ class CleanupStep(DeleteStep):
 
 
 class DeleteSnapshotStep(TaskStep):
-    """A step of the deletion of what a snapshot keeps of a resource."""
+    """A step of the deletion of the copy that a snapshot keeps of a resource."""
 
     action = "delete_snapshot"
 

@@ -1,4 +1,4 @@
-"""Steps of snapshots: a snapshot keeps a copy of the resource's row, with what its type adds to it."""
+"""Steps of snapshots: a snapshot keeps a copy of the resource's row, with data that its type adds."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ class SnapshotStep(TaskStep):
     action = "snapshot"
 
     def finish(self, step: Step) -> StepResult:
-        """Store what the type has returned in the copy, and leave the resource as it is."""
+        """Store the data that the type has returned in the copy, and leave the resource as it is."""
         copy = self._copy_columns(step)
         result = self.store(replace(step, data=None), {})
         if result.outcome is None or not copy:
@@ -29,7 +29,7 @@ class SnapshotStep(TaskStep):
     def _copy_columns(self, step: Step) -> dict[str, Json]:
         """Return the columns of the copy to set; its id as ``row_id``.
 
-        :raises PermanentError: the type returned what cannot be stored.
+        :raises PermanentError: the type returned a value that cannot be stored.
         """
         columns: dict[str, Json] = {}
         if step.data is not None:

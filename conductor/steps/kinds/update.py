@@ -1,4 +1,4 @@
-"""Steps of updates: the first one decides what the update has to do."""
+"""Steps of updates: the first one decides how the resource is updated."""
 
 import functools
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from ..target import is_same_type, kept_values
 from .base import TaskStep
 
 GOAL = ("definition", "type", "properties", "metadata", "generation", "requires")
-"""Columns that say what a resource was brought to."""
+"""Columns with the goal that a resource was brought to."""
 
 
 class UpdateStep(TaskStep):
@@ -27,7 +27,7 @@ class UpdateStep(TaskStep):
     action = "update"
 
     def prepare(self) -> StepResult | None:
-        """Decide what the update has to do, once all values are known.
+        """Decide how the resource is updated, once all values are known.
 
         :raises Restricted: the environment forbids it.
         :raises PermanentError: a property has changed that never may.
@@ -136,7 +136,7 @@ class UpdateStep(TaskStep):
     def _decide(self) -> UpdateDecision:
         """Decide as Heat does: a resource whose last action failed is replaced, unless its type knows better.
 
-        Nobody else knows what state it is in.
+        Nobody else knows its state.
         """
         resource = self.claim.resource
         if not is_same_type(self.claim):

@@ -17,13 +17,12 @@ from stoker.cli.config import options
 from stoker.db.ids import TaskId, TraversalId
 from stoker.observe import metrics
 from stoker.observe.logs import about
-from stoker.rpc.bus import Bus, OsloBus, open_bus
+from stoker.rpc.bus import Bus, OsloBus, open_bus, open_transport
 from stoker.rpc.client import OsloSender
 from stoker.rpc.contract import WORK_TOPIC, Hint
 from stoker.rpc.level import Level
 from stoker.rpc.local import LocalBus
 from stoker.rpc.outbox import Outbox
-from stoker.rpc.transport import open_transport
 
 OLD = TraversalId("old")
 NEW = TraversalId("new")
