@@ -87,7 +87,7 @@ class PropertyError(ValueError):
 class UnknownProperty(PropertyError):
     """A name is given that the schema does not have.
 
-    :ivar name: that name.
+    :ivar name: the unknown name.
     :ivar guess: the name that was probably meant; None: none is similar.
     :ivar allowed: all names that may be given.
     """

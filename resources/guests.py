@@ -77,7 +77,7 @@ TRANSPORT = Property(
 def check_transport(properties: Mapping[str, Json]) -> None:
     """Check that the property software_config_transport names a transport that is supported.
 
-    :raises PropertyError: it needs a service that Stoker does not use.
+    :raises PropertyError: the transport needs a service that Stoker does not use.
     """
     check_offered(properties, "software_config_transport", TRANSPORTS, REFUSED)
 
@@ -87,8 +87,8 @@ def check_offered(
 ) -> None:
     """Check that the value of a property is none of those that Heat has and Stoker has not.
 
-    :param refused: value -> reason.
-    :raises PropertyError: it is.
+    :param refused: reasons by the values that are refused.
+    :raises PropertyError: the value is one of `refused`.
     """
     value = str(properties.get(name))
     if value in refused:
@@ -102,7 +102,7 @@ def collect_config(
     """Return the entries of ``os-collect-config``; they hold a secret.
 
     :param transport: a key of TRANSPORTS.
-    :param default_collectors: that are asked before that of the transport.
+    :param default_collectors: collectors that are asked before the one of the transport.
     """
     entries = TRANSPORTS[transport](access)
     return {"collectors": [*default_collectors, *entries, LOCAL], **entries}
@@ -114,7 +114,7 @@ def guest_metadata(
     """Return the metadata that a guest reads.
 
     :param metadata: the metadata of the server's resource.
-    :param entries: see `collect_config`; those of the template for other collectors are kept.
+    :param entries: entries of `collect_config`; the template's entries for other collectors stay.
     :param deployments: the configs that are deployed to the server.
     """
     section = metadata.get("os-collect-config")

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 def mime_part(text: str, subtype: str = "", filename: str = "") -> email.message.Message:
     """Return a part of a message.
 
-    :param subtype: of text; "": plain.
+    :param subtype: subtype of text; "": plain.
     """
     charset = "us-ascii" if text.isascii() else "utf-8"
     part = email.mime.text.MIMEText(text, subtype or "plain", charset)

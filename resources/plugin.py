@@ -58,7 +58,7 @@ class ResourceType:
     service: typing.ClassVar[str | None] = None
     #: Its resources need the service for some of their properties only, or leave it to nested stacks.
     works_without_cloud: typing.ClassVar[bool] = False
-    #: What makes a thing of its service recognizable after a lost creation, for the reference of types.
+    #: The mark by which a thing is recognized after a lost creation, for the reference of types.
     identity: typing.ClassVar[str] = ""
     #: Its signals are outputs, of which `Signal.outputs` is made.  They may be as large as the metadata of a
     #: handle, and they reach the resource also while it is being deleted.
@@ -166,10 +166,10 @@ class ResourceType:
         return Done()
 
     def handle_delete_snapshot(self, target: ResourceView, context: StepContext) -> Step:
-        """Start to delete what a snapshot created outside; a missing thing is no error.
+        """Start to delete the things that a snapshot created outside; a missing one is no error.
 
         :param target: the resource as it was then, with the snapshot's `data` and the `key` of its
-            handle_snapshot; of a snapshot that was lost halfway there may be nothing but the key.
+            handle_snapshot; a snapshot that was lost halfway may have nothing but the key.
         """
         return Done()
 
@@ -186,7 +186,7 @@ class ResourceType:
         it: it must compute only, and call no service.
 
         :param properties: resolved properties at the time of the snapshot.
-        :param data: the snapshot's.
+        :param data: the data that the snapshot stored.
         """
         return {}
 
@@ -195,7 +195,7 @@ class ResourceType:
 
         A failure leaves the thing unchanged.
 
-        :raises PermanentError: it does not exist.
+        :raises PermanentError: the thing does not exist.
         """
         check_named(target)
         return self.handle_check(target, context)
@@ -205,7 +205,7 @@ class ResourceType:
         return self.check_check_complete(target, progress, context)
 
     def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
-        """Find what a lost attempt with this idempotency key has created: its physical id, or None.
+        """Return the id of the thing that a lost attempt with this key has created; None: there is none.
 
         It is called before a create is repeated, and before the delete of a resource without a physical id.
         So nothing is created twice, and nothing is orphaned.
@@ -235,9 +235,9 @@ class ResourceType:
     def restore_after_replace(self, target: ResourceView, context: StepContext) -> Poll | None:
         """Undo `prepare_for_replace`: the resource is kept, and its replacement will be deleted.
 
-        The replacement may exist still, and have what was released: see `StepContext.replacement`.  Nothing
-        works on it any more.  It is called again after a crash, and after a `Poll`, of which only `after`
-        counts; perhaps although nothing was released.
+        The replacement may exist still, and have the released name or address: see
+        `StepContext.replacement`.  Nothing works on it any more.  The method is called again after a crash,
+        and after a `Poll`, of which only `after` counts; perhaps although nothing was released.
         """
         return None
 
@@ -267,7 +267,7 @@ class ResourceType:
         It is called at plan time with the known properties, as `validate_properties` returns them: deferred
         ones are absent, and those not given are None.  Before a step it gets all resolved properties.
 
-        :raises PropertyError: with the property's name and what is right.
+        :raises PropertyError: a value breaks a rule; the error names the property and the right values.
         """
 
     def validate_in_stack(
@@ -276,7 +276,7 @@ class ResourceType:
         """Check rules between a resource and the others of its stack, at plan time.
 
         :param others: all resources of the template, by name, with residuals in their properties.
-        :raises PropertyError: as `validate`.
+        :raises PropertyError: a property breaks a rule, as in `validate`.
         """
 
     def reference_id(self, target: ResourceView) -> Json:

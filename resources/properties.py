@@ -103,7 +103,7 @@ CONVERTERS: Mapping[str, Callable[[Json], Json]] = {
     "list": to_list,
 }
 
-#: What a property given as null is, where it has no default.
+#: Makes the value of a property given as null, where it has no default.
 EMPTY: Mapping[str, Callable[[], Json]] = {
     "string": str,
     "integer": int,
@@ -121,8 +121,8 @@ def validate_properties(schema: Mapping[str, Property], residuals: Mapping[str, 
     """Check at plan time the properties that are known; deferred ones are skipped.
 
     :param residuals: a mapping of residuals; or one function node, of which nothing is known.
-    :returns: what `ResourceType.validate` takes: values that are known, converted, with defaults; None
-        for what is not given; deferred ones are absent.
+    :returns: the properties for `ResourceType.validate`: known values, converted, with defaults; None
+        where there is neither; deferred ones are absent.
     :raises PropertyError: unknown name, missing required property, wrong type, unmet constraint; the first
         one, with the others.
     """
@@ -135,9 +135,9 @@ def validate_properties(schema: Mapping[str, Property], residuals: Mapping[str, 
 def known_properties(
     schema: Mapping[str, Property], residuals: Mapping[str, Json], errors: list[PropertyError]
 ) -> dict[str, Json]:
-    """Return what `validate_properties` does, without the properties that have errors.
+    """Return the properties that are known and right, as `validate_properties` does.
 
-    :param errors: gets the errors.
+    :param errors: list to which the errors are added.
     """
     if is_node(residuals) and residuals[FN] != "literal":
         return {}
@@ -156,7 +156,7 @@ def resolve_properties(
     type's empty value (``""``, 0, false, {}, []), as in Heat.
 
     :param secret: names whose values came from secrets and shall not appear in an error.
-    :raises PropertyError: as of validate_properties.
+    :raises PropertyError: errors as of validate_properties.
     """
     errors: list[PropertyError] = []
     resolved = _resolve_members(schema, values, (), errors)
@@ -323,7 +323,7 @@ def custom_values(
 ) -> Iterator[tuple[Path, Custom, Json, bool]]:
     """Yield the given values that are known and that only the cloud can check; defaults are trusted.
 
-    :param residuals: as of validate_properties, which has accepted them.
+    :param residuals: properties that validate_properties has accepted.
     :returns: the path of each, the constraint, the value, and whether it is a secret.
     """
     for name, tree in members(residuals).items():

@@ -41,7 +41,7 @@ STATUSES = ("UNKNOWN", "SUPPORTED", "DEPRECATED", "UNSUPPORTED", "HIDDEN")
 class ResourceRegistry:
     """Resource types by name.  Immutable; may be used by all threads.
 
-    :param types: one instance of each class serves all resources of the type.
+    :param types: classes by type name; one instance of each serves all resources of the type.
     :param defaults: defaults of properties, by their `Property.default_option`; and ``region_name``, the name
         of the own region.
     :ivar operator: the environment below that of each stack; None: there is none.
@@ -117,7 +117,7 @@ class ResourceRegistry:
     def get(self, name: str) -> ResourceType:
         """Return the type; for the name of a template the type of nested stacks.
 
-        :raises UnknownType: with what would be right, or what the operator can do.
+        :raises UnknownType: there is no such type; the error says which would be right, or how it is added.
         """
         if is_template_name(name):
             return PROVIDER
@@ -256,7 +256,7 @@ def chosen_type(plugin: ResourceType, definition: ResourceDefinition, secrets: L
 
 
 def _known_part(tree: Json, secrets: Lookup, budget: Budget) -> Json:
-    """Return what is known of a value: hidden parameters are, values of other resources are not."""
+    """Return the known part of a value: hidden parameters are known, values of other resources are not."""
     if tree is NOT_KNOWN:
         return tree
     if parts := members(tree):

@@ -56,7 +56,7 @@ class Property:
     :ivar required: a value must be given; it may be null.
     :ivar update_allowed: a change is made by an update; otherwise the resource is replaced.
     :ivar immutable: a change is refused.
-    :ivar schema: of the items of a list (a Property), or of the members of a map (a mapping).
+    :ivar schema: the schema of a list's items (a Property), or of a map's members (a mapping).
     :ivar sensitive: never shown in messages.
     :ivar alias_of: the property that has taken the place of this old name; a value given here is given there.
     :ivar default_option: the option of the configuration that has another default; "": there is none.
@@ -93,12 +93,12 @@ class Property:
 class Attribute:
     """An attribute.
 
-    :ivar type: as of a property, for display; None: not said.
+    :ivar type: type of the value as of a property, for display; None: any.
     :ivar sensitive: the value is a secret: stored sealed, never logged.  So are then the `data` of the
         resource, and its reference if that is the same value.
     :ivar from_property: the property that it gives, perhaps converted: it is a secret where that holds one.
-    :ivar volatile: it changes when other resources are made.  Where an output of the stack refers to it, the
-        type's `refresh` reads it again after all other resources.
+    :ivar volatile: the value changes when other resources are made.  Where an output of the stack refers to
+        it, the type's `refresh` reads it again after all other resources.
     """
 
     description: str = ""

@@ -12,7 +12,7 @@ class Adjustment:
     """The change of a group of the same stack that a signal requests.
 
     :ivar group: its reference, the value of get_resource.
-    :ivar kind: one of heat/scaling.py's ADJUSTMENTS.
+    :ivar kind: one of the ADJUSTMENTS of heat/scaling_policy.py.
     :ivar least_step: members that a percentage adds or removes at least; None: one.
     :ivar cooldown: seconds after the change without another one; None: the group's own cooldown.
     """
@@ -42,8 +42,8 @@ class Signal:
 
     :ivar metadata: the new metadata.
     :ivar reason: text for the event and the caller.
-    :ivar adjustment: of a group; a conductor carries it out.
-    :ivar outputs: of the software deployment that the resource is; the engine stores them.
+    :ivar adjustment: change of a group, which a conductor carries out.
+    :ivar outputs: outputs of the software deployment that the resource is; the engine stores them.
     """
 
     metadata: Mapping[str, Json]

@@ -1,4 +1,4 @@
-"""The steps of an action: what `handle_X` and `check_X_complete` return."""
+"""The steps of an action, which `handle_X` and `check_X_complete` return."""
 
 import typing
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ Json = typing.Any
 class Done:
     """The action has ended.
 
-    :ivar physical_id: None keeps the stored one.
-    :ivar data: None keeps the stored data.
+    :ivar physical_id: the resource's physical id; None keeps the stored one.
+    :ivar data: values to store with the resource; None keeps the stored ones.
     """
 
     physical_id: str | None = None

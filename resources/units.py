@@ -20,10 +20,10 @@ _TIMES = {
 
 
 def unit_hint(name: str, description: str, value: typing.Any) -> str:
-    """Return what to write in the place of a number with a unit; "": it is none, or no unit is known.
+    """Return the end of an error's text: the number to write instead of one with a unit; "": none is known.
 
-    :param name: of the property.
-    :param description: of the property; it names the unit of its values.
+    :param name: name of the property.
+    :param description: description of the property, which names the unit of its values.
     """
     match = _WITH_UNIT.fullmatch(value) if isinstance(value, str) else None
     unit = _UNIT.search(description)

@@ -15,8 +15,8 @@ Json = typing.Any
 class ChildGoal:
     """The goal of a nested stack.
 
-    :ivar template: as text or as a dict.
-    :ivar parameters: secrets in clear.
+    :ivar template: the template, as text or as a dict.
+    :ivar parameters: values of the template's parameters by name, secrets in clear.
     :ivar timeout: seconds that an action of the child may take; None: the rest of the parent's.
     :ivar generated: the template was made by a resource type, of values: nothing in the properties and the
         metadata of its resources is a function, secrets are in clear, and its size is not limited.
@@ -37,8 +37,8 @@ class ChildFailure:
     """The first cause for which the action of a nested stack failed.
 
     :ivar message: the text of the error.
-    :ivar kind: of the error, such as the name of its class.
-    :ivar path: of the resource in the child that failed: ``resources.NAME…``; "" if none did.
+    :ivar kind: kind of the error, such as the name of its class.
+    :ivar path: the resource in the child that failed: ``resources.NAME…``; "" if none did.
     :ivar breakpoint: the resource in the child, ``NAME/…``, at whose breakpoint the action ended; "" if it
         failed for another reason.
     """
@@ -77,7 +77,7 @@ class GroupMember:
     :ivar definition: its body in the template, secrets in clear; None: the template no longer has it.
     :ivar reference: the value of get_resource; None: it is not created yet.
     :ivar created_at: seconds since the epoch.
-    :ivar physical_id: None: it has none yet.
+    :ivar physical_id: id of the member's thing outside; None: it has none yet.
     """
 
     name: str
@@ -92,7 +92,7 @@ class GroupMember:
 class ChildInputs:
     """The inputs that a nested stack would get from the stack around it, without the operator's.
 
-    :ivar environment: as the API takes it; secrets in clear.
+    :ivar environment: the environment as the API takes it; secrets in clear.
     """
 
     files: Mapping[str, str]
@@ -105,13 +105,13 @@ class Children(typing.Protocol):
     def create(self, key: str, goal: ChildGoal, adopted: Mapping[str, Json] | None = None) -> str:
         """Start to create a child; return its id, the same for the same `ResourceView.key`.
 
-        :param adopted: what the child takes over, by resource, as the document of an exported stack has it;
-            None: everything is created.
+        :param adopted: things that the child takes over, by resource, as in the document of an exported
+            stack; None: everything is created.
         :raises PermanentError: the goal is wrong, or too deep.
         """
 
     def update(self, child: str, goal: ChildGoal) -> None:
-        """Start to update a child to another goal, whatever it does now.
+        """Start to update a child to another goal, also while an action of it is in progress.
 
         :raises PermanentError: the goal is wrong, or the child is being deleted.
         """
@@ -135,9 +135,9 @@ class Children(typing.Protocol):
         """Return the state of that snapshot, None if it does not exist."""
 
     def delete_snapshot(self, child: str, key: str) -> None:
-        """Start to delete that snapshot, whatever the child does; one that does not exist is ignored.
+        """Start to delete that snapshot, in any state of the child; one that does not exist is ignored.
 
-        :raises PermanentError: it is being taken.
+        :raises PermanentError: the snapshot is being taken.
         """
 
     def find(self, key: str) -> str | None:
@@ -147,7 +147,7 @@ class Children(typing.Protocol):
         """Return the state of a child, None if it is deleted or never existed."""
 
     def inner_values(self, child: str, requested: Sequence[Sequence[str | int]]) -> Mapping[str, Json]:
-        """Return what others ask of the resources of a child, by the names of the attributes.
+        """Return the attributes of a child's resources to which others refer, by name.
 
         :param requested: each begins with ``resource.NAME`` or ``resource.NAME.ATTRIBUTE``; the path follows.
         """
@@ -174,4 +174,4 @@ class Children(typing.Protocol):
         """
 
     def inputs(self) -> ChildInputs:
-        """Return what a child of the resource would get, for a stack that is made elsewhere."""
+        """Return the inputs that a child of the resource would get, for a stack that is made elsewhere."""

@@ -22,7 +22,7 @@ class Trustor:
 class RemoteCloud:
     """Another region of the cloud, or another cloud: as the properties of OS::Heat::Stack name it.
 
-    :ivar region: None: the first one of the service catalog that has the service.
+    :ivar region: name of the region; None: the first one of the service catalog that has the service.
     """
 
     region: str | None = None

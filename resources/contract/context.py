@@ -85,18 +85,18 @@ class StepContext(typing.Protocol):
 
         :param credential: reads that of the other cloud; it is kept in memory for minutes, and never stored.
         :raises PermanentError: the credential, the certificates or the region are wrong.
-        :raises RetryableError: it is unavailable.
+        :raises RetryableError: that cloud is unavailable.
         """
 
     def shared(
         self, key: Hashable, make: Callable[[], T], max_age: float, *, checked_by_use: bool = False
     ) -> T:
-        """Return what `make` returned for this key and the stack's project, at most `max_age` seconds ago.
+        """Return the value that `make` made for this key and project at most `max_age` seconds ago.
 
         All steps of a process share it.  While another step makes it, the one before is returned; if
         there is none, the step waits.
 
-        :param make: what it raises is raised; nothing is kept then.
+        :param make: makes the value; its errors are raised, and nothing is kept then.
         :param checked_by_use: a step that fails with a kept value runs once more, with a new one.
         """
 

@@ -26,7 +26,7 @@ class StackUser:
 
     Who has it can read the metadata of a server, or signal, and can do nothing else.
 
-    :ivar auth_url: where Stoker itself answers as Keystone does; it needs none.
+    :ivar auth_url: address at which Stoker itself answers as Keystone does.
     :ivar password: a secret.
     :ivar stack_id: name and id of the stack, as the client needs them.
     """
@@ -45,7 +45,7 @@ class GuestAccess:
 
     Who has it can do nothing else.  It is valid as long as the row of the resource exists.
 
-    :ivar metadata_url: of the CloudFormation API, for requests that are signed with the keys.
+    :ivar metadata_url: address of the CloudFormation API, for requests that are signed with the keys.
     :ivar secret_key: a secret.
     :ivar presigned: an address for GET; its signature is a secret, too.
     :ivar user: an account whose token is for the metadata.

@@ -11,7 +11,7 @@ Json = typing.Any
 class ConfigSpec:
     """A software config.
 
-    :ivar inputs, outputs: as heat/software_io.py declares them; inputs of derived configs have values.
+    :ivar inputs, outputs: declarations as in heat/software_io.py; inputs of derived configs have values.
     """
 
     name: str | None = None
@@ -26,7 +26,7 @@ class ConfigSpec:
 class DeploymentSpec:
     """The goal to which one action brings a deployment.
 
-    :ivar key: of the action: the same for each of its attempts.
+    :ivar key: key of the action, the same for each of its attempts.
     :ivar derived: the config with the inputs' values, which the server's guest reads.
     :ivar waits: the deployment is in progress until the guest has signalled; else it is complete at once.
     """
@@ -43,8 +43,8 @@ class DeploymentSpec:
 class DeploymentState:
     """A deployment as it is now.
 
-    :ivar derived: its config.
-    :ivar generation: of the step's own resource, as in Sibling; read before the rest.
+    :ivar derived: the config that the guest reads.
+    :ivar generation: generation of the step's own resource, as in Sibling; read before the rest.
     """
 
     status: str
@@ -57,7 +57,7 @@ class DeploymentState:
 class Software(typing.Protocol):
     """Calls for software configs and deployments of the stack's project, which a conductor offers to steps.
 
-    What others have marked as a secret in a value that is read is a secret in the step, too.
+    A secret in a value that is read is a secret in the step, too.
     """
 
     def config(self, config_id: str) -> ConfigSpec | None:

@@ -27,14 +27,14 @@ class ResourceView:
     """A resource as a step sees it.
 
     :ivar id: number of the resource row, unique in the installation.
-    :ivar properties: resolved and converted by the schema, defaults filled in; secrets in clear.
+    :ivar properties: values resolved and converted by the schema, defaults filled in; secrets in clear.
     :ivar previous: the properties last applied (update only), else empty.
-    :ivar update_policy: resolved by the type's schema for it.
-    :ivar data: stored by earlier steps of this resource; private to the plugin.
+    :ivar update_policy: the resource's update_policy, resolved by the type's schema for it.
+    :ivar data: values that earlier steps of this resource have stored; private to the plugin.
     :ivar key: idempotency key; the same for every repetition of this action, new for the next action.
-    :ivar creation_key: the key of its creation, in later actions, too; empty: it was not created here.
+    :ivar creation_key: the key of its creation, in later actions, too; "": it was not created here.
     :ivar physical_id: id of the thing outside, None before it exists.
-    :ivar attempt: grows with each start of the action; above 1 an earlier one may have made something.
+    :ivar attempt: number of the action's start; above 1 an earlier attempt may have made something.
     :ivar requested_attributes: attributes that others refer to, each with the constant path below it; of a
         NestedType that `has_member_attributes` only.
     """
@@ -64,7 +64,7 @@ class ResourceView:
 class Sibling:
     """Another resource of the same stack, as it is now.
 
-    :ivar generation: grows with each change of the metadata.
+    :ivar generation: number that grows with each change of the metadata.
     """
 
     id: int
@@ -78,8 +78,8 @@ class Sibling:
 class ReferencedResource:
     """Another resource of the same stack, to which a property refers.
 
-    :ivar type: after the environment's mapping.
-    :ivar data: stored by its steps, secrets in clear.
+    :ivar type: its type after the environment's mapping.
+    :ivar data: values that its steps have stored, secrets in clear.
     """
 
     type: str
@@ -90,8 +90,9 @@ class ReferencedResource:
 class ReplacementView:
     """The resource that an update has made in the place of another one.
 
-    :ivar type: of the resource; it may be another one.
-    :ivar physical_id: None: nothing was made, or a lost attempt has made it with this `key`.
+    :ivar type: type of the new resource, perhaps another one.
+    :ivar physical_id: id of its thing outside; None: nothing was made, or a lost attempt has made it with
+        this `key`.
     :ivar data: values that its type has stored.
     """
 

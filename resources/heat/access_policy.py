@@ -27,7 +27,7 @@ class AccessPolicy(ResourceType):
     ) -> None:
         """Check that the stack has the resources.
 
-        :raises PropertyError: it lacks one.
+        :raises PropertyError: the stack lacks one.
         """
         if is_node(definition.properties):
             return

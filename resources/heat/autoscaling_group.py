@@ -49,7 +49,7 @@ _ROLLING = {
 class SizeRules:
     """The rules for the number of members.
 
-    :ivar requested: None or 0: as many as there are; of a new group the fewest.
+    :ivar requested: number of members; None or 0: as many as there are, and in a new group the fewest.
     :ivar cooldown: seconds after a change in which no signal makes another one.
     """
 

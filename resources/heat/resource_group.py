@@ -259,7 +259,7 @@ def _goal(
 def _removed(target: ResourceView, members: Sequence[GroupMember] | None) -> list[str]:
     """Return the names that are not to be used.
 
-    :param members: None: there is no group yet, so each listed item is the name of a future member.
+    :param members: the group's members; None: there is no group yet, so each item names a future member.
     """
     before = set(target.data.get("removed") or [])
     names = {member.name for member in members or ()}

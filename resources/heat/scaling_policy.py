@@ -101,7 +101,7 @@ class ScalingPolicy(ResourceType):
     def validate(self, properties: Mapping[str, Json]) -> None:
         """Check that a minimum step is given with a percentage only.
 
-        :raises PropertyError: it is not.
+        :raises PropertyError: the kind is another one.
         """
         kind = self.names["kind"]
         step = self.names["least_step"]
@@ -123,7 +123,7 @@ class ScalingPolicy(ResourceType):
         return {name: target.data.get(name) for name in self.attributes_schema}
 
     def handle_signal(self, target: ResourceView, details: Json) -> Signal:
-        """Request the scaling of the group, whatever the details are."""
+        """Request the scaling of the group; the details do not matter."""
         adjustment = {part: target.properties[name] for part, name in self.names.items()}
         adjustment["kind"] = self.kinds[adjustment["kind"]]
         return Signal(metadata=target.metadata, reason=_reason(details), adjustment=Adjustment(**adjustment))

@@ -80,7 +80,7 @@ STRUCTURED: Mapping[str, Property] = {
 def check_transport(properties: Mapping[str, Json]) -> None:
     """Check that the transport of signals is supported.
 
-    :raises PropertyError: it needs a service that Stoker does not use.
+    :raises PropertyError: the transport needs a service that Stoker does not use.
     """
     check_offered(properties, "signal_transport", OFFERED, REFUSED)
 
@@ -198,10 +198,10 @@ class SoftwareDeployment(ResourceType):
     def derived_config(
         self, target: ResourceView, config: Json, inputs: Sequence[Mapping[str, Json]]
     ) -> Json:
-        """Return what the guest applies.
+        """Return the config that the guest applies.
 
-        :param config: of the config that is deployed.
-        :param inputs: with their values.
+        :param config: text or map of the config that is deployed.
+        :param inputs: its inputs with their values.
         """
         return "" if config is None else config
 
@@ -272,7 +272,7 @@ def _find_source(target: ResourceView, context: StepContext) -> ConfigSpec | Non
 def _source(target: ResourceView, context: StepContext) -> ConfigSpec:
     """Return the config to deploy.
 
-    :raises PermanentError: it does not exist.
+    :raises PermanentError: the config does not exist.
     """
     source = _find_source(target, context)
     if source is None:

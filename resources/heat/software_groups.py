@@ -98,7 +98,7 @@ class SoftwareDeploymentGroup(GroupResource):
                 check_user_data_format(server, ("servers", name), others)
 
     def member_attribute(self, attribute: str, path: Sequence[str | int]) -> RequestedAttribute | None:
-        """Return the attribute, with the path into the map of what all members have."""
+        """Return the attribute, with the path into the map of all members' values."""
         return None if attribute in self.own_attributes else [attribute, *path]
 
     def static_goal(self, values: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
@@ -210,7 +210,7 @@ def _goal(
 
 
 def _value(names: Sequence[str], requested: RequestedAttribute) -> Json:
-    """Return the map of what all members have for an attribute, or a part of it."""
+    """Return the map of an attribute of all members by their names, or a part of it."""
     first, *path = requested
     attribute = PLURALS.get(str(first), str(first))
     if not path:

@@ -93,8 +93,8 @@ def _without_none(values: Mapping[str, Json]) -> dict[str, Json]:
 class DeploymentResult:
     """The result that a guest has signalled.
 
-    :ivar outputs: those of earlier signals, too.
-    :ivar reason: of the deployment's status.
+    :ivar outputs: values of the outputs, with the ones of earlier signals.
+    :ivar reason: reason for the deployment's status.
     :ivar event: end of the sentence that the event of the signal says: ``succeeded``.
     """
 
@@ -113,7 +113,7 @@ def result_of(
 
     :param declared: outputs of the config.
     :param before: the outputs that the deployment has.
-    :param details: of the signal.
+    :param details: the body of the signal.
     """
     outputs = dict(before)
     event = "succeeded"

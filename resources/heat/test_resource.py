@@ -131,7 +131,7 @@ class TestResource(ResourceType):
     def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         """Check that the resource was created.
 
-        :raises PermanentError: it was not.
+        :raises PermanentError: the resource was not created.
         """
         if target.physical_id is None:
             raise PermanentError("Resource not created", kind="Exception")

@@ -48,7 +48,7 @@ class Value(ResourceType):
     def validate(self, properties: Mapping[str, Json]) -> None:
         """Check the value against the type.
 
-        :raises PropertyError: it does not fit.
+        :raises PropertyError: the value does not fit.
         """
         if "value" in properties and "type" in properties:
             _converted(properties)
@@ -65,7 +65,7 @@ class Value(ResourceType):
 def _converted(properties: Mapping[str, Json]) -> Json:
     """Return the value, converted.
 
-    :raises PropertyError: it does not fit the type.
+    :raises PropertyError: the value does not fit the type.
     """
     value_type = properties["type"]
     if value_type is None:

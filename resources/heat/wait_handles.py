@@ -80,7 +80,7 @@ class WaitConditionHandle(_Handle):
     def validate(self, properties: Mapping[str, Json]) -> None:
         """Check that the transport is supported.
 
-        :raises PropertyError: it needs a service that Stoker does not use.
+        :raises PropertyError: the transport needs a service that Stoker does not use.
         """
         transport = properties.get("signal_transport", "TOKEN_SIGNAL")
         if transport not in OFFERED:

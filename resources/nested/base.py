@@ -28,7 +28,7 @@ BACKSTOP = 300.0
 class ChildFailed(PermanentError):
     """The action of the nested stack failed.
 
-    :ivar path: of the resource in the child that failed first: ``resources.NAME…``; "" if none did.
+    :ivar path: the resource in the child that failed first: ``resources.NAME…``; "" if none did.
     :ivar stopped_at: the resource in the child, ``NAME/…``, at whose breakpoint the action ended; "" if it
         failed for another reason.
     """
@@ -110,7 +110,7 @@ class NestedType(ResourceType):
         return self._poll(target, progress, context)
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
-        """Update the child, which detects what has changed."""
+        """Update the child, which detects the changes."""
         child = target.physical_id
         if child is None:
             raise PermanentError("the nested stack was never created")
@@ -259,7 +259,7 @@ class NestedType(ResourceType):
 def output_error(resource: str, data: Json, output: str) -> str | None:
     """Return Heat's text for an output of a nested stack that can never be computed; None: it can be.
 
-    :param data: what the resource's type has stored, in clear.
+    :param data: values that the resource's type has stored, in clear.
     """
     errors = data.get(OUTPUT_ERRORS) if isinstance(data, Mapping) else None
     text = errors.get(output) if isinstance(errors, Mapping) else None
@@ -269,7 +269,7 @@ def output_error(resource: str, data: Json, output: str) -> str | None:
 def child_of(target: ResourceView, context: StepContext) -> tuple[str, ChildState]:
     """Return the nested stack of a resource, with its state.
 
-    :raises ChildGone: it does not exist.
+    :raises ChildGone: the child does not exist.
     """
     if target.physical_id is None:
         raise ChildGone
@@ -279,7 +279,7 @@ def child_of(target: ResourceView, context: StepContext) -> tuple[str, ChildStat
 def state_of(child: str, context: StepContext) -> ChildState:
     """Return the state of a child.
 
-    :raises ChildGone: it does not exist.
+    :raises ChildGone: the child does not exist.
     """
     state = context.children.state(child)
     if state is None:

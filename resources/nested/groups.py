@@ -62,7 +62,7 @@ def batches(
 class Rollout:
     """The steps in which a group reaches its goal.
 
-    :ivar steps: None as a step: everything that is left, at once.
+    :ivar steps: the batches in their order; None in the place of one: everything that is left, at once.
     :ivar pause: seconds between two steps.
     :ivar data: stored with the resource before the first step starts.
     """
@@ -93,7 +93,7 @@ class GroupResource(NestedType):
         members: Sequence[GroupMember],
         context: StepContext,
     ) -> Rollout:
-        """Return the steps from these members to what the properties say."""
+        """Return the steps from these members to the group that the properties describe."""
         return Rollout()
 
     def step_goal(

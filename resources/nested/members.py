@@ -33,8 +33,8 @@ def group_goal(
 ) -> ChildGoal:
     """Return the goal of a child with these members.
 
-    :param values: of its outputs, by name.
-    :param copies: as in ChildGoal.
+    :param values: values of the child's outputs, by name.
+    :param copies: number of resources like each member, as in ChildGoal.
     """
     outputs = {REFS_MAP: _by_name(members, lambda name: {"get_resource": name}), **values}
     template = {
@@ -86,7 +86,7 @@ def with_index(value: Json, variable: str, name: str) -> Json:
 def check_members(count: int, body: Definition, requested: Sequence[RequestedAttribute]) -> None:
     """Refuse a group that would take too much memory, before its template is generated.
 
-    :param body: of one member.
+    :param body: the definition of one member.
     :param requested: attributes of each member.
     :raises PermanentError: there are too many members, or they are too large together.
     """

@@ -21,7 +21,7 @@ _TYPES: Mapping[str, PropertyType] = {
 def template_type(text: str) -> ProviderTemplate:
     """Return the type whose resources are stacks of a template: its parameters are the properties.
 
-    :param text: of the template, which was checked.
+    :param text: the template, which was checked.
     """
     template = load_template(text)
     described: Mapping[str, Json] = describe(template)
