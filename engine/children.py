@@ -103,11 +103,13 @@ def compile_previewed_child(
     if not isinstance(plugin, NestedType) or not plugin.previewable:
         return None
     try:
-        known_values = preview.known(definition)
+        known_values = preview.known_properties(definition)
         goal = None if known_values is None else static_goal(definition, plugin, known_values, parent.files)
         if goal is None:
             return None
-        secret = secret_parameters(goal.parameters, preview.kept(definition), lambda value: False)
+        secret = secret_parameters(
+            goal.parameters, preview.sealed_properties(definition), lambda value: False
+        )
         child_goal = goal_of_child(
             replace(parameterize(goal, None), secret=secret),
             (definition.name, definition.declared_type),

@@ -93,7 +93,8 @@ class GoalCompiler:
             environment = hide(environment, goal, template, self._limits)
             if goal.environment_files:
                 goal = without_secrets(goal, environment)
-        files, used = goal.files, dict[str, str]()
+        files = goal.files
+        used = dict[str, str]()
         if self._operator is not None:
             files = self._operator.with_templates(goal.files, used)
         cloud = goal.cloud
@@ -103,17 +104,20 @@ class GoalCompiler:
             goal, budget, identity, self._registry, self._limits, sealer, questions, self._region
         )
         root = Branch(template, goal.parameters, environment, goal.facade, goal.secret, 0, goal.unknown)
-        plan, children = compiler.compile(root, errors), typing.cast(Mapping[str, NestedChild], {})
+        plan = compiler.compile(root, errors)
+        children = typing.cast(Mapping[str, NestedChild], {})
         resources = len(plan.resources)
         # Without nested stacks the limit of resources was checked when the root was compiled.
         if tree and any(self._registry.is_nested(definition.type) for definition in plan.resources.values()):
             secrets = StoredLookup(sealer.open)
             nested = TemplateTree(self._registry, self._limits, files, compiler.compile, secrets, budget)
-            nested.keeps, nested.all_members = goal.keeps_nested, goal.all_members
+            nested.keeps = goal.keeps_nested
+            nested.all_members = goal.all_members
             nested.is_draft = goal.is_draft
             if questions is not None:
                 nested.entering = questions.below
-            children, resources = nested.check(plan, environment, errors).children, nested.count
+            children = nested.check(plan, environment, errors).children
+            resources = nested.count
             if errors.is_empty and leaves_open(plan, self._registry.is_nested):
                 environment = hiding(environment, environment.parameter_defaults.keys())
                 plan = compiler.compile(replace(root, environment=environment), errors)

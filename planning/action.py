@@ -1,4 +1,4 @@
-"""Plans of actions on what a stack has: check, suspend, resume, take or delete a snapshot; pure."""
+"""Plans of actions on a stack's resources: check, suspend, resume, take or delete a snapshot; pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +20,8 @@ from .plan import (
 
 UNORDERED = frozenset({TaskKind.CHECK})
 REVERSED = frozenset({TaskKind.SUSPEND})
-"""A suspension stops what depends on others first; a resumption the other way round."""
+"""Kinds that begin with the resources on which none depends: a suspension stops a server before its
+network."""
 
 
 def plan_action(
@@ -38,8 +39,8 @@ def plan_action(
     edges = Edges()
     if kind not in UNORDERED:
         for row_id, required in needs_of(rows).items():
-            for other in required:
-                pair = (task_of[other], task_of[row_id])
+            for required_id in required:
+                pair = (task_of[required_id], task_of[row_id])
                 edges.add(*(reversed(pair) if kind in REVERSED else pair))
     jobs = [
         PlannedTask(
@@ -76,7 +77,8 @@ def plan_snapshot(
 ) -> Plan:
     """Plan a snapshot: a task for each resource, and a row for the copy that the snapshot keeps of it.
 
-    The copies exist from the beginning, because the copy's key finds what a lost step has made.
+    The rows of the copies exist from the beginning, because a copy's key finds the remote copy that a lost
+    step has made.
 
     :param running: see make_plan.
     """
@@ -136,15 +138,15 @@ def plan_scaling(
 ) -> tuple[Task, Traversal]:
     """Return a task that scales a group, and its traversal as it brings the purge of the task.
 
-    The task belongs to the stack's last traversal, which has ended and whose row may be gone already.
+    The task belongs to the stack's last traversal, which has ended and whose row may be purged already.
 
     :param change: the request, and its result.
     :param timeout: seconds that the task may take.
     :param keep: seconds until the purge.
     """
     adjustment, scaling = change
-    # What was asked for is only notified.
-    request = {"group": adjustment.group, "kind": adjustment.kind, "by": adjustment.by}
+    # The step reads the result; the requested adjustment is only for the notification.
+    requested = {"group": adjustment.group, "kind": adjustment.kind, "by": adjustment.by}
     properties = {"size": scaling.size, "cooldown": scaling.cooldown}
     task = Task(
         id=scope.ids.new(TaskId),
@@ -159,7 +161,7 @@ def plan_scaling(
         timeout=timeout,
         retries_left=scope.defaults.retries,
         request=scope.request,
-        definition=TaskDefinition(properties=properties, metadata=request).to_json(),
+        definition=TaskDefinition(properties=properties, metadata=requested).to_json(),
     )
     ended = Traversal(
         id=scope.ids.new(TraversalNumber),

@@ -22,13 +22,13 @@ def plan_adoption(
 ) -> Plan:
     """Turn the plan of a creation into one that takes over existing resources.
 
-    A nested stack is created and takes over the resources that the other one had, so no document can name a
-    stack of another project.
+    A nested stack is created and takes over the resources of the adopted one, so no document can name a stack
+    of another project.
 
     Data and metadata may hold secrets that nothing marks as such yet.  So both are sealed as a whole until
-    the resource's step stores them as it stores those of every resource.
+    the resource's step stores them as usual.
 
-    :param adopted: what is known of each resource, by its name; secrets in clear.
+    :param adopted: the facts that the document states of each resource, by its name; secrets in clear.
     :param seal: makes the token of a secret.
     """
     creations = [task for task in plan.tasks if task.kind == TaskKind.CREATE]

@@ -54,7 +54,7 @@ def best_existing(
         deleting = row.id in running and running[row.id].kind in DELETING
         if deleting or row.name not in compiled.resources:
             continue
-        other = best.get(row.name)
-        if other is None or score(row) >= score(other):
+        rival = best.get(row.name)
+        if rival is None or score(row) >= score(rival):
             best[row.name] = row
     return {n: row for n, row in best.items() if row.replaced_by is None or score(row) > UNUSABLE}

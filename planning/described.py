@@ -20,7 +20,7 @@ def described_stack(
     As in Heat, hidden values are in clear, because the caller has just sent them.  Clients such as Horizon
     fill a form with them, from which they create the stack.
 
-    :param described: what `template.compile.describe` says of the stack's template.
+    :param described: the description of the stack's template, by `template.compile.describe`.
     :param values: values of the parameters; residuals are not shown.
     """
     defaults = environment.defaults

@@ -1,7 +1,7 @@
 """A goal: its environment, the names that it hides, and checks of the template compiled from it; pure.
 
 A name that any template of a tree of stacks declares hidden is hidden in all of the tree.  Its values are
-sealed in each environment, among the parameters of each stack, and in whatever is made of them.  The names
+sealed in each environment, among the parameters of each stack, and in every value made of them.  The names
 are found before the root is compiled, and listed in the environment's ``encrypted_param_names``, which each
 nested stack gets from the stack around it.
 """
@@ -64,7 +64,7 @@ DEEPEST = 20
 def hide(environment: Environment, goal: Goal, template: Mapping[str, Json], limits: Limits) -> Environment:
     """Return a root stack's environment with the names of all parameters that its tree hides.
 
-    :raises LimitExceeded: it takes too long to find them.
+    :raises LimitExceeded: the search for the names takes too long.
     """
     documents = [template, *goal.files.values(), goal.parameters]
     documents += [environment.parameters, environment.parameter_defaults]
@@ -83,7 +83,7 @@ def hiding(environment: Environment, names: typing.AbstractSet[str]) -> Environm
 
 
 def without_secrets(goal: Goal, environment: Environment) -> Goal:
-    """Return the goal without the files that were merged into its environment and name what is hidden there.
+    """Return the goal without the files that were merged into its environment and name hidden parameters.
 
     These files are not needed any more.  Stored, they would hold values in clear that are sealed in the
     environment.
@@ -100,7 +100,7 @@ def without_secrets(goal: Goal, environment: Environment) -> Goal:
 def leaves_open(plan: CompiledTemplate, is_nested: Callable[[str], bool]) -> bool:
     """Return whether the template of a nested stack is made of values that are not known before a step.
 
-    It is not known yet what such a template hides.
+    The parameters that such a template hides are not known yet.
     """
     return any(
         _is_open(definition.properties)
@@ -110,7 +110,10 @@ def leaves_open(plan: CompiledTemplate, is_nested: Callable[[str], bool]) -> boo
 
 
 def _is_open(tree: Json, *, may_hold: bool = True) -> bool:
-    """:param may_hold: the tree may hold a template, if it is not known yet."""
+    """Return whether a tree may hold a template that is not known yet.
+
+    :param may_hold: a template may be at the place of the tree.
+    """
     if parts := members(tree):
         inside = ((name, value) for name, value in parts.items() if name != "parameters")
         return any(_is_open(value, may_hold=name in _HOLDERS) for name, value in inside)
@@ -125,9 +128,9 @@ def secret_parameters(
     """Return the names of a child's parameters whose values hold secrets.
 
     :param supplied: the parameters, in clear.
-    :param stored: the properties of the child's resource, with secrets still sealed; those of a child whose
-        template is a file are its parameters, others have them in ``parameters``.
-    :param is_secret: decides for the value of a parameter that is in neither.
+    :param stored: the properties of the child's resource, with secrets still sealed.  The properties of a
+        child whose template is a file are its parameters; other children have them in ``parameters``.
+    :param is_secret: decides for the value of a parameter that is not among the properties.
     """
     places = (stored, members(stored).get("parameters"))
 
@@ -160,12 +163,12 @@ def without_lost(
     if not lost:
         return goal, environment
 
-    def kept(values: Mapping[str, Json]) -> dict[str, Json]:
+    def remaining(values: Mapping[str, Json]) -> dict[str, Json]:
         return {name: value for name, value in values.items() if name not in lost}
 
     return (
-        replace(goal, parameters=kept(goal.parameters)),
-        replace(environment, parameters=kept(environment.parameters)),
+        replace(goal, parameters=remaining(goal.parameters)),
+        replace(environment, parameters=remaining(environment.parameters)),
     )
 
 
@@ -220,7 +223,7 @@ def sealed_values(values: Mapping[str, Json], hidden: Iterable[str], seal: Calla
 def check_allowed(plan: CompiledTemplate, may_use: MayUse) -> None:
     """Check that the request may use every resource type of the template.
 
-    :raises TypeForbidden: it may not use one of them.
+    :raises TypeForbidden: the request may not use one of the types.
     """
     certain = {item.type for name, item in plan.resources.items() if name not in plan.uncertain}
     for type_name in sorted(certain):
@@ -233,7 +236,7 @@ def check_available(
 ) -> None:
     """Check that the caller's cloud has the services that the resource types need.
 
-    :raises TypeUnavailable: it lacks one.
+    :raises TypeUnavailable: the cloud lacks a service.
     """
     for name, definition in plan.resources.items():
         service = registry.service_of(definition.type)
@@ -259,7 +262,7 @@ def without_unavailable(
 def check_needs_no_cloud(plan: CompiledTemplate, registry: ResourceRegistry) -> None:
     """Check that no resource calls a service of a cloud.
 
-    :raises TypeUnavailable: one does.
+    :raises TypeUnavailable: a resource calls one.
     """
     for definition in plan.resources.values():
         plugin = registry.get(definition.type)
@@ -278,7 +281,7 @@ def check_types(
 
     :param secrets: opens the tokens of hidden parameters.
     :param errors: gets the errors, with their paths in the template; None: they are raised.
-    :returns: the plan without the wrong resources, with the variants of types.
+    :returns: the plan without the resources that have errors, with the variants of types.
     :raises TemplateError: there are errors.
     """
     if errors is None:
@@ -309,7 +312,7 @@ def check_types(
 def _check_resource(
     definition: ResourceDefinition,
     registry: ResourceRegistry,
-    others: Mapping[str, ResourceDefinition],
+    resources: Mapping[str, ResourceDefinition],
     errors: ErrorList,
 ) -> None:
     path = ("resources", definition.name)
@@ -321,18 +324,18 @@ def _check_resource(
         kind = UnavailableType if isinstance(error, AbsentType) else WordedByHeat
         errors.add(kind(str(error), (*path, "type")))
     else:
-        if definition.external_id is None:  # Of a thing that is there already nothing is made of them.
-            _check_properties(definition, registry, others, errors)
+        if definition.external_id is None:  # Nothing is made from the properties of an existing resource.
+            _check_properties(definition, registry, resources, errors)
             _check_policies(definition, plugin, errors)
     if registry.is_nested(definition.type) and template_is_secret(definition.type, definition.properties):
         errors.add(TemplateError(SECRET_TEMPLATE, (*path, "properties", "template")))
-    _check_references(definition.references, path, others, registry, errors)
+    _check_references(definition.references, path, resources, registry, errors)
 
 
 def _check_properties(
     definition: ResourceDefinition,
     registry: ResourceRegistry,
-    others: Mapping[str, ResourceDefinition],
+    resources: Mapping[str, ResourceDefinition],
     errors: ErrorList,
 ) -> None:
     path = ("resources", definition.name, "properties")
@@ -343,26 +346,26 @@ def _check_properties(
     if all(error.path for error in wrong):  # Without its names nothing can be said of the whole.
         checks.append(lambda: plugin.validate(values))
         if plugin.has_rules_in_stack:
-            checks.append(lambda: plugin.validate_in_stack(definition, others))
+            checks.append(lambda: plugin.validate_in_stack(definition, resources))
     for check in checks:
         try:
             check()
         except PropertyError as error:
             wrong += [error, *error.others]
-    for each in wrong:
-        message = each.message
-        if isinstance(each, UnknownProperty) and not each.path:
-            message = each.text(_other_type_hint(each.name, definition, registry))
-        errors.add(InvalidProperty(message, (*path, *each.path)))
+    for problem in wrong:
+        message = problem.message
+        if isinstance(problem, UnknownProperty) and not problem.path:
+            message = problem.text(_other_type_hint(problem.name, definition, registry))
+        errors.add(InvalidProperty(message, (*path, *problem.path)))
 
 
 def _other_type_hint(name: str, definition: ResourceDefinition, registry: ResourceRegistry) -> str:
     """Return that other types of the same service have the property; "": none has, or too many have."""
     service = definition.type.rpartition("::")[0]
     types = [
-        other
-        for other in registry.names()
-        if other.rpartition("::")[0] == service and name in registry.get(other).properties_schema
+        type_name
+        for type_name in registry.names()
+        if type_name.rpartition("::")[0] == service and name in registry.get(type_name).properties_schema
     ]
     return f"; it is a property of {' and '.join(types)}" if 0 < len(types) <= _MOST_TYPES else ""
 
@@ -392,7 +395,7 @@ def _check_references(
         try:
             schema = registry.get(plugin_type).attributes_schema
         except UnknownType:
-            continue  # said at the resource itself
+            continue  # The error of the resource itself names its type.
         if not has_attribute(schema, reference.attribute):
             hint = closest(reference.attribute, schema)
             text = (
@@ -405,7 +408,7 @@ def _check_references(
 def check_storable(plan: CompiledTemplate, errors: ErrorList) -> None:
     """Refuse texts that some databases cannot hold in a column.
 
-    :param errors: gets an error where a text holds what is not Unicode, or NUL.
+    :param errors: gets an error for each text that is not Unicode, or has a NUL character.
     """
     texts: list[tuple[str, tuple[str, ...]]] = [(plan.description, ("description",))]
     for name, definition in plan.resources.items():

@@ -1,4 +1,4 @@
-"""Graphs of what needs what; pure."""
+"""Graphs of needs; pure."""
 
 import typing
 from collections.abc import Hashable, Mapping, Sequence
@@ -18,20 +18,20 @@ def without_cycles(needs: Mapping[K, Sequence[K]]) -> dict[K, list[K]]:
         above: set[K] = set()
         trail: list[tuple[K, list[K]]] = []
         if start not in done:
-            trail.append((start, [other for other in needs[start] if other in needs]))
+            trail.append((start, [needed for needed in needs[start] if needed in needs]))
             above.add(start)
         while trail:
-            node, left = trail[-1]
-            if not left:
+            node, unvisited = trail[-1]
+            if not unvisited:
                 trail.pop()
                 above.discard(node)
                 done.add(node)
                 continue
-            other = left.pop(0)
-            if other in above:
+            needed = unvisited.pop(0)
+            if needed in above:
                 continue
-            acyclic.setdefault(node, []).append(other)
-            if other not in done:
-                trail.append((other, [more for more in needs[other] if more in needs]))
-                above.add(other)
+            acyclic.setdefault(node, []).append(needed)
+            if needed not in done:
+                trail.append((needed, [more for more in needs[needed] if more in needs]))
+                above.add(needed)
     return {node: acyclic.get(node, []) for node in needs}

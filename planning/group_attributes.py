@@ -113,11 +113,11 @@ def refreshed_for(outputs: Iterable[OutputDefinition], types: Mapping[str, Resou
     return tuple(
         sorted(
             {
-                one.resource
-                for one in read
-                if one.attribute is not None
-                and one.resource in schemas
-                and is_volatile(schemas[one.resource], one.attribute)
+                reference.resource
+                for reference in read
+                if reference.attribute is not None
+                and reference.resource in schemas
+                and is_volatile(schemas[reference.resource], reference.attribute)
             }
         )
     )

@@ -1,7 +1,7 @@
-"""Finds implied dependencies in a compiled template: an index of what resources name in common; pure.
+"""Finds implied dependencies in a compiled template, by an index of the names that resources share; pure.
 
-They become part of what a resource requires.  So plans, previews, deletions and the lists of resources
-treat them as they treat those of ``depends_on``.
+They become part of a resource's requirements.  So plans, previews, deletions and the lists of resources treat
+them like dependencies of ``depends_on``.
 """
 
 import graphlib
@@ -29,15 +29,17 @@ def with_implied_dependencies(
 
     :param declared: the declarations of each resource's type, by the resource's name.
     :param budget: of the request; a few resources in common imply very many dependencies.
-    :raises CircularDependency: with them, resources wait for each other.
+    :raises CircularDependency: resources would wait for each other in a circle.
     """
     index = _Index(plan.resources, budget)
     dependencies: dict[str, set[str]] = {}
     for name, definition in plan.resources.items():
         with charged_at("resources", name):
-            others = {other for each in declared[name] for other in index.find(definition, each)}
-        if others := others - {name, *definition.requires}:
-            dependencies[name] = others
+            required = {
+                required_name for each in declared[name] for required_name in index.find(definition, each)
+            }
+        if required := required - {name, *definition.requires}:
+            dependencies[name] = required
     if not dependencies:
         return plan
     needs = {name: {*item.requires, *dependencies.get(name, ())} for name, item in plan.resources.items()}
@@ -51,17 +53,19 @@ def with_implied_dependencies(
 
 
 def _in_order(needs: Mapping[str, set[str]], implied: Mapping[str, set[str]]) -> list[str]:
-    """Return the names, each behind all that it needs.
+    """Return the names, each after all that it needs.
 
-    The template's own dependencies have no circle, so one that is implied is part of each circle.
+    The template's own dependencies have no circle, so each circle has an implied dependency.
     """
-    sorter = graphlib.TopologicalSorter({name: sorted(others) for name, others in needs.items()})
+    sorter = graphlib.TopologicalSorter({name: sorted(required) for name, required in needs.items()})
     try:
         return list(sorter.static_order())
     except graphlib.CycleError as error:
         circle: list[str] = list(reversed(error.args[1]))
         pairs = zip(circle, circle[1:], strict=False)
-        because = [f"{one} for {other}" for one, other in pairs if other in implied.get(one, ())]
+        because = [
+            f"{waiting} for {required}" for waiting, required in pairs if required in implied.get(waiting, ())
+        ]
         raise CircularDependency(
             f"resources wait for each other in a circle: {' -> '.join(circle)}. Their types imply that some "
             f"wait, because they name the same thing: {', '.join(because)}",
@@ -70,7 +74,10 @@ def _in_order(needs: Mapping[str, set[str]], implied: Mapping[str, set[str]]) ->
 
 
 class _Index:
-    """Resources by what they name.  Each path is read once for each resource."""
+    """Resources by the identities to which their properties lead.
+
+    Each path is read once for each resource.
+    """
 
     def __init__(self, resources: Mapping[str, ResourceDefinition], budget: Budget) -> None:
         self._resources = resources
@@ -86,24 +93,24 @@ class _Index:
         """Return the names of the resources that name the same thing."""
         if declared.type not in self._by_type:
             return set()
-        naming = self._by_name(declared)
-        names = self._names_at(definition, declared.own_path)
-        self._budget.step(1 + len(names))
-        others = {name for thing in names for name in naming.get(thing, ())}
-        self._budget.step(len(others) * _EDGE)
-        return others
+        naming = self._by_identity(declared)
+        identities = self._identities(definition, declared.own_path)
+        self._budget.step(1 + len(identities))
+        names = {name for identity in identities for name in naming.get(identity, ())}
+        self._budget.step(len(names) * _EDGE)
+        return names
 
-    def _by_name(self, declared: ImpliedDependency) -> Mapping[str, list[str]]:
+    def _by_identity(self, declared: ImpliedDependency) -> Mapping[str, list[str]]:
         place = (declared.type, declared.theirs)
         if place not in self._naming:
-            by_name = self._naming[place] = {}
-            for other in self._by_type[declared.type]:
-                for name in self._names_at(other, declared.their_path):
-                    by_name.setdefault(name, []).append(other.name)
+            names = self._naming[place] = {}
+            for definition in self._by_type[declared.type]:
+                for identity in self._identities(definition, declared.their_path):
+                    names.setdefault(identity, []).append(definition.name)
         return self._naming[place]
 
-    def _names_at(self, definition: ResourceDefinition, path: Path) -> frozenset[str]:
-        """Return what a path leads to, in a form that is equal for equal things."""
+    def _identities(self, definition: ResourceDefinition, path: Path) -> frozenset[str]:
+        """Return the identities to which a path leads in a resource."""
         place = (definition.name, path)
         if place not in self._named:
             self._named[place] = frozenset(self._read(definition, path))
@@ -113,10 +120,10 @@ class _Index:
         hop, *further = path
         for value in _values(definition.properties, hop):
             if not further:
-                if (name := _name_of(value)) is not None:
-                    yield name
+                if (identity := _identity(value)) is not None:
+                    yield identity
             elif is_node(value) and value[FN] == "get_resource" and value[ARGS][0] in self._resources:
-                yield from self._names_at(self._resources[value[ARGS][0]], tuple(further))
+                yield from self._identities(self._resources[value[ARGS][0]], tuple(further))
 
 
 def _values(tree: Json, properties: tuple[Names, ...]) -> Iterator[Json]:
@@ -132,8 +139,8 @@ def _values(tree: Json, properties: tuple[Names, ...]) -> Iterator[Json]:
         yield from _values(value, tuple(further))
 
 
-def _name_of(value: Json) -> str | None:
-    """Return the name of a thing as a key; None: the value names nothing."""
+def _identity(value: Json) -> str | None:
+    """Return the identity that a value names, as a text to compare; None: it names nothing."""
     if is_node(value):
         return None if value[FN] == "literal" or is_failing(value) else json.dumps(value, sort_keys=True)
     return f"={value}" if isinstance(value, str | int) and value != "" else None

@@ -46,7 +46,7 @@ from .requests import Branch, CheckedStack, NestedChild
 
 Json = typing.Any
 COMMON = frozenset({"outputs", "show", "stack_name"})
-"""Attributes that every nested stack has beside its outputs."""
+"""Attributes that every nested stack has besides its outputs."""
 
 
 def check_names(
@@ -81,14 +81,14 @@ def missing(declared: Mapping[str, Json], values: Mapping[str, Json], environmen
 def check_attributes(name: str, template: Mapping[str, Json], used: Iterable[str], errors: ErrorList) -> None:
     """Check the attributes of a provider template's resource: they are its outputs.
 
-    :param errors: gets an InvalidReference for each attribute that is none.
+    :param errors: gets an UnknownAttribute for each attribute that is no output.
     """
     outputs = section_of(template, "outputs")
     names = {*COMMON, *(outputs if isinstance(outputs, Mapping) else ())}
     inside = template.get("resources")
     names.update(f"{RESOURCE}{key}" for key in (inside if isinstance(inside, Mapping) else ()))
     for attribute in used:
-        if attribute.startswith(RESOURCE):  # With the path behind it.
+        if attribute.startswith(RESOURCE):  # A path may follow the resource's name.
             attribute = ".".join(attribute.partition(",")[0].split(".")[:2])
         if attribute and attribute not in names:
             errors.add(UnknownAttribute(f"The Referenced Attribute ({name} {attribute}) is incorrect."))
@@ -133,9 +133,9 @@ class Parsed:
     """A child's template.
 
     :ivar number: unique for each text.
-    :ivar stored: bytes of its resources and outputs, without what its functions make.
-    :ivar described: what `describe` returns of it.
-    :ivar is_described: this has no errors; they are found again where the template is compiled.
+    :ivar stored: bytes of its resources and outputs, without the values that its functions make.
+    :ivar described: its description, by `describe`.
+    :ivar is_described: the description has no errors; those are found again where the template is compiled.
     """
 
     number: int
@@ -152,7 +152,7 @@ class TemplateTree:
     Equal children are compiled once, and equal templates are read once.
 
     :ivar files: of the stack.
-    :ivar compile: compiles and checks one child, without what is below it.
+    :ivar compile: compiles and checks one child, without the stacks below it.
     :ivar secrets: opens the tokens of secrets.
     :ivar budget: of the request.
     :ivar keeps: returns the plans of all stacks.
@@ -248,7 +248,7 @@ class TemplateTree:
         """Check one child and all below it.
 
         :param uses: attributes of the child that its parent's template uses.
-        :returns: None: nothing is known of it yet.
+        :returns: the child; None: nothing is known of it yet.
         """
         if self.limits.depth and place.depth > self.limits.depth:
             raise LimitExceeded(f"stacks may be nested {self.limits.depth} levels deep")
@@ -285,7 +285,7 @@ class TemplateTree:
     def _facade(
         self, definition: ResourceDefinition, environment: Environment, below: Environment
     ) -> Facade | None:
-        """Return what a child's template takes the place of; None: of nothing.
+        """Return the type or template whose place a child's template takes; None: it takes no place.
 
         :param environment: of the stack around it.
         :param below: of the child.
@@ -317,21 +317,21 @@ class TemplateTree:
         )
         self.budget.step(1 + len(key) // _WRITTEN)
         if key in self._checked:
-            found, size = self._checked[key]
-            errors.add_all(size)
-            self._count(found.resources * copies)
-            self.budget.store(found.stored * copies)
-            return found
+            stack, stack_errors = self._checked[key]
+            errors.add_all(stack_errors)
+            self._count(stack.resources * copies)
+            self.budget.store(stack.stored * copies)
+            return stack
         before = self.budget.stored
         with errors.below() as inside:
             child = self.compile(branch, inside)
-            made = self.budget.stored - before
-            total = parsed.stored + made
-            self.budget.store(total * copies - made)
+            computed = self.budget.stored - before
+            total = parsed.stored + computed
+            self.budget.store(total * copies - computed)
             below = self.check(child, branch.environment, inside, branch.depth, copies)
-        found = replace(below, stored=total + below.stored)
-        self._checked[key] = found, inside
-        return found
+        stack = replace(below, stored=total + below.stored)
+        self._checked[key] = stack, inside
+        return stack
 
     def _read(self, goal: ChildGoal) -> Parsed:
         """Read the child's template, or return an equal one that was read."""
@@ -362,7 +362,10 @@ class TemplateTree:
         return opened, frozenset(secret)
 
     def _goal(self, definition: ResourceDefinition, plugin: NestedType) -> ChildGoal | None:
-        """Return what is known of the child's goal; values that come from other resources are residuals."""
+        """Return the child's goal; values that come from other resources are residuals.
+
+        None: it is not known yet.
+        """
         properties = definition.properties
         if is_template_name(definition.type):
             return static_goal(definition, plugin, properties, self.files)
@@ -385,7 +388,7 @@ class TemplateTree:
     ) -> bool:
         """Charge the attributes that are requested of the members of a group, before each gets its output.
 
-        :returns: False: the members are not known.
+        :returns: whether the members are known.
         """
         goal = static_goal(replace(definition, requested_attributes=()), plugin, values, self.files)
         if goal is None or not isinstance(goal.template, Mapping):
@@ -408,7 +411,7 @@ def static_goal(
 
     :param values: the resource's properties, as far as they are known.
     :param files: of the stack around it.
-    :raises TemplateError: its template is not among them.
+    :raises TemplateError: the child's template is not among the files.
     """
     if not is_template_name(definition.type):
         return plugin.static_goal(values, definition)

@@ -53,7 +53,7 @@ class PlannedBreakpoints:
     may_abort: bool = True
 
     def settings_of(self, name: str) -> ResourceSettings:
-        """Return the environment's settings of a resource that is deleted; timeout and retries too."""
+        """Return the environment's settings, timeout and retries too, of a resource that is deleted."""
         return settings_for(self._environment, (name,))
 
     @functools.cached_property
@@ -77,7 +77,7 @@ class PlannedBreakpoints:
 class TaskDefinition:
     """The definition of one resource.
 
-    :ivar type: as written in the template; `plugin`: what the environment makes of it.
+    :ivar type: the type that the template names; `plugin`: the type to which the environment maps it.
     :ivar properties: residuals; see template/residual.py.
     :ivar retries_permanent: a permanent failure is retried too, because no user would see it.
     :ivar requested_attributes: see ResourceDefinition.
@@ -153,10 +153,10 @@ class Edges:
 
 @dataclass(frozen=True)
 class Defaults:
-    """The configured defaults of what an environment may set for a resource.
+    """The configured defaults of the settings that an environment may have for a resource.
 
-    :ivar timeout: seconds one action of a resource may take; None: as its type says.
-    :ivar retries: how often a failed step is retried.
+    :ivar timeout: seconds that one action of a resource may take; None: the timeout of its type.
+    :ivar retries: number of retries of a failed step.
     :ivar clock_stands: a stack's deadline is paused while all unfinished tasks are held at breakpoints.
     :ivar cancel_grace: seconds in which a step that is asked to stop may end.
     """
@@ -172,7 +172,7 @@ class TraversalScope:
     """The traversal that a plan is for.
 
     :ivar ids: makes the ids of the plan's rows.
-    :ivar request: the id of the user's request that it serves, if there is one.
+    :ivar request: the id of the user's request that the traversal serves, if there is one.
     :ivar type_timeouts: seconds that an action may take, by the type that says so.
     :ivar last_timeout: seconds where nothing else sets a timeout; None: only the stack's deadline limits it.
     """
@@ -194,8 +194,8 @@ class Plan:
     """The tasks of a traversal, and the changes that its start makes.
 
     :ivar resources: rows to insert.
-    :ivar tasks: to be inserted.
-    :ivar traversal: to be inserted; its open tasks are these.
+    :ivar tasks: rows to insert.
+    :ivar traversal: the row to insert; its open tasks are `tasks`.
     :ivar after: (old task, new task): the new one waits until the old one, of an older traversal, has ended.
     :ivar settled: rows to delete at once: their resources were never created.
     :ivar changes: columns to set, by row.
@@ -222,7 +222,7 @@ class PlannedTask:
     :ivar plugin: the resource's type.
     :ivar inputs: see Task.
     :ivar spare: see Task.spare_id.
-    :ivar behind: a row whose running task comes first: the replacement of which this row takes the place.
+    :ivar preceding: a row whose running task comes first: the replacement of which this row takes the place.
     :ivar settings: of the resource, from the environment.
     """
 
@@ -233,7 +233,7 @@ class PlannedTask:
     definition: Json = None
     inputs: Mapping[str, ResourceId] = field(default_factory=dict)
     spare: ResourceId | None = None
-    behind: ResourceId | None = None
+    preceding: ResourceId | None = None
     settings: ResourceSettings = ResourceSettings()
 
 
@@ -247,10 +247,10 @@ def make_plan(
     """Return the plan of these jobs.
 
     :param running: tasks of older traversals that still run on a resource; its new task comes after them.
-    :param rows: the plan's fields that concern rows.
+    :param rows: the plan's fields for rows, such as `resources` and `changes`.
     """
     number = scope.ids.new(TraversalNumber)
-    pairs = ((row, job.id) for job in jobs for row in (job.row, job.behind) if row is not None)
+    pairs = ((row, job.id) for job in jobs for row in (job.row, job.preceding) if row is not None)
     after = [(running[row], task_id) for row, task_id in pairs if row in running]
     late = Counter(task_id for _, task_id in after)
     tasks = [_task(job, edges, number, scope, late=late[job.id]) for job in jobs]
@@ -315,9 +315,9 @@ def refresh_jobs(
     jobs: Iterable[PlannedTask],
     edges: Edges,
 ) -> list[PlannedTask]:
-    """Return tasks that read attributes again behind all other tasks.
+    """Return tasks that read attributes again after all other tasks.
 
-    The first of them is behind all tasks that nothing waits for, and the others are behind the first one.  So
+    The first of them waits for all tasks that nothing waits for, and the others wait for the first one.  So
     there are as many edges as tasks.
 
     :param rows: the resources to read, each with its possible replacement.
@@ -347,7 +347,7 @@ def plan_create(compiled: CompiledTemplate, scope: TraversalScope) -> Plan:
     jobs = []
     new = []
     for name, definition in compiled.resources.items():
-        needed = {other: rows[other] for other in definition.requires}
+        needed = {required: rows[required] for required in definition.requires}
         row = new_row(definition, rows[name], scope, requires=list(needed.values()))
         new.append(row)
         jobs.append(
@@ -361,8 +361,8 @@ def plan_create(compiled: CompiledTemplate, scope: TraversalScope) -> Plan:
                 settings=definition.settings,
             )
         )
-        for other in definition.requires:
-            edges.add(task_of[other], task_of[name])
+        for required in definition.requires:
+            edges.add(task_of[required], task_of[name])
     if compiled.refreshed:
         refreshed = [(rows[name], None) for name in compiled.refreshed]
         jobs += refresh_jobs(scope.ids, refreshed, jobs, edges)
@@ -405,7 +405,7 @@ def plan_delete(
     """Plan the deletion of every resource, each before all that it requires.
 
     :param running: see make_plan.
-    :param copies: what snapshots keep of the resources; deleted before the resource itself.
+    :param copies: the copies of resources that snapshots keep; each is deleted before its resource.
     """
     settled = [r.id for r in existing if r.is_untouched and r.id not in running]
     deleted = set(settled)
@@ -418,11 +418,11 @@ def plan_delete(
     for copy in copies:
         for task_id in by_name.get(copy.name, ()):
             edges.add(task_of[copy.id], task_id)
-    others = {row.id: row for row in rows}
+    remaining = {row.id: row for row in rows}
     for row_id, required in needs_of(rows).items():
-        for other in required:
-            edges.add(task_of[row_id], task_of[other])
-    jobs = [delete_job(task_of[row.id], TaskKind.DELETE, row, others, scope) for row in rows]
+        for required_id in required:
+            edges.add(task_of[row_id], task_of[required_id])
+    jobs = [delete_job(task_of[row.id], TaskKind.DELETE, row, remaining, scope) for row in rows]
     jobs += [PlannedTask(task_of[copy.id], TaskKind.DELETE_SNAPSHOT, copy.id, copy.plugin) for copy in copies]
     return make_plan(jobs, edges, running, scope, resources=[], settled=settled)
 
@@ -436,31 +436,32 @@ def delete_job(
     task_id: TaskId,
     kind: TaskKind,
     row: Resource,
-    others: Mapping[ResourceId, Resource],
+    remaining: Mapping[ResourceId, Resource],
     scope: TraversalScope,
 ) -> PlannedTask:
     """Return the deletion of a resource.
 
-    A creation may have begun before its properties were stored.  To find what it may have created, the
-    deletion resolves them again, so it gets what the resource refers to.
+    A creation may have begun before its properties were stored.  To find the remote resource that it may have
+    created, the deletion resolves them again, so it gets the rows that the resource refers to.
 
-    :param others: the stack's resources, without those that are deleted at once.
+    :param remaining: the stack's resources, without those that are deleted at once.
     """
     stored = TaskDefinition.from_json(row.definition)
-    # There may be nothing to copy of a thing whose creation failed.
+    # There may be nothing to copy of a resource whose creation failed.
     is_copied = stored.deletion_policy == "Snapshot" and (row.action, row.status) != ("CREATE", Status.FAILED)
     definition = TaskDefinition(
         retain=stored.deletion_policy == "Retain", deletion_policy="Snapshot" if is_copied else "Delete"
     ).to_json()
-    required = [] if row.properties is not None else [others[i] for i in row.requires if i in others]
-    # Of several rows with one name, the creation was given the values of one that exists.
-    required.sort(key=lambda other: (other.attributes is not None, other.id))
+    required = [] if row.properties is not None else [remaining[i] for i in row.requires if i in remaining]
+    # Of several rows with one name, the creation had the values of one that exists.  It comes last, and so
+    # wins in `inputs`.
+    required.sort(key=lambda resource: (resource.attributes is not None, resource.id))
     return PlannedTask(
         task_id,
         kind,
         row.id,
         row.plugin,
         definition,
-        inputs={other.name: other.id for other in required},
+        inputs={resource.name: resource.id for resource in required},
         settings=scope.breakpoints.settings_of(row.name),
     )

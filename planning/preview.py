@@ -1,8 +1,8 @@
 """The preview of an update, read from its plan; pure.
 
-The plan is the one that the update would start with.  What it leaves to a step is decided as that step would
-decide it.  A value that another resource provides is not known before that resource has changed; where the
-result depends on such a value the preview says so.
+The plan is the one that the update would start with.  A decision that it leaves to a step is made as that
+step would make it.  A value that another resource provides is not known before that resource has changed;
+where the result depends on such a value the preview says so.
 """
 
 import enum
@@ -113,11 +113,11 @@ def preview_update(
     scope: TraversalScope,
     converge: bool,
 ) -> tuple["UpdatePreview", list[ResourceChange]]:
-    """Plan an update of a stack and read off the plan what it would do to each resource.
+    """Plan an update of a stack, and return the changes to each resource that the plan would make.
 
     :param unseal: opens the token of a secret.
     :param scope: for the plan, of which nothing is stored.
-    :param converge: the update compares each resource with what really exists first.
+    :param converge: the update compares each resource with the remote resource first.
     :raises Unchangeable: the update would fail.
     :raises TemplateError: a value that is known by now does not fit.
     """
@@ -134,7 +134,7 @@ def preview_update(
 class UpdatePreview:
     """The preview of one update.
 
-    :param stack: as it is.
+    :param stack: the stack before the update.
     :param running: tasks of older traversals that still run, by resource.
     :param unseal: opens the token of a secret.
     """
@@ -154,14 +154,14 @@ class UpdatePreview:
         self._running = running
         self._registry = registry
         self._unseal = unseal
-        self._found: dict[str, ResourceChange] = {}
+        self._changes: dict[str, ResourceChange] = {}
         self._in_place: set[str] = set()
         self._rows: dict[str, Resource] = {}
 
     def read(self, plan: Plan) -> list[ResourceChange]:
-        """Return what the plan would do to each resource, in the template's order; deletions come last.
+        """Return the change to each resource, in the template's order; deletions come last.
 
-        :raises Unchangeable: it would fail.
+        :raises Unchangeable: the update would fail.
         :raises TemplateError: a value that is known by now does not fit.
         """
         new = {row.name: row for row in plan.resources}
@@ -175,35 +175,37 @@ class UpdatePreview:
         for name, definition in self._compiled.resources.items():
             if name in new:
                 effect = ChangeKind.ADDED if new[name].replaces is None else ChangeKind.REPLACED
-                self._found[name] = ResourceChange(name, effect, row=current.get(name), definition=definition)
+                self._changes[name] = ResourceChange(
+                    name, effect, row=current.get(name), definition=definition
+                )
             elif name in updates:
                 change = self._updated(updates[name], definition)
                 if updates[name].id in observed and change.effect != ChangeKind.REPLACED:
                     change = replace(change, reason=change.reason or OBSERVED)
-                self._found[name] = change
+                self._changes[name] = change
             else:
-                self._found[name] = ResourceChange(
+                self._changes[name] = ResourceChange(
                     name, ChangeKind.UNCHANGED, row=current[name], definition=definition
                 )
-            if (row := self._found[name].row) is not None:
-                self._found[name] = self._explained(self._found[name], row, definition)
+            if (row := self._changes[name].row) is not None:
+                self._changes[name] = self._explained(self._changes[name], row, definition)
                 self._rows[name] = row
         removed = [row for name, row in current.items() if name not in self._compiled.resources]
         return [
-            *self._found.values(),
+            *self._changes.values(),
             *(ResourceChange(row.name, ChangeKind.DELETED, row=row) for row in removed),
         ]
 
-    def known(self, definition: ResourceDefinition) -> dict[str, Json] | None:
+    def known_properties(self, definition: ResourceDefinition) -> dict[str, Json] | None:
         """Return a resource's properties, after `read`; None: some depend on values that are not known yet.
 
-        :raises TemplateError: one of them does not fit.
+        :raises TemplateError: a value does not fit.
         """
         plugin = self._registry.get(definition.type)
-        return None if self._unknown(definition, plugin) else self._known(definition, plugin, {})
+        return None if self._unknown(definition, plugin) else self._resolved(definition, plugin, {})
 
-    def kept(self, definition: ResourceDefinition) -> Json:
-        """Return the properties that `known` returns, with their secrets sealed."""
+    def sealed_properties(self, definition: ResourceDefinition) -> Json:
+        """Return the properties that `known_properties` returns, with their secrets sealed."""
         return partial(definition.properties, SealedRowLookup(self._rows))
 
     # -- inside ------------------------------------------------------------------------------------
@@ -239,7 +241,7 @@ class UpdatePreview:
         schema = plugin.properties_schema
         before = resolve_stored(schema, evaluate(row.properties or {}, StoredLookup(self._unseal)))
         unknown = self._unknown(definition, plugin)
-        values = self._known(definition, plugin, unknown)
+        values = self._resolved(definition, plugin, unknown)
         after = {**values, **{name: before.get(name) for name in unknown}}
         redefined = row.definition != _stored(definition)
         try:
@@ -279,14 +281,14 @@ class UpdatePreview:
 
     def _property_changes(self, row: Resource, definition: ResourceDefinition) -> dict[str, PropertyChange]:
         if row.properties is None:
-            return {}  # Nothing was given to it yet.
+            return {}  # Its creation has not begun.
         plugin = self._registry.get(row.plugin)
         schema = plugin.properties_schema
         try:
             unknown = self._unknown(definition, plugin)
             old = resolve_stored(schema, evaluate(row.properties, StoredLookup(self._unseal)))
-            new = self._known(definition, plugin, unknown)
-            tree = self._kept(definition, unknown)
+            new = self._resolved(definition, plugin, unknown)
+            tree = self._sealed_others(definition, unknown)
         except (TemplateError, SealError):
             return {}  # A replacement does not need the old values; its step refuses wrong new ones.
         before = GivenProperties(old, row.properties)
@@ -294,11 +296,11 @@ class UpdatePreview:
         hidden = self._hidden if self._registry.is_nested(row.plugin) else frozenset()
         return property_changes(schema, before, after, unknown=unknown, hidden=hidden)
 
-    def _kept(self, definition: ResourceDefinition, unknown: Mapping[str, Json]) -> Json:
-        """Return the other properties with their secrets sealed."""
+    def _sealed_others(self, definition: ResourceDefinition, unknown: Mapping[str, Json]) -> Json:
+        """Return the properties whose values are known, with their secrets sealed."""
         properties = definition.properties
         if is_node(properties):
-            return {} if unknown else self.kept(definition)
+            return {} if unknown else self.sealed_properties(definition)
         lookup = SealedRowLookup(self._rows)
         return mapping(
             {name: partial(tree, lookup) for name, tree in properties.items() if name not in unknown}
@@ -334,20 +336,20 @@ class UpdatePreview:
         return [reference.resource for reference in references(tree) if not self._is_known(reference)]
 
     def _is_known(self, reference: Reference) -> bool:
-        other = self._found[reference.resource]
-        if other.effect == ChangeKind.UNCHANGED:
-            return not other.reason
-        if reference.attribute is not None or reference.resource not in self._in_place or other.row is None:
+        change = self._changes[reference.resource]
+        if change.effect == ChangeKind.UNCHANGED:
+            return not change.reason
+        if reference.attribute is not None or reference.resource not in self._in_place or change.row is None:
             return False
-        plugin = self._registry.get(other.row.plugin)
+        plugin = self._registry.get(change.row.plugin)
         return type(plugin).reference_id is ResourceType.reference_id
 
-    def _known(
+    def _resolved(
         self, definition: ResourceDefinition, plugin: ResourceType, unknown: Mapping[str, Json]
     ) -> dict[str, Json]:
-        """Return the other properties, resolved.
+        """Return the properties whose values are known, resolved.
 
-        :raises TemplateError: one of them does not fit.
+        :raises TemplateError: a value does not fit.
         """
         lookup = RowLookup(self._rows, self._unseal)
         path = ("resources", definition.name, "properties")

@@ -22,8 +22,8 @@ _BEFORE = 20
 class PropertyChange:
     """The change of one property.
 
-    :ivar old, new: what may be shown of its values: secrets are masked, long values are cut and are texts.
-    :ivar requires_replacement: no resource can take the new value, so another one takes its place.
+    :ivar old, new: its values as they may be shown: secrets are masked, long values are cut and are texts.
+    :ivar requires_replacement: the resource cannot take the new value, so another one takes its place.
     """
 
     old: Json
@@ -36,7 +36,7 @@ class GivenProperties:
     """Properties of a resource before or after an update.
 
     :ivar values: resolved, in clear.
-    :ivar tree: the residual that they came from, in which only secrets are left.
+    :ivar tree: the residual of the values, in which only secrets are left.
     """
 
     values: Mapping[str, Json]
@@ -53,7 +53,7 @@ def property_changes(
 ) -> dict[str, PropertyChange]:
     """Return the properties that differ, by their names in order.
 
-    Values of sensitive properties, secrets, and what functions make of secrets are masked.  What is a secret
+    Values of sensitive properties, secrets, and values that functions make of secrets are masked.  A secret
     on one side is masked on the other one, too: a template may have begun to hide it.
 
     :param unknown: names whose new values are not known; they are left out.
@@ -94,7 +94,7 @@ def _without_secrets(tree: Residual) -> Json:
 
 
 def _without_sensitive(prop: Property, value: Json) -> Json:
-    """Return a value with that of sensitive properties in it masked."""
+    """Return a value with the values of sensitive properties in it masked."""
     if value is None:
         return None
     if prop.sensitive:
@@ -117,14 +117,14 @@ def _without_hidden(value: Json, names: Container[str]) -> Json:
     return [_without_hidden(item, names) for item in value] if isinstance(value, list) else value
 
 
-def _covered(value: Json, other: Json) -> Json:
+def _covered(value: Json, counterpart: Json) -> Json:
     """Return a value masked where the other one is."""
-    if value is None or not _holds_mask(other):
+    if value is None or not _holds_mask(counterpart):
         return value
-    if isinstance(value, dict) and isinstance(other, dict):
-        return {key: _covered(item, other.get(key)) for key, item in value.items()}
-    if isinstance(value, list) and isinstance(other, list) and len(value) == len(other):
-        return [_covered(*pair) for pair in zip(value, other, strict=True)]
+    if isinstance(value, dict) and isinstance(counterpart, dict):
+        return {key: _covered(item, counterpart.get(key)) for key, item in value.items()}
+    if isinstance(value, list) and isinstance(counterpart, list) and len(value) == len(counterpart):
+        return [_covered(*pair) for pair in zip(value, counterpart, strict=True)]
     return MASK
 
 
@@ -135,17 +135,19 @@ def _holds_mask(value: Json) -> bool:
 
 
 def _cut(old: Json, new: Json) -> tuple[Json, Json]:
-    """Return the values, those that are too long as texts of what is around the first difference."""
-    one, other = (
+    """Return the values; values that are too long become texts, cut around the first difference."""
+    old_text, new_text = (
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in (old, new)
     )
-    if len(one) <= MOST_SHOWN and len(other) <= MOST_SHOWN:
+    if len(old_text) <= MOST_SHOWN and len(new_text) <= MOST_SHOWN:
         return old, new
-    same = next((i for i, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), None)
-    start = max(0, (min(len(one), len(other)) if same is None else same) - _BEFORE)
+    same = next(
+        (i for i, pair in enumerate(zip(old_text, new_text, strict=False)) if pair[0] != pair[1]), None
+    )
+    start = max(0, (min(len(old_text), len(new_text)) if same is None else same) - _BEFORE)
     return (
-        _part(one, start) if len(one) > MOST_SHOWN else old,
-        _part(other, start) if len(other) > MOST_SHOWN else new,
+        _part(old_text, start) if len(old_text) > MOST_SHOWN else old,
+        _part(new_text, start) if len(new_text) > MOST_SHOWN else new,
     )
 
 

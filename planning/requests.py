@@ -1,4 +1,4 @@
-"""The requests of users, which the API makes and the engine carries out, and what previews find; values."""
+"""The requests of users, which the API makes and the engine carries out, and results of previews; values."""
 
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -60,34 +60,34 @@ class CallersCloud(typing.Protocol):
         """Return whether the caller's service catalog has a service; True where there is no catalog."""
 
     def problems(self, questions: Collection[Question]) -> Mapping[Question, str]:
-        """Return what is wrong with those values that do not meet their constraints.
+        """Return the problems of the values that do not meet their constraints.
 
-        A question that the cloud does not answer in time is left out: the step finds out.
+        A question that the cloud does not answer in time has no problem: the step asks again.
         """
 
 
 @dataclass(frozen=True)
 class Goal:
-    """Everything that defines what a stack shall be.
+    """Everything that defines the desired state of a stack.
 
     :ivar template: the template as text or as a dict.
     :ivar files: contents by name or URL, for get_file, nested templates and environment files.
     :ivar environment_files: names in `files`, merged in this order on the server, before `environment`.
     :ivar generated: the template was made by a resource type; its size is not limited.
-    :ivar may_use: whether a resource type may be used, on any level; not asked when a conductor compiles.
+    :ivar may_use: decides whether a resource type may be used, on any level; a conductor does not call it.
     :ivar cloud: says which types are available, and checks custom constraints, on any level; None: nobody
         asks it, as when a conductor compiles.
-    :ivar facade: of a nested stack: what its template may read of the parent's resource, as residuals.
-    :ivar secret: names of given parameters that are hidden whatever the template declares, because their
-        values hold a secret.
-    :ivar retained: names of parameters whose values are those that the stack has.  They are dropped where the
+    :ivar facade: the parts of a nested stack's resource that the stack's template may read, as residuals.
+    :ivar secret: names of parameters that are hidden even if the template does not declare them hidden,
+        because their values hold a secret.
+    :ivar retained: names of parameters whose values are taken from the stack.  They are dropped where the
         template declares them no more.
-    :ivar budget: of the request; None: one of its own.
-    :ivar unknown: names of parameters that have no values yet.  What depends on them is not checked.
+    :ivar budget: the budget of the request; None: a new one.
+    :ivar unknown: names of parameters that have no values yet.  Values that depend on them are not checked.
     :ivar is_draft: nobody makes the stack now: values that lack are not known yet, on any level, and defaults
         need not satisfy their constraints.
-    :ivar keeps_nested: what was compiled of nested stacks is returned, too.
-    :ivar may_need_cloud: it may use a cloud's services, also where this installation has access to none.
+    :ivar keeps_nested: the compiled templates of nested stacks are returned, too.
+    :ivar may_need_cloud: the template may use a cloud's services, also where this installation has no cloud.
     :ivar without_unavailable: resources of types that the caller's cloud or the installation lacks are not
         judged.
     :ivar all_members: groups have all members, not only one that is checked for all.
@@ -118,8 +118,8 @@ class AdoptedResource:
     """An existing resource to be adopted; secrets in clear.
 
     :ivar physical_id: None: it was never created, so it cannot be adopted.
-    :ivar metadata: None: as the template says.
-    :ivar nested: of a nested stack: its own document.
+    :ivar metadata: its metadata; None: as the template says.
+    :ivar nested: the document of the stack that it is; None: it is no nested stack.
     """
 
     physical_id: str | None = None
@@ -145,7 +145,7 @@ class AdoptedResource:
 class CreateRequest:
     """A stack to be created or adopted.
 
-    :ivar timeout_mins: None: the service's default.
+    :ivar timeout_mins: minutes that the creation may take; None: the service's default.
     :ivar adopted: resources to take over, by name; None: all of them are created.
     :ivar abort_on_breakpoint: reaching a breakpoint ends the stack's action.
     :ivar trustor: the user who requests it, as Keystone knows them.
@@ -174,12 +174,13 @@ class CreateRequest:
 class UpdateRequest:
     """A stack to be updated.
 
-    :ivar existing: what the goal leaves out is taken from what the stack has (PATCH).
-    :ivar converge: compare each resource with what really exists first, and repair what differs or is gone.
+    :ivar existing: parts that the goal leaves out are taken from the stack (PATCH).
+    :ivar converge: compare each resource with the remote resource first, and repair differences and losses.
     :ivar clear_parameters: names of parameters of the stack that are not taken.
-    :ivar timeout_mins: None: as it was.
-    :ivar disable_rollback: None: as it was; abort_on_breakpoint likewise.
-    :ivar tags: None: none, or with `existing` those it has.
+    :ivar timeout_mins: minutes that the update may take; None: as before.
+    :ivar disable_rollback: a failure causes no rollback; None: as before.
+    :ivar abort_on_breakpoint: reaching a breakpoint ends the stack's action; None: as before.
+    :ivar tags: the stack's new tags; None: no tags, or with `existing` the present ones.
     :ivar trustor: the user who requests it, as Keystone knows them.
     :ivar is_limited: the quotas of the project apply.
     """
@@ -255,10 +256,10 @@ class Branch:
 class CheckedStack:
     """A stack that was checked, with those nested in it.
 
-    :ivar plan: None unless the tree `keeps` it.
-    :ivar resources: number of all their resources.
-    :ivar stored: bytes that are stored of them.
-    :ivar children: the stacks that its resources are, by name; none unless the tree `keeps` them.
+    :ivar plan: the compiled template; None unless the tree `keeps` it.
+    :ivar resources: number of resources, those of nested stacks included.
+    :ivar stored: bytes that are stored of all of them.
+    :ivar children: the stacks that its resources are, by name; empty unless the tree `keeps` them.
     """
 
     plan: CompiledTemplate | None
@@ -271,9 +272,9 @@ class CheckedStack:
 class NestedChild:
     """A nested stack that was checked.
 
-    :ivar definition: of the resource that it is.
-    :ivar described: what `describe` returns of its template; without parameters if a type has made it.
-    :ivar copies: number of equal ones of each of its resources.
+    :ivar definition: the definition of its resource.
+    :ivar described: the description of its template, by `describe`; without parameters if a type has made it.
+    :ivar copies: number of equal nested stacks that this one stands for.
     """
 
     definition: ResourceDefinition

@@ -26,10 +26,10 @@ _OUTPUT_KEYS = ("value", "description", "condition")
 def find_warnings(
     template: Mapping[str, Json], plan: CompiledTemplate, unknown: Collection[str] = ()
 ) -> list[str]:
-    """Return what is probably not meant in a valid template, each with its path; 50 at most.
+    """Return the probable mistakes in a valid template, each with its path; 50 at most.
 
-    :param plan: what it was compiled to.
-    :param unknown: names of parameters that were given no values.
+    :param plan: the compiled template.
+    :param unknown: names of parameters that have no values.
     """
     version = find_version(template)
     findings = [*_unfit(template), *_misspelt(template, version), *_ignored(template)]
@@ -73,7 +73,7 @@ def _misspelt(template: Mapping[str, Json], version: Version) -> Iterator[str]:
 
 
 def _word(value: Json) -> str:
-    """Return what could be a function's name; "": nothing.
+    """Return the key of a map that could be a function's name; "": there is none.
 
     Words such as "filters" and "not" could be names of properties, too.
     """

@@ -46,14 +46,14 @@ class TypeFacts(typing.Protocol):
     def nested(self, type_name: str) -> bool:
         """Return whether its resources are stacks."""
 
-    def asked_first(self, row: Resource) -> bool:
+    def decided_by_step(self, row: Resource) -> bool:
         """Return whether only a step can replace a resource that failed or is to have another type.
 
         The resource's type then decides, or prepares the replacement.
         """
 
     def observable(self, row: Resource) -> bool:
-        """Return whether the resource's type can compare the resource with what really exists."""
+        """Return whether the resource's type can compare the resource with the remote resource."""
 
 
 class RegisteredTypeFacts:
@@ -76,7 +76,7 @@ class RegisteredTypeFacts:
         """Return whether its resources are stacks."""
         return self._registry.is_nested(type_name)
 
-    def asked_first(self, row: Resource) -> bool:
+    def decided_by_step(self, row: Resource) -> bool:
         """Return whether only a step can replace the resource.
 
         Its type then prepares replacements, or decides whether a failed resource can be kept.
@@ -89,7 +89,7 @@ class RegisteredTypeFacts:
         return row.status == Status.FAILED and survives_failure(plugin, action=row.action)
 
     def observable(self, row: Resource) -> bool:
-        """Return whether the resource's type can compare it with what really exists."""
+        """Return whether the resource's type can compare it with the remote resource."""
         plugin = self._get(row.plugin)
         return plugin is not None and observable(plugin)
 
@@ -114,7 +114,7 @@ class UpdatePlanner:
     """Makes one plan.
 
     :param running: tasks of older traversals that still run, by resource.
-    :param observing: compare each resource with what really exists first.
+    :param observing: compare each resource with the remote resource first.
     :param rolling_back: use resources again that were replaced and still exist.
     """
 
@@ -141,7 +141,7 @@ class UpdatePlanner:
         self._obsolete = [row for row in existing if row.id not in kept_ids]
         self._superseded = _by_name(self._obsolete)
         self._existing = {row.id: row for row in existing}
-        self._others = {r.id: r for r in existing if r.id not in self._unmade}
+        self._remaining = {r.id: r for r in existing if r.id not in self._unmade}
         self._restored = {row.id for row in self._current.values() if row.replaced_by is not None}
         self._rows: dict[str, ResourceId] = {}
         self._jobs: dict[str, PlannedTask] = {}
@@ -193,13 +193,13 @@ class UpdatePlanner:
             spared=self._spared,
         )
 
-    # -- what each resource needs ------------------------------------------------------------------
+    # -- the needs of each resource ----------------------------------------------------------------
 
     def _plan_resource(self, definition: ResourceDefinition) -> None:
         row = self._current.get(definition.name)
         goal = goal_of(self._compiled, definition.name)
         if row is not None and row.id in self._unmade:
-            if _is_there(row, self._types) and row.plugin == definition.type:
+            if _is_adoptable(row, self._types) and row.plugin == definition.type:
                 if row.definition != goal:
                     raise StillToBeAdopted(definition.name)
                 self._adopt(row, definition, goal)
@@ -218,7 +218,7 @@ class UpdatePlanner:
             self._update(row, definition, goal)
 
     def _adopt(self, row: Resource, definition: ResourceDefinition, goal: Json) -> None:
-        """Adopt a resource as it is, and update it after that if what it refers to changes."""
+        """Adopt a resource as it is, and update it after that if a resource that it refers to changes."""
         inputs = {name: self._before(name) for name in definition.requires}
         task_id = self._ids.new(TaskId)
         adoption = PlannedTask(
@@ -243,11 +243,11 @@ class UpdatePlanner:
         return self._rows[name] if row is None or row.id in self._settled else row.id
 
     def _is_surely_replaced(self, row: Resource, definition: ResourceDefinition) -> bool:
-        """Return whether the resource is replaced whatever its values are, so no step has to decide it."""
+        """Return whether the resource is replaced for any values, so no step has to decide it."""
         if row.id in self._running or "replace" in definition.settings.restricted_actions:
             return False
-        other = row.plugin != definition.type or row.status == Status.FAILED
-        return other and not self._types.asked_first(row)
+        is_unusable = row.plugin != definition.type or row.status == Status.FAILED
+        return is_unusable and not self._types.decided_by_step(row)
 
     def _is_same(self, row: Resource, definition: ResourceDefinition, goal: Json) -> bool:
         return (
@@ -277,9 +277,9 @@ class UpdatePlanner:
         self._jobs[definition.name] = self._job(definition, goal, TaskKind.CREATE, row_id)
 
     def _supersede_others(self, name: str, by: ResourceId) -> None:
-        for other in self._superseded.get(name, ()):
-            if other.replaced_by is None and other.id != by:
-                self._changes.setdefault(other.id, {}).setdefault("replaced_by", by)
+        for superseded in self._superseded.get(name, ()):
+            if superseded.replaced_by is None and superseded.id != by:
+                self._changes.setdefault(superseded.id, {}).setdefault("replaced_by", by)
 
     def _job(
         self, definition: ResourceDefinition, goal: Json, kind: TaskKind, row_id: ResourceId
@@ -301,7 +301,7 @@ class UpdatePlanner:
             self._changes.setdefault(row.id, {}).update(again)
         job = self._job(definition, goal, TaskKind.UPDATE, row.id)
         replacement = row.replaced_by if row.id in self._restored else None
-        self._jobs[definition.name] = replace(job, spare=self._ids.new(ResourceId), behind=replacement)
+        self._jobs[definition.name] = replace(job, spare=self._ids.new(ResourceId), preceding=replacement)
         if self._is_observed(row):
             observe_id = self._ids.new(TaskId)
             self._firsts[row.name] = PlannedTask(
@@ -322,29 +322,29 @@ class UpdatePlanner:
         self._delete(row, TaskKind.DELETE)
 
     def _delete(self, row: Resource, kind: TaskKind) -> None:
-        self._deletions[row.id] = delete_job(self._ids.new(TaskId), kind, row, self._others, self._scope)
+        self._deletions[row.id] = delete_job(self._ids.new(TaskId), kind, row, self._remaining, self._scope)
 
-    # -- how they depend on each other -------------------------------------------------------------
+    # -- dependencies ------------------------------------------------------------------------------
 
     def _set_requires(self) -> None:
-        """Set what each row requires: what it required so far, what the new goal requires, and replacements.
+        """Set the requirements of each row: those of the past and of the new goal, and replacements.
 
         A row that is updated keeps its old requirements until its step has ended, because it may fail.
         """
         new = {row.id: index for index, row in enumerate(self._new)}
         for name, definition in self._compiled.resources.items():
-            required = {self._rows[other] for other in definition.requires}
+            required = {self._rows[dependency] for dependency in definition.requires}
             required |= {
                 job.spare
-                for other in definition.requires
-                if (job := self._jobs.get(other)) is not None and job.spare is not None
+                for dependency in definition.requires
+                if (job := self._jobs.get(dependency)) is not None and job.spare is not None
             }
             row_id = self._rows[name]
             if row_id in new:
                 row = self._new[new[row_id]]
                 self._new[new[row_id]] = replace(row, requires=sorted(required))
-            elif not required <= (had := {ResourceId(i) for i in self._existing[row_id].requires}):
-                self._changes.setdefault(row_id, {})["requires"] = sorted(required | had)
+            elif not required <= (previous := {ResourceId(i) for i in self._existing[row_id].requires}):
+                self._changes.setdefault(row_id, {})["requires"] = sorted(required | previous)
 
     def _refreshed(self) -> list[tuple[ResourceId, ResourceId | None]]:
         """Return the rows to refresh, each with its possible replacement."""
@@ -369,11 +369,11 @@ class UpdatePlanner:
     def _add_requirements(self, edges: Edges) -> None:
         """Put each task after those of the resources that it requires, and before their clean-ups."""
         for name, job in self._jobs.items():
-            for other in self._compiled.resources[name].requires:
-                if other in self._jobs:
-                    edges.add(self._jobs[other].id, job.id)
+            for required in self._compiled.resources[name].requires:
+                if required in self._jobs:
+                    edges.add(self._jobs[required].id, job.id)
                 # A task reads its inputs from the row that existed, even after that one was replaced.
-                if (cleanup := self._deletions.get(self._rows[other])) is not None:
+                if (cleanup := self._deletions.get(self._rows[required])) is not None:
                     edges.add(job.id, cleanup.id)
 
     def _add_deletions(self, edges: Edges) -> None:
@@ -390,7 +390,7 @@ class UpdatePlanner:
                         edges.add(before.id, deletion.id)
 
     def _adopt_before_change(self, adoption: PlannedTask, requires: Iterable[str], edges: Edges) -> None:
-        """Put an adoption after the adoptions of what it requires, and before that is changed."""
+        """Put an adoption after the adoptions of its requirements, and before their changes."""
         for job in (jobs[name] for name in requires for jobs in (self._firsts, self._jobs) if name in jobs):
             if job.kind == TaskKind.ADOPT:
                 edges.add(job.id, adoption.id)
@@ -406,7 +406,7 @@ def _by_name(rows: Iterable[Resource]) -> dict[str, list[Resource]]:
 
 
 def _is_outdated(row: Resource, definition: ResourceDefinition, inputs: Iterable[ResourceId]) -> bool:
-    """Return whether an older update changed what the resource refers to, and ended before it was updated.
+    """Return whether an older update changed a resource that this one refers to, but did not reach this one.
 
     Until it is updated it also requires possible replacements; see `_set_requires`.
     """
@@ -427,8 +427,8 @@ def _is_unmade(row: Resource, types: TypeFacts) -> bool:
     return row.is_untouched
 
 
-def _is_there(row: Resource, types: TypeFacts) -> bool:
-    """Return whether it is known what to adopt: a physical id, or for a nested stack its data."""
+def _is_adoptable(row: Resource, types: TypeFacts) -> bool:
+    """Return whether the row names the resource to adopt, by its physical id or a nested stack's data."""
     return row.physical_id is not None or bool(row.data and types.nested(row.plugin))
 
 

@@ -1,4 +1,4 @@
-"""Evaluates what users write (YAQL, regular expressions) in helper processes with limits.
+"""Evaluates users' YAQL expressions and regular expressions in helper processes with limits.
 
 Both can hold the interpreter's lock in C code without end, where no deadline of this process could stop them.
 """

@@ -5,8 +5,8 @@ import struct
 import time
 
 SECONDS = struct.Struct("!d")
-"""CPU time: in front of a request what it may take, for that has to count before anything of it is read; in
-front of an answer what it took."""
+"""CPU time.  Before a request it is the limit, which has to be set before anything of the request is read;
+before an answer it is the time that the evaluation took."""
 MEMORY = "memory"
 """The text of an answer's limit that the pool puts into words."""
 CONTROL = 4096
@@ -26,10 +26,10 @@ def send(sock: socket.socket, body: bytes, deadline: float | None = None) -> Non
     :raises TimeoutError: the deadline passed.
     :raises OSError: the peer is gone.
     """
-    left = memoryview(_LENGTH.pack(len(body)) + body)
-    while left:
+    unsent = memoryview(_LENGTH.pack(len(body)) + body)
+    while unsent:
         _wait_until(sock, deadline)
-        left = left[sock.send(left) :]
+        unsent = unsent[sock.send(unsent) :]
 
 
 def receive(sock: socket.socket, most: int, deadline: float | None = None) -> bytes | None:
@@ -62,7 +62,7 @@ def _exactly(sock: socket.socket, count: int, deadline: float | None) -> bytes |
 def _wait_until(sock: socket.socket, deadline: float | None) -> None:
     if deadline is None:
         sock.settimeout(None)
-    elif (left := deadline - time.monotonic()) > 0:
-        sock.settimeout(left)
+    elif (seconds := deadline - time.monotonic()) > 0:
+        sock.settimeout(seconds)
     else:
         raise TimeoutError

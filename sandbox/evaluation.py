@@ -48,7 +48,7 @@ class Evaluation:
         self.answer(json.dumps({"do": "yaql", "expression": "$.data.select($ + 1)", "data": [1]}).encode())
 
     def answer(self, body: bytes) -> bytes:
-        """Return the answer to a request, whatever it raises."""
+        """Return the answer to a request; an exception of any class becomes a refusal."""
         try:
             request = json.loads(body)
             value = _plain(self._do[request["do"]](request))
@@ -112,7 +112,7 @@ def _begin(request: Json) -> list[str]:
 
 
 def _plain(value: Json) -> Json:
-    """Return what YAQL gives, its generators, tuples, sets and frozen dicts, as JSON's types."""
+    """Return a result of YAQL, its generators, tuples, sets and frozen dicts, as JSON's types."""
     if isinstance(value, float) and not math.isfinite(value):
         raise _NotJson(f"gives {value}, which JSON does not know")
     if isinstance(value, int) and value.bit_length() > MOST_BITS:

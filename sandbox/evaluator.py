@@ -26,7 +26,7 @@ class EvaluationBudget(typing.Protocol):
 
 
 class Evaluator(typing.Protocol):
-    """Evaluates what users write, outside of this process.  Thread-safe.
+    """Evaluates expressions and patterns of users, outside of this process.  Thread-safe.
 
     Each method charges `budget`, if one is given, and the account of the calling thread (`charged_to`).
 
@@ -83,15 +83,15 @@ class Account:
     """
 
     owner: str
-    _left: float
+    _remaining: float
 
     def seconds_left(self) -> float:
         """Return the seconds that are left; 0 or less when all are spent."""
-        return self._left
+        return self._remaining
 
     def spend(self, seconds: float) -> None:
         """Charge CPU time."""
-        self._left -= seconds
+        self._remaining -= seconds
 
 
 _account: contextvars.ContextVar[Account | None] = contextvars.ContextVar("account", default=None)
@@ -99,7 +99,7 @@ _account: contextvars.ContextVar[Account | None] = contextvars.ContextVar("accou
 
 @contextlib.contextmanager
 def charged_to(owner: str, seconds: float | None = None) -> Iterator[None]:
-    """Charge what this thread evaluates in the body to a project, on a new account.
+    """Charge the evaluations of this thread in the body to a project, on a new account.
 
     It counts against the project's share of the helpers, and against the CPU time that all evaluations of one
     request, or of one step of a resource, may take together.

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable
 
 HALF_LIFE = 10.0
-"""Seconds after which what a project has used counts half."""
+"""Seconds after which the past use of a project counts half."""
 LIGHT = 1.0
 """Seconds of places' time below which a project is a light user."""
 MOST_REMEMBERED = 1000
@@ -16,7 +16,7 @@ class _Use:
 
     :ivar held: places that it holds.
     :ivar spent: seconds of its places, with HALF_LIFE, at the moment `at`.
-    :ivar turns: how often it took one, likewise.
+    :ivar turns: number of places that it took, with HALF_LIFE, at the moment `at`.
     """
 
     def __init__(self, now: float) -> None:
@@ -26,31 +26,31 @@ class _Use:
         self.at = now
 
     def spent_until(self, now: float) -> float:
-        return self.spent * self._rest(now) + self.held * max(0.0, now - self.at)
+        return self.spent * self._decay(now) + self.held * max(0.0, now - self.at)
 
     def change(self, places: int, now: float) -> None:
         self.spent = self.spent_until(now)
-        self.turns = self.turns * self._rest(now) + max(0, places)
+        self.turns = self.turns * self._decay(now) + max(0, places)
         self.at = now
         self.held += places
 
     def mean(self, now: float) -> float:
         """Return the seconds of one turn."""
-        return self.spent_until(now) / max(1.0, self.turns * self._rest(now))
+        return self.spent_until(now) / max(1.0, self.turns * self._decay(now))
 
-    def _rest(self, now: float) -> float:
-        rest: float = 0.5 ** (max(0.0, now - self.at) / HALF_LIFE)
-        return rest
+    def _decay(self, now: float) -> float:
+        share: float = 0.5 ** (max(0.0, now - self.at) / HALF_LIFE)
+        return share
 
 
 class FairShares:
     """Decides who takes the next place.  Not thread-safe: the user holds a lock.
 
     A project holds its share of the places at most.  The last one that is free is kept for light users, so
-    that a newcomer need not wait for the end of what others compute.  Of those who wait, the project that
+    that a newcomer need not wait for the end of others' computations.  Of those who wait, the project that
     holds the fewest goes first; of several, the one that has used least of late.
 
-    :param places: how many there are; of a single one nothing is kept.
+    :param places: the number of places; a single one is not kept for light users.
     :param share: places of one project; 0: half of them, rounded up.
     :param monotonic: seconds that never jump.
     :ivar share: places of one project.

@@ -52,7 +52,7 @@ class ForkServer:
         self._ended: dict[int, int] = {}
 
     def answer(self, message: typing.Any, handle: int | None) -> dict[str, typing.Any]:
-        """Do what the message asks for."""
+        """Carry out the request of a message."""
         try:
             if "start" in message and handle is not None:
                 return {"pid": self._start(handle)}
@@ -122,7 +122,7 @@ def _restrict(address_space: int) -> None:
 
 
 def _gain_nothing() -> None:
-    """Refuse for good what programs with the set-user-ID bit or file capabilities would gain."""
+    """Refuse for good the privileges of programs with the set-user-ID bit or file capabilities."""
     ctypes.CDLL(None, use_errno=True).prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
 
 

@@ -25,7 +25,7 @@ class Places:
         self._changed = threading.Condition()
 
     @contextlib.contextmanager
-    def one(self, owner: str | None, timeout: float) -> Iterator[None]:
+    def occupied(self, owner: str | None, timeout: float) -> Iterator[None]:
         """Wait for a place, and keep it for the body.
 
         The threads that wait here belong to all projects, so of a project whose evaluations take long only

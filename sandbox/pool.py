@@ -80,7 +80,7 @@ class HelperPool:
         self._idle: list[Helper] = []
 
     def after_fork(self) -> None:
-        """Drop what belongs to the parent process; called in a process that was just forked."""
+        """Drop the helpers of the parent process; called in a process that was just forked."""
         for helper in self._idle:
             helper.sock.close()
         self._fork_server.forget()
@@ -103,8 +103,8 @@ class HelperPool:
             raise LimitReached("no time is left for it of what all expressions may take together")
         used = 0.0
         try:
-            with self._places.one(owner, self.limits.seconds * WALL_CLOCK):
-                used = cpu  # Until the helper reports what it took.
+            with self._places.occupied(owner, self.limits.seconds * WALL_CLOCK):
+                used = cpu  # Until the helper reports the time that it took.
                 used, answer = self._answer(body, cpu)
         finally:
             for budget in budgets:

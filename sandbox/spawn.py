@@ -83,7 +83,7 @@ class ForkServerProcess:
             self._end()
 
     def forget(self) -> None:
-        """Drop what belongs to the parent process; called in a process that was just forked."""
+        """Drop the fork server of the parent process; called in a process that was just forked."""
         self._lock = threading.Lock()
         if self._control is not None:
             self._control.close()

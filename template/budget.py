@@ -1,7 +1,7 @@
-"""Limits of what one request may cost: work, memory of the values that it computes, and time.
+"""Limits of the cost of one request: work, memory of the values that it computes, and time.
 
-A few lines of a template can ask for terabytes, or for hours.  So the code charges what grows faster than
-the text of the user to the request's budget; where it can compute a size, it charges before it makes
+A few lines of a template can ask for terabytes, or for hours.  So the code charges to the request's budget
+each cost that grows faster than the text of the user; where it can compute a size, it charges before it makes
 the value.  The budget counts work in steps, because a count is the same on a slow machine and on a busy one.
 The time is the last resort, for work that is not counted.
 """
@@ -29,9 +29,9 @@ _CLOCK_EVERY = 2_000
 class BudgetLimits:
     """Limits of one request; 0 means no limit.
 
-    :ivar bytes: of values that functions make or that are stored, about as many as they take in memory.
-    :ivar steps: of work, each of which takes about a microsecond.
-    :ivar seconds: of processor time.
+    :ivar bytes: bytes of values that functions make or that are stored, about as many as they take in memory.
+    :ivar steps: steps of work, each of which takes about a microsecond.
+    :ivar seconds: seconds of processor time.
     """
 
     bytes: int = 50 * 1024 * 1024
@@ -40,11 +40,11 @@ class BudgetLimits:
 
 
 class Budget:
-    """Counter of what one request costs; belongs to one thread.
+    """Counter of the cost of one request; belongs to one thread.
 
-    :ivar bytes: taken so far.
-    :ivar stored: those of them that will be stored.
-    :ivar steps: done so far.
+    :ivar bytes: bytes taken so far.
+    :ivar stored: the part of `bytes` that will be stored.
+    :ivar steps: steps done so far.
     :param clock: seconds of this thread's processor time.
     """
 
@@ -63,7 +63,7 @@ class Budget:
     def step(self, count: int = 1) -> None:
         """Charge so much work, before it is done.
 
-        :raises LimitExceeded: it is too much.
+        :raises LimitExceeded: the request takes too much work.
         """
         self.steps += count
         if self.steps >= self._next_check:
@@ -72,7 +72,7 @@ class Budget:
     def take(self, size: int) -> None:
         """Charge so many bytes, before they are made.
 
-        :raises LimitExceeded: they are too many.
+        :raises LimitExceeded: the request takes too many bytes.
         """
         self.bytes += size
         if self.bytes > self.limits.bytes > 0:
@@ -83,44 +83,44 @@ class Budget:
     def take_text(self, characters: int, *, is_ascii: bool = True) -> None:
         """Charge a text of so many characters.
 
-        :raises LimitExceeded: it is too long.
+        :raises LimitExceeded: the text is too long.
         """
         self.take(MEMORY.text + characters * (1 if is_ascii else WIDE))
 
     def take_list(self, length: int, each: int = 0) -> None:
         """Charge a list of so many items, of so many bytes each.
 
-        :raises LimitExceeded: it is too long.
+        :raises LimitExceeded: the list is too long.
         """
         self.take(MEMORY.list + length * (MEMORY.item + each))
 
     def take_value(self, value: Json, depth: int = 0) -> None:
         """Charge a value that exists already, part by part.
 
-        :param depth: levels around it.
-        :raises LimitExceeded: it is too large, or too deep.
+        :param depth: levels around the value.
+        :raises LimitExceeded: the value is too large, or too deep.
         """
         check_depth(depth + walk(value, self.take, MEMORY, MAX_VALUE_DEPTH - depth))
 
     def store_value(self, value: Json, depth: int = 0) -> None:
         """Charge a value that exists already, and that will be copied and stored.
 
-        :param depth: levels around it.
-        :raises LimitExceeded: it is too large, or too deep.
+        :param depth: levels around the value.
+        :raises LimitExceeded: the value is too large, or too deep.
         """
         check_depth(depth + walk(value, self.store, MEMORY, MAX_VALUE_DEPTH - depth))
 
     def take_stored(self, value: Json) -> None:
         """Charge a value that will be stored.  In memory it may share its parts with others, but not there.
 
-        :raises LimitExceeded: it is too large, or too deep.
+        :raises LimitExceeded: the value is too large, or too deep.
         """
         check_depth(walk(value, self.store, STORED, MAX_VALUE_DEPTH))
 
     def check_text(self, characters: int) -> None:
         """Refuse a text that is too long to be made; charges nothing.
 
-        :raises LimitExceeded: it would become longer than MAX_TEXT.
+        :raises LimitExceeded: the text would become longer than MAX_TEXT.
         """
         if characters > MAX_TEXT:
             raise LimitExceeded(
@@ -130,7 +130,7 @@ class Budget:
     def json_text(self, value: Json) -> str:
         """Return a map or list as JSON, as functions put it into texts, charged.
 
-        :raises LimitExceeded: it is too long.
+        :raises LimitExceeded: the JSON is too long.
         """
         size = measure(value).bytes
         self.take(size if size <= _SMALL else size * _ESCAPED)
@@ -139,7 +139,7 @@ class Budget:
     def store(self, size: int) -> None:
         """Charge so many bytes that will be stored.
 
-        :raises LimitExceeded: they are too many.
+        :raises LimitExceeded: the request takes too many bytes.
         """
         self.stored += size
         self.take(size)
@@ -147,7 +147,7 @@ class Budget:
     def spend(self, seconds: float) -> None:
         """Charge processor time that a helper process used for the request.
 
-        :raises LimitExceeded: it is too much.
+        :raises LimitExceeded: the request takes too much time.
         """
         self._elsewhere += seconds
         self._check()
@@ -179,7 +179,7 @@ class Budget:
 def charged_at(*path: str | int) -> Iterator[None]:
     """Name the part of a document that costs too much, where nothing inside of it is named.
 
-    :raises LimitExceeded: with a path.
+    :raises LimitExceeded: the part costs too much; the error has a path.
     """
     try:
         yield
@@ -193,9 +193,9 @@ def located(error: LimitExceeded, *path: str | int) -> LimitExceeded:
 
 
 def check_depth(depth: int) -> None:
-    """Refuse values that are too many levels deep.
+    """Refuse a value that is too many levels deep.
 
-    :raises LimitExceeded: they are.
+    :raises LimitExceeded: the value is too deep.
     """
     if depth > MAX_VALUE_DEPTH:
         raise LimitExceeded(f"a value is deeper than {MAX_VALUE_DEPTH} levels")

@@ -245,11 +245,12 @@ class Source:
 
     :ivar parameters: of the request; they win over the environment's.
     :ivar path: names of the resources from the root stack down to this one; empty for a root stack.
-    :ivar secret: names of parameters that are hidden whatever the template declares.
-    :ivar budget: of the request; None: one of its own.
-    :ivar unknown: names of parameters whose values are not known yet.  What depends on them is not checked.
-    :ivar is_draft: see GivenValues.
-    :ivar region: of the cloud.
+    :ivar secret: names of parameters that are hidden even if the template does not declare them hidden.
+    :ivar budget: the budget of the request; None: a new one.
+    :ivar unknown: names of parameters whose values are not known yet.  Values that depend on them are not
+        checked.
+    :ivar is_draft: nobody makes the stack now; see GivenValues.
+    :ivar region: the cloud's region.
     """
 
     template: Mapping[str, Json]
@@ -451,7 +452,7 @@ def _part(key: str, body: Mapping[str, Json], scope: FoldScope, path: Path, erro
     value, wrong = fold_parts(body.get(key), scope, (*path, key))
     for error in wrong:
         if key == "properties" and isinstance(error, Unresolvable):
-            # As in Heat it is the property that has no value, whatever functions are around.
+            # As in Heat it is the property that has no value, not the functions around.
             names = itertools.takewhile(lambda part: part not in scope.functions, error.path)
             error = InvalidProperty(error.message, tuple(names))
         errors.add(error)

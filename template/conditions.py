@@ -57,12 +57,12 @@ class Conditions:
     def evaluate(self, condition: Json, path: Path) -> bool:
         """Return the truth value of a condition: a bool, the name of a condition, or a condition function.
 
-        :raises TemplateError: it is none of these.
-        :raises ValueUnknown: it depends on a parameter whose value is not known yet.
+        :raises TemplateError: the condition is none of these.
+        :raises ValueUnknown: the condition depends on a parameter whose value is not known yet.
         """
         if not self.version.condition_functions:
-            others = f"{AWS_KEY} {AWS_DATE}" if self.version.is_cfn else "2016-10-14 or later"
-            raise TemplateError(f"version {self.version.date} has no conditions; {others} has", path)
+            versions = f"{AWS_KEY} {AWS_DATE}" if self.version.is_cfn else "2016-10-14 or later"
+            raise TemplateError(f"version {self.version.date} has no conditions; {versions} has", path)
         if isinstance(condition, str):
             return self._named(condition, path)
         value = self._value(condition, path)
@@ -101,9 +101,9 @@ class Conditions:
             self._begin(name)
             while len(self._open) > below:
                 name, uses = next(reversed(self._open.items()))
-                other = next((used for used in uses if used not in self._values), None)
-                if other is not None:
-                    self._begin(other)
+                unresolved = next((used for used in uses if used not in self._values), None)
+                if unresolved is not None:
+                    self._begin(unresolved)
                 else:
                     self._values[name] = self._truth(name)
                     del self._open[name]
@@ -123,7 +123,7 @@ class Conditions:
     def _begin(self, name: str) -> None:
         """Begin to resolve a condition.
 
-        :raises TemplateError: it depends on itself.
+        :raises TemplateError: the condition depends on itself.
         """
         if name in self._open:
             names = list(self._open)
@@ -179,7 +179,7 @@ class Conditions:
             problem = error
             where = error.path or path
         if self._uses_hidden(argument):
-            # Neither the message nor what it was raised from may show the value.
+            # Neither the message nor the cause of the error may show the value.
             raise type(problem)("cannot be evaluated with the value of a hidden parameter", where)
         raise type(problem)(problem.message, where) from problem
 

@@ -35,7 +35,7 @@ class Constraint:
     name: typing.ClassVar[str] = ""
 
     def problem(self, value: Json) -> str | None:
-        """Return what is wrong with the value, or None."""
+        """Return the reason why the value does not satisfy the constraint; None: it satisfies it."""
         raise NotImplementedError
 
     def check(self, value: Json) -> None:
@@ -75,7 +75,7 @@ class Length(Constraint):
     name = "length"
 
     def problem(self, value: Json) -> str | None:
-        """Return what is wrong with the value, or None."""
+        """Return the problem of the value, or None."""
         if not isinstance(value, Sized):  # A scalar of a json parameter.
             return f"{value} has no length"
         if not _outside(len(value), self.minimum, self.maximum):
@@ -105,7 +105,7 @@ class Range(Constraint):
     name = "range"
 
     def problem(self, value: Json) -> str | None:
-        """Return what is wrong with the value, or None."""
+        """Return the problem of the value, or None."""
         if not _outside(value, self.minimum, self.maximum):
             return None
         return f"{value} is out of range ({_range(self.minimum, self.maximum)})"
@@ -129,7 +129,7 @@ class Modulo(Constraint):
     name = "modulo"
 
     def problem(self, value: Json) -> str | None:
-        """Return what is wrong with the value, or None."""
+        """Return the problem of the value, or None."""
         if (value - self.offset) % self.step == 0:
             return None
         return f"{value} is not a multiple of {self.step} with an offset of {self.offset}"
@@ -147,7 +147,7 @@ class Modulo(Constraint):
 class AllowedValues(Constraint):
     """A list of allowed values; of a list value each item must be allowed.
 
-    They are compared as values of the type of what is checked: 2 is 2.0 and "2", "yes" is true.
+    They are compared as values of the type of the checked value: 2 is 2.0 and "2", "yes" is true.
     """
 
     values: tuple[Json, ...] = ()
@@ -155,7 +155,7 @@ class AllowedValues(Constraint):
     name = "allowed_values"
 
     def problem(self, value: Json) -> str | None:
-        """Return what is wrong with the value, or None."""
+        """Return the problem of the value, or None."""
         items = value if isinstance(value, list) else [value]
         wrong = next((item for item in items if not self._allows(item)), _NONE)
         if wrong is _NONE:
@@ -168,7 +168,7 @@ class AllowedValues(Constraint):
             return value in self._truths
         if isinstance(value, int | float):
             return equality_key(value) in self._numbers
-        return equality_key(value) in self._others
+        return equality_key(value) in self._forms
 
     @functools.cached_property
     def _truths(self) -> set[bool]:
@@ -179,7 +179,7 @@ class AllowedValues(Constraint):
         return set(map(equality_key, _read(number, self.values)))
 
     @functools.cached_property
-    def _others(self) -> set[str]:
+    def _forms(self) -> set[str]:
         """The values themselves, and as texts."""
         return {equality_key(form) for allowed in self.values for form in (allowed, str(allowed))}
 
@@ -211,7 +211,7 @@ class AllowedPattern(Constraint):
     name = "allowed_pattern"
 
     def problem(self, value: Json) -> str | None:
-        """Return what is wrong with the value, or None.
+        """Return the problem of the value, or None.
 
         :raises LimitExceeded: the expression takes too long on this value.
         """
@@ -242,7 +242,7 @@ class Custom(Constraint):
     name = "custom_constraint"
 
     def problem(self, value: Json) -> str | None:
-        """Return what is wrong with the value, or None; of a list each item is checked."""
+        """Return the problem of the value, of a list that of its first wrong item, or None."""
         items = value if isinstance(value, list) else [value]
         problems = (custom_checks.problem(self.check_name, item) for item in items)
         return next((text for text in problems if text is not None), None)

@@ -1,7 +1,7 @@
 """The checks that ``custom_constraint`` can name: those of Heat.
 
-Checks of the value alone are made here.  What only the cloud knows, such as the existence of an image, is
-asked by the request (engine/cloud.py), or found out where a resource is created.
+Checks of the value alone are made here.  Facts that only the cloud knows, such as the existence of an image,
+are asked for by the request (engine/cloud.py), or found out where a resource is created.
 """
 
 import datetime
@@ -45,7 +45,7 @@ _NTH_DAY = re.compile(r"(?P<day>[0-9]|[a-z]{3})#[1-5]|l(?P<last>[0-9]|[a-z]{3})"
 
 
 def problem(name: str, value: object) -> str | None:
-    """Return what is wrong with the value, or None; None, too, where only the cloud can decide."""
+    """Return the problem of the value, or None; None, too, where only the cloud can decide."""
     check = _LOCAL.get(name)
     if check is None:
         return None
@@ -209,7 +209,7 @@ _ELSEWHERE: Mapping[str, str] = {
 OF_CLOUD = frozenset(
     {"expiration"} | {f"{service}.{kind}" for service, kinds in _ELSEWHERE.items() for kind in kinds.split()}
 )
-"""The names of what only a request can ask: the services, and the present time."""
+"""The names of checks that need a request: of the services, or of the present time."""
 
 # As in Heat any value meets the last two: Nova has no networks any more, and the other is for Heat's tests.
 KNOWN = frozenset({*_LOCAL, *OF_CLOUD, "nova.network", "test_constr"})

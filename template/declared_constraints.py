@@ -18,8 +18,8 @@ KINDS = ("length", "range", "modulo", "allowed_values", "allowed_pattern", "cust
 def parse_constraint(declared: Json, value_type: str, path: Path, kinds: Sequence[str] = KINDS) -> Constraint:
     """Parse a constraint of a template: a map with one of KINDS, and perhaps a description.
 
-    :param kinds: those that the template's version has.
-    :raises TemplateError: it is not one, or does not fit the type.
+    :param kinds: the kinds that the template's version has.
+    :raises TemplateError: it is no constraint, or does not fit the type.
     """
     if not isinstance(declared, Mapping):
         raise TemplateError(f"a constraint must be a map with one of: {', '.join(kinds)}", path)

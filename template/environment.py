@@ -34,16 +34,16 @@ def fits(name: str, pattern: str) -> bool:
 class WildNames:
     """The names with wildcards in the maps of one registry; each map is searched once."""
 
-    _found: dict[int, list[str]] = field(default_factory=dict)
+    _names: dict[int, list[str]] = field(default_factory=dict)
 
     def of(self, entries: Mapping[str, Json]) -> list[str]:
         """Return the names with wildcards, longer ones first.
 
-        :param entries: a map of the registry: it must live as long as this does.
+        :param entries: a map of the registry, which must live as long as this object.
         """
-        if id(entries) not in self._found:
-            self._found[id(entries)] = sorted(filter(_is_pattern, entries), key=len, reverse=True)
-        return self._found[id(entries)]
+        if id(entries) not in self._names:
+            self._names[id(entries)] = sorted(filter(_is_pattern, entries), key=len, reverse=True)
+        return self._names[id(entries)]
 
 
 def matching(entries: Mapping[str, Json], name: str, wild: WildNames, budget: Budget) -> Iterator[str]:
@@ -98,8 +98,8 @@ class Environment:
 
     :ivar registry: type -> type or template's name; ``resources`` -> settings of single resources.
     :ivar encrypted_param_names: parameters that are hidden in the stack, and in all that is nested in it,
-        whatever their templates declare.
-    :ivar operator: what lies below this one for all stacks; None: nothing.  It is not stored.
+        even if their templates do not declare them hidden.
+    :ivar operator: the environment that lies below this one for all stacks; None: nothing.  It is not stored.
     :ivar wild: names with wildcards in the registry.
     """
 
@@ -127,7 +127,7 @@ class Environment:
 def parse_environment(document: Mapping[str, Json] | None, budget: Budget | None = None) -> Environment:
     """Parse the document of an environment.
 
-    :param budget: of the request; None: one of its own.
+    :param budget: the budget of the request; None: a new one.
     :raises TemplateError: a section is unknown or of the wrong type; all errors are named at once.
     """
     with named_at_once() as errors:
@@ -285,9 +285,9 @@ def settings_for(env: Environment, path: Sequence[str], budget: Budget | None = 
 class MappedType(typing.NamedTuple):
     """The outcome of the mapping of a type.
 
-    :ivar name: of another type or of a template; the type's own, if nothing maps it.
-    :ivar entry: name of the last entry on the way, if it is for all resources.
-    :ivar is_operators: that entry is the operator's.
+    :ivar name: the name of another type or of a template; the type's own, if nothing maps it.
+    :ivar entry: the name of the last entry on the way, if the entry is for all resources.
+    :ivar is_operators: the last entry is the operator's.
     """
 
     name: str
@@ -298,7 +298,7 @@ class MappedType(typing.NamedTuple):
 def map_type(
     env: Environment, path: Sequence[str], type_name: str, budget: Budget | None = None
 ) -> MappedType:
-    """Return what the registry maps a type to, for the resource at the path.
+    """Return the type or template to which the registry maps a type, for the resource at the path.
 
     An entry for the resource wins over one for all; an exact name over a wildcard, a longer wildcard over a
     shorter one.  A chain of mappings is followed to its end, which the name of a template is in any case; one
@@ -344,7 +344,7 @@ def _tables(
 
 
 def facade_of(env: Environment, path: Sequence[str], type_name: str, budget: Budget) -> str:
-    """Return what a type would be mapped to, if not to the template that a resource of it is.
+    """Return the type or template to which a type would be mapped, if not to the resource's own template.
 
     As in Heat that is the mapping for all resources where one for the resource itself comes before it, and
     else the type.
@@ -352,8 +352,8 @@ def facade_of(env: Environment, path: Sequence[str], type_name: str, budget: Bud
     template = map_type(env, path, type_name, budget).name
     for table, wild in _tables(env, path, budget):
         entry = _find_entry(table, type_name, wild, budget)
-        if entry is not None and (other := map_type(env, path, entry[1], budget).name) != template:
-            return other
+        if entry is not None and (facade := map_type(env, path, entry[1], budget).name) != template:
+            return facade
     return type_name
 
 
@@ -381,12 +381,12 @@ def nested_environment(
         below = _overlaid(below, inner)
     mapped_type = map_type(env, [resource_name], type_name, budget)
     left_out = mapped_type.entry if is_template_name(mapped_type.name) else None
-    others = {key: value for key, value in env.registry.items() if key not in ("resources", left_out)}
+    registry = {key: value for key, value in env.registry.items() if key not in ("resources", left_out)}
     if left_out is not None and mapped_type.is_operators:
-        others[left_out] = left_out
+        registry[left_out] = left_out
     return Environment(
         parameter_defaults=env.parameter_defaults,
-        registry={**others, "resources": below} if below else others,
+        registry={**registry, "resources": below} if below else registry,
         event_sinks=env.event_sinks,
         encrypted_param_names=env.encrypted_param_names,
         operator=env.operator,

@@ -149,8 +149,8 @@ class UnknownResource(InvalidReference):
     def at(cls, name: str, path: Sequence[str | int], hint: str) -> "UnknownResource":
         """Return the error in Heat's words.
 
-        :param path: of the part that names the resource.
-        :param hint: a sentence that says what would be right.
+        :param path: the path of the part that names the resource.
+        :param hint: a sentence that names the remedy.
         """
         section = path[0]
         rest = list(path[1:])
@@ -190,7 +190,7 @@ def not_provided(name: str) -> str:
 
 
 class ValueUnknown(ParameterMissing):
-    """A parameter's value is needed that is not known yet; a check continues without what depends on it."""
+    """The value of a parameter is not known yet; a check continues without the parts that depend on it."""
 
 
 class UnknownParameter(TemplateError):
@@ -231,14 +231,14 @@ class ErrorList:
 
     def add(self, error: TemplateError) -> None:
         """Add an error, and the others that it brings."""
-        for one in (error, *error.others):
-            is_new = all((one.path, one.message) != (other.path, other.message) for other in self._errors)
+        for new in (error, *error.others):
+            is_new = all((new.path, new.message) != (old.path, old.message) for old in self._errors)
             if is_new and len(self._errors) < MOST_ERRORS:
-                self._errors.append(one)
+                self._errors.append(new)
 
     @contextlib.contextmanager
     def collect(self) -> Iterator[None]:
-        """Add the error that ends the block; what follows the block is checked nevertheless.
+        """Add the error that ends the block; the code after the block runs in any case.
 
         :raises LimitExceeded: a limit ends the search.
         """
@@ -254,7 +254,7 @@ class ErrorList:
         """Yield the list of a part; at the end of the block its errors are added here, however it ends.
 
         :param place: returns the path in the whole for a path in the part.
-        :raises TemplateError: what ends the block, with the path in the whole.
+        :raises TemplateError: the error that ends the block, with the path in the whole.
         """
         part = ErrorList()
         try:
@@ -277,7 +277,7 @@ class ErrorList:
     def check(self) -> None:
         """Raise the first error, with the others.
 
-        :raises TemplateError: there is one.
+        :raises TemplateError: there is an error.
         """
         if self._errors:
             first, *others = self._errors

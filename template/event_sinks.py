@@ -15,8 +15,9 @@ KEYS = ("type", "target", "ttl")
 USUAL_TTL = 3600
 """Seconds; Heat's default."""
 SHORTEST_TTL = 60
+"""Seconds; Zaqar's default."""
 LONGEST_TTL = 1_209_600
-"""Seconds, as Zaqar has them by default."""
+"""Seconds; Zaqar's default."""
 LONGEST_NAME = 64
 """Characters of a queue's name; Zaqar takes no more."""
 MOST_SINKS = 10

@@ -1,6 +1,6 @@
 """Formats and versions of templates: the names of sections and keys in HOT and in CloudFormation's format.
 
-Everything behind this module reads a template in its *normal form*: with HOT's names.  Functions, and the
+Every module after this one reads a template in its *normal form*: with HOT's names.  Functions, and the
 declarations of parameters, stay as they are written.  Errors have the names of the format, by `native_path`.
 """
 
@@ -87,14 +87,14 @@ class Format:
         if not path or path[0] not in self.sections:
             return path
         section = str(path[0])
-        rest = list(path[1:])
-        if section == "parameters" and rest[1:2] == ["constraints"]:
-            key = _CONSTRAINTS.get(tuple(str(part) for part in rest[3:5]))
-            rest[1:] = [] if key is None else [key]
-        elif len(rest) > 1:
+        inner = list(path[1:])
+        if section == "parameters" and inner[1:2] == ["constraints"]:
+            key = _CONSTRAINTS.get(tuple(str(part) for part in inner[3:5]))
+            inner[1:] = [] if key is None else [key]
+        elif len(inner) > 1:
             keys = {"resources": self.resource_keys, "outputs": self.output_keys}
-            rest[1] = keys.get(section, self.parameter_keys).get(str(rest[1]), rest[1])
-        return (self.sections[section], *rest)
+            inner[1] = keys.get(section, self.parameter_keys).get(str(inner[1]), inner[1])
+        return (self.sections[section], *inner)
 
 
 _HOT = Format({}, {}, {}, {})
@@ -119,7 +119,7 @@ _NAMES = {key: [name for name, version in VERSIONS.items() if version.key == key
 def find_version(template: Mapping[str, object]) -> Version:
     """Return the version that a template names.
 
-    :raises InvalidTemplateVersion: it names none, several, or an unknown one.
+    :raises InvalidTemplateVersion: the template names no version, several, or an unknown one.
     """
     keys = [key for key in VERSION_KEYS if key in template]
     if not keys:
@@ -158,7 +158,7 @@ def refuse_other(
     A word like ``filter`` is one only where its argument has the form of the function's; else it is a key.
 
     :param first: the first version that has each function.
-    :raises InvalidTemplateVersion: it needs a later version, or another format.
+    :raises InvalidTemplateVersion: the function needs a later version, or another format.
     """
     if version.is_cfn:
         if isinstance(name, str) and name.startswith("Fn::") and name not in version.functions:
@@ -177,7 +177,7 @@ def refuse_other(
 
 
 def format_of(template: Mapping[str, Json]) -> Format:
-    """Return the format of a template; HOT for what names no version, or several."""
+    """Return the format of a template; HOT where it names no version, or several."""
     keys = [key for key in VERSION_KEYS if key in template]
     return FORMATS[keys[0]] if len(keys) == 1 else _HOT
 
@@ -212,8 +212,8 @@ def _renamed(body: Json, keys: Mapping[str, str]) -> Json:
 def declaration_in_hot(body: Mapping[str, Json], path: Path) -> dict[str, Json]:
     """Return the declaration of a parameter in CloudFormation's format as HOT has it.
 
-    :param path: of the declaration.
-    :raises TemplateError: it has an unknown key or type.
+    :param path: the path of the declaration.
+    :raises TemplateError: the declaration has an unknown key or type.
     """
     keys = [*_PARAMETER, *_CONSTRAINTS.values(), _CONSTRAINT_DESCRIPTION]
     if unknown := [str(key) for key in body if key not in keys]:

@@ -20,21 +20,22 @@ AWS_KEY = "AWSTemplateFormatVersion"
 VERSION_KEYS = (HOT_KEY, CFN_KEY, AWS_KEY)
 """Keys of a template that name its version: HOT's, and two of CloudFormation's format."""
 CFN_DATE = "2012-12-12"
+"""The version of CloudFormation's format under CFN_KEY."""
 AWS_DATE = "2010-09-09"
+"""The version of CloudFormation's format under AWS_KEY."""
 CFN_VERSIONS = (AWS_DATE, CFN_DATE)
-"""Versions of CloudFormation's format, of CFN_KEY and of AWS_KEY."""
 
 
 @dataclass(frozen=True)
 class Version:
     """One version of HOT, or of CloudFormation's format.
 
-    :ivar date: its name; `alias` is the name of the release that brought it.  Those of CloudFormation's
-        format are older than each of HOT's, so what came to HOT later they do not have.
-    :ivar key: one of VERSION_KEYS, under which a template names it.
-    :ivar is_cfn: it is a version of CloudFormation's format.
-    :ivar has_conditions: it has conditions, in a section, at resources and at outputs.  Of HOT
-        it has external_id and lower-case deletion policies, too.
+    :ivar date: its name; `alias` is the name of the release that brought it.  The dates of CloudFormation's
+        format precede each of HOT's, so a comparison of dates gives it no later feature of HOT.
+    :ivar key: the one of VERSION_KEYS under which a template names the version.
+    :ivar is_cfn: the version belongs to CloudFormation's format.
+    :ivar has_conditions: the version has conditions, in a section, at resources and at outputs.  A version of
+        HOT then has external_id and lower-case deletion policies, too.
     """
 
     date: str
@@ -158,12 +159,12 @@ class Function:
     :ivar in_conditions_since: date of the first version of HOT that has it in conditions; None: none has.
     :ivar until: date of the first version of HOT that does not have it any more; None: the newest has it.
     :ivar cfn: versions of CloudFormation's format that have it.
-    :ivar cfn_conditions: those that have it in conditions.
-    :ivar form: of the argument, checked at compile time while the argument cannot be evaluated yet.
+    :ivar cfn_conditions: versions of CloudFormation's format that have it in conditions.
+    :ivar form: the form of the argument, checked at compile time while the argument cannot be evaluated yet.
     :ivar apply: computes the value from the evaluated argument; None for a function that needs more than its
-        argument, which fold.py or residual.py evaluates.  It charges a text before it makes
-        it, and whatever is larger than the argument; the caller charges a value of another type.  It raises
-        TemplateError with a message that says what would be right.
+        argument, which fold.py or residual.py evaluates.  It charges a text before it makes it, and every
+        value in between that is larger than the argument; the caller charges a result of another type.  It
+        raises TemplateError with a message that names the right form.
     """
 
     name: str

@@ -26,7 +26,7 @@ _MERGE = "tag:yaml.org,2002:merge"
 _MAX_BITS = 1024
 """Bits of the largest whole number: Python refuses to print much longer ones, and databases refuse them."""
 _MAX_DIGITS = 1200
-"""Characters of a whole number of so many bits in whatever notation.  YAML's numbers to the base of 60 would
+"""Characters of a whole number of so many bits in any notation.  YAML's numbers to the base of 60 would
 cost the square of their length."""
 _MAX_DIRECTIVES = 10
 """Lines like ``%TAG`` before a document: libyaml compares each with each."""
@@ -82,11 +82,11 @@ def load_template(
 ) -> dict[str, Json]:
     """Load a template as a dict.
 
-    :param document: its text, or what a client has parsed of it; then the size is that of its JSON.
+    :param document: its text, or the map that a client has parsed; the size of a map is that of its JSON.
     :param max_bytes: refuse longer texts; 0: no limit.
     :param budget: of the request; None: `max_bytes` is the only limit.
-    :raises TemplateError: it is not YAML, or not a mapping, with line and column.
-    :raises LimitExceeded: it is too long, too deep, or expands to too much.
+    :raises TemplateError: the document is not YAML, or not a mapping; with line and column.
+    :raises LimitExceeded: the document is too long, too deep, or expands to too much.
     """
     if isinstance(document, Mapping):
         check_tree(document, "template")
@@ -194,7 +194,7 @@ def _yaml(text: str, noun: str, budget: Budget | None) -> Json:
 def _refuse_directives(text: str, noun: str) -> None:
     """Refuse a document with so many directives that they take long to read.
 
-    :raises LimitExceeded: it has too many.
+    :raises LimitExceeded: the document has too many directives.
     """
     documents = 0
     for line in io.StringIO(text.removeprefix("\ufeff"), newline=None):
@@ -253,8 +253,8 @@ def _refuse_bombs(root: yaml.Node | None, noun: str, limit: int) -> None:
 def check_tree(value: Json, noun: str) -> None:
     """Refuse a value that is not JSON, or deeper than MAX_DEPTH.
 
-    :raises LimitExceeded: it is too deep.
-    :raises TemplateError: it holds a number that is not finite, or a YAML type that JSON has not.
+    :raises LimitExceeded: the value is too deep.
+    :raises TemplateError: the value holds a number that is not finite, or a YAML type that JSON has not.
     """
     level = [value]
     depth = 0

@@ -87,9 +87,9 @@ class Named:
     """Environment files of a request.
 
     :ivar files: the texts of all files.
-    :ivar names: of the environment files, in their order.
-    :ivar budget: of the request.
-    :ivar base: name of the file that is an environment which exists already: it is none of the client's.
+    :ivar names: the names of the environment files, in their order.
+    :ivar budget: the budget of the request.
+    :ivar base: the name of the file that is an environment which exists already, not one of the client's.
     """
 
     files: Mapping[str, str]
@@ -179,7 +179,7 @@ def _merged(old: Json, new: Json, kind: str, path: tuple[str, ...], *, deep: boo
         raise TemplateError(f"a value of type {kind} cannot be merged; its strategy must be overwrite", path)
     if kind == "string" and not (isinstance(old, str) and isinstance(new, str)):
         raise TemplateError("only strings can be merged to a string", path)
-    # Without the values, which may be secret, and without what the error was raised from.
+    # The error has neither the values, which may be secret, nor a cause.
     before = _converted(old, kind)
     after = _converted(new, kind)
     if before is None or after is None:

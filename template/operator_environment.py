@@ -1,4 +1,4 @@
-"""The operator's environment: what maps, replaces and switches off types for all stacks of an installation.
+"""The operator's environment, which maps, replaces and switches off types for all stacks of an installation.
 
 It lies below the environment of each stack and is not stored with it, so a change of the operator's counts
 for the next request.
@@ -161,7 +161,7 @@ def _target(
 
 
 def _enter(registry: dict[str, Json], off: list[str], key: str, target: str | None) -> None:
-    """Add an entry to the registry; null removes what others have entered before, and the type itself."""
+    """Add an entry to the registry; null removes the earlier entries, and switches off the type itself."""
     if target is not None:
         registry[key] = target
         if key in off:

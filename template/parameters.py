@@ -50,8 +50,8 @@ class Declaration:
     """A parameter as declared.
 
     :ivar default: converted; `has_default` says whether there is one.
-    :ivar written_default: as the template has it.
-    :ivar is_wrong: it has an error; it is treated as a parameter of which nothing is known.
+    :ivar written_default: the default as the template has it.
+    :ivar is_wrong: the declaration has an error; the parameter counts as one of which nothing is known.
     """
 
     name: str
@@ -75,7 +75,7 @@ def parse_declarations(
 
     :param errors: gets the errors of single declarations; None: all of them are raised.
     :param is_draft: defaults need not satisfy constraints.
-    :raises TemplateError: with the path of what is wrong.
+    :raises TemplateError: the section is wrong; with the path of the wrong part.
     """
     if errors is None:
         with named_at_once() as errors:
@@ -105,7 +105,7 @@ def find_unfit_defaults(template: Mapping[str, Json]) -> Iterator[tuple[Path, st
 
 
 def declarations_of(template: Mapping[str, Json]) -> dict[str, Declaration]:
-    """Return the declarations of a template's parameters that are right, whatever its format.
+    """Return the valid declarations of a template's parameters, in either format.
 
     :raises TemplateError: the version is unknown.
     """
@@ -116,7 +116,7 @@ def declarations_of(template: Mapping[str, Json]) -> dict[str, Declaration]:
 
 
 def declared_names(template: Mapping[str, Json]) -> frozenset[str]:
-    """Return the names of a template's parameters, whatever its format; none where the section is wrong."""
+    """Return the names of a template's parameters, in either format; none where the section is wrong."""
     declarations = section_of(template, "parameters")
     return frozenset(map(str, declarations)) if isinstance(declarations, Mapping) else frozenset()
 
@@ -253,8 +253,7 @@ class GivenValues:
     """The values that a stack's parameters are given.
 
     :ivar supplied: by the request; they win over the environment's.
-    :ivar secret: names that are hidden whatever the template declares, beside those that the environment
-        hides.
+    :ivar secret: names that are hidden in any case, besides those that the environment hides.
     :ivar unknown: names of parameters whose values are not known yet.
     :ivar from_resource: `supplied` are the properties of a resource, whose nested stack this is.
     :ivar is_draft: nobody makes the stack now: a missing value is one that is not known yet, and defaults of
@@ -333,7 +332,7 @@ def _from_property(declared: Declaration, value: Json) -> Json:
 
 
 def _unknown(declared: Declaration) -> Parameter:
-    """Return a parameter whose value is not known: what is made of it cannot be evaluated."""
+    """Return a parameter whose value is not known: a value made of it cannot be evaluated."""
     return Parameter(
         name=declared.name,
         type=declared.type,

@@ -207,7 +207,7 @@ class _Run:
 def evaluate(tree: Residual, lookup: Lookup, budget: Budget | None = None) -> Json:
     """Return the value of a residual.
 
-    :param budget: of the request or step; None: a new one with the service's usual limits.
+    :param budget: the budget of the request or step; None: a new one with the service's usual limits.
     :raises ResidualError: a function cannot work with the values it gets, or they become too large.
     """
     return _evaluate(tree, _Run(lookup, budget or Budget(), keep_sealed=False))
@@ -276,7 +276,7 @@ def _apply(item: dict[str, Residual], function: str, values: Sequence[Json], run
     except TemplateError as error:
         problem = error
     if any(part[FN] == "sealed" for part in nodes(item[ARGS])):
-        # Neither the message nor what it was raised from may show the secret.
+        # Neither the message nor the cause of the error may show the secret.
         raise ResidualError(f"{function}: cannot be evaluated with the value of a hidden parameter")
     raise ResidualError(f"{function}: {problem.message}") from problem
 

@@ -25,7 +25,7 @@ ENDS = ("continue", "fail")
 def check_setting(key: str, value: Json, path: Path) -> None:
     """Check the value of one of SETTINGS.
 
-    :raises TemplateError: it is wrong; the text says what is right.
+    :raises TemplateError: the value is wrong; the text names the right ones.
     """
     _CHECKS[key](value, path)
 
@@ -115,7 +115,7 @@ _CHECKS: Mapping[str, Callable[[Json, Path], None]] = {
     STOKER: _check_stoker,
 }
 SETTINGS = tuple(_CHECKS)
-"""Keys of what an environment says of one resource."""
+"""Keys of an environment's settings of one resource."""
 
 
 def combined(entries: Iterable[Mapping[str, Json]]) -> ResourceSettings:

@@ -31,7 +31,7 @@ def all_near(name: str, candidates: Iterable[str], *, most: int, alike: float = 
     """Return the similar ones of the known names, best first; bounded as `nearest` is."""
     if len(name) > _LONGEST:
         return []
-    names = sorted(other for other in candidates if len(other) <= _LONGEST)
+    names = sorted(candidate for candidate in candidates if len(candidate) <= _LONGEST)
     middle = bisect.bisect(names, name)
     start = max(0, min(middle - _MOST // 2, len(names) - _MOST))
     return difflib.get_close_matches(name, names[start : start + _MOST], n=most, cutoff=alike)

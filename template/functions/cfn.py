@@ -14,9 +14,11 @@ from ..suggestions import closest
 Json = typing.Any
 
 _FIRST = "2013-05-23"
+"""The version of HOT that has these functions."""
 _SECOND = "2014-10-16"
+"""The version of HOT that removed most of them."""
 _FOURTH = "2015-10-15"
-"""Versions of HOT: the first has these functions, the second removed most, the fourth the rest."""
+"""The version of HOT that removed the rest."""
 
 _PARSED = 24
 """Bytes that one character of JSON takes in memory at most: ``[],`` is an empty list."""

@@ -89,6 +89,6 @@ VERSIONS = _versions()
 
 
 def wrong_form(name: str, argument: Json) -> str | None:
-    """Return what is wrong with the outer form of an argument that cannot be evaluated yet, or None."""
+    """Return the problem of the outer form of an argument that cannot be evaluated yet, or None."""
     form = FUNCTIONS[name].form if name in FUNCTIONS else None
     return None if form is None else form.problem(argument)

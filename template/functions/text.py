@@ -12,9 +12,11 @@ from ..scalars import written
 Json = typing.Any
 
 _SCANNED = 1000
+"""Characters that one step of work searches."""
 _HASHED = 200
+"""Characters that one step of work digests."""
 _QUOTED = 10
-"""Characters that one step of work searches, digests, or quotes for a URL."""
+"""Characters that one step of work quotes for a URL."""
 _PIECE = 64
 """Bytes of a piece of a text, on average."""
 

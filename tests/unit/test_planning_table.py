@@ -47,7 +47,7 @@ class Types:
     def nested(self, type_name: str) -> bool:
         return type_name == "N"
 
-    def asked_first(self, row: Resource) -> bool:
+    def decided_by_step(self, row: Resource) -> bool:
         return row.plugin == "F"
 
     def observable(self, row: Resource) -> bool:

@@ -337,14 +337,14 @@ def test_the_process_pool_charges_the_account_of_the_thread():
 
 def test_one_project_takes_half_of_the_helpers():
     places = Places(4)
-    with places.one("a", 0), places.one("a", 0):
-        with pytest.raises(HelperUnavailable, match="no helper process was free"), places.one("a", 0):
+    with places.occupied("a", 0), places.occupied("a", 0):
+        with pytest.raises(HelperUnavailable, match="no helper process was free"), places.occupied("a", 0):
             pass
-        with places.one("b", 0), places.one("c", 0), pytest.raises(HelperUnavailable):
-            places.one("d", 0.01).__enter__()
-        with places.one("d", 0), places.one("d", 0):
+        with places.occupied("b", 0), places.occupied("c", 0), pytest.raises(HelperUnavailable):
+            places.occupied("d", 0.01).__enter__()
+        with places.occupied("d", 0), places.occupied("d", 0):
             pass
-    with places.one("a", 0):
+    with places.occupied("a", 0):
         pass
 
 
@@ -353,15 +353,15 @@ def test_a_project_that_computes_much_holds_few_threads_of_others():
     places = Places(4, monotonic=lambda: clock[0])
     with contextlib.ExitStack() as held:
         for _ in range(2):
-            held.enter_context(places.one("a", 0))
+            held.enter_context(places.occupied("a", 0))
         clock[0] = 0.9
-        waiting = [threading.Thread(target=lambda: places.one("a", 60).__enter__()) for _ in range(2)]
+        waiting = [threading.Thread(target=lambda: places.occupied("a", 60).__enter__()) for _ in range(2)]
         for thread in waiting:
             thread.start()
         wait_for(lambda: places._waiting["a"] == 2)  # noqa: SLF001
         with pytest.raises(HelperUnavailable, match="all the time that is its share"):
-            places.one("a", 60).__enter__()
-        with places.one("b", 0):
+            places.occupied("a", 60).__enter__()
+        with places.occupied("b", 0):
             pass
     for thread in waiting:
         thread.join()
@@ -371,7 +371,7 @@ def test_a_call_waits_for_a_helper_that_is_busy():
     places, taken, free = Places(1), threading.Event(), threading.Event()
 
     def hold():
-        with places.one("a", 0):
+        with places.occupied("a", 0):
             taken.set()
             free.wait(60)
 
@@ -379,7 +379,7 @@ def test_a_call_waits_for_a_helper_that_is_busy():
     thread.start()
     taken.wait(60)
     threading.Timer(0.1, free.set).start()
-    with places.one("a", 60):
+    with places.occupied("a", 60):
         assert free.is_set()
     thread.join()
 
