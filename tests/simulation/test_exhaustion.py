@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 from simulation.helpers import ended, template
-from simulation.world import SimConductor, World
+from simulation.world import GRACE, SimConductor, World
 from stoker.conductor.worker import loop
-from stoker.conductor.worker.claims import Claims
+from stoker.conductor.worker.claims import Claims, TimerQueue
 from stoker.conductor.worker.executor import StepExecutor, WorkMetrics
 from stoker.conductor.worker.faults import UnstorableResults
 from stoker.conductor.worker.pool import NoThread
@@ -147,3 +147,19 @@ def test_a_step_that_breaks_without_a_result_is_given_back(
     stack = world.create("s", template(**MANY))
     complete(world, stack)
     assert breaks.calls > 2
+
+
+def test_a_hanging_step_is_detached_although_an_error_has_lost_its_grace_period(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = world.create("s", template(a={"hangs": ["create"]}))
+    world.calm()
+    [conductor] = world.conductors.values()
+    assert len(conductor.hanging) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(TimerQueue, "add", Breaks(TimerQueue.add, 1, after=False).method())
+        world.operations.delete(world.stack(stack.id))
+        world.calm()
+    world.pass_time(GRACE + 1)
+    world.calm()
+    assert len(conductor.detached) == 1
