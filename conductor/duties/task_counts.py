@@ -4,7 +4,7 @@ import collections
 from collections.abc import Iterator, Mapping
 
 from ...db.ids import TaskId
-from ...db.queries import task_counts
+from ...db.queries import overview
 from ...db.states import TaskState
 from ...observe import metrics
 from ...observe.metrics import Sample
@@ -36,7 +36,7 @@ class TaskCounts:
         context = self._context
         after = self._after
         page = self._page
-        rows = context.database.read(lambda conn: task_counts.page(conn, after=after, limit=page))
+        rows = context.database.read(lambda conn: overview.task_states(conn, after=after, limit=page))
         self._counting.update(state for _, shard, state in rows if context.ring.owns(shard))
         if len(rows) == page:
             self._after = rows[-1][0]

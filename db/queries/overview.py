@@ -1,4 +1,4 @@
-"""Reads for an overview of the installation: stuck stacks, what conductors have in hand and have done."""
+"""Reads for an overview of the installation: stuck stacks, conductors' claims and work, states of tasks."""
 
 import typing
 from collections.abc import Collection, Sequence
@@ -13,6 +13,12 @@ from ..states import ACTIVE, Status, TaskState
 
 LATE = 30.0
 """Seconds past its moment after which nobody has acted on a row."""
+_STATES = (
+    sa.select(tables.task.c.id, tables.task.c.shard, tables.task.c.state)
+    .where(tables.task.c.id > sa.bindparam("after"))
+    .order_by(tables.task.c.id)
+    .limit(sa.bindparam("most"))
+)
 
 
 @dataclass(frozen=True)
@@ -163,3 +169,13 @@ def work_done(conn: Connection, since: float) -> dict[str, WorkDone]:
         .group_by(e.c.conductor)
     )
     return {host: WorkDone(int(tasks), int(events)) for host, tasks, events in conn.execute(statement)}
+
+
+def task_states(conn: Connection, *, after: TaskId, limit: int) -> Sequence[tuple[TaskId, int, str]]:
+    """Return the id, shard and state of tasks in the order of their ids.
+
+    :param after: the id after which the page begins.
+    :param limit: the number of tasks at most.
+    """
+    rows = conn.execute(_STATES, {"after": after, "most": limit})
+    return [(TaskId(task_id), shard, state) for task_id, shard, state in rows]

@@ -28,8 +28,8 @@ def uses_of_the_stack_table(path: pathlib.Path) -> list[str]:
 def test_nobody_but_the_database_layer_touches_the_tables_of_stacks_and_contents() -> None:
     modules = [path for name in OTHERS for path in (ROOT / name).rglob("*.py")]
     assert {path.relative_to(ROOT).parts[0] for path in modules} == set(OTHERS)
-    found = [use for path in modules for use in uses_of_the_stack_table(path)]
-    assert found == [], "use the functions of db/: a content that no use is stored of is swept away"
+    uses = [use for path in modules for use in uses_of_the_stack_table(path)]
+    assert uses == [], "use the functions of db/: a content that no use is stored of is swept away"
 
 
 def test_a_use_would_be_seen() -> None:
@@ -42,7 +42,7 @@ Names = dict[str, ast.expr]
 
 def _assigned(scope: ast.AST) -> Names:
     """The values of names that are assigned in a scope, with those of `a, b = x, y` taken apart."""
-    found: Names = {}
+    names: Names = {}
     for node in ast.walk(scope):
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
             continue
@@ -50,14 +50,14 @@ def _assigned(scope: ast.AST) -> Names:
             pairs = [(target, node.value)]
             if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
                 pairs = list(zip(target.elts, node.value.elts, strict=False))
-            found.update((name.id, value) for name, value in pairs if isinstance(name, ast.Name))
-    return found
+            names.update((name.id, value) for name, value in pairs if isinstance(name, ast.Name))
+    return names
 
 
 def _resolved(node: ast.expr, names: Names) -> ast.expr:
-    seen = set[str]()
-    while isinstance(node, ast.Name) and node.id in names and node.id not in seen:
-        seen.add(node.id)
+    visited = set[str]()
+    while isinstance(node, ast.Name) and node.id in names and node.id not in visited:
+        visited.add(node.id)
         node = names[node.id]
     return node
 
@@ -109,7 +109,7 @@ def _keys(node: ast.expr, names: Names) -> Iterator[str]:
 def updates_of_states(text: str) -> list[int]:
     """The lines where the state of tasks is updated, or may be as far as the text says."""
     tree = ast.parse(text)
-    found = {
+    updates = {
         node.lineno
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant)
@@ -131,8 +131,8 @@ def updates_of_states(text: str) -> list[int]:
             if table is None or _is_another(table):
                 continue
             if {"state", "*"} & set(_columns(call, names)):
-                found.add(call.lineno)
-    return sorted(found)
+                updates.add(call.lineno)
+    return sorted(updates)
 
 
 PRODUCT = [
@@ -144,13 +144,13 @@ PRODUCT = [
 
 
 def test_only_the_transitions_update_the_state_of_a_task() -> None:
-    found = {
+    updates = {
         f"{name}:{line}"
         for path in PRODUCT
         if (name := str(path.relative_to(ROOT))) != TRANSITIONS and name not in BY_NAME
         for line in updates_of_states(path.read_text())
     }
-    assert found == set(), f"add a function for the arrow to {TRANSITIONS}, or use the one that is there"
+    assert updates == set(), f"add a function for the arrow to {TRANSITIONS}, or use the one that is there"
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ POSITIONS = 2**POSITION_BITS
 
 def clock_of(times: Iterable[float]) -> Callable[[], float]:
     """A clock that shows these times, one after the other."""
-    left = iter(times)
-    return lambda: next(left)
+    moments = iter(times)
+    return lambda: next(moments)
 
 
 def drawn(source: IdSource, count: int) -> list[int]:
@@ -39,7 +39,7 @@ def test_an_id_has_the_milliseconds_and_a_random_position() -> None:
 def test_the_ids_of_a_process_grow_whatever_its_clock_shows(times: list[float]) -> None:
     ids = drawn(IdSource(clock_of(times)), len(times))
     assert all(before < after for before, after in zip(ids, ids[1:], strict=False))
-    assert all(0 <= one < 2**63 for one in ids)
+    assert all(0 <= number < 2**63 for number in ids)
 
 
 @pytest.mark.parametrize("seconds", [-EPOCH, -0.001, 2**TIME_BITS / 1000, 1e12])
@@ -57,8 +57,8 @@ def test_used_up_positions_continue_in_the_next_millisecond() -> None:
     positions = iter([POSITIONS - 1, 7])
     ids = drawn(IdSource(clock_of(times), randbits=lambda bits: next(positions)), 4)
     start = round((NOW - EPOCH) * 1000)
-    assert [(one >> POSITION_BITS) - start for one in ids] == [0, 1, 1, 2]
-    assert [one % POSITIONS for one in ids] == [POSITIONS - 1, 0, 1, 7]
+    assert [(number >> POSITION_BITS) - start for number in ids] == [0, 1, 1, 2]
+    assert [number % POSITIONS for number in ids] == [POSITIONS - 1, 0, 1, 7]
 
 
 def test_ids_are_made_once_whichever_thread_asks() -> None:
@@ -69,7 +69,7 @@ def test_ids_are_made_once_whichever_thread_asks() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len({one for block in blocks for one in block}) == 8 * 2000
+    assert len({number for block in blocks for number in block}) == 8 * 2000
 
 
 @pytest.mark.parametrize("locked", [False, True], ids=["", "while a thread makes one"])
@@ -82,7 +82,7 @@ def test_a_forked_process_makes_other_ids(locked: bool) -> None:
         lock.acquire()
     child = os.fork()
     if child == 0:
-        os.write(writable, b"\n".join(b"%d" % one for one in drawn(source, 50)))
+        os.write(writable, b"\n".join(b"%d" % number for number in drawn(source, 50)))
         os._exit(0)
     if locked:
         lock.release()
@@ -92,7 +92,7 @@ def test_a_forked_process_makes_other_ids(locked: bool) -> None:
     assert os.waitpid(child, 0)[1] == 0
     assert len(child_ids) == 50
     assert child_ids.isdisjoint({before, *drawn(source, 1000)})
-    assert {one >> POSITION_BITS for one in child_ids} == {before >> POSITION_BITS}
+    assert {child_id >> POSITION_BITS for child_id in child_ids} == {before >> POSITION_BITS}
 
 
 def test_two_processes_collide_as_seldom_as_the_formula_says() -> None:
@@ -102,7 +102,9 @@ def test_two_processes_collide_as_seldom_as_the_formula_says() -> None:
     first, second = (
         drawn(IdSource(clock_of(ticks), randbits=random.Random(seed).getrandbits), times) for seed in (1, 2)
     )
-    collisions = sum(abs(one - other) < count for one, other in zip(first, second, strict=True))
+    collisions = sum(
+        abs(first_id - second_id) < count for first_id, second_id in zip(first, second, strict=True)
+    )
     expected = times * 2 * count / POSITIONS
     assert 0.7 * expected < collisions < 1.3 * expected, "five standard deviations"
 

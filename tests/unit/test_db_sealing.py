@@ -60,12 +60,12 @@ def test_a_token_that_was_changed_is_refused(position: int) -> None:
         sealer.open(f"{key_id}.{base64.urlsafe_b64encode(bytes(raw)).decode()}")
 
 
-@pytest.mark.parametrize("rest", ["", "AAAA", "%%%", "ü", "A"])
-def test_a_body_that_is_none_is_refused(rest: str) -> None:
+@pytest.mark.parametrize("body", ["", "AAAA", "%%%", "ü", "A"])
+def test_a_body_that_is_none_is_refused(body: str) -> None:
     sealer = place_of(*KEYS)
     key_id = sealer.seal("x").partition(".")[0]
     with pytest.raises(SealError):
-        sealer.open(f"{key_id}.{rest}")
+        sealer.open(f"{key_id}.{body}")
 
 
 @pytest.mark.parametrize("token", ["", ".", "plain text", "0123abcd.AAAA"])
@@ -99,8 +99,8 @@ PLACES = [
 def test_a_token_opens_in_its_place_only(index: int) -> None:
     sealer = Sealer(KEYS)
     token = PLACES[index](sealer).seal("secret")
-    for other, place in enumerate(PLACES):
-        if other == index:
+    for position, place in enumerate(PLACES):
+        if position == index:
             assert place(sealer).open(token) == "secret"
             continue
         with pytest.raises(SealError, match="cannot be opened"):

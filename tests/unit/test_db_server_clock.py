@@ -23,9 +23,9 @@ class Scene:
     def measure(self, *, way: float = 0.0, back: float = 0.0) -> None:
         before = self.true - BOOT
         self.true += way
-        told = self.true + self.server
+        server_time = self.true + self.server
         self.true += back
-        self.clock.measured(told, before, self.true - BOOT)
+        self.clock.measured(server_time, before, self.true - BOOT)
 
     def go(self, seconds: float, *, measuring: bool = True) -> None:
         for _ in range(round(seconds)):

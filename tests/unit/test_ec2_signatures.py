@@ -134,7 +134,7 @@ def test_the_signature_of_a_real_signer_is_right_and_that_of_any_changed_request
     ]
     if signed.body:
         changed.append(dataclasses.replace(signed, body=signed.body + b" "))
-    assert {refused(other) for other in changed} == {"SignatureDoesNotMatch"}
+    assert {refused(request) for request in changed} == {"SignatureDoesNotMatch"}
 
 
 @pytest.mark.parametrize("seconds", [-901.0, 901.0])

@@ -80,9 +80,9 @@ def test_a_token_becomes_the_headers_of_the_middleware():
     [service] = json.loads(catalog)
     assert [entry["region"] for entry in service["endpoints"]] == ["one", "two"]
     access = CallerAccess("the token", "u1", "p1", catalog)
-    for region, interface, known in [("one", "internal", True), ("two", "internal", False)]:
+    for region, interface, has_endpoint in [("one", "internal", True), ("two", "internal", False)]:
         options = ServiceOptions(region_name=region, interface=interface)
-        assert access.has_service("compute", options) is known
+        assert access.has_service("compute", options) is has_endpoint
     assert not access.has_service("volumev3", ServiceOptions())
 
 

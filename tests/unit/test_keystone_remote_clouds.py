@@ -94,9 +94,9 @@ class Site:
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    made = Site()
-    yield made
-    made.close()
+    remote_site = Site()
+    yield remote_site
+    remote_site.close()
 
 
 def test_only_allowed_hosts_are_asked(site: Site) -> None:
@@ -174,10 +174,10 @@ def test_the_environment_names_no_proxy_but_the_operator_does(
     with pytest.raises(NotAllowed, match="has the address"):
         GuardedRequests(AllowedHosts(("*",)), None, proxy=site.url).get("http://10.0.0.1/")
     elsewhere = {**CREDENTIAL, "auth": {**AUTH, "auth_url": "http://cloud.test/v3"}}
-    own = Session(auth=Token("http://own.test", "token"))
+    session = Session(auth=Token("http://own.test", "token"))
     with pytest.raises((WrongCredential, RemoteUnavailable)):
         RemoteClouds(hosts=("cloud.test",), proxy=site.url).adapter(
-            own, RemotePlace(credential=elsewhere), "orchestration", "1"
+            session, RemotePlace(credential=elsewhere), "orchestration", "1"
         )
     assert any(path.startswith("http://cloud.test/v3/") for path in site.asked), site.asked
 
@@ -225,20 +225,20 @@ def test_a_connection_that_opens_too_late_is_shut(site: Site) -> None:
 
 
 def test_given_certificates_are_the_only_ones_and_in_no_file(tmp_path: pathlib.Path) -> None:
-    certificate, other = tmp_path / "one.pem", tmp_path / "other.pem"
+    certificate, other_certificate = tmp_path / "one.pem", tmp_path / "other.pem"
     write_certificate(certificate, HERE)
-    write_certificate(other, HERE)
+    write_certificate(other_certificate, HERE)
     site = Site(certificate)
     site_hosts = AllowedHosts((HERE,))
     try:
         assert GuardedRequests(site_hosts, certificate.read_text()).get(site.url).text == "xxxxx"
         with pytest.raises(requests.exceptions.SSLError, match="CERTIFICATE_VERIFY_FAILED"):
-            GuardedRequests(site_hosts, other.read_text()).get(site.url)
+            GuardedRequests(site_hosts, other_certificate.read_text()).get(site.url)
     finally:
         site.close()
-    own = Session(auth=Token("http://cloud.test", "token"))
+    session = Session(auth=Token("http://cloud.test", "token"))
     with pytest.raises(WrongCertificate, match="no certificate in PEM"):
-        RemoteClouds().adapter(own, RemotePlace("south", "no certificate"), "orchestration", "1")
+        RemoteClouds().adapter(session, RemotePlace("south", "no certificate"), "orchestration", "1")
 
 
 @pytest.mark.parametrize(
@@ -264,11 +264,11 @@ def test_only_the_secrets_of_a_credential_are_secrets() -> None:
 
 
 def test_a_keystone_elsewhere_is_asked_within_the_list(site: Site) -> None:
-    own = Session(auth=Token("http://cloud.test", "token"))
+    session = Session(auth=Token("http://cloud.test", "token"))
 
     def ask(url: str, *hosts: str) -> None:
         credential = {**CREDENTIAL, "auth": {**AUTH, "auth_url": url}}
-        RemoteClouds(hosts=hosts).adapter(own, RemotePlace(credential=credential), "orchestration", "1")
+        RemoteClouds(hosts=hosts).adapter(session, RemotePlace(credential=credential), "orchestration", "1")
 
     with pytest.raises(WrongCredential, match="not allowed; allowed are: cloud.test"):
         ask(f"{site.url}/v3", "cloud.test")

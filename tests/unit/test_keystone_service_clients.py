@@ -102,9 +102,9 @@ class Compute:
 
 @pytest.fixture
 def compute() -> Iterator[Compute]:
-    found = Compute()
-    yield found
-    found.close()
+    service = Compute()
+    yield service
+    service.close()
 
 
 @pytest.fixture
@@ -116,9 +116,9 @@ def secure(tmp_path: pathlib.Path) -> Iterator[tuple[Compute, pathlib.Path]]:
     subprocess.run(command, check=True, capture_output=True)
     certificate = pathlib.Path(f"{file}.crt")
     file.write_text(file.read_text() + certificate.read_text())
-    found = Compute(file)
-    yield found, certificate
-    found.close()
+    service = Compute(file)
+    yield service, certificate
+    service.close()
 
 
 def clients(**options: Json) -> ServiceClients:
@@ -126,13 +126,13 @@ def clients(**options: Json) -> ServiceClients:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "limit", "used"),
+    ("requested", "limit", "used"),
     [("2.30", None, "2.30"), ("2.96", None, "2.50"), ("2.30", "2.10", "2.10"), ("2.96", "2.9", "2.9")],
 )
 def test_the_oldest_of_three_microversions_is_used(
-    compute: Compute, wanted: str, limit: str | None, used: str
+    compute: Compute, requested: str, limit: str | None, used: str
 ) -> None:
-    adapter = clients(max_microversion=limit).adapter(compute.session(), "compute", "2.1", wanted)
+    adapter = clients(max_microversion=limit).adapter(compute.session(), "compute", "2.1", requested)
     adapter.get("/servers")
     assert compute.asked == [("GET", "/v2.1/servers", used)]
 
@@ -171,7 +171,7 @@ def test_a_call_in_a_hurry_waits_for_seconds_and_is_not_repeated(compute: Comput
         adapter.get("/servers")
     assert len(compute.asked) == 1
     limits = {None: 10.0, 60.0: 10.0, 3.0: 3.0}
-    assert {given: ServiceOptions(timeout=given).hurried().timeout for given in limits} == limits
+    assert {timeout: ServiceOptions(timeout=timeout).hurried().timeout for timeout in limits} == limits
 
 
 @pytest.mark.parametrize("creates", [True, False])
@@ -197,8 +197,10 @@ def test_an_address_wins_over_the_catalog(compute: Compute, path: str) -> None:
 def test_a_region_without_the_service_has_none(compute: Compute) -> None:
     with pytest.raises(NoSuchService, match="in there region not found"):
         clients(region_name="there").adapter(compute.session(), "compute", "2.1", "2.4")
-    found = clients(region_name="there").adapter(compute.session(("here", "there")), "compute", "2.1", "2.4")
-    assert found.get("/servers").status_code == 200
+    adapter = clients(region_name="there").adapter(
+        compute.session(("here", "there")), "compute", "2.1", "2.4"
+    )
+    assert adapter.get("/servers").status_code == 200
 
 
 def test_a_service_that_is_unavailable_is_no_missing_one(compute: Compute) -> None:
@@ -219,9 +221,9 @@ def test_a_service_that_does_not_show_its_versions_is_asked_again(
     with pytest.raises(ServiceUnavailable, match="compute: .*does not say that it has version 2.1"):
         clients(**options).adapter(session, "compute", "2.1", None)
     compute.shows_versions, compute.status = True, 200
-    found = clients(**options).adapter(session, "compute", "2.1", None)
+    adapter = clients(**options).adapter(session, "compute", "2.1", None)
     compute.asked.clear()
-    found.get("/servers")
+    adapter.get("/servers")
     assert [path for _, path, _ in compute.asked] == ["/v2.1/servers"]
 
 

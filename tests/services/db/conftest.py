@@ -18,8 +18,10 @@ PATIENT = DatabaseLimits(lock=30.0, statement=60.0, idle=120.0, pool=60.0, retry
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run each test on the servers of its file, unless the test names its own."""
-    own = any("upgraded" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
-    if "upgraded" in metafunc.fixturenames and not own:
+    has_own_schema = any(
+        "upgraded" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")
+    )
+    if "upgraded" in metafunc.fixturenames and not has_own_schema:
         file = metafunc.definition.path.stem
         metafunc.parametrize("upgraded", servers.parameters(file), indirect=True, scope="module")
 

@@ -73,10 +73,10 @@ def a_snapshot(stack: Stack, **fields: typing.Any) -> Snapshot:
     return Snapshot(**{**plain, **fields})
 
 
-def store(database: Database, *wanted: Stack) -> Stack:
+def store(database: Database, *rows: Stack) -> Stack:
     """Store stacks; the first of them."""
-    database.write(lambda conn: [stacks.insert(conn, stack) for stack in wanted])
-    return wanted[0]
+    database.write(lambda conn: [stacks.insert(conn, stack) for stack in rows])
+    return rows[0]
 
 
 def a_resource(stack_id: StackId, resource_id: int, name: str = "server", **fields: typing.Any) -> Resource:
@@ -174,8 +174,8 @@ def _tasks(graph: Graph, needs: Mapping[str, Sequence[str]], **fields: typing.An
             pending=len(needed),
             due_at=None if needed else NOW + 5,
             finish_id=graph.number,
-            inputs={other: graph.resources[other] for other in needed},
-            successors=[graph.tasks[other] for other in needs if name in needs[other]],
+            inputs={needed_name: graph.resources[needed_name] for needed_name in needed},
+            successors=[graph.tasks[successor] for successor in needs if name in needs[successor]],
             **{**_common(graph), **fields},
         )
         for name, needed in needs.items()
@@ -185,14 +185,14 @@ def _tasks(graph: Graph, needs: Mapping[str, Sequence[str]], **fields: typing.An
 def step(
     database: Database,
     outcomes: Sequence[Outcome] = (),
-    wanted: Sequence[TaskId] = (),
+    hinted: Sequence[TaskId] = (),
     *,
     who: Claimant = A,
     now: float = NOW,
     slots: int = 100,
 ) -> Exchange:
     """One transaction of the work loop."""
-    return database.write(lambda conn: exchange(conn, outcomes, wanted, who=who, now=now, slots=slots))
+    return database.write(lambda conn: exchange(conn, outcomes, hinted, who=who, now=now, slots=slots))
 
 
 def claim_all(database: Database, ids: Sequence[TaskId], who: Claimant = A, now: float = NOW) -> list[Claim]:
@@ -207,16 +207,16 @@ def outcome(claim: Claim, state: TaskState = TaskState.DONE, **fields: typing.An
 
 def task(database: Database, task_id: TaskId) -> Task:
     """The task as it is stored."""
-    found = database.read(lambda conn: tasks.get(conn, task_id))
-    assert found is not None
-    return found
+    row = database.read(lambda conn: tasks.get(conn, task_id))
+    assert row is not None
+    return row
 
 
 def traversal_of(database: Database, number: TraversalNumber) -> Traversal:
     """The traversal as it is stored, in whatever form."""
-    found = database.read(lambda conn: traversals.get(conn, number))
-    assert found is not None
-    return found
+    traversal = database.read(lambda conn: traversals.get(conn, number))
+    assert traversal is not None
+    return traversal
 
 
 def set_traversal(database: Database, number: TraversalNumber, **values: typing.Any) -> None:

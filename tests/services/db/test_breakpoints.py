@@ -57,8 +57,8 @@ def states(database: Database, graph: Graph) -> dict[str, TaskState]:
 
 
 def clock(database: Database, graph: Graph) -> tuple[float | None, float | None]:
-    found = stack_of(database, graph.stack.id)
-    return found.deadline_at, found.remaining
+    stack = stack_of(database, graph.stack.id)
+    return stack.deadline_at, stack.remaining
 
 
 def test_the_clock_stands_from_the_end_of_the_last_active_task_until_something_goes_on(
@@ -71,8 +71,8 @@ def test_the_clock_stands_from_the_end_of_the_last_active_task_until_something_g
     finish(database, graph, "d", now=NOW + 30)
     assert clock(database, graph) == (None, 70)
     assert stack_of(database, graph.stack.id).reason == "CREATE paused at breakpoint: pre-create on b"
-    found = database.read(lambda conn: inspections.waiting(conn, graph.stack.id, present=(), limit=20))
-    since = {task.resource: task.held_since for task in found.tasks}
+    waiting = database.read(lambda conn: inspections.waiting(conn, graph.stack.id, present=(), limit=20))
+    since = {task.resource: task.held_since for task in waiting.tasks}
     assert since == {"b": NOW + 10}, "when its breakpoint was reached"
     done = clear(database, graph, "b", now=NOW + 5000)
     assert done is not None
@@ -93,7 +93,7 @@ def test_a_held_task_is_never_claimed(database: Database) -> None:
     assert claim_all(database, graph.ids) != []
     assert states(database, graph)["b"] == TaskState.HELD
     due = database.read(lambda conn: due_tasks.due(conn, NOW + 1e9, limit=99))
-    assert graph.tasks["b"] not in [found.id for found in due], "it costs no duty anything"
+    assert graph.tasks["b"] not in [due_task.id for due_task in due], "it costs no duty anything"
 
 
 def test_nothing_is_cleared_where_one_of_them_is_not_held(database: Database) -> None:
@@ -111,8 +111,8 @@ def test_of_many_who_clear_at_once_one_succeeds(database: Database) -> None:
     results = together(*[lambda: clear(database, graph, "b")] * 6)
     assert raised(results) == []
     assert [result is not None for result in results].count(True) == 1
-    found = database.read(lambda conn: events.list_events(conn, EventQuery(graph.stack.id)))
-    assert [event.reason for event, _ in found].count("Hook pre-create is cleared") == 1
+    stored_events = database.read(lambda conn: events.list_events(conn, EventQuery(graph.stack.id)))
+    assert [event.reason for event, _ in stored_events].count("Hook pre-create is cleared") == 1
 
 
 @on(*SERVERS)
@@ -143,8 +143,8 @@ def test_a_deletion_that_is_held_behind_its_end_keeps_the_row_until_it_goes_on(d
     graph = store_graph(database, {"a": [], "b": ["a"]})
     set_task(database, graph.tasks["a"], kind="delete", hooks={"post-delete": {}})
     [a] = claim_all(database, [graph.tasks["a"]])
-    shown = {"action": "DELETE", "status": Status.COMPLETE, "reason": "gone"}
-    result = outcome(a, TaskState.HELD, hook="post-delete", remove=True, changes=shown)
+    ending = {"action": "DELETE", "status": Status.COMPLETE, "reason": "gone"}
+    result = outcome(a, TaskState.HELD, hook="post-delete", remove=True, changes=ending)
     step(database, [result], slots=0)
     assert resource(database, graph.resources["a"]).action == "DELETE"
     assert states(database, graph) == {"a": TaskState.HELD, "b": TaskState.WAITING}
@@ -160,8 +160,8 @@ def test_a_superseded_deletion_that_was_held_behind_its_end_leaves_no_row(databa
     graph = store_graph(database, {"a": []})
     set_task(database, graph.tasks["a"], kind="delete")
     [a] = claim_all(database, [graph.tasks["a"]])
-    shown = {"action": "DELETE", "status": Status.COMPLETE, "reason": "gone"}
-    step(database, [outcome(a, TaskState.HELD, hook="post-delete", remove=True, changes=shown)], slots=0)
+    ending = {"action": "DELETE", "status": Status.COMPLETE, "reason": "gone"}
+    step(database, [outcome(a, TaskState.HELD, hook="post-delete", remove=True, changes=ending)], slots=0)
     database.write(lambda conn: cancel.cancel_unstarted(conn, graph.stack.id, graph.traversal, now=NOW))
     with pytest.raises(Exception, match="could not be found"):
         resource(database, graph.resources["a"])
@@ -180,8 +180,8 @@ def test_a_breakpoint_may_end_the_action(database: Database) -> None:
     }
     assert stack_of(database, graph.stack.id).status == Status.IN_PROGRESS
     step(database, [outcome(d)], slots=0)
-    found = stack_of(database, graph.stack.id)
-    assert (found.status, found.reason, found.rollback_at) == (
+    stack = stack_of(database, graph.stack.id)
+    assert (stack.status, stack.reason, stack.rollback_at) == (
         Status.FAILED,
         "CREATE aborted due to breakpoint on resource b",
         None,
@@ -193,7 +193,7 @@ def test_the_end_of_a_breakpoints_time_is_seen_by_the_duty(database: Database) -
     set_task(database, graph.tasks["b"], hooks={"pre-create": {"timeout": 50}})
     finish(database, graph, "a")
     due = database.read(lambda conn: due_tasks.due(conn, NOW + 50, limit=99))
-    assert [found.id for found in due if found.state == TaskState.HELD] == [graph.tasks["b"]]
+    assert [due_task.id for due_task in due if due_task.state == TaskState.HELD] == [graph.tasks["b"]]
 
     def lapse(now: float) -> Cleared:
         ids: list[TaskId] = [graph.tasks["b"]]
@@ -214,8 +214,8 @@ def test_a_stacks_reason_names_ten_breakpoints_and_counts_the_others(database: D
     reason = stack_of(database, graph.stack.id).reason
     assert reason.startswith("CREATE paused at breakpoints: pre-create on r00, pre-create on r01, ")
     assert reason.endswith("pre-create on r09, and 3 more")
-    found = database.read(lambda conn: breakpoints.held_of(conn, graph.traversal))
-    assert [item.resource_name for item in found] == [f"r{n:02}" for n in range(13)]
+    held = database.read(lambda conn: breakpoints.held_of(conn, graph.traversal))
+    assert [item.resource_name for item in held] == [f"r{n:02}" for n in range(13)]
 
 
 def test_a_clock_that_counts_on_does_not_stand(database: Database) -> None:
@@ -237,6 +237,6 @@ def test_a_failure_beside_it_cancels_what_is_held(database: Database) -> None:
     finish(database, graph, "a")
     step(database, [outcome(d, TaskState.FAILED, reason="why")], slots=0)
     assert states(database, graph)["b"] == TaskState.CANCELLED
-    found = stack_of(database, graph.stack.id)
-    assert (found.status, found.reason, found.remaining) == (Status.FAILED, "why", None)
+    stack = stack_of(database, graph.stack.id)
+    assert (stack.status, stack.reason, stack.remaining) == (Status.FAILED, "why", None)
     assert traversal_of(database, graph.number).held_tasks == 0

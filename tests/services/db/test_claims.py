@@ -29,8 +29,8 @@ from stoker.db.work.claim import Claim, Claimant
 
 
 def event_texts(database: Database, graph: Graph) -> list[tuple[str, str, str]]:
-    found = database.read(lambda conn: events.list_events(conn, EventQuery(graph.stack.id)))
-    return [(event.resource_name, event.action, event.status) for event, _ in found]
+    stored_events = database.read(lambda conn: events.list_events(conn, EventQuery(graph.stack.id)))
+    return [(event.resource_name, event.action, event.status) for event, _ in stored_events]
 
 
 def test_each_task_of_a_batch_goes_to_exactly_one_of_many_claimants(database: Database) -> None:
@@ -42,8 +42,8 @@ def test_each_task_of_a_batch_goes_to_exactly_one_of_many_claimants(database: Da
 
     results = together(*(lambda who=who: grab(who) for who in claimants))  # type: ignore[misc]
     assert raised(results) == []
-    taken = collections.Counter(held.task.id for held_by in results for held in held_by)  # type: ignore[union-attr]
-    assert taken == dict.fromkeys(graph.ids, 1)
+    claims = collections.Counter(held.task.id for held_by in results for held in held_by)  # type: ignore[union-attr]
+    assert claims == dict.fromkeys(graph.ids, 1)
     stored = [task(database, task_id) for task_id in graph.ids]
     assert {(item.state, item.attempt) for item in stored} == {(TaskState.RUNNING, 1)}
 
@@ -73,8 +73,8 @@ def test_what_is_returned_is_what_is_stored(database: Database) -> None:
 def test_a_claim_shows_the_action_on_the_resource_and_in_the_events_once(database: Database) -> None:
     graph = store_graph(database, {"one": []})
     [held] = claim_all(database, graph.ids)
-    shown = resource(database, graph.resources["one"])
-    assert (shown.action, shown.status) == ("CREATE", Status.IN_PROGRESS)
+    row = resource(database, graph.resources["one"])
+    assert (row.action, row.status) == ("CREATE", Status.IN_PROGRESS)
     database.write(lambda conn: member_claims.release(conn, [(held.task.id, 1)], now=NOW))
     [again] = claim_all(database, graph.ids, B)
     assert (again.task.attempt, again.task.member) == (2, B.member)
@@ -119,20 +119,20 @@ def test_a_task_claimed_after_its_timeout_is_not_due_at_once(database: Database)
 
 def test_newly_ready_tasks_come_before_those_of_hints_and_no_more_than_slots(database: Database) -> None:
     graph = store_graph(database, {"a": [], "b": ["a"], "c": ["a"]})
-    others = store_graph(database, {f"r{number}": [] for number in range(5)})
+    hinted = store_graph(database, {f"r{number}": [] for number in range(5)})
     [held] = claim_all(database, [graph.tasks["a"]])
-    done = step(database, [outcome(held)], others.ids, slots=3)
+    done = step(database, [outcome(held)], hinted.ids, slots=3)
     names = [(claim.task.stack_id == graph.stack.id, claim.resource.name) for claim in done.claims]
     assert len(names) == 3
     assert [name for own, name in names if own] == ["b"], "one newly ready task for each outcome"
     assert done.ready == {graph.traversal: [graph.tasks["c"]]}
-    nothing = step(database, [], others.ids, slots=0)
+    nothing = step(database, [], hinted.ids, slots=0)
     assert nothing.claims == []
 
 
 def test_a_traversal_with_many_tasks_is_claimed_in_one_transaction(database: Database) -> None:
     graph = store_graph(database, {f"r{number}": [] for number in range(1200)})
     assert len(claim_all(database, graph.ids)) == 1200
-    found = database.read(lambda conn: tasks.of_traversal(conn, graph.traversal))
-    assert {item.state for item in found} == {TaskState.RUNNING}
+    stored_tasks = database.read(lambda conn: tasks.of_traversal(conn, graph.traversal))
+    assert {item.state for item in stored_tasks} == {TaskState.RUNNING}
     assert traversal_of(database, graph.number).open_tasks == 1200

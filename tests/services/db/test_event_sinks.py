@@ -17,16 +17,16 @@ MOST = 10_000
 def test_messages_are_stored_with_events_sent_by_one_and_deleted(database: Database) -> None:
     root = a_stack(has_sinks=True)
     nested = a_stack(root_id=root.id, parent_id=root.id, live_name=None)
-    other = a_stack()
+    other_stack = a_stack()
 
     def store(conn: sa.Connection) -> None:
-        for stack in (root, nested, other):
+        for stack in (root, nested, other_stack):
             stacks.insert(conn, stack)
         stacks.set_event_sinks(conn, root, [("a", 60), ("b", 600), ("a", 60)], NOW)
 
     database.write(store)
     assert database.read(lambda conn: stacks.get(conn, nested.id)).has_sinks is True
-    assert database.read(lambda conn: event_sinks.of_stacks(conn, [root.id, nested.id, other.id])) == {
+    assert database.read(lambda conn: event_sinks.of_stacks(conn, [root.id, nested.id, other_stack.id])) == {
         root.id,
         nested.id,
     }
@@ -34,27 +34,27 @@ def test_messages_are_stored_with_events_sent_by_one_and_deleted(database: Datab
         stack_event(replace(stack, has_sinks=True), Status.IN_PROGRESS, "é \U0001f600", by=None, now=NOW)
         for stack in (root, nested)
     ]
-    unseen = stack_event(other, Status.IN_PROGRESS, "", by=None, now=NOW)
+    unseen = stack_event(other_stack, Status.IN_PROGRESS, "", by=None, now=NOW)
     assert not unseen.has_sinks
     database.write(lambda conn: events.add_many(conn, [*begun, unseen]))
 
     ids = database.read(lambda conn: event_sinks.with_work(conn, NOW, limit=MOST))
     due = database.read(lambda conn: event_sinks.due(conn, ids, NOW))
-    mine = sorted((sink for sink in due if sink.root_id == root.id), key=lambda sink: sink.target)
-    assert [(sink.target, sink.ttl, sink.shard, sink.failures) for sink in mine] == [
+    sinks_of_root = sorted((sink for sink in due if sink.root_id == root.id), key=lambda sink: sink.target)
+    assert [(sink.target, sink.ttl, sink.shard, sink.failures) for sink in sinks_of_root] == [
         ("a", 60, 7, 0),
         ("b", 600, 7, 0),
     ]
-    first = mine[0]
+    first = sinks_of_root[0]
     take = lambda conn: event_sinks.take(conn, first.id, NOW, NOW + 20)  # noqa: E731
     assert [database.write(take), database.write(take)] == [True, False]
     waiting = database.read(lambda conn: event_sinks.oldest(conn, first.id, limit=9))
-    assert [(found.at, found.body) for found in waiting] == [
+    assert [(message.at, message.body) for message in waiting] == [
         (event.at, event_sinks.message_of(event)) for event in begun
     ]
     database.write(lambda conn: event_sinks.done(conn, first, waiting[:1], NOW + 20))
-    left = database.read(lambda conn: event_sinks.oldest(conn, first.id, limit=9))
-    assert [found.id for found in left] == [waiting[1].id]
+    remaining = database.read(lambda conn: event_sinks.oldest(conn, first.id, limit=9))
+    assert [message.id for message in remaining] == [waiting[1].id]
     database.write(lambda conn: event_sinks.postpone(conn, first, 3, NOW + 30))
     assert first.id not in [s.id for s in database.read(lambda conn: event_sinks.due(conn, ids, NOW + 29))]
     [again] = database.read(lambda conn: event_sinks.due(conn, [first.id], NOW + 30))
@@ -78,7 +78,7 @@ def test_a_closed_sink_gets_nothing_and_goes_when_nothing_waits_for_it(database:
     )
     [sink] = database.read(lambda conn: event_sinks.due(conn, [key], NOW))
     waiting = database.read(lambda conn: event_sinks.oldest(conn, key, limit=9))
-    assert [found.body["payload"]["resource_status"] for found in waiting] == ["IN_PROGRESS"]
+    assert [message.body["payload"]["resource_status"] for message in waiting] == ["IN_PROGRESS"]
 
     def work(now: float) -> bool:
         return key in database.read(lambda conn: event_sinks.with_work(conn, now, limit=MOST))

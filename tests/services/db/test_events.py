@@ -17,21 +17,23 @@ def an_event(stack_id: StackId, name: str, **fields: typing.Any) -> Event:
     return Event(stack_id=stack_id, resource_name=name, reason="", **{**plain, **fields})
 
 
-def add(database: Database, *wanted: Event) -> None:
-    database.write(lambda conn: events.add_many(conn, wanted))
+def add(database: Database, *rows: Event) -> None:
+    database.write(lambda conn: events.add_many(conn, rows))
 
 
 def listed(database: Database, stack_id: StackId, **query: typing.Any) -> list[str]:
-    wanted = EventQuery(stack_id, **query)
-    return [event.resource_name for event, _ in database.read(lambda conn: events.list_events(conn, wanted))]
+    selection = EventQuery(stack_id, **query)
+    return [
+        event.resource_name for event, _ in database.read(lambda conn: events.list_events(conn, selection))
+    ]
 
 
 def test_events_keep_their_order_though_their_times_are_equal(database: Database) -> None:
-    stack, other = store(database, a_stack()), store(database, a_stack())
+    stack, other_stack = store(database, a_stack()), store(database, a_stack())
     expected = [f"r{number}" for number in range(25)]
     for start in range(0, 25, 5):
         batch = expected[start : start + 5]
-        add(database, *(an_event(stack.id, name) for name in batch), an_event(other.id, "other"))
+        add(database, *(an_event(stack.id, name) for name in batch), an_event(other_stack.id, "other"))
     assert listed(database, stack.id) == expected
     assert listed(database, stack.id, descending=True) == expected[::-1]
     assert listed(database, stack.id, limit=0) == []
@@ -51,30 +53,30 @@ def test_pages_join_without_gap_or_double_while_events_are_added(
 ) -> None:
     stack = store(database, a_stack())
     add(database, *(an_event(stack.id, f"r{number}") for number in range(10)))
-    marker, seen = None, []
+    marker, names = None, []
     while True:
         query = EventQuery(stack.id, limit=3, marker=marker, descending=descending)
         page = database.read(lambda conn: events.list_events(conn, query))  # noqa: B023
         if not page:
             break
-        seen += [event.resource_name for event, _ in page]
+        names += [event.resource_name for event, _ in page]
         marker = page[-1][0].uuid
-        if len(seen) == 3:
+        if len(names) == 3:
             add(database, an_event(stack.id, "late"))
     expected = [f"r{number}" for number in range(10)]
-    assert seen == (expected[::-1] if descending else [*expected, "late"])
+    assert names == (expected[::-1] if descending else [*expected, "late"])
 
 
 def test_many_writers_at_once_lose_no_event(database: Database) -> None:
     stack = store(database, a_stack())
-    wanted = [f"{writer}-{number}" for writer in range(6) for number in range(5)]
+    names = [f"{writer}-{number}" for writer in range(6) for number in range(5)]
 
     def write(writer: int) -> None:
         for number in range(5):
             add(database, an_event(stack.id, f"{writer}-{number}"))
 
     assert raised(together(*(lambda n=n: write(n) for n in range(6)))) == []  # type: ignore[misc]
-    assert sorted(listed(database, stack.id)) == sorted(wanted)
+    assert sorted(listed(database, stack.id)) == sorted(names)
 
 
 def test_filters_match_one_of_the_values_of_every_column(database: Database) -> None:
@@ -107,8 +109,8 @@ def test_events_of_a_tree_are_those_below_the_stack_and_no_cousins(database: Dat
     assert listed(database, left.id, nested_depth=-1) == ["left", "deep"]
     assert listed(database, right.id, nested_depth=1) == ["right", "other"]
     query = EventQuery(left.id, nested_depth=-1)
-    found = database.read(lambda conn: events.list_events(conn, query))
-    assert [name for _, name in found] == ["left", "deep"]
+    page = database.read(lambda conn: events.list_events(conn, query))
+    assert [name for _, name in page] == ["left", "deep"]
     with pytest.raises(NotFound, match="Stack"):
         listed(database, new_id(), nested_depth=1)
 

@@ -63,20 +63,20 @@ def a_tree(database: Database) -> tuple[Graph, Graph]:
 def test_tasks_of_all_levels_are_named_by_their_paths(database: Database) -> None:
     outer, inner = a_tree(database)
     claim_all(database, [inner.tasks["server"]], B)
-    found = look(database, outer.stack.id)
-    assert [(item.path, item.state) for item in found.tasks] == [
+    waiting = look(database, outer.stack.id)
+    assert [(item.path, item.state) for item in waiting.tasks] == [
         ("web/server", TaskState.RUNNING),
         ("web", TaskState.PARKED),
     ]
-    assert found.counts == {TaskState.RUNNING: 1, TaskState.PARKED: 1, TaskState.WAITING: 1}
-    child = found.children[inner.stack.id]
+    assert waiting.counts == {TaskState.RUNNING: 1, TaskState.PARKED: 1, TaskState.WAITING: 1}
+    child = waiting.children[inner.stack.id]
     assert (child.name, child.action, child.status, child.is_paused) == (
         "shop-web",
         "CREATE",
         Status.IN_PROGRESS,
         False,
     )
-    first = found.tasks[0]
+    first = waiting.tasks[0]
     assert (first.member, first.attempt, first.claimed_at, first.begun) == (B.member, 1, NOW, False)
     assert [item.path for item in look(database, inner.stack.id).tasks] == ["server"]
     assert [item.path for item in look(database, outer.stack.id, limit=1).tasks] == ["web/server"]
@@ -91,8 +91,8 @@ def test_what_tells_most_comes_first(database: Database) -> None:
     set_task(database, ids["asked"], stop_by=NOW + 3)
     set_task(database, ids["held"], state=TaskState.HELD, hook="pre-create", due_at=None)
     set_task(database, ids["timer"], state=TaskState.PARKED, due_at=NOW + 60)
-    found = look(database, graph.stack.id, present=(A.member,))
-    assert [item.resource for item in found.tasks] == ["gone", "asked", "held", "timer", "ready", "ours"]
+    waiting = look(database, graph.stack.id, present=(A.member,))
+    assert [item.resource for item in waiting.tasks] == ["gone", "asked", "held", "timer", "ready", "ours"]
 
 
 def test_what_a_conductor_has_not_answered_for_is_shown_though_it_is_over(database: Database) -> None:
@@ -139,8 +139,8 @@ def test_a_stack_is_found_by_its_id_and_by_its_name(database: Database) -> None:
     child, gone = a_child(one, ResourceId(1), "shop-web"), replace(a_stack(name="old"), live_name=None)
     store(database, one, other, child, replace(gone, deleted_at=NOW))
 
-    def find(wanted: str, project_id: str | None = None) -> list[StackId]:
-        return [s.id for s in database.read(lambda conn: inspections.find(conn, wanted, project_id))]
+    def find(text: str, project_id: str | None = None) -> list[StackId]:
+        return [s.id for s in database.read(lambda conn: inspections.find(conn, text, project_id))]
 
     assert find(one.id) == [one.id]
     assert sorted(find("shop")) == sorted([one.id, other.id])
@@ -157,8 +157,8 @@ def test_the_first_cause_comes_first(database: Database) -> None:
         inner.resources["server"]: {"status": Status.FAILED, "reason": "no host"},
     }
     database.write(lambda conn: resources.change_many(conn, changes))
-    found = database.read(lambda conn: inspections.failed_resources(conn, outer.stack.id, limit=5))
-    assert [(item.path, item.reason) for item in found] == [
+    failures = database.read(lambda conn: inspections.failed_resources(conn, outer.stack.id, limit=5))
+    assert [(item.path, item.reason) for item in failures] == [
         ("web/server", "no host"),
         ("web", "the child failed"),
     ]
@@ -168,8 +168,8 @@ def test_the_longest_call_is_found(database: Database) -> None:
     graph = store_graph(database, {"a": [], "b": [], "c": []})
     for number, (name, who) in enumerate((("b", A), ("a", A), ("c", B))):
         claim_all(database, [graph.tasks[name]], who, NOW + number)
-    found = database.read(lambda conn: inspections.longest_steps(conn, [A.member], limit=5))
-    assert [(step.resource, step.member, step.claimed_at) for step in found] == [
+    steps = database.read(lambda conn: inspections.longest_steps(conn, [A.member], limit=5))
+    assert [(step.resource, step.member, step.claimed_at) for step in steps] == [
         ("b", A.member, NOW),
         ("a", A.member, NOW + 1),
     ]
@@ -178,12 +178,12 @@ def test_the_longest_call_is_found(database: Database) -> None:
 
 @on(*SERVERS)
 def test_the_databases_own_clock_is_read(database: Database) -> None:
-    told = database.read(server_time)
+    server_seconds = database.read(server_time)
     if database.dialect == "sqlite":
-        assert told is None
+        assert server_seconds is None
     else:
-        assert told is not None
-        assert abs(told - time.time()) < 300, "it runs on this host"
+        assert server_seconds is not None
+        assert abs(server_seconds - time.time()) < 300, "it runs on this host"
 
 
 @on("sqlite")
@@ -197,9 +197,9 @@ def test_the_cost_does_not_grow_with_the_stack(database: Database, size: int) ->
 
     sa.event.listen(database.engine, "before_cursor_execute", count)
     try:
-        found = look(database, graph.stack.id)
+        waiting = look(database, graph.stack.id)
     finally:
         sa.event.remove(database.engine, "before_cursor_execute", count)
-    assert len(found.tasks) == min(size, 20)
-    assert found.counts == {TaskState.READY: size}
+    assert len(waiting.tasks) == min(size, 20)
+    assert waiting.counts == {TaskState.READY: size}
     assert len([text for text in counted if text.startswith(("SELECT", "WITH"))]) <= 4

@@ -77,16 +77,16 @@ def holding(database: Database, table: sa.Table, keys: Sequence[Json]) -> Iterat
 @contextlib.contextmanager
 def limited(database: Database, limits: DatabaseLimits = WAITS) -> Iterator[Database]:
     """The same one, by connections with short limits."""
-    found = Database(database.url, pool_size=2, limits=limits)
+    limited_database = Database(database.url, pool_size=2, limits=limits)
     try:
-        yield found
+        yield limited_database
     finally:
-        found.close()
+        limited_database.close()
 
 
 def context(database: Database, **settings: Json) -> DutyContext:
-    found = DutySettings("a", cancel_grace=1.0, **settings)
-    return duty_context(database, Quiet(), hints=Quiet(), clock=lambda: LATE, settings=found)
+    settings_of_duties = DutySettings("a", cancel_grace=1.0, **settings)
+    return duty_context(database, Quiet(), hints=Quiet(), clock=lambda: LATE, settings=settings_of_duties)
 
 
 def timeouts(database: Database) -> StackTimeouts:
@@ -120,8 +120,8 @@ def test_of_a_hundred_timeouts_ninety_nine_strike_while_one_is_locked(database: 
     table, key = tables.stack, graphs[3].stack.id
     if what != "its stack":
         table, key = tables.task, graphs[3].ids[0]
-    with limited(database) as mine, holding(database, table, [key]):
-        duty = timeouts(mine)
+    with limited(database) as limited_database, holding(database, table, [key]):
+        duty = timeouts(limited_database)
         duty.run()
         assert failed(database, graphs) == 99
         assert stack_of(database, graphs[3].stack.id).status == Status.IN_PROGRESS
@@ -141,8 +141,8 @@ def test_a_page_full_of_locked_stacks_does_not_hide_the_others(
     fill(database)
     graphs = late_graphs(database, 12)
     first = [graph.stack.id for graph in graphs[:5]]
-    with limited(database) as mine, holding(database, tables.stack, first):
-        timeouts(mine).run()
+    with limited(database) as limited_database, holding(database, tables.stack, first):
+        timeouts(limited_database).run()
         assert failed(database, graphs) == 7
 
 
@@ -152,11 +152,14 @@ def test_old_stacks_are_purged_beside_a_page_of_locked_ones(
 ) -> None:
     monkeypatch.setattr(stack_purge, "PAGE", 2)
     fill(database)
-    gone = [a_stack(deleted_at=NOW + number, live_name=None) for number in range(4)]
-    database.write(lambda conn: [stacks.insert(conn, stack) for stack in gone])
-    with limited(database) as mine, holding(database, tables.stack, [stack.id for stack in gone[:2]]):
-        StackPurge(context(mine, keep_deleted=1.0)).run()
-        assert [is_there(database, stack.id) for stack in gone] == [True] * 2 + [False] * 2
+    deleted = [a_stack(deleted_at=NOW + number, live_name=None) for number in range(4)]
+    database.write(lambda conn: [stacks.insert(conn, stack) for stack in deleted])
+    with (
+        limited(database) as limited_database,
+        holding(database, tables.stack, [stack.id for stack in deleted[:2]]),
+    ):
+        StackPurge(context(limited_database, keep_deleted=1.0)).run()
+        assert [is_there(database, stack.id) for stack in deleted] == [True] * 2 + [False] * 2
 
 
 def is_there(database: Database, stack_id: StackId) -> bool:
@@ -177,18 +180,20 @@ def test_what_is_due_for_other_tasks_is_done_while_one_is_locked(database: Datab
         set_task(database, graph.ids[0], state=TaskState.DONE, due_at=None)
         set_traversal(database, graph.number, state=TraversalState.DONE, due_at=NOW)
     with (
-        limited(database) as mine,
+        limited(database) as limited_database,
         holding(database, tables.task, [graphs[0].ids[0]]),
         holding(database, tables.traversal, [graphs[3].number]),
     ):
-        TaskDue(context(mine)).run()
-        TraversalPurge(context(mine)).run()
+        TaskDue(context(limited_database)).run()
+        TraversalPurge(context(limited_database)).run()
         assert task(database, graphs[0].ids[0]).stop_by is None
         assert None not in [task(database, graph.ids[0]).stop_by for graph in graphs[1:3]]
         stored = sa.select(tables.traversal.c.traversal)
-        left = database.read(lambda conn: set(conn.execute(stored).scalars()))
-        known = {graph.traversal for graph in graphs}
-        assert left & known == {graph.traversal for graph in graphs[:4]}, "the finished ones are cleared away"
+        remaining = database.read(lambda conn: set(conn.execute(stored).scalars()))
+        traversal_ids = {graph.traversal for graph in graphs}
+        assert remaining & traversal_ids == {graph.traversal for graph in graphs[:4]}, (
+            "the finished ones are cleared away"
+        )
 
 
 @on("postgresql", "mariadb")
@@ -200,15 +205,15 @@ def test_a_claim_skips_what_is_locked_and_takes_all_the_others(database: Databas
     table, key = tables.task, ids[2]
     if what == "its resource":
         table, key = tables.resource, task(database, ids[2]).resource_id
-    with limited(database) as mine:
+    with limited(database) as limited_database:
         with holding(database, table, [key]):
-            done = step(mine, wanted=ids)
+            done = step(limited_database, hinted=ids)
             assert [held.task.id for held in done.claims] == [*ids[:2], *ids[3:]]
             assert task(database, ids[2]).state == TaskState.READY
             assert done.locked == ([ids[2]] if what == "its resource" else [])
-            ended = step(mine, [outcome(held) for held in done.claims])
+            ended = step(limited_database, [outcome(held) for held in done.claims])
             assert (len(ended.ended), ended.refused) == (4, [])
-        assert [held.task.id for held in step(mine, wanted=ids).claims] == [ids[2]]
+        assert [held.task.id for held in step(limited_database, hinted=ids).claims] == [ids[2]]
 
 
 @on("postgresql", "mariadb")
@@ -216,13 +221,13 @@ def test_a_result_is_stored_although_what_it_makes_ready_is_locked(database: Dat
     fill(database)
     graph = store_graph(database, {"a": [], "b": ["a"]})
     [first] = claim_all(database, graph.ids[:1])
-    with limited(database) as mine:
+    with limited(database) as limited_database:
         with holding(database, tables.resource, [task(database, graph.ids[1]).resource_id]):
-            done = step(mine, [outcome(first)])
+            done = step(limited_database, [outcome(first)])
             assert (done.claims, done.locked) == ([], [graph.ids[1]])
             assert done.ready == {graph.traversal: [graph.ids[1]]}
             assert task(database, graph.ids[1]).state == TaskState.READY
-        assert [held.task.id for held in step(mine, wanted=graph.ids).claims] == [graph.ids[1]]
+        assert [held.task.id for held in step(limited_database, hinted=graph.ids).claims] == [graph.ids[1]]
 
 
 def rename(database: Database, stack_id: StackId) -> None:
@@ -236,12 +241,12 @@ def rename(database: Database, stack_id: StackId) -> None:
 @on("postgresql", "mariadb")
 def test_a_request_for_a_locked_stack_ends_and_the_pool_is_free_again(database: Database) -> None:
     stack_id = late_graphs(database, 1)[0].stack.id
-    with limited(database) as mine:
+    with limited(database) as limited_database:
         with holding(database, tables.stack, [stack_id]):
-            found = together(*[lambda: rename(mine, stack_id)] * 8)
-            assert all(isinstance(error, Unavailable) for error in found), found
-            assert any(isinstance(error, RowLocked) for error in found)
-        rename(mine, stack_id)
+            results = together(*[lambda: rename(limited_database, stack_id)] * 8)
+            assert all(isinstance(error, Unavailable) for error in results), results
+            assert any(isinstance(error, RowLocked) for error in results)
+        rename(limited_database, stack_id)
 
 
 @on("postgresql", "mariadb")
@@ -252,11 +257,11 @@ def test_a_lock_that_is_released_meanwhile_is_no_error(database: Database) -> No
         with holding(database, tables.stack, [stack_id]):
             time.sleep(1.5)
 
-    with limited(Database(database.url)) as mine:
-        patient = Database(mine.url, limits=DatabaseLimits(lock=1.0, retry=120.0))
-        found = together(hold, lambda: (time.sleep(0.2), rename(patient, stack_id)))
+    with limited(Database(database.url)) as limited_database:
+        patient = Database(limited_database.url, limits=DatabaseLimits(lock=1.0, retry=120.0))
+        results = together(hold, lambda: (time.sleep(0.2), rename(patient, stack_id)))
         patient.close()
-    assert [error for error in found if isinstance(error, Exception)] == []
+    assert [error for error in results if isinstance(error, Exception)] == []
 
 
 @on("postgresql", "mariadb")
@@ -272,8 +277,8 @@ def test_a_statement_that_takes_too_long_is_ended_and_not_tried_again(database: 
         runs.append(1)
         conn.execute(sa.text(text))
 
-    with limited(database, replace(WAITS, statement=2.0)) as mine, pytest.raises(TooSlow):
-        mine.read(work)
+    with limited(database, replace(WAITS, statement=2.0)) as limited_database, pytest.raises(TooSlow):
+        limited_database.read(work)
     assert len(runs) == 1
 
 
@@ -293,9 +298,9 @@ def test_what_an_idle_transaction_holds_is_freed_by_the_server(database: Databas
         mine.write(work)
 
     mine = Database(database.url, limits=DatabaseLimits(idle=1.0, retry=120.0))
-    found = together(forget, lambda: (locked.wait(60), rename(database, stack_id)))
+    results = together(forget, lambda: (locked.wait(60), rename(database, stack_id)))
     mine.close()
-    assert [error for error in found if isinstance(error, Exception)] == []
+    assert [error for error in results if isinstance(error, Exception)] == []
     assert len(runs) > 1, "what the server had ended was run again"
     assert (stack_of(database, stack_id).reason, stack_of(database, stack_id).owner) == ("changed", "late")
 
@@ -322,15 +327,15 @@ def test_a_brief_transaction_leaves_the_connection_as_it_was(database: Database)
 @on("sqlite")
 def test_the_turn_to_write_to_sqlite_is_waited_for_so_long_and_no_longer(database: Database) -> None:
     stack_id = late_graphs(database, 1)[0].stack.id
-    with limited(database) as mine:
+    with limited(database) as limited_database:
         other = sa.create_engine(database.url, poolclass=sa.NullPool)
         with other.connect() as conn:
             conn.exec_driver_sql("BEGIN IMMEDIATE")
             with pytest.raises(RowLocked):
-                rename(mine, stack_id)
-            assert stack_of(mine, stack_id).id == stack_id, "readers never wait"
+                rename(limited_database, stack_id)
+            assert stack_of(limited_database, stack_id).id == stack_id, "readers never wait"
             conn.rollback()
-        rename(mine, stack_id)
+        rename(limited_database, stack_id)
 
 
 def test_the_servers_time_is_measured_by_the_transactions(database: Database) -> None:

@@ -19,7 +19,7 @@ from stoker.db.ids import (
     TraversalNumber,
     WaitsOn,
 )
-from stoker.db.queries import task_counts
+from stoker.db.queries import overview
 from stoker.db.rows import Task, Traversal
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind, TaskState
@@ -70,7 +70,7 @@ DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
     "tasks due, next page": lambda conn: due_tasks.due(conn, NOW, limit=500, after=(NOW - 1, 5)),
     "stack deadlines": lambda conn: stacks.due(conn, NOW, limit=500),
     "stack deadlines, next page": lambda conn: stacks.due(conn, NOW, limit=500, after=(NOW - 1, STACK)),
-    "tasks by state": lambda conn: task_counts.page(conn, after=TaskId(5), limit=500),
+    "tasks by state": lambda conn: overview.task_states(conn, after=TaskId(5), limit=500),
     "members that claim": tasks.claiming_members,
     "claims of a member": lambda conn: tasks.claimed_by(conn, MemberId("gone/1")),
     "give back": lambda conn: member_claims.release(conn, [(TaskId(3), 1)], now=NOW),
