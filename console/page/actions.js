@@ -34,8 +34,8 @@ export function cancelChoices(status) {
  * @param {PanelContext} context
  */
 export function actionsOf({ data, api, say, go, refresh, open }) {
-  let shown = "";
-  let shownHeld = "";
+  let drawnStatus = "";
+  let drawnHeld = "";
 
   /** @param {() => Promise<string>} send sends a request; it returns what is said of its success. */
   async function attempt(send) {
@@ -77,8 +77,8 @@ export function actionsOf({ data, api, say, go, refresh, open }) {
    */
   function draw(place, stack) {
     const status = stack.stack_status;
-    if (status === shown) return;
-    shown = status;
+    if (status === drawnStatus) return;
+    drawnStatus = status;
     const isBusy = status.endsWith("IN_PROGRESS");
     const simple = (/** @type {string} */ name, /** @type {string} */ label, /** @type {string} */ done) => button(label, () => act({ [name]: null }, () => done));
     put(place,
@@ -105,8 +105,8 @@ export function actionsOf({ data, api, say, go, refresh, open }) {
     const held = stack.breakpoints ?? [];
     const text = JSON.stringify(held);
     place.hidden = held.length === 0;
-    if (text === shownHeld) return;
-    shownHeld = text;
+    if (text === drawnHeld) return;
+    drawnHeld = text;
     put(place,
       h("div", { class: "title" }, glyph("held"), h("h2", {}, `Held at ${held.length === 1 ? "a breakpoint" : `${held.length} breakpoints`}`), h("span", { class: "grow" }),
         button("Continue all", () => act({ continue: null }, cleared), { class: "main" }), button("Step", () => act({ step: null }, cleared), { title: "Continue, and hold the next resources again" })),

@@ -71,12 +71,12 @@ async function bodyOf(response) {
 export async function plain(path, body) {
   const options = body === undefined ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
   const response = await answered(fetch(new URL(path, document.baseURI), { ...options, credentials: "omit" }));
-  const got = await bodyOf(response);
-  if (!response.ok) throw faultOf(response.status, got);
-  return got;
+  const answer = await bodyOf(response);
+  if (!response.ok) throw faultOf(response.status, answer);
+  return answer;
 }
 
-/** @typedef {{etag: string | null, body: any, text: string | null}} Kept */
+/** @typedef {{etag: string | null, body: any, text: string | null}} CacheEntry */
 
 /** A project's part of the API, or for admins also what lies outside of it. */
 export class Api {
@@ -87,7 +87,7 @@ export class Api {
   constructor(session, expired) {
     this.session = session;
     this._expired = expired;
-    /** @type {Map<string, Kept>} */
+    /** @type {Map<string, CacheEntry>} */
     this._kept = new Map();
   }
 
@@ -100,13 +100,13 @@ export class Api {
    * @returns {Promise<any>}
    */
   async get(path, { fresh = false, outside = false } = {}) {
-    const kept = this._kept.get(path);
-    const headers = { "Cache-Control": fresh ? "max-age=0" : `max-age=${MAX_AGE}`, ...(kept?.etag && { "If-None-Match": kept.etag }) };
+    const entry = this._kept.get(path);
+    const headers = { "Cache-Control": fresh ? "max-age=0" : `max-age=${MAX_AGE}`, ...(entry?.etag && { "If-None-Match": entry.etag }) };
     const response = await this._fetch(path, { headers, signal: AbortSignal.timeout(PATIENCE), cache: "no-store" }, outside);
-    if (response.status === 304 && kept) return kept.body;
+    if (response.status === 304 && entry) return entry.body;
     const text = await answered(response.text());
     if (!response.ok) throw this._fault(response.status, parsed(text));
-    if (kept && text === kept.text) return kept.body;
+    if (entry && text === entry.text) return entry.body;
     return this._keep(path, text, response.headers.get("ETag"));
   }
 
@@ -124,9 +124,9 @@ export class Api {
     const headers = body === undefined ? {} : { "Content-Type": "application/json" };
     const sent = body === undefined ? undefined : JSON.stringify(body);
     const response = await this._fetch(path, { method, headers, body: sent, cache: "no-store" }, outside);
-    const got = await bodyOf(response);
-    if (!response.ok) throw this._fault(response.status, got);
-    return got;
+    const answer = await bodyOf(response);
+    if (!response.ok) throw this._fault(response.status, answer);
+    return answer;
   }
 
   /**

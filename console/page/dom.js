@@ -118,8 +118,8 @@ export function spelledJson(value) {
  * @param {Props} [props]
  */
 export function named(text, props) {
-  const shown = spelled(text);
-  return h("bdi", { class: "name", title: shown, ...props }, shown);
+  const visible = spelled(text);
+  return h("bdi", { class: "name", title: visible, ...props }, visible);
 }
 
 /**

@@ -58,17 +58,16 @@ export class EventLog {
    */
   async _pages(direction, marker, isFresh) {
     /** @type {StackEvent[]} */
-    const found = [];
-    for (let last = marker, isMore = true; isMore && found.length < this._most;) {
+    const events = [];
+    for (let last = marker, isMore = true; isMore && events.length < this._most;) {
       const after = last === null ? "" : `&marker=${encodeURIComponent(last)}`;
-      const body = await this._get(`${this._path}?nested_depth=${DEEP}&sort_dir=${direction}&limit=${PAGE}${after}`, isFresh);
-      const events = eventsOf(body, this._rootId);
-      found.push(...events);
-      last = events.at(-1)?.id ?? last;
-      isMore = events.length > 0 && events.length >= this._page;
-      this._page = Math.max(this._page, events.length);
+      const page = eventsOf(await this._get(`${this._path}?nested_depth=${DEEP}&sort_dir=${direction}&limit=${PAGE}${after}`, isFresh), this._rootId);
+      events.push(...page);
+      last = page.at(-1)?.id ?? last;
+      isMore = page.length > 0 && page.length >= this._page;
+      this._page = Math.max(this._page, page.length);
     }
-    return found;
+    return events;
   }
 }
 

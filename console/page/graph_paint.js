@@ -7,6 +7,8 @@ import { boxOfItem, doMeet } from "./viewport.js";
 /** The scale below which resources are plain boxes. */
 export const FAR = 0.65;
 const FONT = '12.5px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", "DejaVu Sans", sans-serif';
+/** @type {StateKey[]} */
+const SALIENT = ["run", "held", "bad"];
 const ICON = 28;
 const FOLD = 22;
 const NARROW = 74;
@@ -138,7 +140,9 @@ export class Painter {
       paths.set(key, `${paths.get(key) ?? ""}M${item.x} ${item.y}h${item.w}v${item.h}h${-item.w}z`);
     }
     const ring = chosen && s("rect", { class: "ring", x: chosen.x - 8, y: chosen.y - 8, width: chosen.w + 16, height: chosen.h + 16 });
-    put(this._far, [...paths].map(([key, d]) => s("path", { class: `far-${key}`, d })), ring);
+    // What matters most is painted last, over the others.
+    const keys = ["box", ...[...STATE_KEYS].sort((one, other) => SALIENT.indexOf(one) - SALIENT.indexOf(other))];
+    put(this._far, keys.map((key) => (paths.has(key) ? s("path", { class: `far-${key}`, d: paths.get(key) }) : null)), ring);
   }
 
   /**

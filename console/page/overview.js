@@ -157,8 +157,8 @@ class Overview {
     const { stacks, links } = this._stacks.value ?? { stacks: [] };
     this._rest.hidden = !links;
     const counts = this._counts.value;
-    const shown = `The latest ${stacks.length}${counts ? ` of ${counts.total}` : ""} stacks are shown and counted here`;
-    this._rest.textContent = counts ? `${shown}; ${counts.by_status.FAILED ?? 0} of all have failed, ${counts.by_status.IN_PROGRESS ?? 0} are in progress.` : `${shown}; there are more.`;
+    const latest = `The latest ${stacks.length}${counts ? ` of ${counts.total}` : ""} stacks are shown and counted here`;
+    this._rest.textContent = counts ? `${latest}; ${counts.by_status.FAILED ?? 0} of all have failed, ${counts.by_status.IN_PROGRESS ?? 0} are in progress.` : `${latest}; there are more.`;
   }
 
   /** @param {StackAnswer} stack */

@@ -153,8 +153,8 @@ export function showRing({ api, main, say }) {
     const moved = (/** @type {string} */ host) => next.moves.filter((move) => move.to === host);
     const segments = Object.entries(next.after).sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([host, count]) => {
       const incoming = moved(host).reduce((sum, move) => sum + move.shards, 0);
-      const kept = h("span", { class: hue(host), style: { "flex-grow": String(count - incoming) }, title: `${spelled(host)} keeps ${count - incoming} shards` }, named(host), ` ${percent(count / next.shard_count)}`);
-      return [count > incoming ? kept : null, ...moved(host).map((move) => h("span", { class: `moving ${hue(move.from)}`, style: { "flex-grow": String(move.shards) }, title: `${move.shards} shards move from ${spelled(move.from)} to ${spelled(move.to)}` },
+      const staying = h("span", { class: hue(host), style: { "flex-grow": String(count - incoming) }, title: `${spelled(host)} keeps ${count - incoming} shards` }, named(host), ` ${percent(count / next.shard_count)}`);
+      return [count > incoming ? staying : null, ...moved(host).map((move) => h("span", { class: `moving ${hue(move.from)}`, style: { "flex-grow": String(move.shards) }, title: `${move.shards} shards move from ${spelled(move.from)} to ${spelled(move.to)}` },
         h("span", { class: `over ${hue(move.to)}` }), h("span", { class: "on" }, count === incoming ? `${spelled(host)} ${percent(count / next.shard_count)}` : `+ ${percent(move.shards / next.shard_count)}`)))];
     });
     planned.hidden = false;

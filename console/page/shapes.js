@@ -12,8 +12,8 @@ function linkOf(item, rel) {
 
 /** @param {string | null} href */
 function idIn(href) {
-  const found = href && NESTED.exec(new URL(href).pathname);
-  return found ? decodeURIComponent(found[1]) : null;
+  const match = href && NESTED.exec(new URL(href).pathname);
+  return match ? decodeURIComponent(match[1]) : null;
 }
 
 /**

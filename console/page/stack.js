@@ -178,7 +178,7 @@ function graphFacts(data, fact) {
   if (!graph) return [];
   const count = graph.resources.length;
   const { deadline, seconds_left: paused } = graph.stack;
-  const number = fact("resources", graph.more_resources ? `the first ${count.toLocaleString("en")}, there are more` : String(count));
+  const number = fact("resources", graph.more_resources ? `more than ${count.toLocaleString("en")}` : String(count));
   if (data.isBusy && deadline) return [number, fact("times out in", until(deadline))];
   return data.isBusy && paused ? [number, fact("timeout paused with", `${span(paused)} left`)] : [number];
 }
