@@ -240,10 +240,10 @@ class DeclaredType(DeclaredThing):
         try:
             remote = self._unwrapped(service.post(self.path, self.request(body, target)))
         except PermanentError as error:
-            physical_id = self.made_before(error, target, context)
-            if physical_id is None:
+            earlier = self.made_before(error, target, context)
+            if earlier is None:
                 raise
-            remote = physical_id
+            remote = earlier
         return self._begin_wait(remote, target, context)
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:

@@ -12,7 +12,7 @@ from harness.cloud.stacks import WITHIN
 from harness.step_driver import Driven
 from harness.waiting import wait_for
 from stoker.resources.errors import PermanentError, RetryableError
-from stoker.resources.openstack.nova.ports import ServerPorts, nics_of
+from stoker.resources.openstack.nova.interfaces import ServerPorts, nics_of
 
 Json = typing.Any
 

@@ -2,17 +2,27 @@
 
 import base64
 import typing
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
+from harness.fake_work import target_of
 from stoker.resources.errors import PermanentError, PropertyError
-from stoker.resources.openstack.nova.attributes import attributes, is_mark
-from stoker.resources.openstack.nova.block_devices import devices, legacy_devices
-from stoker.resources.openstack.nova.body import encoded, metadata_field, networks_field
-from stoker.resources.openstack.nova.networks import Nic
+from stoker.resources.openstack.declared import REMOTE
+from stoker.resources.openstack.neutron.port import Port
+from stoker.resources.openstack.neutron.schema import EXTRA_PROPERTIES, extra_fields
+from stoker.resources.openstack.nova.body import (
+    devices,
+    encoded,
+    legacy_devices,
+    metadata_field,
+    networks_field,
+)
+from stoker.resources.openstack.nova.compute import SERVER_STATUS, fault_of, is_mark
+from stoker.resources.openstack.nova.interfaces import Nic
 from stoker.resources.openstack.nova.server import Server
-from stoker.resources.openstack.nova.states import SERVER_STATUS, fault_of
 from stoker.resources.properties import resolve_properties
+from stoker.resources.schema import Property
 from stoker.template.language import ResourceDefinition
 
 Json = typing.Any
@@ -239,12 +249,52 @@ def test_a_state_on_the_way_to_active_is_waited_for(status: str, pending: bool) 
     assert SERVER_STATUS.is_pending({"status": status}, fault_of) is pending
 
 
+def _attributes(server: Json, facts: Json = None, **fields: Json) -> Mapping[str, Json]:
+    """The attributes of a server that the service last reported so."""
+    target = target_of(SERVER, {"flavor": "f"}, data={REMOTE: server, **(facts or {})}, **fields)
+    return SERVER.attribute_values(target)
+
+
+def test_the_attributes_of_a_server_are_fields_of_the_services_answer() -> None:
+    fields = {"name": "web", "accessIPv4": "203.0.113.5", "accessIPv6": "2001:db8::5"}
+    values = _attributes({**fields, "OS-EXT-SRV-ATTR:instance_name": "instance-1", "console_urls": "token"})
+    assert values.keys() == SERVER.attributes_schema.keys()
+    assert {name: values[name] for name in fields} == fields
+    assert (values["instance_name"], values["console_urls"]) == ("instance-1", None)
+
+
+def test_a_ports_properties_are_the_same_for_a_servers_entry_and_for_a_port() -> None:
+    entry = typing.cast(Property, SERVER.properties_schema["networks"].schema).schema
+    extras = typing.cast(Mapping[str, Property], entry)["port_extra_properties"].schema
+    assert extras == {name: Port.properties_schema[name] for name in EXTRA_PROPERTIES}
+
+
+def test_a_servers_port_gets_the_fields_of_its_extra_properties() -> None:
+    properties = resolve_properties(
+        EXTRA_PROPERTIES,
+        {
+            "qos_policy": "fast",
+            "no_fixed_ips": True,
+            "value_specs": {"hint": "a"},
+            "allowed_address_pairs": [{"ip_address": "10.0.0.9"}],
+        },
+    )
+    assert extra_fields(properties, lambda kind, name: f"{kind}:{name}") == {
+        "admin_state_up": True,
+        "binding:vnic_type": "normal",
+        "qos_policy_id": "neutron.qos_policy:fast",
+        "allowed_address_pairs": [{"ip_address": "10.0.0.9"}],
+        "hint": "a",
+    }
+    assert extra_fields({"qos_policy": "", "mac_address": None}, str) == {}
+
+
 def test_attributes_show_no_mark() -> None:
     mark = "stoker-0f5b5a4e-5f6c-4e0f-9c1b-2d3e4f5a6b7c"
     assert is_mark(mark)
     assert not is_mark("stoker-mine")
-    found = attributes({"tags": ["a", mark, "stoker-mine"]}, {}, {})
-    assert found["tags"] == found["show"]["tags"] == ["a", "stoker-mine"]
+    values = _attributes({"tags": ["a", mark, "stoker-mine"]})
+    assert values["tags"] == values["show"]["tags"] == ["a", "stoker-mine"]
 
 
 def test_addresses_have_their_port_and_network_under_both_names() -> None:
@@ -255,18 +305,20 @@ def test_addresses_have_their_port_and_network_under_both_names() -> None:
         "networks": {"n": {"name": "net"}},
         "subnets": {"s": {"cidr": "10.0.0.0/24"}},
     }
-    found = attributes({"addresses": {"net": [entry, floating]}}, data, {"os-collect-config": {"a": 1}})
-    assert found["networks"] == {key: ["10.0.0.5", "203.0.113.5"] for key in ("net", "n")}
-    assert found["addresses"]["n"] == found["addresses"]["net"]
-    assert found["addresses"]["n"] == [
+    values = _attributes(
+        {"addresses": {"net": [entry, floating]}}, data, metadata={"os-collect-config": {"a": 1}}
+    )
+    assert values["networks"] == {key: ["10.0.0.5", "203.0.113.5"] for key in ("net", "n")}
+    assert values["addresses"]["n"] == values["addresses"]["net"]
+    assert values["addresses"]["n"] == [
         {**entry, "port": "p", "subnets": [{"cidr": "10.0.0.0/24"}], "network": {"name": "net"}},
         {**floating, "port": None},
     ]
-    assert (found["first_address"], found["os_collect_config"]) == ("10.0.0.5", {"a": 1})
+    assert (values["first_address"], values["os_collect_config"]) == ("10.0.0.5", {"a": 1})
 
 
 def test_a_server_without_addresses_has_an_empty_first_one() -> None:
-    assert attributes({}, {}, {})["first_address"] == ""
+    assert _attributes({})["first_address"] == ""
 
 
 def test_user_data_is_encoded_as_the_service_asks() -> None:

@@ -1,35 +1,14 @@
-"""Declarations that the types of the network service share."""
+"""The base of the types of the network service."""
 
 import typing
 from collections.abc import Collection, Mapping, Sequence
 
 from ...contract.context import StepContext
 from ...contract.views import Json, ResourceView
-from ...schema import Attribute, Property, SupportStatus
 from ..declared import DeclaredType
 from ..statuses import StatusMeaning
 
-NETWORK = "network|network_id"
-SUBNET = "subnet|subnet_id"
-"""Properties by which types name a network or a subnet, for implied dependencies."""
 BUILT = StatusMeaning(pending=("BUILD",))
-HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")
-TAGS = Property("list", "Tags of the thing.", update_allowed=True, schema=Property("string", "A tag."))
-TENANT = Property(
-    "string", "Project that owns the thing; only administrators may name another than their own."
-)
-VALUE_SPECS = Property(
-    "map",
-    "Further fields of the body, by name, for extensions of the service.",
-    default={},
-    update_allowed=True,
-)
-SHOWN: Mapping[str, Attribute] = {
-    "name": Attribute("Name of the thing.", "string"),
-    "show": Attribute("All that the service reports of it.", "map"),
-    "tenant_id": Attribute("Project that owns it.", "string"),
-}
-"""Attributes that most of the types have."""
 
 
 class NeutronType(DeclaredType):

@@ -13,7 +13,8 @@ from ..attached import AttachedType, Link
 from ..bodies import NamedRemote, live_fields
 from ..names import resolve
 from ..service import RemoteNotFound
-from .base import HIDDEN, NETWORK, SHOWN, SUBNET, NeutronType
+from .base import NeutronType
+from .schema import HIDDEN, NETWORK, SHOWN, SUBNET
 
 PORT = Custom(check_name="neutron.port")
 ADDRESS = Custom(check_name="ip_addr")

@@ -3,7 +3,8 @@
 from ....template.constraints import Custom
 from ...schema import Attribute, Property
 from ..bodies import NamedRemote
-from .base import BUILT, SHOWN, TAGS, TENANT, VALUE_SPECS, NeutronType
+from .base import BUILT, NeutronType
+from .schema import SHOWN, TAGS, TENANT, VALUE_SPECS
 
 
 class Net(NeutronType):

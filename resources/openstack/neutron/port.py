@@ -14,30 +14,14 @@ from ..declared import REMOTE
 from ..marks import mark_of
 from ..names import resolve
 from ..service import Conflict, RemoteNotFound, in_use
-from .base import BUILT, HIDDEN, NETWORK, SHOWN, TAGS, VALUE_SPECS, NeutronType
+from .base import BUILT, NeutronType
+from .schema import EXTRA_PROPERTIES, HIDDEN, NETWORK, SHOWN, TAGS
 
-VNIC_TYPES = AllowedValues(
-    values=(
-        *("normal", "direct", "macvtap", "direct-physical", "baremetal"),
-        *("virtio-forwarder", "smart-nic"),
-    )
-)
 SUBNET = Custom(check_name="neutron.subnet")
 FIXED_IP = {
     "subnet": Property("string", "Name or id of the subnet that gives the address.", constraints=(SUBNET,)),
     "subnet_id": Property("string", "The old name of subnet.", constraints=(SUBNET,), alias_of="subnet"),
     "ip_address": Property("string", "The address.", constraints=(Custom(check_name="ip_addr"),)),
-}
-ADDRESS_PAIR = {
-    "mac_address": Property(
-        "string", "MAC address; none: the port's.", constraints=(Custom(check_name="mac_addr"),)
-    ),
-    "ip_address": Property(
-        "string",
-        "Address, or network as CIDR.",
-        required=True,
-        constraints=(Custom(check_name="ip_or_cidr"),),
-    ),
 }
 
 
@@ -59,6 +43,7 @@ class Port(NeutronType):
         "replacement_policy",
     )
     properties_schema = {
+        **EXTRA_PROPERTIES,
         "network": Property(
             "string",
             "Name or id of its network.",
@@ -80,47 +65,14 @@ class Port(NeutronType):
             update_allowed=True,
             schema=Property("map", "An address.", schema=FIXED_IP),
         ),
-        "no_fixed_ips": Property("boolean", "It has no addresses.", default=False, update_allowed=True),
         "security_groups": Property(
             "list", "Names or ids of security groups; none: the project's default.", update_allowed=True
-        ),
-        "binding:vnic_type": Property(
-            "string",
-            "Kind of virtual network card.",
-            default="normal",
-            update_allowed=True,
-            constraints=(VNIC_TYPES,),
-        ),
-        "port_security_enabled": Property(
-            "boolean", "Security groups and protection against spoofing apply.", update_allowed=True
-        ),
-        "qos_policy": Property(
-            "string",
-            "Name or id of a QoS policy.",
-            update_allowed=True,
-            constraints=(Custom(check_name="neutron.qos_policy"),),
         ),
         "dns_name": Property(
             "string", "Its name in DNS.", update_allowed=True, constraints=(Custom(check_name="dns_name"),)
         ),
-        "propagate_uplink_status": Property(
-            "boolean", "The state of the uplink is passed on to it.", update_allowed=True
-        ),
         "name": Property(
             "string", "Name; none: made of the stack's and the resource's.", update_allowed=True
-        ),
-        "value_specs": VALUE_SPECS,
-        "admin_state_up": Property("boolean", "The port is up.", default=True, update_allowed=True),
-        "mac_address": Property(
-            "string",
-            "Its MAC address; none: the service chooses.",
-            constraints=(Custom(check_name="mac_addr"),),
-        ),
-        "allowed_address_pairs": Property(
-            "list",
-            "Further addresses that may pass it.",
-            update_allowed=True,
-            schema=Property("map", "An address.", schema=ADDRESS_PAIR),
         ),
         "tags": TAGS,
         "replacement_policy": Property(

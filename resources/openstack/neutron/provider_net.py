@@ -2,7 +2,8 @@
 
 from ....template.constraints import AllowedValues, Custom
 from ...schema import Attribute, Property, SupportStatus
-from .base import BUILT, SHOWN, TAGS, TENANT, NeutronType
+from .base import BUILT, NeutronType
+from .schema import SHOWN, TAGS, TENANT
 
 TYPES = AllowedValues(values=("local", "vlan", "vxlan", "gre", "geneve", "flat"))
 

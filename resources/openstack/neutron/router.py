@@ -12,7 +12,8 @@ from ...implied import ImpliedDependency
 from ...schema import Attribute, Property
 from ..attached import AttachedType, Link
 from ..names import resolve
-from .base import BUILT, HIDDEN, NETWORK, SHOWN, TAGS, TENANT, VALUE_SPECS, NeutronType
+from .base import BUILT, NeutronType
+from .schema import HIDDEN, NETWORK, SHOWN, TAGS, TENANT, VALUE_SPECS
 
 SUBNET = Custom(check_name="neutron.subnet")
 PHYSICAL_ID = re.compile("[:=]")

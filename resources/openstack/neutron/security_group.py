@@ -12,7 +12,8 @@ from ..bodies import NamedRemote
 from ..declared import REMOTE, WAS_FREE
 from ..names import resolve
 from ..service import Conflict, RemoteNotFound
-from .base import SHOWN, NeutronType
+from .base import NeutronType
+from .schema import SHOWN
 
 PROTOCOLS = AllowedValues(
     values=(

@@ -8,7 +8,8 @@ from ...contract.views import Json, ResourceView
 from ...errors import PropertyError
 from ...schema import Attribute, Property
 from ..bodies import NamedRemote
-from .base import HIDDEN, SHOWN, TAGS, TENANT, VALUE_SPECS, NeutronType
+from .base import NeutronType
+from .schema import HIDDEN, SHOWN, TAGS, TENANT, VALUE_SPECS
 
 IPV6_MODES = AllowedValues(values=("dhcpv6-stateful", "dhcpv6-stateless", "slaac"))
 POOL = {

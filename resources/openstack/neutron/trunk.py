@@ -8,7 +8,8 @@ from ...contract.views import Json, ResourceView
 from ...schema import Attribute, Property, SupportStatus
 from ..bodies import NamedRemote
 from ..names import resolve
-from .base import BUILT, SHOWN, NeutronType
+from .base import BUILT, NeutronType
+from .schema import SHOWN
 
 PORT = Custom(check_name="neutron.port")
 SUB_PORT = {

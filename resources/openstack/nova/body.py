@@ -1,4 +1,4 @@
-"""The body that creates a server."""
+"""The body that creates a server, with its disks, and the creation itself."""
 
 import base64
 import functools
@@ -7,12 +7,17 @@ from collections.abc import Mapping, Sequence
 
 from ...contract.context import StepContext
 from ...contract.views import Json, ResourceView, physical_name
-from ..bodies import without_nulls
+from ..bodies import Find, without_nulls
+from ..marks import TagMark, mark_of
 from ..names import resolve
-from .block_devices import devices, legacy_devices
-from .networks import Nic
+from ..service import service_of
+from .interfaces import Nic, ServerPorts, nics_of
 from .user_data import server_user_data
 
+OLDEST_FILES = "compute 2.56"
+"""The newest version of the interface that takes files; 2.57 has removed them."""
+COPIED = ("device_type", "disk_bus", "boot_index", "volume_size", "delete_on_termination", "volume_type")
+"""Properties that are fields of the body by the same name."""
 SAME = {
     "key_name": "key_name",
     "availability_zone": "availability_zone",
@@ -90,3 +95,70 @@ def metadata_field(metadata: Mapping[str, Json] | None) -> dict[str, str]:
 def encoded(text: str) -> str:
     """Return a text in base64."""
     return base64.b64encode(text.encode()).decode()
+
+
+def legacy_devices(mappings: Sequence[Mapping[str, Json]]) -> list[dict[str, Json]]:
+    """Return the body's list for the older property; a snapshot wins over a volume, as in Heat."""
+    converted = []
+    for mapping in mappings:
+        device = without_nulls(mapping)
+        if device.get("snapshot_id"):
+            device.pop("volume_id", None)
+        if not device.get("delete_on_termination"):
+            device.pop("delete_on_termination", None)
+        converted.append(device)
+    return converted
+
+
+def devices(mappings: Sequence[Mapping[str, Json]], image: str | None, find: Find) -> list[dict[str, Json]]:
+    """Return the body's list for the newer property.
+
+    :param image: id of the server's image, which becomes the first disk; None: there is none.
+    """
+    first = {"uuid": image, "source_type": "image", "destination_type": "local"}
+    root = [{**first, "boot_index": 0, "delete_on_termination": True}] if image else []
+    return [*root, *(_device(mapping, find) for mapping in mappings)]
+
+
+def _device(mapping: Mapping[str, Json], find: Find) -> dict[str, Json]:
+    device = {
+        **_source(mapping, find),
+        **{name: mapping[name] for name in COPIED if mapping[name] is not None},
+    }
+    if mapping.get("device_name"):
+        device["device_name"] = mapping["device_name"]
+    return device
+
+
+def _source(mapping: Mapping[str, Json], find: Find) -> dict[str, Json]:
+    for name, kind in (("volume_id", "volume"), ("snapshot_id", "snapshot"), ("image", "image")):
+        if mapping.get(name):
+            source_id = find(f"{'glance' if kind == 'image' else 'cinder'}.{kind}", mapping[name])
+            stored = {"uuid": source_id, "source_type": kind, "destination_type": "volume"}
+            return {**stored, "boot_index": 0, "delete_on_termination": False}
+    blank = {"source_type": "blank", "destination_type": "local", "boot_index": -1}
+    device: dict[str, Json] = {**blank, "delete_on_termination": True}
+    if mapping.get("swap_size"):
+        return {**device, "guest_format": "swap", "volume_size": mapping["swap_size"]}
+    if mapping.get("ephemeral_size"):
+        device["volume_size"] = mapping["ephemeral_size"]
+    if mapping.get("ephemeral_format"):
+        device["guest_format"] = mapping["ephemeral_format"]
+    return device
+
+
+def create_server(target: ResourceView, context: StepContext, ports: ServerPorts) -> Mapping[str, Json]:
+    """Make the ports that the compute service cannot make, and create the server.
+
+    :returns: its id, and a password that must not be stored.
+    :raises Conflict, PermanentError, RetryableError: as `Service`.
+    """
+    properties = target.properties
+    nics = ports.with_ports(nics_of(properties["networks"], context), properties["security_groups"])
+    body = server_body(target, context, nics)
+    TagMark().put(body, mark_of(target.key))
+    hints = properties["scheduler_hints"]
+    headers = {"OpenStack_API_Version": OLDEST_FILES} if properties["personality"] else {}
+    whole = {"server": body, **({"os:scheduler_hints": hints} if hints else {})}
+    server: Mapping[str, Json] = service_of(context, "compute").post("/servers", whole, **headers)["server"]
+    return server

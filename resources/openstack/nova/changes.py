@@ -1,6 +1,7 @@
 """The parts of an update that take a while: interfaces, size, image.  Each part is a stage of the progress.
 
 A stage may run again after a crash at any moment.  So it reads how the server is, and does what is left.
+Updates with ``converge`` compare the goal with the live properties, which are read here, too.
 """
 
 import dataclasses
@@ -9,13 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 from ...contract.context import StepContext
 from ...contract.views import Json, ResourceView
 from ...errors import PermanentError
-from ..names import KINDS, quoted, resolve
-from .attributes import MAC, is_mark
+from ..bodies import without_nulls
+from ..names import KINDS, NameNotFound, quoted, resolve
 from .body import encoded, metadata_field, server_name
-from .calls import ServerCalls
-from .networks import InterfaceChanges, Nic, ServerInterface, interface_changes
-from .ports import ServerPorts, nics_of
-from .states import SERVER_STATUS, fault_of, is_settled, unknown_status
+from .compute import SERVER_STATUS, ServerCalls, fault_of, is_mark, is_settled, unknown_status, users_tags
+from .interfaces import (
+    MAC,
+    InterfaceChanges,
+    Nic,
+    ServerInterface,
+    ServerPorts,
+    interface_changes,
+    nics_of,
+    pair,
+)
 from .user_data import server_user_data
 
 Stage = dict[str, Json]
@@ -28,7 +36,7 @@ class ServerChange:
         self, target: ResourceView, context: StepContext, calls: ServerCalls, ports: ServerPorts
     ) -> None:
         self._target = target
-        self._work = context
+        self._context = context
         self._calls = calls
         self._ports = ports
 
@@ -80,7 +88,7 @@ class ServerChange:
         if not before and not after:
             return []
         changes = self._interface_changes(before, after)
-        for interface, former, nic in changes.kept:
+        for interface, former, nic in changes.retained:
             was = former or Nic()
             will = dataclasses.replace(nic, port=interface.port)
             if was.extras != will.extras and will.extras is not None:
@@ -96,8 +104,8 @@ class ServerChange:
 
     def _interface_changes(self, before: Json, after: Json) -> InterfaceChanges:
         interfaces = self._ports.interfaces(str(self._target.physical_id))
-        old = nics_of(before, self._work, strict=False)
-        new = nics_of(after, self._work)
+        old = nics_of(before, self._context, strict=False)
+        new = nics_of(after, self._context)
         allocation = next(
             (entry["allocate_network"] for entry in after or () if entry["allocate_network"]), None
         )
@@ -151,7 +159,7 @@ class ServerChange:
     # -- size and image ----------------------------------------------------------------------------
 
     def _size_stages(self, server: Mapping[str, Json]) -> list[Stage]:
-        flavor = resolve(self._work, "nova.flavor", self._target.properties["flavor"])
+        flavor = resolve(self._context, "nova.flavor", self._target.properties["flavor"])
         flavor_of_server = self._calls.service.get(f"{KINDS['nova.flavor'].path}/{quoted(flavor)}")["flavor"]
         stage = {"do": "resize", "flavor": flavor, "name": flavor_of_server["name"]}
         return [] if _has_flavor(server, stage) and is_settled(server) else [stage]
@@ -187,7 +195,7 @@ class ServerChange:
         return {**stage, "confirmed": True}
 
     def _image_stages(self, server: Mapping[str, Json]) -> list[Stage]:
-        image = resolve(self._work, "glance.image", self._target.properties["image"])
+        image = resolve(self._context, "glance.image", self._target.properties["image"])
         now = (server.get("image") or {}).get("id")
         return [] if image == now and is_settled(server) else [{"do": "rebuild", "image": image}]
 
@@ -204,7 +212,7 @@ class ServerChange:
             "imageRef": stage.get("image") or (server.get("image") or {}).get("id") or ""
         }
         if stage.get("user_data"):
-            user_data = server_user_data(self._target, self._work)
+            user_data = server_user_data(self._target, self._context)
             body["user_data"] = encoded(user_data) if user_data else None
         else:
             body["metadata"] = metadata_field(properties["metadata"])
@@ -233,3 +241,60 @@ _HANDLERS: Mapping[str, Callable[[ServerChange, Stage], Stage | None]] = {
     "rebuild": ServerChange._rebuild,
 }
 """By the stage's name; each returns what is left of its stage, None when it is complete."""
+
+
+def live_properties(
+    target: ResourceView, context: StepContext, server: Mapping[str, Json]
+) -> dict[str, Json]:
+    """Return the properties as they are; one that is as it was given has the given value.
+
+    :param server: the server as it is.
+    """
+    properties = target.properties
+    live: dict[str, Json] = {}
+    if properties["name"]:
+        live["name"] = server["name"]
+    live["flavor"] = _live_flavor(properties["flavor"], context, server)
+    image = (server.get("image") or {}).get("id")
+    if image and properties["image"]:
+        live["image"] = (
+            properties["image"] if _resolved("glance.image", properties["image"], context) == image else image
+        )
+    same_metadata = metadata_field(properties["metadata"]) == server["metadata"]
+    live["metadata"] = properties["metadata"] if same_metadata else server["metadata"]
+    tags = users_tags(server.get("tags") or ())
+    live["tags"] = properties["tags"] if sorted(properties["tags"] or ()) == sorted(tags) else tags
+    if properties["networks"]:
+        interfaces = ServerPorts.of(target, context).interfaces(str(target.physical_id))
+        live["networks"] = _live_networks(
+            properties["networks"], nics_of(properties["networks"], context, strict=False), interfaces
+        )
+    return live
+
+
+def _live_flavor(declared: str, context: StepContext, server: Mapping[str, Json]) -> str:
+    flavor = server["flavor"]
+    named = str(flavor.get("original_name") or flavor.get("id"))
+    same = _resolved("nova.flavor", declared, context)
+    return declared if same is not None and same == _resolved("nova.flavor", named, context) else named
+
+
+def _resolved(kind: str, value: str, context: StepContext) -> str | None:
+    try:
+        return resolve(context, kind, value)
+    except NameNotFound:
+        return None
+
+
+def _live_networks(
+    entries: Sequence[Mapping[str, Json]], nics: Sequence[Nic], interfaces: Sequence[ServerInterface]
+) -> list[Json]:
+    """Return the entries that have their interface, and one for each interface that none asks for."""
+    if any(entry["allocate_network"] for entry in entries):
+        return [without_nulls(entry) for entry in entries]
+    held = pair(nics, interfaces)
+    unnamed = [item for item in interfaces if item not in held.values()]
+    return [
+        *(without_nulls(entries[place]) for place in sorted(held)),
+        *({"port": item.port} for item in unnamed),
+    ]

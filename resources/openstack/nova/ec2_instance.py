@@ -9,8 +9,7 @@ from ...schema import Attribute, Property
 from ..declared import REMOTE
 from ..translated import TranslatedType, pairs, tags
 from .launch_schema import COMMON, FLAVOR, IMAGE, OLD, check_volumes
-from .server_schema import COLLECTORS
-from .user_data import CFNTOOLS
+from .user_data import CFNTOOLS, COLLECTORS
 
 ZONE = "AvailabilityZone"
 ADDRESSES = ("PrivateDnsName", "PublicDnsName", "PrivateIp", "PublicIp")

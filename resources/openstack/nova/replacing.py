@@ -7,11 +7,8 @@ from ...contract.views import Json, ReplacementView, ResourceView
 from ...steps import Poll
 from ..marks import TagMark, mark_of, marked
 from ..service import RemoteNotFound
-from .attributes import MAC
-from .calls import ServerCalls
-from .networks import Nic, ServerInterface, pair
-from .ports import ServerPorts, nics_of
-from .states import DELETING, SERVER_STATUS, TASK_STATE
+from .compute import DELETING, SERVER_STATUS, TASK_STATE, ServerCalls
+from .interfaces import MAC, Nic, ServerInterface, ServerPorts, nics_of, pair
 
 AGAIN = Poll(progress={}, after=0.5)
 """An interface is being detached: the step is called again."""
@@ -22,7 +19,7 @@ class Replacement:
 
     def __init__(self, target: ResourceView, context: StepContext) -> None:
         self._target = target
-        self._work = context
+        self._context = context
         self._ports = ServerPorts.of(target, context)
         self._calls = ServerCalls.of(target, context)
         self._groups: Sequence[str] = target.properties["security_groups"] or ()
@@ -45,7 +42,7 @@ class Replacement:
         server = self._state(self._calls)
         if not missing or server is None or SERVER_STATUS.of(server) in SERVER_STATUS.bad:
             return None
-        replacement = self._work.replacement()
+        replacement = self._context.replacement()
         if replacement is not None and self._take_from(replacement, [self._nics[place] for place in missing]):
             return AGAIN
         nics = self._ports.with_ports(
@@ -58,7 +55,7 @@ class Replacement:
     def _take_from(self, replacement: ReplacementView, missing: Sequence[Nic]) -> bool:
         """Take what is missing from the replacement; return whether that is in progress."""
         mark = mark_of(replacement.key)
-        ports = ServerPorts(self._target, self._work, mark)
+        ports = ServerPorts(self._target, self._context, mark)
         ids = marked(TagMark(), mark, self._calls.service, "/servers/detail", "servers")
         for server in {*ids, *([replacement.physical_id] if replacement.physical_id else [])}:
             calls = ServerCalls(self._calls.service, server)

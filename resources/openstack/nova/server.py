@@ -1,30 +1,45 @@
 """OS::Nova::Server: a virtual machine."""
 
 import datetime
+import typing
 from collections.abc import Mapping, Sequence
 
+from ....template.language import ResourceDefinition
 from ...contract.context import StepContext
 from ...contract.views import Json, ResourceView
 from ...errors import PermanentError
+from ...guests import COLLECT_CONFIG
 from ...steps import Done, Poll, Step
+from ..declared import REMOTE, DeclaredType
+from ..marks import Mark, TagMark
 from ..polling import pause
-from ..service import Conflict, RemoteNotFound
-from .actions import PORTS, ServerActions
-from .calls import ServerCalls
-from .changes import ServerChange
-from .creation import create_server
-from .live import live_properties
-from .ports import ServerPorts
+from ..service import Conflict, RemoteNotFound, in_use
+from .body import create_server
+from .changes import ServerChange, live_properties
+from .compute import (
+    DELETING,
+    IMAGE,
+    RUNS,
+    SERVER_STATUS,
+    TASK_STATE,
+    ServerCalls,
+    ServerSnapshot,
+    fault_of,
+    unknown_status,
+    without_mark,
+)
+from .interfaces import ServerPorts, address_attributes
 from .replacing import AGAIN, Replacement
-from .server_schema import ATTRIBUTES, COLLECTORS, IMPLIED, PROPERTIES
-from .states import DELETING, SERVER_STATUS, TASK_STATE
-from .validation import check_server
+from .server_schema import ATTRIBUTES, IMPLIED, PROPERTIES, check_metadata, check_server
+from .user_data import COLLECTORS
 
+PORTS = "ports"
+"""Key of a resource's data: ports may have been made for the server."""
 CLOCKS = 300.0
 """Seconds by which the clocks of the services may differ from ours."""
 
 
-class Server(ServerActions):
+class Server(DeclaredType):
     """A virtual machine with its interfaces and disks."""
 
     description = "A virtual machine."
@@ -32,6 +47,16 @@ class Server(ServerActions):
     properties_schema = PROPERTIES
     attributes_schema = ATTRIBUTES
     implied_dependencies = IMPLIED
+    snapshot_on_delete = True
+    service = "compute"
+    path = "/servers"
+    item = "server"
+    list_path = "/servers/detail"
+    mark: typing.ClassVar[Mark | None] = TagMark()
+    status = SERVER_STATUS
+    slow_delete = True
+    has_rules_in_stack = True
+    attribute_fields = {"instance_name": "OS-EXT-SRV-ATTR:instance_name"}
 
     def validate(self, properties: Mapping[str, Json]) -> None:
         """Check the rules over several properties."""
@@ -45,6 +70,16 @@ class Server(ServerActions):
         moment = datetime.datetime.fromtimestamp(since - CLOCKS, datetime.UTC)
         return ({"status": "BUILD"}, {"changes-since": moment.strftime("%Y-%m-%dT%H:%M:%SZ")})
 
+    def validate_in_stack(
+        self, definition: ResourceDefinition, others: Mapping[str, ResourceDefinition]
+    ) -> None:
+        """Check that the metadata leave room for the deployments."""
+        check_metadata(definition)
+
+    def problem(self, server: Mapping[str, Json]) -> str:
+        """Return the service's message of what has gone wrong."""
+        return fault_of(server)
+
     # -- create ------------------------------------------------------------------------------------
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
@@ -55,11 +90,11 @@ class Server(ServerActions):
         try:
             server = create_server(target, context, ports)
         except PermanentError as error:
-            physical_id = self.made_before(error, target, context)
-            if physical_id is None:
+            earlier = self.made_before(error, target, context)
+            if earlier is None:
                 ports.delete_marked()
                 raise
-            server = physical_id
+            server = earlier
         # The answer to a creation has the id, and a password that must not be stored.
         return self._begin_wait({"id": server["id"]}, target, context)
 
@@ -125,15 +160,87 @@ class Server(ServerActions):
         server = self.get(self.service_for(context), self.id_of(target))
         return SERVER_STATUS.of(server) in SERVER_STATUS.deleted
 
+    # -- actions on a server that exists -----------------------------------------------------------
+
+    def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
+        """Suspend the server, unless it is suspended."""
+        return self._act(target, context, "suspend", "SUSPENDED")
+
+    def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+        """Poll until the server is suspended."""
+        server = self._look(target, progress["since"], context)
+        if server is not None:
+            status = SERVER_STATUS.of(server)
+            if status == "SUSPENDED":
+                return self.with_facts(Done(data=self._data(server, target)), target, context)
+            if status not in (RUNS, *SERVER_STATUS.pending):
+                raise unknown_status(f"Suspend of server {server.get('name')} failed", status)
+        return Poll(progress=progress, after=pause(progress["since"], context.now()))
+
+    def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
+        """Resume the server, unless it runs."""
+        return self._act(target, context, "resume", RUNS)
+
+    def check_resume_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+        """Poll until the server runs."""
+        return self.with_facts(self._poll(target, progress, context), target, context)
+
+    def handle_check(self, target: ResourceView, context: StepContext) -> Step:
+        """Check that the server runs."""
+        data = self.refresh(target, context)
+        status = SERVER_STATUS.of(data[REMOTE])
+        if status != RUNS:
+            raise PermanentError(f"'status': expected '{RUNS}', got '{status}'", kind="Error")
+        return Done(data=data)
+
+    def handle_snapshot(self, target: ResourceView, context: StepContext) -> Step:
+        """Start to make an image of the server."""
+        image = ServerSnapshot(target, context).start(self.service_for(context))
+        return Poll(progress={"since": context.now(), "image": image}, data={IMAGE: image}, after=0.5)
+
+    def check_snapshot_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+        """Poll until the image is complete."""
+        server = self.get(self.service_for(context), self.id_of(target))
+        if ServerSnapshot(target, context).is_complete(progress["image"], server):
+            return Done()
+        return Poll(progress=progress, after=pause(progress["since"], context.now()))
+
+    def handle_delete_snapshot(self, target: ResourceView, context: StepContext) -> Step:
+        """Delete the image."""
+        ServerSnapshot(target, context).delete()
+        return Done()
+
+    def handle_restore(self, properties: Mapping[str, Json], data: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return the image as a property: the restored server is rebuilt from it."""
+        image = data.get(IMAGE)
+        return {"image": image} if image else {}
+
+    def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
+        """Adopt a server, whatever its state is."""
+        if target.physical_id is None:
+            return super().handle_adopt(target, context)
+        return Done(data=self.refresh(target, context))
+
+    def _act(self, target: ResourceView, context: StepContext, action: str, aim: str) -> Step:
+        """Start an action, unless its aim is reached or it has begun."""
+        service = self.service_for(context)
+        server = self.get(service, self.id_of(target))
+        if SERVER_STATUS.of(server) != aim:
+            try:
+                service.post(f"{self.path_of(target)}/action", {action: None})
+            except Conflict as error:
+                if server.get(TASK_STATE) is None:
+                    raise in_use(error) from error
+        return Poll(progress={"since": context.now()}, after=0.5)
+
     # -- delete ------------------------------------------------------------------------------------
 
     def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the server is gone; one that can be restored still is deleted for good."""
         try:
             server = self._look(target, progress["since"], context)
-            if (
-                server is not None and SERVER_STATUS.of(server) in SERVER_STATUS.bad
-            ):  # A list may be older than the deletion.
+            if server is not None and SERVER_STATUS.of(server) in SERVER_STATUS.bad:
+                # A list may be older than the deletion.
                 server = self.get(self.service_for(context), self.id_of(target))
         except RemoteNotFound:
             return self._deleted(target, context)
@@ -166,3 +273,33 @@ class Server(ServerActions):
         """Delete the ports that were made for the server."""
         if target.data.get(PORTS, True):
             ServerPorts.of(target, context).delete_marked()
+
+    # -- attributes --------------------------------------------------------------------------------
+
+    def refresh(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+        """Return the resource's data with the server and its interfaces as they are now."""
+        data = super().refresh(target, context)
+        return {**data, **self._facts(target, context)}
+
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+        """Return the attributes, of what was read last."""
+        server = without_mark(target.data.get(REMOTE) or {})
+        return {
+            **super().attribute_values(target),
+            **address_attributes(server, target.data),
+            "show": server,
+            "tags": server.get("tags"),
+            COLLECT_CONFIG: target.metadata.get("os-collect-config", {}),
+            # Their tokens expire within minutes: a stored one is of no use.
+            "console_urls": None,
+        }
+
+    def with_facts(self, step: Step, target: ResourceView, context: StepContext) -> Step:
+        """Add to the data of an action that has ended what the attributes need."""
+        if isinstance(step, Done) and step.data is not None:
+            return Done(data={**step.data, **self._facts(target, context)})
+        return step
+
+    def _facts(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+        facts = ServerPorts.of(target, context).facts(self.id_of(target))
+        return {**facts, PORTS: any(item["is_own"] for item in facts["interfaces"])}

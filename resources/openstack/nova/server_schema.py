@@ -1,11 +1,16 @@
-"""The properties and attributes of OS::Nova::Server."""
+"""The properties and attributes of OS::Nova::Server, and the rules over several properties."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ....template.constraints import AllowedValues, Custom, Length, Range
-from ...guests import COLLECT_CONFIG, TRANSPORT
+from ....template.language import ResourceDefinition
+from ....template.residual import is_node
+from ...contract.views import Json
+from ...errors import PropertyError
+from ...guests import COLLECT_CONFIG, TRANSPORT, check_transport
 from ...implied import ImpliedDependency
 from ...schema import WITHOUT_EFFECT, Attribute, Property, SupportStatus
+from ..neutron.schema import EXTRA_PROPERTIES
 
 HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")
 
@@ -74,54 +79,6 @@ _BLOCK_DEVICE_V2 = {
         constraints=(Custom(check_name="cinder.vtype"),),
     ),
 }
-_ADDRESS_PAIR = {
-    "mac_address": Property(
-        "string", "MAC address; none: the port's.", constraints=(Custom(check_name="mac_addr"),)
-    ),
-    "ip_address": Property(
-        "string", "Address or CIDR.", required=True, constraints=(Custom(check_name="ip_or_cidr"),)
-    ),
-}
-_PORT = {
-    "value_specs": Property(
-        "map", "Further fields of the port, for extensions.", default={}, update_allowed=True
-    ),
-    "admin_state_up": Property("boolean", "The port is up.", default=True, update_allowed=True),
-    "mac_address": Property("string", "MAC address.", constraints=(Custom(check_name="mac_addr"),)),
-    "allowed_address_pairs": Property(
-        "list",
-        "Further addresses that may pass through the port.",
-        update_allowed=True,
-        schema=Property("map", "A further address.", schema=_ADDRESS_PAIR),
-    ),
-    "binding:vnic_type": Property(
-        "string",
-        "Type of the virtual network interface.",
-        default="normal",
-        update_allowed=True,
-        constraints=(
-            AllowedValues(
-                values=(
-                    *("normal", "direct", "macvtap", "direct-physical"),
-                    *("baremetal", "virtio-forwarder", "smart-nic"),
-                )
-            ),
-        ),
-    ),
-    "port_security_enabled": Property(
-        "boolean", "Security groups protect the port; none: as the network says.", update_allowed=True
-    ),
-    "qos_policy": Property(
-        "string",
-        "QoS policy, by name or id.",
-        update_allowed=True,
-        constraints=(Custom(check_name="neutron.qos_policy"),),
-    ),
-    "propagate_uplink_status": Property(
-        "boolean", "The state of the uplink is propagated to virtual functions.", update_allowed=True
-    ),
-    "no_fixed_ips": Property("boolean", "The port has no address.", default=False, update_allowed=True),
-}
 _NETWORK = {
     "uuid": Property(
         "string",
@@ -146,12 +103,15 @@ _NETWORK = {
         "string", "Existing port, by name or id.", constraints=(Custom(check_name="neutron.port"),)
     ),
     "port_extra_properties": Property(
-        "map", "Further properties of the new port.", update_allowed=True, schema=_PORT
+        "map", "Further properties of the new port.", update_allowed=True, schema=EXTRA_PROPERTIES
     ),
     "subnet": Property("string", "Subnet of the new port's address, by name or id."),
     "floating_ip": Property("string", "Id of a floating IP to associate with the port."),
     "tag": Property("string", "Tag of the device, which the server reads from its metadata."),
 }
+SOURCES = ("volume_id", "snapshot_id", "image", "swap_size")
+"""Properties that say what a disk is made of, but for an ephemeral one."""
+NETWORK_FORMS = ("network", "port", "subnet", "allocate_network")
 PROPERTIES: Mapping[str, Property] = {
     "name": Property("string", "Name; none: made of the stack's and the resource's.", update_allowed=True),
     "image": Property(
@@ -288,5 +248,92 @@ ATTRIBUTES: Mapping[str, Attribute] = {
 }
 IMPLIED = (ImpliedDependency("networks.*.network|uuid", "OS::Neutron::Subnet", "network|network_id"),)
 """A server gets its addresses from any subnet of its networks."""
-COLLECTORS = ("ec2",)
-"""Collectors that the agents in every server have, besides that of its transport."""
+
+
+def check_server(properties: Mapping[str, Json]) -> None:
+    """Check the rules.
+
+    :param properties: unknown ones are absent.
+    :raises PropertyError: with the property's name and what is right.
+    """
+    check_devices(properties)
+    if properties.get("user_data_format") == "SOFTWARE_CONFIG":
+        check_transport(properties)
+    networks = properties.get("networks") or ()
+    for index, network in enumerate(networks):
+        _check_network(network, ("networks", index))
+    if len(networks) > 1 and any(network["allocate_network"] for network in networks):
+        raise PropertyError("allocate_network must be in the only entry", ("networks",))
+    if properties.get("security_groups") and any(network["port"] for network in networks):
+        text = "security_groups cannot be given with a port in networks; give them to the port"
+        raise PropertyError(text, ("security_groups",))
+
+
+def check_metadata(definition: ResourceDefinition) -> None:
+    """Check that the metadata of a server with an agent for deployments leave room for them.
+
+    :raises PropertyError: with Heat's words.
+    """
+    has_deployments = isinstance(definition.metadata, Mapping) and "deployments" in definition.metadata
+    properties = {} if is_node(definition.properties) else definition.properties
+    if has_deployments and properties.get("user_data_format") == "SOFTWARE_CONFIG":
+        text = "deployments key not allowed in resource metadata with user_data_format of SOFTWARE_CONFIG"
+        raise PropertyError(text, ("user_data_format",))
+
+
+def _check_network(network: Mapping[str, Json], path: Sequence[str | int]) -> None:
+    where = tuple(path)
+    if all(network[name] is None for name in NETWORK_FORMS):
+        raise PropertyError(f"one of {', '.join(NETWORK_FORMS)} is needed", where)
+    if network["allocate_network"] and len([name for name in network if network[name] is not None]) > 1:
+        raise PropertyError("allocate_network cannot be given with anything else", where)
+    if network["fixed_ip"] and network["port"] is not None:
+        raise PropertyError("fixed_ip and port cannot both be given; the port has its addresses", where)
+    forms = ("port", "subnet", "port_extra_properties")
+    if network["floating_ip"] is not None and all(not network[name] for name in forms):
+        text = "floating_ip needs a port or a subnet: the port that Nova makes for a network is not known"
+        raise PropertyError(text, where)
+
+
+def check_devices(properties: Mapping[str, Json]) -> None:
+    """Check that each disk has one source, and the server one disk to boot from.
+
+    :param properties: unknown ones are absent.
+    :raises PropertyError: with the property's name and what is right.
+    """
+    if any(name not in properties for name in ("image", "block_device_mapping", "block_device_mapping_v2")):
+        return
+    image = properties["image"]
+    older = properties["block_device_mapping"] or []
+    newer = properties["block_device_mapping_v2"] or []
+    if older and newer:
+        raise PropertyError("block_device_mapping and block_device_mapping_v2 cannot both be given")
+    for index, mapping in enumerate(older):
+        if (mapping["volume_id"] is None) == (mapping["snapshot_id"] is None):
+            text = "exactly one of volume_id and snapshot_id is needed"
+            raise PropertyError(text, ("block_device_mapping", index))
+    for index, mapping in enumerate(newer):
+        _check_source(mapping, index)
+    bootable = [mapping for mapping in newer if _is_bootable(mapping)]
+    if len(bootable) + (image is not None) > 1 and newer:
+        text = "more than one of image and the disks has boot_index 0, which is the default"
+        raise PropertyError(text, ("block_device_mapping_v2",))
+    if image is None and not bootable and not any(item["device_name"] == "vda" for item in older):
+        raise PropertyError("neither an image nor a disk to boot from is given")
+
+
+def _check_source(mapping: Mapping[str, Json], index: int) -> None:
+    sources = [name for name in SOURCES if mapping[name] is not None]
+    if mapping["ephemeral_size"] or mapping["ephemeral_format"]:
+        sources.append("ephemeral_size")
+    if len(sources) != 1:
+        source_names = ", ".join(sources) or "none"
+        names = "volume_id, snapshot_id, image, swap_size, and ephemeral_size or ephemeral_format"
+        raise PropertyError(
+            f"exactly one is needed of {names}; found: {source_names}", ("block_device_mapping_v2", index)
+        )
+
+
+def _is_bootable(mapping: Mapping[str, Json]) -> bool:
+    has_data = any(mapping[name] is not None for name in ("volume_id", "snapshot_id", "image"))
+    return has_data and mapping["boot_index"] in (None, 0)

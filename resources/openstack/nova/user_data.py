@@ -25,8 +25,9 @@ from ...contract.views import Json, ResourceView
 from ...guests import collect_config, guest_metadata
 from ...heat.software_configs import config_text
 from ...mime import mime_message, mime_part, parts_of
-from .server_schema import COLLECTORS
 
+COLLECTORS = ("ec2",)
+"""Collectors that the agents in every server have, besides that of its transport."""
 RAW = "RAW"
 CFNTOOLS = "HEAT_CFNTOOLS"
 FILES = "x-cfninitdata"

@@ -1,11 +1,17 @@
-"""Ports of a server: calls of the network service, and the entries of its property with names resolved.
+"""The interfaces of a server and their ports, from the property ``networks`` to the attributes.
+
+Pure functions decide how an update gets from the interfaces that a server has to those of the property; names
+are ids already.  The algorithm is Heat's.  An entry of the property keeps the interface that it fits to; the
+interfaces and entries without a partner are detached and attached.
 
 A port that Stoker makes for a server bears the mark of the server's creation as its description.  So a
 repeated step finds it, and the deletion of the server deletes it.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ...contract.context import StepContext
 from ...contract.views import Json, ResourceView
@@ -13,15 +19,157 @@ from ...errors import PermanentError
 from ..bodies import without_nulls
 from ..marks import mark_of
 from ..names import NameNotFound, resolve
+from ..neutron.schema import extra_fields
 from ..service import Conflict, RemoteNotFound, Service, in_use, service_of
-from .networks import Nic, ServerInterface
 
 MARK = "ports_mark"
 """Key of a resource's data: the mark of the ports that were made for its server."""
-KEPT = 60.0
+FRESH = 60.0
 """Seconds for which what is read of a network or subnet is taken for true."""
-EXTRAS_APART = ("value_specs", "allowed_address_pairs", "no_fixed_ips", "qos_policy")
 REFERENCES = {"network": "neutron.network", "port": "neutron.port", "subnet": "neutron.subnet"}
+Addresses = Mapping[str, list[dict[str, Json]]]
+MAC = "OS-EXT-IPS-MAC:mac_addr"
+KIND = "OS-EXT-IPS:type"
+"""Keys of a server's addresses."""
+FIXED_EXTRAS = ("mac_address", "no_fixed_ips")
+"""Extra properties of a port that an update of the port cannot change."""
+
+
+@dataclass(frozen=True)
+class Nic:
+    """An entry of the property ``networks``; None is not given.
+
+    :ivar extras: extra properties of the port that is made for it.
+    """
+
+    network: str | None = None
+    port: str | None = None
+    subnet: str | None = None
+    fixed_ip: str | None = None
+    floating_ip: str | None = None
+    tag: str | None = None
+    extras: Mapping[str, Json] | None = None
+
+    @property
+    def needs_port(self) -> bool:
+        """True if the compute service cannot make its port."""
+        return not self.port and bool(self.subnet or self.extras is not None)
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool, bool]:
+        """Place in the order of choice: who asks for most, chooses first."""
+        return (not self.port, not self.fixed_ip, not self.subnet, not self.network)
+
+
+@dataclass(frozen=True)
+class ServerInterface:
+    """An interface that a server has.
+
+    :ivar fixed_ips: pairs of subnet and address.
+    :ivar is_own: its port was made for this server, and is deleted with it.
+    """
+
+    port: str
+    network: str
+    mac: str
+    fixed_ips: Sequence[Sequence[str]]
+    is_own: bool
+
+
+@dataclass(frozen=True)
+class InterfaceChanges:
+    """The way from one set of interfaces to another.
+
+    :ivar detach: each with its entry of the former property, if it has one.
+    :ivar retained: each with its former and its new entry.
+    """
+
+    detach: Sequence[tuple[ServerInterface, Nic | None]] = ()
+    attach: Sequence[Nic] = ()
+    retained: Sequence[tuple[ServerInterface, Nic | None, Nic]] = ()
+
+
+Accepts = Callable[[Nic, ServerInterface], bool]
+
+
+def fits(nic: Nic, interface: ServerInterface) -> bool:
+    """Return whether an interface is as an entry says, as far as it says."""
+    if not (nic.port or nic.fixed_ip or nic.subnet or nic.network):
+        return False
+    subnets = [subnet for subnet, _ in interface.fixed_ips]
+    addresses = [address for _, address in interface.fixed_ips]
+    return (
+        nic.port in (None, interface.port)
+        and nic.network in (None, interface.network)
+        and (nic.subnet is None or nic.subnet in subnets)
+        and (nic.fixed_ip is None or nic.fixed_ip in addresses)
+    )
+
+
+def pair(
+    nics: Sequence[Nic], interfaces: Sequence[ServerInterface], accepts: Accepts = fits
+) -> dict[int, ServerInterface]:
+    """Return the interface of each entry, by the entry's place; entries without one are absent."""
+    free = list(interfaces)
+    pairs = {}
+    for place in sorted(range(len(nics)), key=lambda place: nics[place].rank):
+        chosen = next((item for item in free if accepts(nics[place], item)), None)
+        if chosen is not None:
+            pairs[place] = chosen
+            free.remove(chosen)
+    return pairs
+
+
+def interface_changes(
+    old: Sequence[Nic], new: Sequence[Nic], interfaces: Sequence[ServerInterface]
+) -> InterfaceChanges:
+    """Return how the interfaces become those of the new property.
+
+    Interfaces that somebody else has attached stay.  Where the old property is empty the compute service
+    has chosen the network, so all interfaces are the server's own.
+    """
+    paired = pair(old, interfaces)
+    before = {interface.port: old[place] for place, interface in paired.items()}
+    own_interfaces = [item for item in interfaces if item.port in before or item.is_own or not old]
+
+    def may_have(nic: Nic, interface: ServerInterface) -> bool:
+        # A port that the former entry names may be deleted when no entry names it any more.
+        former = before.get(interface.port)
+        return fits(nic, interface) and (former is None or not former.port or bool(nic.port))
+
+    def stays(nic: Nic, interface: ServerInterface) -> bool:
+        return may_have(nic, interface) and _port_options(nic) == _port_options(before.get(interface.port))
+
+    def may_become(nic: Nic, interface: ServerInterface) -> bool:
+        return may_have(nic, interface) and _can_change(before.get(interface.port), nic, interface)
+
+    chosen = pair(new, own_interfaces, stays)
+    unpaired = [place for place in range(len(new)) if place not in chosen]
+    free = [item for item in own_interfaces if item not in chosen.values()]
+    adapted = pair([new[place] for place in unpaired], free, may_become)
+    chosen |= {unpaired[place]: interface for place, interface in adapted.items()}
+    return InterfaceChanges(
+        detach=[(item, before.get(item.port)) for item in own_interfaces if item not in chosen.values()],
+        attach=[nic for place, nic in enumerate(new) if place not in chosen],
+        retained=[(item, before.get(item.port), new[place]) for place, item in sorted(chosen.items())],
+    )
+
+
+def _port_options(nic: Nic | None) -> tuple[str | None, str | None, Json]:
+    return (nic.floating_ip, nic.tag, nic.extras) if nic is not None else (None, None, None)
+
+
+def _can_change(before: Nic | None, after: Nic, interface: ServerInterface) -> bool:
+    """Return whether the interface of an entry can stay where other things of the entry have changed."""
+    former = before if before is not None else Nic()
+    if former.tag != after.tag:
+        return False
+    if former.extras == after.extras:
+        return True
+    if after.extras is None or not interface.is_own:
+        return False
+    had = former.extras or {}
+    return all(had.get(name) == after.extras.get(name) for name in FIXED_EXTRAS)
 
 
 def nics_of(
@@ -47,9 +195,9 @@ def _nic(entry: Mapping[str, Json], context: StepContext, *, strict: bool) -> Ni
                 if strict:
                     raise
                 ids[name] = entry[name]
-    others = {name: entry[name] or None for name in ("fixed_ip", "floating_ip", "tag")}
+    options = {name: entry[name] or None for name in ("fixed_ip", "floating_ip", "tag")}
     extras = entry["port_extra_properties"]
-    return Nic(**ids, **others, extras=None if extras is None else without_nulls(extras))
+    return Nic(**ids, **options, extras=None if extras is None else without_nulls(extras))
 
 
 class ServerPorts:
@@ -60,8 +208,9 @@ class ServerPorts:
 
     def __init__(self, target: ResourceView, context: StepContext, mark: str) -> None:
         self._target = target
-        self._work = context
+        self._context = context
         self._mark = mark
+        self._find = functools.partial(resolve, context)
         self.service: Service = service_of(context, "network")
 
     @classmethod
@@ -129,7 +278,7 @@ class ServerPorts:
 
     def change(self, port: str, extras: Mapping[str, Json]) -> None:
         """Change the extra properties of a port."""
-        body = {**self._extras(extras), "description": self._mark}
+        body = {**extra_fields(extras, self._find), "description": self._mark}
         self.service.put(f"/ports/{port}", {"port": body})
 
     def release(self, port: str) -> None:
@@ -210,7 +359,7 @@ class ServerPorts:
             except RemoteNotFound:
                 return None
 
-        return self._work.shared((item, key), read, KEPT)
+        return self._context.shared((item, key), read, FRESH)
 
     def _make(self, nic: Nic, name: str, groups: Sequence[str]) -> str:
         network = nic.network or self.network_of(str(nic.subnet))
@@ -218,22 +367,12 @@ class ServerPorts:
         if nic.fixed_ip or nic.subnet:
             body["fixed_ips"] = [without_nulls({"ip_address": nic.fixed_ip, "subnet_id": nic.subnet})]
         if groups:
-            find = "neutron.security_group"
-            body["security_groups"] = [resolve(self._work, find, group) for group in groups]
+            body["security_groups"] = [self._find("neutron.security_group", group) for group in groups]
         if nic.extras is not None:
             if nic.extras.get("no_fixed_ips"):
                 body["fixed_ips"] = []
-            body |= {**self._extras(nic.extras), "description": self._mark}
+            body |= {**extra_fields(nic.extras, self._find), "description": self._mark}
         return str(self.service.post("/ports", {"port": body})["port"]["id"])
-
-    def _extras(self, extras: Mapping[str, Json]) -> dict[str, Json]:
-        values = without_nulls(extras)
-        body = {name: value for name, value in values.items() if name not in EXTRAS_APART}
-        if values.get("qos_policy"):
-            body["qos_policy_id"] = resolve(self._work, "neutron.qos_policy", values["qos_policy"])
-        if "allowed_address_pairs" in values:
-            body["allowed_address_pairs"] = [without_nulls(item) for item in values["allowed_address_pairs"]]
-        return {**body, **(values.get("value_specs") or {})}
 
     def _interface(self, port: Mapping[str, Json]) -> ServerInterface:
         return ServerInterface(
@@ -243,3 +382,49 @@ class ServerPorts:
             fixed_ips=[[item["subnet_id"], item["ip_address"]] for item in port["fixed_ips"]],
             is_own=port.get("description") == self._mark,
         )
+
+
+def address_attributes(server: Mapping[str, Json], data: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the attributes that are made of the server's addresses.
+
+    :param server: what the service last reported.
+    :param data: of the resource, with the facts of `ServerPorts.facts`.
+    """
+    by_label: Addresses = server.get("addresses") or {}
+    networks = {label: [entry["addr"] for entry in entries] for label, entries in by_label.items()}
+    ids = _network_ids(data, by_label)
+    detailed = {label: [_detailed(data, entry) for entry in entries] for label, entries in by_label.items()}
+    return {
+        "networks": {**networks, **{ids[label]: networks[label] for label in ids}},
+        "addresses": {**detailed, **{ids[label]: detailed[label] for label in ids}},
+        "first_address": _first(networks),
+    }
+
+
+def _network_ids(data: Mapping[str, Json], by_label: Addresses) -> dict[str, str]:
+    of_mac = {item["mac"]: str(item["network"]) for item in data.get("interfaces") or ()}
+    return {
+        label: of_mac[entries[0][MAC]]
+        for label, entries in by_label.items()
+        if entries and entries[0].get(MAC) in of_mac
+    }
+
+
+def _detailed(data: Mapping[str, Json], entry: Mapping[str, Json]) -> dict[str, Json]:
+    """Return an address with its port, subnets and network; a floating one has none of them."""
+    if entry.get(KIND) == "floating":
+        return {**entry, "port": None}
+    interfaces = [item for item in data.get("interfaces") or () if item["mac"] == entry.get(MAC)]
+    if not interfaces:
+        return {**entry, "port": None}
+    subnets = [data["subnets"].get(subnet) for subnet, _ in interfaces[0]["fixed_ips"]]
+    return {
+        **entry,
+        "port": interfaces[0]["port"],
+        "subnets": [subnet for subnet in subnets if subnet is not None],
+        "network": data["networks"].get(interfaces[0]["network"]),
+    }
+
+
+def _first(networks: Mapping[str, list[str]]) -> str:
+    return next((networks[label][0] for label in sorted(networks, reverse=True) if networks[label]), "")
