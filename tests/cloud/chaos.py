@@ -18,7 +18,8 @@ from harness.waiting import slowness
 from process.load import query
 
 Json = typing.Any
-PATIENCE, EACH = 5.0, 0.3
+PATIENCE = 5.0
+EACH = 0.3
 """Seconds that a conductor waits for a service's answer; for each server of the test, if that is more.
 
 The first are more on a machine that has more to do than cores.  If the services, busy with all servers at
@@ -47,8 +48,8 @@ class DaemonsApi:
         self, method: str, path: str, body: Json = None, *, headers: Mapping[str, str] | None = None
     ) -> Answer:
         """One request; the path is below the root."""
-        got = self._http.request(method, self._url + path, json=body, headers=headers, timeout=60)
-        return Answer(got.status_code, got.headers, got.json() if got.content else None)
+        answer = self._http.request(method, self._url + path, json=body, headers=headers, timeout=60)
+        return Answer(answer.status_code, answer.headers, answer.json() if answer.content else None)
 
 
 class FaultyCloud:
@@ -111,7 +112,8 @@ class Killer:
     def __init__(self, deployment: Deployment, *, seed: int, pause: float, down: float) -> None:
         self._deployment = deployment
         self._random = random.Random(seed)
-        self._pause, self._down = pause, down
+        self._pause = pause
+        self._down = down
         self._over = threading.Event()
         self.kills = 0
 
@@ -203,26 +205,33 @@ def audit(deployment: Deployment, project: Project) -> list[str]:
         "SELECT resource.name, resource.plugin, resource.physical_id, resource.key, resource.stack_id "
         "FROM resource JOIN stack ON stack.id = resource.stack_id WHERE stack.deleted_at IS NULL",
     )
-    wrong, found = _wrong_attachments(rows, attachments_of(project)), things_of(project)
+    wrong = _wrong_attachments(rows, attachments_of(project))
+    remote_by_kind = things_of(project)
     for plugin, kind in THINGS.items():
-        things = found[kind]
-        mine = [row for row in rows if row.plugin == plugin]
-        owners = collections.Counter(row.physical_id for row in mine if row.physical_id)
+        marks_by_id = remote_by_kind[kind]
+        of_type = [row for row in rows if row.plugin == plugin]
+        owners = collections.Counter(row.physical_id for row in of_type if row.physical_id)
         wrong += [
-            f"{kind} {thing} has no resource ({mark})"
-            for thing, mark in things.items()
-            if thing not in owners
+            f"{kind} {physical_id} has no resource ({mark})"
+            for physical_id, mark in marks_by_id.items()
+            if physical_id not in owners
         ]
-        wrong += [f"{kind} {thing} has {count} resources" for thing, count in owners.items() if count > 1]
         wrong += [
-            f"{row.name} has no thing: {row.physical_id}" for row in mine if row.physical_id not in things
+            f"{kind} {physical_id} has {count} resources"
+            for physical_id, count in owners.items()
+            if count > 1
         ]
-        marks = collections.Counter(mark for mark in things.values() if mark)
+        wrong += [
+            f"{row.name} has no thing: {row.physical_id}"
+            for row in of_type
+            if row.physical_id not in marks_by_id
+        ]
+        marks = collections.Counter(mark for mark in marks_by_id.values() if mark)
         wrong += [f"{count} {kind} have the mark {mark}" for mark, count in marks.items() if count > 1]
         wrong += [
-            f"{row.name} has the key {row.key}, its thing the mark {things[row.physical_id]}"
-            for row in mine
-            if row.physical_id in things and things[row.physical_id] != f"stoker-{row.key}"
+            f"{row.name} has the key {row.key}, its thing the mark {marks_by_id[row.physical_id]}"
+            for row in of_type
+            if row.physical_id in marks_by_id and marks_by_id[row.physical_id] != f"stoker-{row.key}"
         ]
     return wrong
 

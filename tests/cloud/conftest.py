@@ -94,14 +94,14 @@ def make_as_operator(operator: Project) -> Maker:
 @pytest.fixture
 def stacks(stoker: Service, project: Project) -> Iterator[Stacks]:
     """The stacks of the project; those that a test leaves are deleted."""
-    made = Stacks(stoker, project)
-    yield made
-    made.clean()
+    stacks_of_project = Stacks(stoker, project)
+    yield stacks_of_project
+    stacks_of_project.clean()
 
 
 @pytest.fixture
 def operator_stacks(stoker: Service, operator: Project) -> Iterator[Stacks]:
     """The stacks of the operator's project."""
-    made = Stacks(stoker, operator)
-    yield made
-    made.clean()
+    stacks_of_project = Stacks(stoker, operator)
+    yield stacks_of_project
+    stacks_of_project.clean()

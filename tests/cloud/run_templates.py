@@ -101,7 +101,8 @@ class Runner:
                 reason = self._run(sample, project)
             result = "passed"
         except Exception as error:  # noqa: BLE001 - one template's failure does not end the run
-            result, reason = "failed", str(error) if isinstance(error, Failed) else repr(error)
+            result = "failed"
+            reason = str(error) if isinstance(error, Failed) else repr(error)
         return Result(sample.name, result, time.monotonic() - began, reason)
 
     def _run(self, sample: Sample, project: Project) -> str:
@@ -124,8 +125,8 @@ class Runner:
                 trial.run(body, change and _by_id(change, ids))
             finally:
                 stacks.clean()
-        if (left := project.leftovers()) != before:
-            raise Failed(f"left behind: {_new(before, left)}")
+        if (leftovers := project.leftovers()) != before:
+            raise Failed(f"left behind: {_new(before, leftovers)}")
         return "" if change else "no parameter changed"
 
 
@@ -165,10 +166,10 @@ class Trial:
         self.stacks.call("DELETE", stack.path)
         self._finish(stack, "DELETE_COMPLETE")
 
-    def _update(self, stack: Stack, body: Json, what: str) -> None:
+    def _update(self, stack: Stack, body: Json, step: str) -> None:
         answer = self.stacks.call("PUT", stack.path, body)
         if answer.status != 202:
-            raise Failed(f"update to {what} refused: {answer.status} {answer.body['error']['message']}")
+            raise Failed(f"update to {step} refused: {answer.status} {answer.body['error']['message']}")
         self._finish(stack, "UPDATE_COMPLETE")
 
     def _finish(self, stack: Stack, status: str) -> None:
@@ -178,28 +179,30 @@ class Trial:
             answer = self.stacks.call("GET", f"{stack.path}?resolve_outputs=false")
             if answer.status == 404 and status == "DELETE_COMPLETE":
                 return
-            found = answer.body["stack"]["stack_status"]
-            if found == status:
+            stack_status = answer.body["stack"]["stack_status"]
+            if stack_status == status:
                 return
-            if not found.endswith("IN_PROGRESS"):
-                raise Failed(f"{found}: {_reasons(stack)}")
+            if not stack_status.endswith("IN_PROGRESS"):
+                raise Failed(f"{stack_status}: {_reasons(stack)}")
             if time.monotonic() > end:
-                raise Failed(f"{found} after {self.within:.0f} s: {_states(stack)}")
-            if self.waits and not found.startswith("DELETE"):
+                raise Failed(f"{stack_status} after {self.within:.0f} s: {_states(stack)}")
+            if self.waits and not stack_status.startswith("DELETE"):
                 _signal(stack)
             self._deploy()
             time.sleep(POLL)
 
     def _deploy(self) -> None:
         """Let the servers that deployments wait for apply them."""
-        found = self.stacks.call("GET", "/software_deployments").body["software_deployments"]
-        for server_id in sorted({item["server_id"] for item in found if item["status"] == "IN_PROGRESS"}):
+        deployments = self.stacks.call("GET", "/software_deployments").body["software_deployments"]
+        for server_id in sorted(
+            {item["server_id"] for item in deployments if item["status"] == "IN_PROGRESS"}
+        ):
             self.servers.poll(server_id)
 
 
 def _properties(stacks: Stacks, name: str) -> Mapping[str, Json]:
-    found: Mapping[str, Json] = stacks.call("GET", f"/resource_types/{name}").body["properties"]
-    return found
+    properties: Mapping[str, Json] = stacks.call("GET", f"/resource_types/{name}").body["properties"]
+    return properties
 
 
 def _by_id(parameters: Mapping[str, Json], ids: Mapping[str, str]) -> Mapping[str, Json]:
@@ -211,8 +214,8 @@ def _by_id(parameters: Mapping[str, Json], ids: Mapping[str, str]) -> Mapping[st
 
 def _resources(stack: Stack) -> Sequence[Json]:
     answer = stack.stacks.call("GET", f"{stack.path}/resources?nested_depth=5")
-    found: Sequence[Json] = answer.body["resources"] if answer.status == 200 else ()
-    return found
+    resources: Sequence[Json] = answer.body["resources"] if answer.status == 200 else ()
+    return resources
 
 
 def _signal(stack: Stack) -> None:
@@ -254,19 +257,19 @@ def _new(before: Mapping[str, Json], after: Mapping[str, Json]) -> Mapping[str, 
     return {name: value for name, value in after.items() if before.get(name) != value}
 
 
-def _run_all(cloud: Cloud, service: Service, given: argparse.Namespace) -> list[Result]:
-    runner = Runner(cloud, service, given.within)
-    told = (read(given.parameters) or {}) if given.parameters else {}
-    checkout = Checkout(given.checkout.resolve(), told, runner.schema, given.address)
-    found: list[Sample] = []
+def _run_all(cloud: Cloud, service: Service, options: argparse.Namespace) -> list[Result]:
+    runner = Runner(cloud, service, options.within)
+    settings = (read(options.parameters) or {}) if options.parameters else {}
+    checkout = Checkout(options.checkout.resolve(), settings, runner.schema, options.address)
+    samples: list[Sample] = []
     results: list[Result] = []
-    for item in checkout.samples(given.only):
+    for item in checkout.samples(options.only):
         if isinstance(item, Sample):
-            found.append(item)
+            samples.append(item)
         else:
             results.append(Result(item[0], "unreadable", reason=item[1]))
-    with ThreadPoolExecutor(given.jobs) as pool:
-        for done in as_completed([pool.submit(runner.run, sample) for sample in found]):
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for done in as_completed([pool.submit(runner.run, sample) for sample in samples]):
             result = done.result()
             _print(result)
             results.append(result)
@@ -283,7 +286,7 @@ def _summarize(results: Sequence[Result]) -> None:
     for result in sorted(results, key=lambda result: (ORDER.index(result.result), result.name)):
         _print(result)
     counts = collections.Counter(result.result for result in results)
-    print("\n" + ", ".join(f"{counts[what]} {what}" for what in ORDER if counts[what]))
+    print("\n" + ", ".join(f"{counts[outcome]} {outcome}" for outcome in ORDER if counts[outcome]))
     lacks = collections.Counter(name for result in results for name in result.lacks)
     if lacks:
         print("types that Stoker does not have, by templates:")
@@ -305,7 +308,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="how many run side by side")
     parser.add_argument("--within", type=float, default=300.0, help="seconds for one action of a stack")
     parser.add_argument("--json", type=pathlib.Path, help="write the results there, too")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         cloud = joined(folder, os.getpid())
@@ -313,12 +316,12 @@ def main() -> int:
         config.write_text(cloud.stoker_options())
         service = Service(folder, config=config)
         try:
-            results = _run_all(cloud, service, given)
+            results = _run_all(cloud, service, options)
         finally:
             service.stop()
     _summarize(results)
-    if given.json:
-        given.json.write_text(json.dumps([dataclasses.asdict(result) for result in results]))
+    if options.json:
+        options.json.write_text(json.dumps([dataclasses.asdict(result) for result in results]))
     return int(any(result.result == "failed" for result in results))
 
 

@@ -13,11 +13,11 @@ UNKNOWN = "9c6d1f7e-0000-4000-8000-00000000dead"
 
 def template(**resources: Json) -> Json:
     """A network with a subnet, and these resources."""
-    own = {
+    base = {
         "net": {"type": "OS::Neutron::Net"},
         "subnet": thing("Neutron::Subnet", network=at("net"), cidr="10.1.0.0/24"),
     }
-    return {"heat_template_version": "2018-08-31", "resources": {**own, **resources}}
+    return {"heat_template_version": "2018-08-31", "resources": {**base, **resources}}
 
 
 def thing(kind: str, **properties: Json) -> Json:
@@ -34,13 +34,13 @@ def late(value: str) -> tuple[Json, Json]:
 
 
 def server(**properties: Json) -> Json:
-    known = {"image": "cirros", "flavor": "m1.tiny", "networks": [{"network": at("net")}]}
-    return thing("Nova::Server", **{**known, **properties})
+    defaults = {"image": "cirros", "flavor": "m1.tiny", "networks": [{"network": at("net")}]}
+    return thing("Nova::Server", **{**defaults, **properties})
 
 
-def fails(stacks: Stacks, made: Json, name: str) -> str:
+def fails(stacks: Stacks, template_body: Json, name: str) -> str:
     """Create a stack that fails at one resource, and delete it, which must leave nothing; the reason."""
-    stack = stacks.start("bad", made)
+    stack = stacks.start("bad", template_body)
     stack.wait("CREATE_FAILED")
     [(failed, reason)] = stack.reasons().items()
     assert failed == name
@@ -78,9 +78,9 @@ def test_what_a_step_does_not_find_is_named_and_nothing_is_left(
     """The request cannot know these values yet, so that the services are asked by the steps."""
     (wrong,) = {value for value in _texts(properties) if value in ("x", UNKNOWN)}
     value, reference = late(wrong)
-    given = _replaced(properties, wrong, reference)
-    made = server(**given) if kind == "Nova::Server" else thing(kind, **given)
-    assert why in fails(stacks, template(late=value, bad=made), "bad")
+    values = _replaced(properties, wrong, reference)
+    body = server(**values) if kind == "Nova::Server" else thing(kind, **values)
+    assert why in fails(stacks, template(late=value, bad=body), "bad")
 
 
 def _texts(value: Json) -> list[str]:
@@ -109,8 +109,8 @@ def test_things_of_another_project_are_refused_and_nothing_is_left(stacks: Stack
     ):
         name = {*properties}.intersection({"network", "source_volid"}).pop()
         value, reference = late(properties[name])
-        made = template(late=value, bad=thing(kind, **{**properties, name: reference}))
-        reason = fails(stacks, made, "bad")
+        body = template(late=value, bad=thing(kind, **{**properties, name: reference}))
+        reason = fails(stacks, body, "bad")
         assert why in reason
         assert "req-" in reason
 
@@ -120,12 +120,12 @@ def test_a_stack_over_the_quota_says_so_and_leaves_nothing_when_it_is_deleted(st
     project.admin.network.update_quota(project.id, ports=0)
     project.admin.block_storage.update_quota_set(project.id, volumes=0)
     project.admin.compute.update_quota_set(project.id, instances=0)
-    made = template(
+    body = template(
         port=thing("Neutron::Port", network=at("net")),
         volume=thing("Cinder::Volume", size=1),
         server=server(),
     )
-    stack = stacks.start("much", made)
+    stack = stacks.start("much", body)
     for name in ("port", "volume", "server"):
         waits(stack, name, "over the quota: ")
     stack.delete()
@@ -134,9 +134,10 @@ def test_a_stack_over_the_quota_says_so_and_leaves_nothing_when_it_is_deleted(st
 
 def test_what_somebody_has_deleted_is_found_by_a_check_and_made_again_by_an_update(stacks: Stacks) -> None:
     c = stacks.project.connection
-    made = template(port=thing("Neutron::Port", network=at("net")), volume=thing("Cinder::Volume", size=1))
-    stack = stacks.create("gone", made)
-    port, volume = stack.physical_id("port"), stack.physical_id("volume")
+    body = template(port=thing("Neutron::Port", network=at("net")), volume=thing("Cinder::Volume", size=1))
+    stack = stacks.create("gone", body)
+    port = stack.physical_id("port")
+    volume = stack.physical_id("volume")
     c.network.delete_port(port)
     c.block_storage.delete_volume(volume)
     wait_for(lambda: not list(c.block_storage.volumes()), WITHIN, lambda: volume)
@@ -145,7 +146,7 @@ def test_what_somebody_has_deleted_is_found_by_a_check_and_made_again_by_an_upda
     reasons = stack.reasons()
     assert f"network 404: Port {port} could not be found." in reasons["port"]
     assert f"block-storage 404: Volume {volume} could not be found." in reasons["volume"]
-    stack.update(made)
+    stack.update(body)
     assert {item.id for item in c.network.ports(device_owner="")} == {stack.physical_id("port")}
     assert {item.id for item in c.block_storage.volumes()} == {stack.physical_id("volume")}
     c.network.delete_port(stack.physical_id("port"))
@@ -156,32 +157,32 @@ def test_what_somebody_has_deleted_is_found_by_a_check_and_made_again_by_an_upda
 def test_who_uses_what_cannot_be_deleted_is_named(stacks: Stacks) -> None:
     """The things of somebody else are deleted at last, and so is the stack."""
     c = stacks.project.connection
-    made = template(
+    body = template(
         group=thing("Neutron::SecurityGroup"),
         volume=thing("Cinder::Volume", size=1),
         router=thing("Neutron::Router"),
         own=server(),
     )
-    stack = stacks.create("used", made)
+    stack = stacks.create("used", body)
     ids = {name: stack.physical_id(name) for name in ("net", "subnet", "group", "volume", "router", "own")}
     snapshot = c.block_storage.create_snapshot(volume_id=ids["volume"])
     c.block_storage.wait_for_status(snapshot, "available", interval=0.2, wait=WITHIN)
-    other = c.network.create_network(name="other")
-    c.network.create_subnet(network_id=other.id, ip_version=4, cidr="10.3.0.0/24", name="other")
+    second_network = c.network.create_network(name="other")
+    c.network.create_subnet(network_id=second_network.id, ip_version=4, cidr="10.3.0.0/24", name="other")
     subnet = c.network.find_subnet("other")
     c.network.add_interface_to_router(ids["router"], subnet=subnet.id)
-    theirs = c.compute.create_server(
+    foreign_server = c.compute.create_server(
         name="theirs",
         image_id=c.image.find_image("cirros").id,
         flavor_id=c.compute.find_flavor("m1.tiny").id,
         networks=[{"uuid": ids["net"]}],
     )
-    theirs = c.compute.wait_for_server(theirs, interval=0.2)
-    [port] = c.network.ports(device_id=theirs.id)
+    foreign_server = c.compute.wait_for_server(foreign_server, interval=0.2)
+    [port] = c.network.ports(device_id=foreign_server.id)
     c.network.update_port(port, security_groups=[ids["group"]])
     [interface] = c.network.ports(device_id=ids["router"])
     stack.start_delete()
-    used = f"still in use by server {theirs.id} (port {port.id}): network 409"
+    used = f"still in use by server {foreign_server.id} (port {port.id}): network 409"
     for name, text in (
         ("group", used),
         ("subnet", used),
@@ -189,7 +190,7 @@ def test_who_uses_what_cannot_be_deleted_is_named(stacks: Stacks) -> None:
         ("volume", f"still in use by snapshot {snapshot.id}: block-storage 400"),
     ):
         waits(stack, name, text)
-    c.compute.delete_server(theirs)
+    c.compute.delete_server(foreign_server)
     c.network.remove_interface_from_router(ids["router"], subnet=subnet.id)
     c.block_storage.delete_snapshot(snapshot)
     stack.wait_deleted()

@@ -97,20 +97,20 @@ class Story:
 
     def run(self, count: int, servers: int) -> None:
         """Create, update and delete some stacks; the cloud and the resources must agree in between."""
-        made: list[Stack] = []
-        with self._chaos(made):
-            made += [self.stacks.start(f"stack{number}", template(servers)) for number in range(count)]
-        self._repair(made, template(servers))
+        stacks: list[Stack] = []
+        with self._chaos(stacks):
+            stacks += [self.stacks.start(f"stack{number}", template(servers)) for number in range(count)]
+        self._repair(stacks, template(servers))
         assert chaos.audit(self.deployment, self.stacks.project) == []
-        with self._chaos(made):
-            for stack in made:
+        with self._chaos(stacks):
+            for stack in stacks:
                 stack.start_update(template(servers, changed=True))
-        self._repair(made, template(servers, changed=True))
+        self._repair(stacks, template(servers, changed=True))
         assert chaos.audit(self.deployment, self.stacks.project) == []
-        with self._chaos(made):
-            for stack in made:
+        with self._chaos(stacks):
+            for stack in stacks:
                 stack.start_delete()
-        for stack in made:
+        for stack in stacks:
             if self._status(stack).endswith("FAILED"):
                 stack.start_delete()
             stack.wait_deleted()
@@ -119,25 +119,25 @@ class Story:
         assert self.stacks.project.leftovers() == {}
 
     @contextlib.contextmanager
-    def _chaos(self, made: Sequence[Stack]) -> Iterator[None]:
+    def _chaos(self, stacks: Sequence[Stack]) -> Iterator[None]:
         """Begin something inside; afterwards it has ended, and nothing fails any more."""
         with self.killer.at_work(), self.cloud.faults():
             yield
-            wait_for(lambda: all(self._has_ended(stack) for stack in made), self.within, self._why)
-        self.ends.update(self._status(stack) for stack in made)
+            wait_for(lambda: all(self._has_ended(stack) for stack in stacks), self.within, self._why)
+        self.ends.update(self._status(stack) for stack in stacks)
         self._wait_settled()
 
-    def _repair(self, made: Sequence[Stack], goal: Json) -> None:
+    def _repair(self, stacks: Sequence[Stack], goal: Json) -> None:
         """Bring stacks to their goal whose action has failed; without faults it must end well.
 
         A service that has too much to do may fail by itself, but not each time.
         """
         for _ in range(REPAIRS):
-            failed = [stack for stack in made if self._status(stack).endswith("FAILED")]
+            failed = [stack for stack in stacks if self._status(stack).endswith("FAILED")]
             for stack in failed:
                 stack.start_update(goal)
-            wait_for(lambda: all(self._has_ended(stack) for stack in made), self.within, self._why)
-        assert {self._status(stack)[-8:] for stack in made} == {"COMPLETE"}, self._why()
+            wait_for(lambda: all(self._has_ended(stack) for stack in stacks), self.within, self._why)
+        assert {self._status(stack)[-8:] for stack in stacks} == {"COMPLETE"}, self._why()
         self._wait_settled()
 
     def _wait_settled(self) -> None:
@@ -177,8 +177,8 @@ def test_nothing_is_made_twice_or_left_while_conductors_die_and_services_fail(
     try:
         with chaos.daemons(tmp_path, servers, faulty.options(), HOSTS) as deployment:
             killer = chaos.Killer(deployment, seed=seed, pause=4.0, down=1.0)
-            own = Stacks(chaos.DaemonsApi(deployment), project)
-            story = Story(own, deployment, faulty, killer, within=60.0 + 15.0 * size)
+            daemon_stacks = Stacks(chaos.DaemonsApi(deployment), project)
+            story = Story(daemon_stacks, deployment, faulty, killer, within=60.0 + 15.0 * size)
             count = max(2, size // EACH)
             story.run(count, size // count)
             print(f"{story.ends} kills: {killer.kills} faults: {faulty.counts()}")

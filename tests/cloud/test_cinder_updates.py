@@ -51,15 +51,15 @@ def test_changes_of_a_volume(make: Maker, project: Project) -> None:
     assert volume.update(name="blue", description="second") == "updated"
     assert volume.update(metadata={"x": "y"}) == "updated"
     assert volume.update(read_only=True) == "updated"
-    found = storage.get_volume(volume.id)
-    assert (found.size, found.name, found.description) == (2, "blue", "second")
-    assert found.metadata == {"x": "y", "readonly": "True", "stoker": mark_of(volume.target.creation_key)}
+    remote = storage.get_volume(volume.id)
+    assert (remote.size, remote.name, remote.description) == (2, "blue", "second")
+    assert remote.metadata == {"x": "y", "readonly": "True", "stoker": mark_of(volume.target.creation_key)}
     assert volume.update(read_only=False) == "updated"
     assert storage.get_volume(volume.id).metadata["readonly"] == "False"
     assert volume.update(name=None, description=None) == "updated"
-    found = storage.get_volume(volume.id)
-    assert found.name.endswith(volume.target.creation_key.replace("-", "")[:12])
-    assert not found.description
+    remote = storage.get_volume(volume.id)
+    assert remote.name.endswith(volume.target.creation_key.replace("-", "")[:12])
+    assert not remote.description
     for name, value in (
         ("availability_zone", "other"),
         ("snapshot_id", "other"),
@@ -78,8 +78,8 @@ def test_several_changes_of_a_volume_at_once(make: Maker, operator: Project, pro
     try:
         volume = make("Volume", size=1)
         assert volume.update(size=3, volume_type=kind.name, read_only=True, metadata={"a": "b"}) == "updated"
-        found = project.connection.block_storage.get_volume(volume.id)
-        assert (found.size, found.volume_type, found.metadata["readonly"]) == (3, kind.name, "True")
+        remote = project.connection.block_storage.get_volume(volume.id)
+        assert (remote.size, remote.volume_type, remote.metadata["readonly"]) == (3, kind.name, "True")
         assert (volume.attribute("size"), volume.attribute("volume_type")) == ("3", kind.name)
         assert volume.update(volume_type="standard") == "updated"
         assert project.connection.block_storage.get_volume(volume.id).volume_type == "standard"
@@ -89,13 +89,14 @@ def test_several_changes_of_a_volume_at_once(make: Maker, operator: Project, pro
 
 
 def test_a_volume_that_a_server_has_changes_and_is_attached_again(make: Maker, project: Project) -> None:
-    server, volume = _server(project), make("Volume", size=1)
+    server = _server(project)
+    volume = make("Volume", size=1)
     _use(project, server, volume.id)
     storage = project.connection.block_storage
     assert volume.update(read_only=True, size=2) == "updated"
-    found = storage.get_volume(volume.id)
-    assert (found.status, found.size, found.metadata["readonly"]) == ("in-use", 2, "True")
-    assert [item["server_id"] for item in found.attachments] == [server.id]
+    remote = storage.get_volume(volume.id)
+    assert (remote.status, remote.size, remote.metadata["readonly"]) == ("in-use", 2, "True")
+    assert [item["server_id"] for item in remote.attachments] == [server.id]
     assert [item["server_id"] for item in volume.attribute("attachments_list")] == [server.id]
 
 
@@ -123,7 +124,8 @@ def test_volumes_begin_with_something_else(make: Maker, project: Project) -> Non
     assert of_snapshot.attribute("size") == "1"
     copy = make("Volume", source_volid=with_image.id, size=2)
     assert storage.get_volume(copy.id).source_volume_id == with_image.id
-    plugin, target = with_image.plugin, with_image.target
+    plugin = with_image.plugin
+    target = with_image.target
     with pytest.raises(RetryableError, match=f"still in use by snapshot {snapshot.id}: block-storage 400"):
         plugin.handle_delete(target, with_image.work)
     storage.delete_snapshot(snapshot)
@@ -140,31 +142,33 @@ def test_a_backup_is_the_snapshot_of_a_volume(make: Maker, project: Project) -> 
     backup = volume.target.data["backup_id"]
     assert storage.get_backup(backup).status == "available"
     assert volume.plugin.handle_restore(volume.target.properties, volume.target.data) == {"backup_id": backup}
-    taken = dataclasses.replace(volume.target, data=data)
-    again = volume.plugin.handle_snapshot(taken, volume.work)
+    snapshot_view = dataclasses.replace(volume.target, data=data)
+    again = volume.plugin.handle_snapshot(snapshot_view, volume.work)
     assert isinstance(again, Poll)
     assert again.data == {"backup_id": backup}
     assert volume.update(backup_id=backup) == "updated"
     new = make("Volume", backup_id=backup, read_only=True)
-    found = storage.get_volume(new.id)
-    assert (found.status, found.size, found.metadata["readonly"]) == ("available", 1, "True")
-    volume.target = taken
+    remote = storage.get_volume(new.id)
+    assert (remote.status, remote.size, remote.metadata["readonly"]) == ("available", 1, "True")
+    volume.target = snapshot_view
     volume.act("delete_snapshot")
     assert list(storage.backups()) == []
     volume.act("delete_snapshot")
 
 
 def test_a_backup_is_restored_into_a_volume_that_a_server_has(make: Maker, project: Project) -> None:
-    server, volume = _server(project), make("Volume", size=1)
+    server = _server(project)
+    volume = make("Volume", size=1)
     _use(project, server, volume.id)
     volume.act("snapshot")
     assert volume.update(backup_id=volume.target.data["backup_id"]) == "updated"
-    found = project.connection.block_storage.get_volume(volume.id)
-    assert (found.status, [item["server_id"] for item in found.attachments]) == ("in-use", [server.id])
+    remote = project.connection.block_storage.get_volume(volume.id)
+    assert (remote.status, [item["server_id"] for item in remote.attachments]) == ("in-use", [server.id])
 
 
 def test_a_volume_is_deleted_once_no_server_has_it(make: Maker, project: Project) -> None:
-    server, volume = _server(project), make("Volume", size=1)
+    server = _server(project)
+    volume = make("Volume", size=1)
     _use(project, server, volume.id)
     with pytest.raises(RetryableError, match=f"still in use by server {server.id}"):
         volume.plugin.handle_delete(volume.target, volume.work)
@@ -191,27 +195,31 @@ def test_a_volume_that_somebody_has_deleted(make: Maker, project: Project) -> No
 def test_a_lost_creation_of_a_volume_is_found_again(make: Maker, project: Project) -> None:
     """Two steps have made a volume each; the third finds the older one, and the other one is deleted."""
     first = make("Volume", size=1)
-    storage, plugin, work, target = project.connection.block_storage, first.plugin, first.work, first.target
-    assert plugin.find_created(target.key, target, work) == first.id
-    assert plugin.find_created("another", target, work) is None
+    storage = project.connection.block_storage
+    plugin = first.plugin
+    context = first.work
+    target = first.target
+    assert plugin.find_created(target.key, target, context) == first.id
+    assert plugin.find_created("another", target, context) is None
     mark = {"stoker": mark_of(target.key)}
     double = storage.create_volume(size=1, metadata=mark)
     _wait_for_status(project, double.id, "available")
-    again = Driven(plugin, work, {"size": 1})
+    again = Driven(plugin, context, {"size": 1})
     again.target = dataclasses.replace(target, attempt=3, data={})
     again.create()
     assert again.id == first.id
     wait_for(lambda: _marks(project) == [mark["stoker"]], WITHIN, lambda: _marks(project))
     late = storage.create_volume(size=1, metadata=mark)
-    other = storage.create_volume(size=1, name="of somebody else")
+    foreign = storage.create_volume(size=1, name="of somebody else")
     again.delete()
     wait_for(lambda: late.id not in {item.id for item in storage.volumes()}, WITHIN, lambda: _marks(project))
-    assert [volume.id for volume in storage.volumes()] == [other.id]
+    assert [volume.id for volume in storage.volumes()] == [foreign.id]
 
 
 def test_what_a_lost_creation_made_is_deleted_without_an_answer(make: Maker, project: Project) -> None:
     """No step has stored anything but the key; two volumes were made."""
-    first, storage = make("Volume", size=1), project.connection.block_storage
+    first = make("Volume", size=1)
+    storage = project.connection.block_storage
     storage.create_volume(size=1, metadata={"stoker": mark_of(first.target.key)})
     first.target = dataclasses.replace(first.target, data={})
     first.delete()
@@ -251,17 +259,18 @@ def test_properties_that_no_volume_has(make: Maker, properties: Json, why: str) 
 
 
 def test_a_volume_of_another_project(make: Maker, other: Project) -> None:
-    theirs = Maker(other)("Volume", size=1)
+    foreign = Maker(other)("Volume", size=1)
     with pytest.raises(PermanentError, match=r"block-storage 404: .*req-"):
-        make("Volume", source_volid=theirs.id)
-    ours = make("Volume", size=1)
-    ours.target = dataclasses.replace(ours.target, physical_id=theirs.id)
-    ours.delete()
-    assert [volume.id for volume in other.connection.block_storage.volumes()] == [theirs.id]
+        make("Volume", source_volid=foreign.id)
+    own_volume = make("Volume", size=1)
+    own_volume.target = dataclasses.replace(own_volume.target, physical_id=foreign.id)
+    own_volume.delete()
+    assert [volume.id for volume in other.connection.block_storage.volumes()] == [foreign.id]
 
 
 def test_a_volume_over_the_quota_waits(make: Maker, project: Project) -> None:
-    admin, storage = project.admin.block_storage, project.connection.block_storage
+    admin = project.admin.block_storage
+    storage = project.connection.block_storage
     admin.update_quota_set(project.id, volumes=0)
     volume = make.new("Volume", size=1)
     with pytest.raises(RetryableError, match=r"over the quota: block-storage 413: .*req-") as caught:
@@ -269,15 +278,15 @@ def test_a_volume_over_the_quota_waits(make: Maker, project: Project) -> None:
     assert caught.value.after == 60.0
     admin.update_quota_set(project.id, volumes=-1)
     volume.create()
-    assert [found.id for found in storage.volumes()] == [volume.id]
+    assert [item.id for item in storage.volumes()] == [volume.id]
 
 
 def test_a_volume_is_adopted(make: Maker, project: Project) -> None:
     storage = project.connection.block_storage
-    theirs = storage.create_volume(size=1)
-    _wait_for_status(project, theirs.id, "available")
+    foreign = storage.create_volume(size=1)
+    _wait_for_status(project, foreign.id, "available")
     volume = make.new("Volume", size=1)
-    volume.target = dataclasses.replace(volume.target, physical_id=theirs.id, creation_key="")
+    volume.target = dataclasses.replace(volume.target, physical_id=foreign.id, creation_key="")
     volume.act("adopt")
     assert volume.attribute("size") == "1"
     assert volume.update(size=2) == "updated"
@@ -287,32 +296,35 @@ def test_a_volume_is_adopted(make: Maker, project: Project) -> None:
 
 
 def test_changes_of_an_attachment(make: Maker, project: Project) -> None:
-    one, two = _server(project), _server(project)
-    first, second = make("Volume", size=1), make("Volume", size=1)
+    server = _server(project)
+    second_server = _server(project)
+    first = make("Volume", size=1)
+    second = make("Volume", size=1)
     storage = project.connection.block_storage
 
     def users(volume: Driven) -> list[str]:
         return [item["server_id"] for item in storage.get_volume(volume.id).attachments]
 
-    attachment = make("VolumeAttachment", instance_uuid=one.id, volume_id=first.id, mountpoint="/dev/vdc")
-    assert (attachment.id, users(first)) == (first.id, [one.id])
-    assert attachment.attribute("show")["serverId"] == one.id
+    attachment = make("VolumeAttachment", instance_uuid=server.id, volume_id=first.id, mountpoint="/dev/vdc")
+    assert (attachment.id, users(first)) == (first.id, [server.id])
+    assert attachment.attribute("show")["serverId"] == server.id
     attachment.act("check")
-    assert attachment.update(instance_uuid=two.id) == "updated"
-    assert users(first) == [two.id]
+    assert attachment.update(instance_uuid=second_server.id) == "updated"
+    assert users(first) == [second_server.id]
     assert attachment.update(volume_id=second.id) == "updated"
-    assert (attachment.id, users(first), users(second)) == (second.id, [], [two.id])
+    assert (attachment.id, users(first), users(second)) == (second.id, [], [second_server.id])
     assert attachment.update(mountpoint="/dev/vdd") == "updated"
-    assert users(second) == [two.id]
-    assert attachment.update(instance_uuid=one.id, volume_id=first.id, mountpoint=None) == "updated"
-    assert (users(first), users(second)) == ([one.id], [])
+    assert users(second) == [second_server.id]
+    assert attachment.update(instance_uuid=server.id, volume_id=first.id, mountpoint=None) == "updated"
+    assert (users(first), users(second)) == ([server.id], [])
     attachment.delete()
     attachment.delete()
     assert users(first) == []
 
 
 def test_an_attachment_that_somebody_has_ended(make: Maker, project: Project) -> None:
-    server, volume = _server(project), make("Volume", size=1)
+    server = _server(project)
+    volume = make("Volume", size=1)
     attachment = make("VolumeAttachment", instance_uuid=server.id, volume_id=volume.id)
     project.connection.compute.delete_volume_attachment(server, volume.id)
     _wait_for_status(project, volume.id, "available")
@@ -328,7 +340,8 @@ def test_an_attachment_that_somebody_has_ended(make: Maker, project: Project) ->
 
 
 def test_a_lost_attachment_is_found_again(make: Maker, project: Project) -> None:
-    server, volume = _server(project), make("Volume", size=1)
+    server = _server(project)
+    volume = make("Volume", size=1)
     properties = {"instance_uuid": server.id, "volume_id": volume.id}
     lost = make.new("VolumeAttachment", **properties)
     claim = lost.plugin.handle_create(lost.target, lost.work)
@@ -345,7 +358,8 @@ def test_a_lost_attachment_is_found_again(make: Maker, project: Project) -> None
 
 
 def test_wrong_attachments(make: Maker, project: Project) -> None:
-    server, volume = _server(project), make("Volume", size=1)
+    server = _server(project)
+    volume = make("Volume", size=1)
     nothing = "0a0b0c0d-0000-4000-8000-000000000000"
     for properties, why in (
         ({"instance_uuid": "nothing", "volume_id": volume.id}, r"The Server \(nothing\) could not be found"),
@@ -364,19 +378,24 @@ def test_wrong_attachments(make: Maker, project: Project) -> None:
 
 
 def test_changes_of_a_volume_type(make_as_operator: Maker, operator: Project, project: Project) -> None:
-    storage, name = operator.connection.block_storage, f"kind-{project.name}"
+    storage = operator.connection.block_storage
+    name = f"kind-{project.name}"
     kind = make_as_operator("VolumeType", name=name, metadata={"k": "v"}, description="one")
-    found = storage.get_type(kind.id)
-    assert (found.name, found.description, found.extra_specs) == (name, "one", {"k": "v"})
+    volume_type = storage.get_type(kind.id)
+    assert (volume_type.name, volume_type.description, volume_type.extra_specs) == (name, "one", {"k": "v"})
     assert kind.update(name=f"{name}-2", description="two") == "updated"
     assert kind.update(metadata={"l": "w"}) == "updated"
-    found = storage.get_type(kind.id)
-    assert (found.name, found.description, found.extra_specs) == (f"{name}-2", "two", {"l": "w"})
+    volume_type = storage.get_type(kind.id)
+    assert (volume_type.name, volume_type.description, volume_type.extra_specs) == (
+        f"{name}-2",
+        "two",
+        {"l": "w"},
+    )
     assert kind.update(metadata=None) == "updated"
     assert storage.get_type(kind.id).extra_specs == {}
     assert kind.update(is_public=False, projects=[project.name]) == "updated"
-    found = storage.get_type(kind.id)
-    assert not found.is_public
+    volume_type = storage.get_type(kind.id)
+    assert not volume_type.is_public
     assert [item["project_id"] for item in storage.get_type_access(kind.id)] == [project.id]
     assert kind.update(projects=[operator.id]) == "updated"
     assert [item["project_id"] for item in storage.get_type_access(kind.id)] == [operator.id]

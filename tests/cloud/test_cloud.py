@@ -32,9 +32,9 @@ def test_a_server_with_network_and_volume_is_made_seen_and_removed(project: Proj
     [address] = server.addresses["net"]
     assert address["addr"].startswith("10.7.0.")
     c.block_storage.wait_for_status(volume, "available", interval=0.2)
-    left = project.leftovers()
-    assert left.pop("ports")
-    assert left == {
+    leftovers = project.leftovers()
+    assert leftovers.pop("ports")
+    assert leftovers == {
         "servers": ["server"],
         "volumes": ["volume"],
         "subnets": ["subnet"],
@@ -71,11 +71,11 @@ LISTS: Mapping[str, Callable[[Connection, str], Iterable[Json]]] = {
 
 def listed(project: Project) -> dict[str, list[str]]:
     """The things of a project as the services list them; kinds of which there are none are left out."""
-    found = {
-        kind: sorted(thing.name or thing.id for thing in things(project.connection, project.id))
-        for kind, things in LISTS.items()
+    listed_names = {
+        kind: sorted(member.name or member.id for member in members(project.connection, project.id))
+        for kind, members in LISTS.items()
     }
-    return {kind: names for kind, names in found.items() if names}
+    return {kind: names for kind, names in listed_names.items() if names}
 
 
 def make_one_of_each_kind(project: Project) -> None:
@@ -97,15 +97,16 @@ def make_one_of_each_kind(project: Project) -> None:
     c.compute.create_server_group(name="servers", policy="soft-anti-affinity")
     c.image.create_image(name="image", data=b"x", disk_format="raw", container_format="bare")
     volume = c.block_storage.create_volume(size=1, name="volume")
-    image, flavor = c.image.find_image("cirros"), c.compute.find_flavor("m1.tiny")
+    image = c.image.find_image("cirros")
+    flavor = c.compute.find_flavor("m1.tiny")
     server = c.compute.create_server(
         name="server", image_id=image.id, flavor_id=flavor.id, networks=[{"port": port.id}]
     )
     c.block_storage.wait_for_status(volume, "available", interval=0.2)
     snapshot = c.block_storage.create_snapshot(volume_id=volume.id, name="snapshot")
     backup = c.block_storage.create_backup(volume_id=volume.id, name="backup")
-    for made in (snapshot, backup):
-        c.block_storage.wait_for_status(made, "available", interval=0.2, wait=WITHIN)
+    for created in (snapshot, backup):
+        c.block_storage.wait_for_status(created, "available", interval=0.2, wait=WITHIN)
     c.compute.wait_for_server(server, interval=0.2, wait=WITHIN)
 
 
@@ -113,9 +114,9 @@ def make_one_of_each_kind(project: Project) -> None:
 def test_all_that_services_list_of_a_project_is_found_and_removed(project: Project) -> None:
     """The rows of the databases are what the lists show, for each kind."""
     make_one_of_each_kind(project)
-    found = {kind: sorted(names) for kind, names in project.leftovers().items()}
-    assert set(found) == set(LISTS)
-    assert found == listed(project)
+    leftovers = {kind: sorted(names) for kind, names in project.leftovers().items()}
+    assert set(leftovers) == set(LISTS)
+    assert leftovers == listed(project)
     project.clean()
     assert (project.leftovers(), listed(project)) == ({}, {})
 
@@ -123,7 +124,8 @@ def test_all_that_services_list_of_a_project_is_found_and_removed(project: Proje
 @pytest.mark.long
 def test_a_server_that_never_ran_is_found_and_removed(project: Project) -> None:
     """Compute keeps it in a database of its own."""
-    c, admin = project.connection, project.admin
+    c = project.connection
+    admin = project.admin
     huge = admin.compute.create_flavor(name=f"huge-{project.name}", ram=2**30, vcpus=1, disk=1)
     try:
         image = c.image.find_image("cirros")

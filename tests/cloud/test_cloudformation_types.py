@@ -18,21 +18,21 @@ WITHIN = 180.0
 
 def servers(project: Project, tier: str) -> dict[str, Json]:
     """The servers of a tier, by id, as administrators see them."""
-    found = project.connection.compute.servers()
-    mine = [server.id for server in found if server.metadata.get("tier") == tier]
-    return {key: project.admin.compute.get_server(key) for key in mine}
+    servers_of_project = project.connection.compute.servers()
+    ids = [server.id for server in servers_of_project if server.metadata.get("tier") == tier]
+    return {key: project.admin.compute.get_server(key) for key in ids}
 
 
 def user_data(server: Json) -> str:
     return base64.b64decode(server.user_data).decode()
 
 
-def addresses(found: dict[str, Json]) -> set[str]:
-    return set(_addresses(found))
+def addresses(servers_by_id: dict[str, Json]) -> set[str]:
+    return set(_addresses(servers_by_id))
 
 
-def _addresses(found: dict[str, Json]) -> Iterator[str]:
-    for server in found.values():
+def _addresses(servers_by_id: dict[str, Json]) -> Iterator[str]:
+    for server in servers_by_id.values():
         for entries in server.addresses.values():
             yield from (entry["addr"] for entry in entries)
 
@@ -48,12 +48,14 @@ def scale(stack: Stack, project: Project, size: int) -> None:
 def test_a_group_of_launched_servers_is_scaled_rolled_and_deleted(stacks: Stacks, project: Project) -> None:
     body = {"template": (TEMPLATES / "launched_servers.yaml").read_text(), "parameters": GIVEN}
     stack = stacks.create("launched", **body)
-    told, web, [balancer] = stack.outputs(), servers(project, "web"), servers(project, "balancer").values()
+    outputs = stack.outputs()
+    web = servers(project, "web")
+    [balancer] = servers(project, "balancer").values()
     assert (len(web), {server.status for server in web.values()}) == (2, {"ACTIVE"})
-    assert set(told["Servers"].split(",")) == addresses(web)
-    assert {told["Address"]} == addresses({balancer.id: balancer})
-    assert told["Zone"] == balancer.availability_zone == "nova"
-    assert f"backends {told['Servers']}" in user_data(balancer)
+    assert set(outputs["Servers"].split(",")) == addresses(web)
+    assert {outputs["Address"]} == addresses({balancer.id: balancer})
+    assert outputs["Zone"] == balancer.availability_zone == "nova"
+    assert f"backends {outputs['Servers']}" in user_data(balancer)
     name = stack.resource("WebGroup")["physical_resource_id"]
     for server in web.values():
         assert "echo hello" in user_data(server)
@@ -75,8 +77,8 @@ def test_a_group_of_launched_servers_is_scaled_rolled_and_deleted(stacks: Stacks
     assert set(stack.outputs()["Servers"].split(",")) == addresses(rolled)
 
     [balancer] = servers(project, "balancer").values()
-    given = {**GIVEN, "BalancerType": "m1.small", "Greeting": "good morning", "Size": 3}
-    stack.update(**{**body, "parameters": given})
+    parameters = {**GIVEN, "BalancerType": "m1.small", "Greeting": "good morning", "Size": 3}
+    stack.update(**{**body, "parameters": parameters})
     [resized] = servers(project, "balancer").values()
     assert (resized.id, resized.flavor.name) == (balancer.id, "m1.small")
     assert set(servers(project, "web")) == set(rolled)
@@ -85,12 +87,18 @@ def test_a_group_of_launched_servers_is_scaled_rolled_and_deleted(stacks: Stacks
 
 
 def test_servers_are_launched_like_a_server_that_is_there(stacks: Stacks, project: Project) -> None:
-    model, subnet = {"get_resource": "model"}, {"get_resource": "subnet"}
+    model = {"get_resource": "model"}
+    subnet = {"get_resource": "subnet"}
 
     def group(tier: str, **launch: Json) -> Json:
         sizes = {"MinSize": 1, "MaxSize": 2, "DesiredCapacity": 1, "AvailabilityZones": ["nova"]}
-        given = {**sizes, "VPCZoneIdentifier": [subnet], "Tags": [{"Key": "tier", "Value": tier}], **launch}
-        return {"type": "AWS::AutoScaling::AutoScalingGroup", "properties": given}
+        properties = {
+            **sizes,
+            "VPCZoneIdentifier": [subnet],
+            "Tags": [{"Key": "tier", "Value": tier}],
+            **launch,
+        }
+        return {"type": "AWS::AutoScaling::AutoScalingGroup", "properties": properties}
 
     configuration = {"InstanceId": model, "InstanceType": "m1.small"}
     template = {
@@ -117,12 +125,17 @@ def test_servers_are_launched_like_a_server_that_is_there(stacks: Stacks, projec
         },
     }
     stack = stacks.create("likewise", template)
-    own = project.admin.compute.get_server(stack.physical_id("model"))
-    [like], [larger] = servers(project, "like").values(), servers(project, "larger").values()
+    model_server = project.admin.compute.get_server(stack.physical_id("model"))
+    [like] = servers(project, "like").values()
+    [larger] = servers(project, "larger").values()
     for server in (like, larger):
-        assert (server.image.id, server.key_name) == (own.image.id, "pair-of-the-model")
-        assert server.id != own.id
-    assert [own.flavor.name, like.flavor.name, larger.flavor.name] == ["m1.tiny", "m1.tiny", "m1.small"]
+        assert (server.image.id, server.key_name) == (model_server.image.id, "pair-of-the-model")
+        assert server.id != model_server.id
+    assert [model_server.flavor.name, like.flavor.name, larger.flavor.name] == [
+        "m1.tiny",
+        "m1.tiny",
+        "m1.small",
+    ]
 
     template["resources"]["like"] = group("like", InstanceId="nobody")
     refused = stacks.call("PUT", stack.path, {"template": template})
@@ -133,14 +146,17 @@ def test_servers_are_launched_like_a_server_that_is_there(stacks: Stacks, projec
 
 def rules(project: Project, group: str) -> set[tuple[Json, ...]]:
     """The rules for the traffic to the ports of a security group."""
-    found = project.connection.network.security_group_rules(security_group_id=group, direction="ingress")
-    return {(item.protocol, item.port_range_min, item.remote_ip_prefix) for item in found}
+    ingress_rules = project.connection.network.security_group_rules(
+        security_group_id=group, direction="ingress"
+    )
+    return {(item.protocol, item.port_range_min, item.remote_ip_prefix) for item in ingress_rules}
 
 
 def test_a_server_with_volumes_and_a_security_group(stacks: Stacks, project: Project) -> None:
     body = {"template": (TEMPLATES / "blog.yaml").read_text(), "parameters": GIVEN}
     stack = stacks.create("blog", **body)
-    group, server = stack.physical_id("Web"), stack.physical_id("Server")
+    group = stack.physical_id("Web")
+    server = stack.physical_id("Server")
     assert rules(project, group) == {
         ("tcp", 22, "192.0.2.0/24"),
         ("tcp", 80, "0.0.0.0/0"),

@@ -41,8 +41,8 @@ def sinks(queue: str, **more: Json) -> Json:
 
 def recorded(stack: Stack) -> list[str]:
     """The ids of the events of a tree, as they were recorded."""
-    found = stack.get("/events?nested_depth=5&sort_keys=event_time&sort_dir=asc")["events"]
-    return [event["id"] for event in found]
+    events = stack.get("/events?nested_depth=5&sort_keys=event_time&sort_dir=asc")["events"]
+    return [event["id"] for event in events]
 
 
 def wait_for_all(zaqar: Zaqar, stack: Stack, queue: str) -> list[Json]:
@@ -128,15 +128,17 @@ def test_no_event_is_lost_with_conductors_that_are_killed(
     options = f"{cloud.stoker_options()}[stacks]\ntask_losses = 1000\n"
     with chaos.daemons(tmp_path, Servers(rabbitmq, postgresql, etcd), options, HOSTS) as deployment:
         killer = chaos.Killer(deployment, seed=3, pause=2.0, down=0.5)
-        own = Stacks(chaos.DaemonsApi(deployment), project)
-        made: list[Stack] = []
+        daemon_stacks = Stacks(chaos.DaemonsApi(deployment), project)
+        stacks_created: list[Stack] = []
         with killer.at_work():
             for number in range(4 * KILLS):
                 slow = template(8, action_wait_secs={"create": number % 4 + 1})
-                made.append(own.start(f"s{number}", slow, environment=sinks(f"q{number}")))
+                stacks_created.append(
+                    daemon_stacks.start(f"s{number}", slow, environment=sinks(f"q{number}"))
+                )
                 if number % 4 == 3:  # One more death for each four; in peace all of them come to their end.
                     wait_for(lambda: killer.kills > number // 4, WITHIN)  # noqa: B023
-        for number, stack in enumerate(made):
+        for number, stack in enumerate(stacks_created):
             stack.wait("CREATE_COMPLETE")
             assert len(recorded(stack)) >= 18
             wait_for_all(zaqar, stack, f"q{number}")

@@ -45,36 +45,36 @@ def _maker(project: Project, location: str) -> Make:
 
 
 def _new(project: Project, location: str, properties: Json) -> Driven:
-    given = {"disk_format": "raw", "container_format": "bare", "location": location, **properties}
-    return Driven(RESOURCE_TYPES["OS::Glance::WebImage"](), Context(project.connection.session), given)
+    values = {"disk_format": "raw", "container_format": "bare", "location": location, **properties}
+    return Driven(RESOURCE_TYPES["OS::Glance::WebImage"](), Context(project.connection.session), values)
 
 
 @pytest.mark.commit
 def test_changes_of_an_image(make: Make, project: Project) -> None:
-    made = make(tags=["t"], extra_properties={"a": "b", "number": 1}, min_ram=64)
+    driven = make(tags=["t"], extra_properties={"a": "b", "number": 1}, min_ram=64)
     image = project.connection.image
-    found = image.get_image(made.id)
-    assert (found.status, found.size, found.name) == ("active", 15, made.target.physical_name)
-    assert (found.tags, found.min_ram, found.properties["number"]) == (["t"], 64, "1")
-    assert made.attribute("show")["a"] == "b"
-    assert made.update(os_distro="debian", os_version="12", architecture="x86_64") == "updated"
+    remote = image.get_image(driven.id)
+    assert (remote.status, remote.size, remote.name) == ("active", 15, driven.target.physical_name)
+    assert (remote.tags, remote.min_ram, remote.properties["number"]) == (["t"], 64, "1")
+    assert driven.attribute("show")["a"] == "b"
+    assert driven.update(os_distro="debian", os_version="12", architecture="x86_64") == "updated"
     kernel = str(uuid.uuid4())
-    assert made.update(kernel_id=kernel, ramdisk_id=kernel) == "updated"
-    assert made.update(tags=["u", "v"], extra_properties={"c/d": "e"}) == "updated"
-    assert made.update(protected=True) == "updated"
-    found = image.get_image(made.id)
-    assert (found.os_distro, found.os_version, found.architecture) == ("debian", "12", "x86_64")
-    assert (found.kernel_id, found.ramdisk_id) == (kernel, kernel)
-    assert (sorted(found.tags), found.is_protected) == (["u", "v"], True)
-    assert found.properties["c/d"] == "e"
-    assert "a" not in found.properties
-    live = made.plugin.live_properties(made.target, made.work)
+    assert driven.update(kernel_id=kernel, ramdisk_id=kernel) == "updated"
+    assert driven.update(tags=["u", "v"], extra_properties={"c/d": "e"}) == "updated"
+    assert driven.update(protected=True) == "updated"
+    remote = image.get_image(driven.id)
+    assert (remote.os_distro, remote.os_version, remote.architecture) == ("debian", "12", "x86_64")
+    assert (remote.kernel_id, remote.ramdisk_id) == (kernel, kernel)
+    assert (sorted(remote.tags), remote.is_protected) == (["u", "v"], True)
+    assert remote.properties["c/d"] == "e"
+    assert "a" not in remote.properties
+    live = driven.plugin.live_properties(driven.target, driven.work)
     assert (live["tags"], live["os_distro"], live["protected"]) == (["u", "v"], "debian", True)
     with pytest.raises(PermanentError, match=r"image 403: .*protected.*req-"):
-        made.delete()
-    assert made.update(protected=False, tags=None, os_distro=None) == "updated"
-    found = image.get_image(made.id)
-    assert (found.tags, found.is_protected) == ([], False)
+        driven.delete()
+    assert driven.update(protected=False, tags=None, os_distro=None) == "updated"
+    remote = image.get_image(driven.id)
+    assert (remote.tags, remote.is_protected) == ([], False)
     for name, value in (
         ("name", "other"),
         ("id", str(uuid.uuid4())),
@@ -84,44 +84,44 @@ def test_changes_of_an_image(make: Make, project: Project) -> None:
         ("container_format", "ovf"),
         ("location", "http://127.0.0.1/other"),
     ):
-        assert made.update(**{name: value}) == "replace", name
-    made.act("check")
-    made.delete()
-    made.delete()
+        assert driven.update(**{name: value}) == "replace", name
+    driven.act("check")
+    driven.delete()
+    driven.delete()
     with pytest.raises(PermanentError, match="image 404"):
-        made.act("check")
+        driven.act("check")
 
 
 def test_members_of_an_image(make: Make, project: Project, other: Project) -> None:
     image = project.connection.image
-    made = make(visibility="shared", members=[other.id])
-    assert [member.member_id for member in image.members(made.id)] == [other.id]
-    assert made.update(members=["someone"]) == "updated"
-    assert [member.member_id for member in image.members(made.id)] == ["someone"]
-    assert made.update(visibility="private", members=None) == "updated"
-    assert image.get_image(made.id).visibility == "private"
-    assert made.update(visibility="shared", members=[other.id]) == "updated"
-    assert [member.member_id for member in image.members(made.id)] == [other.id]
+    driven = make(visibility="shared", members=[other.id])
+    assert [member.member_id for member in image.members(driven.id)] == [other.id]
+    assert driven.update(members=["someone"]) == "updated"
+    assert [member.member_id for member in image.members(driven.id)] == ["someone"]
+    assert driven.update(visibility="private", members=None) == "updated"
+    assert image.get_image(driven.id).visibility == "private"
+    assert driven.update(visibility="shared", members=[other.id]) == "updated"
+    assert [member.member_id for member in image.members(driven.id)] == [other.id]
 
 
 def test_who_may_do_what_with_an_image(
     make: Make, make_as_operator: Make, operator: Project, project: Project
 ) -> None:
-    made = make()
+    driven = make()
     with pytest.raises(PermanentError, match=r"image 403: .*req-"):
-        made.update(visibility="public")
-    theirs = make_as_operator(active=False)
+        driven.update(visibility="public")
+    foreign = make_as_operator(active=False)
     image = operator.connection.image
-    assert image.get_image(theirs.id).status == "deactivated"
-    assert theirs.attribute("show")["status"] == "deactivated"
-    assert theirs.update(active=True, visibility="public") == "updated"
-    found = image.get_image(theirs.id)
-    assert (found.status, found.visibility) == ("active", "public")
-    assert theirs.update(active=False) == "updated"
-    assert image.get_image(theirs.id).status == "deactivated"
-    assert theirs.update(owner=project.id) == "updated"
-    assert image.get_image(theirs.id).owner == project.id
-    theirs.delete()
+    assert image.get_image(foreign.id).status == "deactivated"
+    assert foreign.attribute("show")["status"] == "deactivated"
+    assert foreign.update(active=True, visibility="public") == "updated"
+    remote = image.get_image(foreign.id)
+    assert (remote.status, remote.visibility) == ("active", "public")
+    assert foreign.update(active=False) == "updated"
+    assert image.get_image(foreign.id).status == "deactivated"
+    assert foreign.update(owner=project.id) == "updated"
+    assert image.get_image(foreign.id).owner == project.id
+    foreign.delete()
 
 
 def test_data_that_cannot_be_fetched(project: Project, location: str) -> None:
@@ -143,56 +143,57 @@ def test_a_lost_creation_of_an_image_is_found_again(
     make: Make, project: Project, location: str, *, chosen: bool
 ) -> None:
     properties = {"id": str(uuid.uuid4())} if chosen else {}
-    made = make(**properties)
-    assert made.id == (properties.get("id") or chosen_id(made.target.key))
-    assert "stoker" not in made.attribute("show")
-    assert made.plugin.find_created(made.target.key, made.target, made.work) == made.id
+    driven = make(**properties)
+    assert driven.id == (properties.get("id") or chosen_id(driven.target.key))
+    assert "stoker" not in driven.attribute("show")
+    assert driven.plugin.find_created(driven.target.key, driven.target, driven.work) == driven.id
     again = _new(project, location, properties)
-    again.target = dataclasses.replace(made.target, physical_id=None, data={}, attempt=2)
-    assert again.create().id == made.id
+    again.target = dataclasses.replace(driven.target, physical_id=None, data={}, attempt=2)
+    assert again.create().id == driven.id
     assert len(list(project.connection.image.images(owner=project.id))) == 1
     again.delete()
-    assert made.plugin.find_created(made.target.key, made.target, made.work) is None
+    assert driven.plugin.find_created(driven.target.key, driven.target, driven.work) is None
 
 
 def test_a_conductor_that_dies_between_the_steps(project: Project, location: str) -> None:
     """The import is started once, however often the step is repeated."""
-    made = _new(project, location, {})
-    step = made.plugin.handle_create(made.target, made.work)
+    driven = _new(project, location, {})
+    step = driven.plugin.handle_create(driven.target, driven.work)
     assert isinstance(step, Poll)
-    made.target = dataclasses.replace(made.target, physical_id=step.physical_id, data=step.data or {})
+    driven.target = dataclasses.replace(driven.target, physical_id=step.physical_id, data=step.data or {})
     for _ in range(2):
-        made.plugin.check_create_complete(made.target, step.progress, made.work)
+        driven.plugin.check_create_complete(driven.target, step.progress, driven.work)
 
     def is_active() -> bool:
-        found = made.plugin.check_create_complete(made.target, {"since": 0.0}, made.work)
-        return isinstance(found, Done)
+        step = driven.plugin.check_create_complete(driven.target, {"since": 0.0}, driven.work)
+        return isinstance(step, Done)
 
-    wait_for(is_active, WITHIN, lambda: made.id)
-    tasks = project.connection.image.get(f"/images/{made.id}/tasks").json()["tasks"]
+    wait_for(is_active, WITHIN, lambda: driven.id)
+    tasks = project.connection.image.get(f"/images/{driven.id}/tasks").json()["tasks"]
     assert [task["type"] for task in tasks] == ["api_image_import"]
 
 
 def test_an_image_of_somebody_else_is_left_alone(project: Project, operator: Project, location: str) -> None:
-    theirs = operator.connection.image.create_image(
+    foreign = operator.connection.image.create_image(
         name="theirs", data=b"data", disk_format="raw", container_format="bare", visibility="private"
     )
-    made = _new(project, location, {"id": theirs.id})
-    made.target = dataclasses.replace(made.target, attempt=2)
+    driven = _new(project, location, {"id": foreign.id})
+    driven.target = dataclasses.replace(driven.target, attempt=2)
     with pytest.raises(Conflict, match=r"image 409: .*req-|image 409"):
-        made.create()
-    assert made.plugin.find_created(made.target.key, made.target, made.work) is None
-    made.delete()
-    assert operator.connection.image.get_image(theirs.id).status == "active"
+        driven.create()
+    assert driven.plugin.find_created(driven.target.key, driven.target, driven.work) is None
+    driven.delete()
+    assert operator.connection.image.get_image(foreign.id).status == "active"
 
 
 def test_an_image_that_servers_were_made_of_can_be_deleted(make: Make, project: Project) -> None:
-    made, compute = make(), project.connection.compute
+    driven = make()
+    compute = project.connection.compute
     server = compute.create_server(
-        name="user", image_id=made.id, flavor_id=compute.find_flavor("m1.tiny").id, networks="none"
+        name="user", image_id=driven.id, flavor_id=compute.find_flavor("m1.tiny").id, networks="none"
     )
     compute.wait_for_server(server, wait=WITHIN)
-    made.delete()
+    driven.delete()
     assert list(project.connection.image.images(owner=project.id)) == []
 
 

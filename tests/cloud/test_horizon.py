@@ -175,9 +175,9 @@ def test_a_stack_is_launched_by_a_form_with_each_type_of_parameter(
     expect(row(page, "formed")).to_contain_text("Create Complete")
     shoot(page, "horizon-stacks")
 
-    (made,) = stacks.all()
+    (stack,) = stacks.all()
     small = cloud.admin.compute.find_flavor("m1.small")
-    outputs = made.outputs()
+    outputs = stack.outputs()
     assert outputs["flavor"] == small.id
     assert (outputs["list"], outputs["map"], outputs["flag"]) == (
         ["c", "d", "e"],
@@ -187,31 +187,32 @@ def test_a_stack_is_launched_by_a_form_with_each_type_of_parameter(
     assert (outputs["text"], outputs["number"], outputs["choice"]) == ("world", 2, "one")
 
     row(page, "formed").get_by_role("link").first.click()
-    shown = tab(page, "Overview")
+    page_text = tab(page, "Overview")
     for text in ("A form", "c,d,e", "Stack CREATE completed successfully", "60 Minutes", "******"):
-        expect(shown).to_contain_text(text)
+        expect(page_text).to_contain_text(text)
     assert SECRET not in page.content()
     page.screenshot(path=SCREENSHOTS / "horizon-overview.png", full_page=True)
 
 
 def test_a_stack_is_launched_from_files(dashboard: Dashboard, stacks: Stacks, tmp_path: pathlib.Path) -> None:
-    given, environment = tmp_path / "flat.yaml", tmp_path / "env.yaml"
-    given.write_text(
+    template_file = tmp_path / "flat.yaml"
+    environment = tmp_path / "env.yaml"
+    template_file.write_text(
         yaml.safe_dump(template({"r": one(value={"get_param": "x"})}, parameters={"x": {"type": "string"}}))
     )
     environment.write_text("parameters: {x: of the file}")
     page = dashboard.open()
     page.get_by_role("link", name="Launch Stack").click()
-    give_files(dialog(page, "Select Template"), given, environment)
+    give_files(dialog(page, "Select Template"), template_file, environment)
     form = dialog(page, "Launch Stack")
     expect(field(form, "x")).to_have_value("of the file")
     form.get_by_label("Stack Name").fill("uploaded")
     form.get_by_text("Rollback On Failure").click()
     press(form, "Launch")
     expect(row(page, "uploaded")).to_contain_text("Create Complete")
-    (made,) = stacks.all()
-    shown = made.show()
-    assert (shown["disable_rollback"], shown["timeout_mins"], shown["parameters"]["x"]) == (
+    (stack,) = stacks.all()
+    view = stack.show()
+    assert (view["disable_rollback"], view["timeout_mins"], view["parameters"]["x"]) == (
         False,
         60,
         "of the file",
@@ -241,15 +242,15 @@ def test_a_stack_shows_its_topology_resources_events_and_template(
     page.wait_for_load_state("networkidle")  # The icons of the nodes.
     shoot(page, "horizon-topology")
 
-    shown = tab(page, "Template")
-    expect(shown).to_contain_text("heat_template_version")
-    shown = tab(page, "Events")
-    expect(shown.locator("tbody tr")).to_have_count(8)
-    expect(shown.locator("tbody tr").first).to_contain_text("Stack CREATE completed successfully")
-    shown = tab(page, "Resources")
-    expect(shown.locator("tbody tr")).to_have_count(3)
+    text = tab(page, "Template")
+    expect(text).to_contain_text("heat_template_version")
+    text = tab(page, "Events")
+    expect(text.locator("tbody tr")).to_have_count(8)
+    expect(text.locator("tbody tr").first).to_contain_text("Stack CREATE completed successfully")
+    text = tab(page, "Resources")
+    expect(text.locator("tbody tr")).to_have_count(3)
     shoot(page, "horizon-resources")
-    shown.get_by_role("link", name="first", exact=True).click()
+    text.get_by_role("link", name="first", exact=True).click()
     expect(page.locator("dd").get_by_text("OS::Heat::TestResource")).to_be_visible()
     expect(page.locator("pre")).to_contain_text('"color": "blue"')
     shoot(page, "horizon-resource")
@@ -277,15 +278,15 @@ def test_a_preview_shows_what_would_be_made(dashboard: Dashboard, stacks: Stacks
     page = dashboard.open()
     page.get_by_role("link", name="Preview Stack").click()
     # The dashboard's form has no parameters here, so each needs a default.
-    given = {name: found for name, found in PARAMETERS.items() if "default" in found}
-    give_text(dialog(page, "Preview Template"), yaml.safe_dump({**FORM, "parameters": given, "outputs": {}}))
+    values = {name: schema for name, schema in PARAMETERS.items() if "default" in schema}
+    give_text(dialog(page, "Preview Template"), yaml.safe_dump({**FORM, "parameters": values, "outputs": {}}))
     form = dialog(page, "Preview Stack")
     form.get_by_label("Stack Name").fill("would-be")
     press(form, "Preview")
-    shown = dialog(page, "Stack Preview")
+    page_text = dialog(page, "Stack Preview")
     for text in ("would-be", "kept", "OS::Heat::TestResource", "******"):
-        expect(shown.get_by_text(text, exact=True).first).to_be_visible()
-    assert "of the template" not in shown.inner_text()
+        expect(page_text.get_by_text(text, exact=True).first).to_be_visible()
+    assert "of the template" not in page_text.inner_text()
     shoot(page, "horizon-preview")
     assert stacks.all() == []
 
@@ -294,11 +295,11 @@ def test_a_stack_is_changed_by_a_new_template(dashboard: Dashboard, stacks: Stac
     stack = stacks.create("changed", template({"old": one(), "same": one()}))
     page = dashboard.open()
     act(page, "changed", "Change Stack Template")
-    given = template(
+    body = template(
         {"new": one(value={"get_param": "x"}), "same": one()},
         parameters={"x": {"type": "string", "default": "d"}},
     )
-    give_text(dialog(page, "Change Template"), yaml.safe_dump(given))
+    give_text(dialog(page, "Change Template"), yaml.safe_dump(body))
     form = dialog(page, "Update Stack")
     expect(form.get_by_label("Stack Name")).to_have_value("changed")
     field(form, "x").fill("changed here")
@@ -334,10 +335,10 @@ def test_stacks_are_suspended_resumed_checked_and_deleted(dashboard: Dashboard, 
 
 
 def test_the_list_is_filtered_and_has_pages(dashboard: Dashboard, stacks: Stacks) -> None:
-    made = {name: stacks.create(name, flat(1)) for name in ("ants", "bees", "crows")}
+    stacks_by_name = {name: stacks.create(name, flat(1)) for name in ("ants", "bees", "crows")}
     page = dashboard.open()
     filters = page.locator(".table_search")
-    for kind, value in (("Stack Name =", "bees"), ("Stack ID =", made["bees"].show()["id"])):
+    for kind, value in (("Stack Name =", "bees"), ("Stack ID =", stacks_by_name["bees"].show()["id"])):
         choose_filter(page, kind)
         filters.get_by_role("textbox").fill(value)
         filters.get_by_role("button", name="Filter").click()
@@ -409,6 +410,6 @@ def test_the_generator_makes_a_template_that_launches(
     form.get_by_label("Stack Name").fill("of-the-generator")
     press(form, "Launch")
     expect(row(page, "of-the-generator")).to_contain_text("Create Complete")
-    (made,) = stacks.all()
+    (stack,) = stacks.all()
     (volume,) = project.connection.block_storage.volumes()
-    assert (made.physical_id("Volume_1"), volume.name, volume.size) == (volume.id, "generated", 1)
+    assert (stack.physical_id("Volume_1"), volume.name, volume.size) == (volume.id, "generated", 1)

@@ -131,9 +131,9 @@ def test_a_network_that_was_made_again_under_its_name_is_found(stacks: Stacks, p
     }
     network = project.connection.network
     for number in range(2):
-        made = network.create_network(name="renewed")
+        renewed = network.create_network(name="renewed")
         # The conductor knows for a minute which id the name had before.
         stack = stacks.create(f"s{number}", template)
-        assert network.get_subnet(stack.physical_id("subnet")).network_id == made.id
+        assert network.get_subnet(stack.physical_id("subnet")).network_id == renewed.id
         stack.delete()
-        network.delete_network(made)
+        network.delete_network(renewed)

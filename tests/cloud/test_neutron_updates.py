@@ -20,9 +20,9 @@ def test_changes_of_a_network(make: Maker, project: Project) -> None:
     assert net.update(dns_domain="example.org.") == "updated"
     assert net.update(tags=["a", "b"]) == "updated"
     assert net.update(value_specs={"mtu": 1400}) == "updated"
-    found = network.get_network(net.id)
-    assert (found.name, found.is_admin_state_up, found.is_port_security_enabled) == ("blue", False, False)
-    assert (found.dns_domain, sorted(found.tags), found.mtu) == ("example.org.", ["a", "b"], 1400)
+    remote = network.get_network(net.id)
+    assert (remote.name, remote.is_admin_state_up, remote.is_port_security_enabled) == ("blue", False, False)
+    assert (remote.dns_domain, sorted(remote.tags), remote.mtu) == ("example.org.", ["a", "b"], 1400)
     assert net.update(tags=None) == "updated"
     assert network.get_network(net.id).tags == []
     assert net.update(availability_zone_hints=["nova"]) == "replace"
@@ -43,10 +43,10 @@ def test_changes_of_a_subnet(make: Maker, project: Project) -> None:
     route = {"destination": "10.9.0.0/16", "nexthop": "10.3.0.5"}
     assert subnet.update(host_routes=[route]) == "updated"
     assert subnet.update(tags=["t"]) == "updated"
-    found = network.get_subnet(subnet.id)
-    assert (found.name, found.dns_nameservers, found.gateway_ip) == ("one", ["192.0.2.1"], "10.3.0.9")
-    assert (found.is_dhcp_enabled, found.host_routes, found.tags) == (False, [route], ["t"])
-    assert found.allocation_pools == [{"start": "10.3.0.20", "end": "10.3.0.40"}]
+    remote = network.get_subnet(subnet.id)
+    assert (remote.name, remote.dns_nameservers, remote.gateway_ip) == ("one", ["192.0.2.1"], "10.3.0.9")
+    assert (remote.is_dhcp_enabled, remote.host_routes, remote.tags) == (False, [route], ["t"])
+    assert remote.allocation_pools == [{"start": "10.3.0.20", "end": "10.3.0.40"}]
     assert subnet.update(gateway_ip="") == "updated"
     assert network.get_subnet(subnet.id).gateway_ip is None
     for name, value in (
@@ -78,12 +78,12 @@ def test_changes_of_a_port(make: Maker, project: Project) -> None:
     assert port.update(dns_name="host") == "updated"
     assert port.update(tags=["t"]) == "updated"
     assert port.update(value_specs={"description": "mine"}) == "updated"
-    found = network.get_port(port.id)
-    assert (found.name, found.is_admin_state_up, found.security_group_ids) == ("p", False, [group.id])
-    assert [item["ip_address"] for item in found.fixed_ips] == ["10.3.0.33"]
-    assert [item["ip_address"] for item in found.allowed_address_pairs] == ["10.7.0.0/24"]
-    assert (found.device_id, found.device_owner, found.binding_vnic_type) == ("d", "test:owner", "direct")
-    assert (found.dns_name, found.tags, found.description) == ("host", ["t"], "mine")
+    remote = network.get_port(port.id)
+    assert (remote.name, remote.is_admin_state_up, remote.security_group_ids) == ("p", False, [group.id])
+    assert [item["ip_address"] for item in remote.fixed_ips] == ["10.3.0.33"]
+    assert [item["ip_address"] for item in remote.allowed_address_pairs] == ["10.7.0.0/24"]
+    assert (remote.device_id, remote.device_owner, remote.binding_vnic_type) == ("d", "test:owner", "direct")
+    assert (remote.dns_name, remote.tags, remote.description) == ("host", ["t"], "mine")
     assert port.update(security_groups=None) == "updated"
     (default,) = network.security_groups(name="default", project_id=project.id)
     assert network.get_port(port.id).security_group_ids == [default.id]
@@ -108,8 +108,8 @@ def test_a_replacement_of_a_port_gets_its_address(make: Maker, project: Project)
     assert project.connection.network.get_port(new.id).fixed_ips == []
     new.delete()
     port.plugin.restore_after_replace(port.target, port.work)
-    found = project.connection.network.get_port(port.id)
-    assert [item["ip_address"] for item in found.fixed_ips] == ["10.3.0.33"]
+    remote = project.connection.network.get_port(port.id)
+    assert [item["ip_address"] for item in remote.fixed_ips] == ["10.3.0.33"]
 
 
 def test_changes_of_a_router(make: Maker, project: Project) -> None:
@@ -119,9 +119,9 @@ def test_changes_of_a_router(make: Maker, project: Project) -> None:
     assert router.update(admin_state_up=False) == "updated"
     assert router.update(external_gateway_info={"network": "public"}) == "updated"
     assert router.update(tags=["t"]) == "updated"
-    found = network.get_router(router.id)
-    assert (found.name, found.is_admin_state_up, found.tags) == ("r", False, ["t"])
-    assert found.external_gateway_info["network_id"] == network.find_network("public").id
+    remote = network.get_router(router.id)
+    assert (remote.name, remote.is_admin_state_up, remote.tags) == ("r", False, ["t"])
+    assert remote.external_gateway_info["network_id"] == network.find_network("public").id
     assert router.update(external_gateway_info=None) == "updated"
     assert network.get_router(router.id).external_gateway_info is None
     for name, value in (("ha", True), ("distributed", True), ("tenant_id", "another")):
@@ -129,7 +129,8 @@ def test_changes_of_a_router(make: Maker, project: Project) -> None:
 
 
 def test_a_router_interface_is_there_once(make: Maker, project: Project) -> None:
-    net, router = make("Net"), make("Router")
+    net = make("Net")
+    router = make("Router")
     subnet = make("Subnet", network=net.id, cidr="10.3.0.0/24")
     port = make("Port", network=make("Net").id)
     interface = make("RouterInterface", router=router.id, subnet_id=subnet.id)
@@ -158,10 +159,12 @@ def test_a_router_interface_is_there_once(make: Maker, project: Project) -> None
 
 
 def test_changes_of_a_floating_ip(make: Maker, project: Project) -> None:
-    net, router = make("Net"), make("Router", external_gateway_info={"network": "public"})
+    net = make("Net")
+    router = make("Router", external_gateway_info={"network": "public"})
     subnet = make("Subnet", network=net.id, cidr="10.3.0.0/24")
     make("RouterInterface", router=router.id, subnet=subnet.id)
-    port, other = make("Port", network=net.id), make("Port", network=net.id)
+    port = make("Port", network=net.id)
+    other = make("Port", network=net.id)
     address = make("FloatingIP", floating_network="public")
     network = project.connection.network
     assert address.update(port_id=port.id) == "updated"
@@ -194,18 +197,20 @@ def test_changes_of_a_security_group(make: Maker, project: Project) -> None:
     network = project.connection.network
 
     def rules() -> set[tuple[Json, ...]]:
-        found = network.security_group_rules(security_group_id=group.id)
-        return {(rule.direction, rule.ether_type, rule.protocol, rule.port_range_min) for rule in found}
+        rules_of_group = network.security_group_rules(security_group_id=group.id)
+        return {
+            (rule.direction, rule.ether_type, rule.protocol, rule.port_range_min) for rule in rules_of_group
+        }
 
     everything_out = {("egress", "IPv4", None, None), ("egress", "IPv6", None, None)}
     assert rules() == {("ingress", "IPv4", "tcp", 80), *everything_out}
     assert group.update(name="g", description="d") == "updated"
-    found = network.get_security_group(group.id)
-    assert (found.name, found.description) == ("g", "d")
-    kept = {rule.id for rule in network.security_group_rules(security_group_id=group.id)}
+    remote = network.get_security_group(group.id)
+    assert (remote.name, remote.description) == ("g", "d")
+    ids = {rule.id for rule in network.security_group_rules(security_group_id=group.id)}
     assert group.update(rules=[web, {"remote_mode": "remote_group_id"}]) == "updated"
     after = list(network.security_group_rules(security_group_id=group.id))
-    assert kept < {rule.id for rule in after}
+    assert ids < {rule.id for rule in after}
     assert group.id in {rule.remote_group_id for rule in after}
     assert group.update(rules=[{"direction": "egress", "protocol": "udp"}]) == "updated"
     assert rules() == {("egress", "IPv4", "udp", None)}
@@ -238,20 +243,23 @@ def test_a_security_group_rule_is_its_own_identity(make: Maker, project: Project
 def test_changes_of_a_provider_network(make_as_operator: Maker, operator: Project) -> None:
     net = make_as_operator("ProviderNet", network_type="vxlan", shared=False)
     assert net.update(shared=True, name="p", router_external=True, tags=["t"]) == "updated"
-    found = operator.connection.network.get_network(net.id)
-    assert (found.is_shared, found.name, found.is_router_external, found.tags) == (True, "p", True, ["t"])
+    remote = operator.connection.network.get_network(net.id)
+    assert (remote.is_shared, remote.name, remote.is_router_external, remote.tags) == (True, "p", True, ["t"])
     assert net.update(tenant_id="another") == "replace"
 
 
 @pytest.mark.parametrize("name", ["Net", "Router", "SecurityGroup"])
 def test_a_lost_creation_is_found_again(make: Maker, project: Project, name: str) -> None:
     """The answer was lost, and another conductor begins again: with the same key, as its second attempt."""
-    made = make(name, **({"description": "mine"} if name == "SecurityGroup" else {}))
-    plugin, key = made.plugin, made.target.key
-    assert plugin.find_created(key, made.target, made.work) == (None if name == "SecurityGroup" else made.id)
-    assert plugin.find_created("another", made.target, made.work) is None
-    made.delete()
-    assert plugin.find_created(key, made.target, made.work) is None
+    driven = make(name, **({"description": "mine"} if name == "SecurityGroup" else {}))
+    plugin = driven.plugin
+    key = driven.target.key
+    assert plugin.find_created(key, driven.target, driven.work) == (
+        None if name == "SecurityGroup" else driven.id
+    )
+    assert plugin.find_created("another", driven.target, driven.work) is None
+    driven.delete()
+    assert plugin.find_created(key, driven.target, driven.work) is None
 
 
 def test_changes_of_a_trunk(make: Maker, project: Project) -> None:
@@ -260,17 +268,17 @@ def test_changes_of_a_trunk(make: Maker, project: Project) -> None:
     tagged = {"port": first.id, "segmentation_type": "vlan", "segmentation_id": 101}
     trunk = make("Trunk", port=parent.id, sub_ports=[tagged], description="mine")
     network = project.connection.network
-    found = network.get_trunk(trunk.id)
-    assert (found.port_id, found.description, _tags(found)) == (parent.id, "mine", {(first.id, 101)})
+    remote = network.get_trunk(trunk.id)
+    assert (remote.port_id, remote.description, _tags(remote)) == (parent.id, "mine", {(first.id, 101)})
     assert trunk.attribute("port_id") == parent.id
     assert trunk.update(name="one", description="ours") == "updated"
-    other = {"port": second.id, "segmentation_type": "vlan", "segmentation_id": 101}
-    assert trunk.update(sub_ports=[{**tagged, "segmentation_id": 102}, other]) == "updated"
-    found = network.get_trunk(trunk.id)
-    assert (found.name, found.description) == ("one", "ours")
-    assert _tags(found) == {(first.id, 102), (second.id, 101)}
+    sub_port = {"port": second.id, "segmentation_type": "vlan", "segmentation_id": 101}
+    assert trunk.update(sub_ports=[{**tagged, "segmentation_id": 102}, sub_port]) == "updated"
+    remote = network.get_trunk(trunk.id)
+    assert (remote.name, remote.description) == ("one", "ours")
+    assert _tags(remote) == {(first.id, 102), (second.id, 101)}
     assert trunk.update(admin_state_up=False) == "updated"
-    assert trunk.update(admin_state_up=True, sub_ports=[other]) == "updated"
+    assert trunk.update(admin_state_up=True, sub_ports=[sub_port]) == "updated"
     assert _tags(network.get_trunk(trunk.id)) == {(second.id, 101)}
     assert trunk.update(sub_ports=None) == "updated"
     assert _tags(network.get_trunk(trunk.id)) == set()

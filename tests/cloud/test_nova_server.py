@@ -24,12 +24,12 @@ def site(project: Project) -> Site:
 
 def test_a_server_of_an_image_and_a_flavor_by_name(site: Site) -> None:
     server = site.server(networks=[{"network": "net"}]).create()
-    found = site.found(server)
-    assert (found.status, found.flavor["original_name"]) == ("ACTIVE", FLAVOR)
-    assert found.image.id == site.connection.image.find_image(IMAGE).id
-    assert found.name == server.attribute("name") == server.attribute("show")["name"]
-    assert found.name.startswith(f"{server.target.stack.name}-srv-")
-    [entry] = found.addresses["net"]
+    remote = site.found(server)
+    assert (remote.status, remote.flavor["original_name"]) == ("ACTIVE", FLAVOR)
+    assert remote.image.id == site.connection.image.find_image(IMAGE).id
+    assert remote.name == server.attribute("name") == server.attribute("show")["name"]
+    assert remote.name.startswith(f"{server.target.stack.name}-srv-")
+    [entry] = remote.addresses["net"]
     [port] = site.connection.network.ports(device_id=server.id)
     address = entry["addr"]
     assert server.attribute("networks") == {"net": [address], site.network.id: [address]}
@@ -67,10 +67,10 @@ def test_all_that_is_given_arrives(site: Site) -> None:
         deployment_swift_data={"container": "c", "object": "o"},
         reservation_id="ignored",
     ).create()
-    found = site.found(server)
-    assert (found.key_name, found.availability_zone, found.disk_config) == ("key", "nova", "MANUAL")
-    assert found.metadata == {"text": "a", "number": "1", "map": '{"b": []}'}
-    assert found.has_config_drive
+    remote = site.found(server)
+    assert (remote.key_name, remote.availability_zone, remote.disk_config) == ("key", "nova", "MANUAL")
+    assert remote.metadata == {"text": "a", "number": "1", "map": '{"b": []}'}
+    assert remote.has_config_drive
     assert server.attribute("tags") == ["blue", "green"]
     assert sorted(server.attribute("show")["tags"]) == ["blue", "green"]
     [port] = c.network.ports(device_id=server.id)
@@ -100,8 +100,8 @@ def test_each_form_of_a_network(site: Site) -> None:
     ]
     servers = [site.server(f"form{number}", networks=form) for number, (form, _) in enumerate(forms)]
     for server, (form, expected) in zip(site.create_all(servers), forms, strict=True):
-        found = site.addresses(server)
-        assert len(found) == (expected != ""), form
+        addresses = site.addresses(server)
+        assert len(addresses) == (expected != ""), form
         assert server.attribute("first_address").startswith(expected), form
     for server in servers:
         server.delete()
@@ -110,16 +110,16 @@ def test_each_form_of_a_network(site: Site) -> None:
 
 def test_a_port_of_somebody_else_stays_and_one_of_its_own_goes(site: Site) -> None:
     group = site.connection.network.create_security_group(name="web")
-    own = site.server(networks=[{"subnet": "net-subnet"}], security_groups=["web"]).create()
-    [port] = site.connection.network.ports(device_id=own.id)
+    own_server = site.server(networks=[{"subnet": "net-subnet"}], security_groups=["web"]).create()
+    [port] = site.connection.network.ports(device_id=own_server.id)
     assert port.security_group_ids == [group.id]
-    mine = site.make_port(name="mine")
+    foreign_port = site.make_port(name="mine")
     server = site.server(networks=[{"port": "mine", "tag": "eth"}]).create()
-    assert site.connection.network.get_port(mine.id).device_id == server.id
-    own.delete()
+    assert site.connection.network.get_port(foreign_port.id).device_id == server.id
+    own_server.delete()
     server.delete()
     assert site.ports() == ["mine"]
-    assert site.connection.network.get_port(mine.id).device_id == ""
+    assert site.connection.network.get_port(foreign_port.id).device_id == ""
 
 
 def test_a_port_of_its_own_has_the_extra_properties(site: Site) -> None:
@@ -171,9 +171,9 @@ def test_disks_of_volumes_images_and_snapshots(site: Site) -> None:
     sizes = sorted(c.get_volume(item.volume_id).size for item in attached)
     assert sizes == [1, 1, 2]
     server.delete()
-    left = {item.name for item in c.volumes(details=False)}
-    assert {"root", "source"} <= left
-    assert len(left) <= 4  # Cinder deletes the other two within a moment.
+    names = {item.name for item in c.volumes(details=False)}
+    assert {"root", "source"} <= names
+    assert len(names) <= 4  # Cinder deletes the other two within a moment.
 
 
 def test_disks_in_the_older_form(site: Site) -> None:
@@ -191,9 +191,9 @@ def test_a_lost_creation_is_found_and_nothing_is_made_twice(site: Site) -> None:
     server = site.server(networks=[{"subnet": "net-subnet"}, {"network": "net"}])
     _lose_creation(server)
     [lost] = site.servers()
-    found = server.plugin.find_created(server.target.key, server.target, site.work)
-    assert found == lost
-    server.target = dataclasses.replace(server.target, physical_id=found, attempt=2)
+    physical_id = server.plugin.find_created(server.target.key, server.target, site.work)
+    assert physical_id == lost
+    server.target = dataclasses.replace(server.target, physical_id=physical_id, attempt=2)
     server.create()
     assert (server.id, site.servers()) == (lost, [lost])
     server.delete()
@@ -252,11 +252,11 @@ BAD: list[tuple[Json, str]] = [
 
 
 def test_what_does_not_exist_is_named_and_nothing_is_left(site: Site) -> None:
-    for given, words in BAD:
-        server = site.server(**given)
+    for properties, words in BAD:
+        server = site.server(**properties)
         with pytest.raises(PermanentError, match=words):
             server.create()
-        assert (site.servers(), site.ports()) == ([], []), given
+        assert (site.servers(), site.ports()) == ([], []), properties
         server.delete()
 
 
@@ -300,9 +300,9 @@ def test_a_server_for_which_there_is_no_room_fails_with_the_services_words(site:
 
 def test_what_was_deleted_behind_our_back_is_missed(site: Site) -> None:
     server = site.server(networks=[{"subnet": "net-subnet"}]).create()
-    found = site.found(server)
-    site.connection.compute.delete_server(found)
-    site.connection.compute.wait_for_delete(found, interval=0.2, wait=WITHIN)
+    remote = site.found(server)
+    site.connection.compute.delete_server(remote)
+    site.connection.compute.wait_for_delete(remote, interval=0.2, wait=WITHIN)
     with pytest.raises(PermanentError, match=f"compute 404: Instance {server.id} could not be found"):
         server.act("check")
     with pytest.raises(PermanentError, match="compute 404"):

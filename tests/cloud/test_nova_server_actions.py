@@ -96,7 +96,9 @@ def test_many_servers_are_polled_by_one_list(site: Site, cloud: Cloud) -> None:
     for server, step in zip(servers, steps, strict=True):
         server.target = dataclasses.replace(server.target, physical_id=step.physical_id)
     before = len(cloud.requests("nova", site.project))
-    waiting, rounds, began = dict(enumerate(steps)), 0, time.monotonic()
+    waiting = dict(enumerate(steps))
+    rounds = 0
+    began = time.monotonic()
     while waiting:
         rounds += 1
         for number, step in list(waiting.items()):
@@ -105,9 +107,9 @@ def test_many_servers_are_polled_by_one_list(site: Site, cloud: Cloud) -> None:
             )
         waiting = {number: step for number, step in waiting.items() if isinstance(step, Poll)}
         site.work.pause(1.0)
-    asked = [request.split()[1] for request in cloud.requests("nova", site.project)[before:]]
-    lists = [path for path in asked if path.startswith("/v2.1/servers/detail?")]
-    single = [path for path in asked if path.endswith(tuple(server.id for server in servers))]
+    paths = [request.split()[1] for request in cloud.requests("nova", site.project)[before:]]
+    lists = [path for path in paths if path.startswith("/v2.1/servers/detail?")]
+    single = [path for path in paths if path.endswith(tuple(server.id for server in servers))]
     assert {server.status for server in site.connection.compute.servers()} == {"ACTIVE"}
     assert lists
     assert len(lists) <= (time.monotonic() - began) / FIRST_PAUSE + 1  # However many servers there are.

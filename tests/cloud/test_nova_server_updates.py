@@ -57,8 +57,8 @@ def test_changes_in_place_and_changes_that_replace(site: Site) -> None:
     server = site.server(metadata={"a": "1", "b": "2"}, tags=["blue"]).create()
     disk = {"image": None, "block_device_mapping_v2": [{"volume_id": "v"}]}
     for name, value in REPLACED.items():
-        given = disk if name == "image" else {name: value}
-        assert server.update(**given) == "replace", name
+        properties = disk if name == "image" else {name: value}
+        assert server.update(**properties) == "replace", name
     assert server.update(flavor=BIGGER, flavor_update_policy="REPLACE") == "replace"
     assert server.update(image="another", image_update_policy="REPLACE") == "replace"
 
@@ -66,8 +66,8 @@ def test_changes_in_place_and_changes_that_replace(site: Site) -> None:
     assert server.update(metadata={"b": 3, "c": {"d": 4}}) == "updated"
     assert server.update(tags=["green", "red"]) == "updated"
     assert server.update(admin_pass="another word") == "updated"
-    found = site.found(server)
-    assert (found.name, found.metadata) == ("renamed", {"b": "3", "c": '{"d": 4}'})
+    remote = site.found(server)
+    assert (remote.name, remote.metadata) == ("renamed", {"b": "3", "c": '{"d": 4}'})
     assert server.attribute("tags") == ["green", "red"]
     assert server.attribute("name") == "renamed"
     assert server.plugin.find_created(server.target.creation_key, server.target, site.work) == server.id
@@ -76,9 +76,9 @@ def test_changes_in_place_and_changes_that_replace(site: Site) -> None:
         assert server.update(**{name: value}) == "updated", name
     assert server.update(user_data="#!/bin/sh") == "updated"  # It is ignored, as the policy says now.
     assert server.update(name=None, tags=None, metadata=None) == "updated"
-    found = site.found(server)
-    assert found.name.startswith(f"{server.target.stack.name}-srv-")
-    assert (found.metadata, server.attribute("tags")) == ({}, [])
+    remote = site.found(server)
+    assert remote.name.startswith(f"{server.target.stack.name}-srv-")
+    assert (remote.metadata, server.attribute("tags")) == ({}, [])
     server.delete()
     assert site.servers() == []
 
@@ -86,8 +86,8 @@ def test_changes_in_place_and_changes_that_replace(site: Site) -> None:
 def test_another_flavor_resizes_and_confirms(site: Site) -> None:
     server = site.server().create()
     assert server.update(flavor=BIGGER) == "updated"
-    found = site.found(server)
-    assert (found.status, found.flavor["original_name"]) == ("ACTIVE", BIGGER)
+    remote = site.found(server)
+    assert (remote.status, remote.flavor["original_name"]) == ("ACTIVE", BIGGER)
     flavor = site.connection.compute.find_flavor(BIGGER)
     assert server.update(flavor=flavor.id) == "updated"  # The same by its id: nothing to do.
     assert not [event for event in _actions(site, server) if event == "resize"][1:]
@@ -115,8 +115,8 @@ def test_another_image_rebuilds(site: Site, policy: str) -> None:
     server = site.server(image_update_policy=policy).create()
     if policy == "REBUILD":
         assert server.update(image="other", metadata={"a": "b"}, admin_pass="word") == "updated"
-        found = site.found(server)
-        assert (found.status, found.image.id, found.metadata) == ("ACTIVE", image.id, {"a": "b"})
+        remote = site.found(server)
+        assert (remote.status, remote.image.id, remote.metadata) == ("ACTIVE", image.id, {"a": "b"})
     else:  # This hypervisor cannot, and says so.
         with pytest.raises(PermanentError, match=r"status 'ERROR': Message: .*preserv"):
             server.update(image="other")
@@ -131,26 +131,26 @@ def test_new_user_data_can_rebuild(site: Site) -> None:
 
 def test_interfaces_are_added_kept_and_removed(site: Site) -> None:
     site.make_network("other", "10.8.0.0/24")
-    mine = site.make_port(name="mine")
+    foreign_port = site.make_port(name="mine")
     server = site.server(networks=[{"network": "net"}]).create()
     [first] = site.addresses(server)
 
     def change(*networks: Json) -> list[str]:
         assert server.update(networks=list(networks)) == "updated"
-        found = site.addresses(server)
-        shown = {address for found in server.attribute("networks").values() for address in found}
-        assert shown == set(found)
-        return found
+        addresses = site.addresses(server)
+        reported = {address for entries in server.attribute("networks").values() for address in entries}
+        assert reported == set(addresses)
+        return addresses
 
     fixed = {"subnet": "other-subnet", "fixed_ip": "10.8.0.40"}
     assert change({"network": "net"}, fixed) == sorted([first, "10.8.0.40"])
     assert change({"network": site.network.id}, fixed, {"port": "mine"})[:1] is not None
-    assert site.connection.network.get_port(mine.id).device_id == server.id
+    assert site.connection.network.get_port(foreign_port.id).device_id == server.id
     assert len(site.ports()) == 3
-    assert change({"port": "mine"}) == [mine.fixed_ips[0]["ip_address"]]
+    assert change({"port": "mine"}) == [foreign_port.fixed_ips[0]["ip_address"]]
     assert site.ports() == ["mine"]  # Those of the server's own are gone with their interfaces.
     assert change({"network": "other"}, {"network": "net"})[0].startswith("10.7.")
-    assert site.connection.network.get_port(mine.id).device_id == ""
+    assert site.connection.network.get_port(foreign_port.id).device_id == ""
     assert change({"allocate_network": "none"}) == []
     server.delete()
     assert site.ports() == ["mine"]
@@ -161,23 +161,24 @@ def test_extra_properties_and_floating_ip_change_in_place(site: Site) -> None:
     public = network.find_network("public")
     router = network.create_router(name="router", external_gateway_info={"network_id": public.id})
     network.add_interface_to_router(router, subnet_id=network.find_subnet("net-subnet").id)
-    one, two = (network.create_ip(floating_network_id=public.id) for _ in range(2))
+    first, second = (network.create_ip(floating_network_id=public.id) for _ in range(2))
     entry = {"subnet": "net-subnet", "port_extra_properties": {"port_security_enabled": True}}
-    server = site.server(networks=[{**entry, "floating_ip": one.id}]).create()
+    server = site.server(networks=[{**entry, "floating_ip": first.id}]).create()
     [port] = network.ports(device_id=server.id)
     open_port = {**entry, "port_extra_properties": {"port_security_enabled": True, "admin_state_up": False}}
-    assert server.update(networks=[{**open_port, "floating_ip": two.id}]) == "updated"
+    assert server.update(networks=[{**open_port, "floating_ip": second.id}]) == "updated"
     [same] = network.ports(device_id=server.id)
     assert (same.id, same.is_admin_state_up) == (port.id, False)
-    assert (network.get_ip(one.id).port_id, network.get_ip(two.id).port_id) == (None, port.id)
+    assert (network.get_ip(first.id).port_id, network.get_ip(second.id).port_id) == (None, port.id)
 
 
 def test_an_update_that_a_crash_interrupts_anywhere_makes_nothing_twice(site: Site) -> None:
     server = site.server(networks=[{"network": "net"}]).create()
-    old, key = server.target.properties, str(uuid.uuid4())
-    wanted = site.server(networks=[{"subnet": "net-subnet", "fixed_ip": "10.7.0.60"}], flavor=BIGGER)
+    old = server.target.properties
+    key = str(uuid.uuid4())
+    goal = site.server(networks=[{"subnet": "net-subnet", "fixed_ip": "10.7.0.60"}], flavor=BIGGER)
     server.target = dataclasses.replace(
-        server.target, properties=wanted.target.properties, previous=old, key=key
+        server.target, properties=goal.target.properties, previous=old, key=key
     )
     step: Step = server.plugin.handle_update(server.target, frozenset({"networks", "flavor"}), site.work)
     for attempt in range(2, 60):
@@ -189,15 +190,15 @@ def test_an_update_that_a_crash_interrupts_anywhere_makes_nothing_twice(site: Si
         if isinstance(step, Done):
             break
         site.work.pause(min(step.after, 1.0))
-    found = site.found(server)
-    assert (found.status, found.flavor["original_name"]) == ("ACTIVE", BIGGER)
+    remote = site.found(server)
+    assert (remote.status, remote.flavor["original_name"]) == ("ACTIVE", BIGGER)
     assert site.addresses(server) == ["10.7.0.60"]
     assert len(site.ports()) == 1
     assert _actions(site, server).count("resize") == 1
 
 
 def test_a_replacement_gets_the_ports_and_addresses_and_returns_them(site: Site) -> None:
-    mine = site.make_port(name="mine")
+    foreign_port = site.make_port(name="mine")
     networks = [{"port": "mine"}, {"subnet": "net-subnet", "fixed_ip": "10.7.0.70"}, {"network": "net"}]
     old = site.server(networks=networks).create()
     for _ in range(2):  # The second time nothing is left to do.
@@ -207,12 +208,12 @@ def test_a_replacement_gets_the_ports_and_addresses_and_returns_them(site: Site)
     new.target = dataclasses.replace(new.target, stack=old.target.stack)
     new.create()
     assert "10.7.0.70" in site.addresses(new)
-    assert site.connection.network.get_port(mine.id).device_id == new.id
+    assert site.connection.network.get_port(foreign_port.id).device_id == new.id
 
     site.work.replaced_by = ReplacementView("OS::Nova::Server", new.target.key, new.id)
     for _ in range(2):
         _call_until_done(old, old.plugin.restore_after_replace)
-    assert site.connection.network.get_port(mine.id).device_id == old.id
+    assert site.connection.network.get_port(foreign_port.id).device_id == old.id
     assert "10.7.0.70" in {
         address["ip_address"]
         for port in site.connection.network.ports(device_id=old.id)
@@ -225,7 +226,7 @@ def test_a_replacement_gets_the_ports_and_addresses_and_returns_them(site: Site)
 
 def test_a_replacement_in_error_returns_its_port(site: Site, cloud: Cloud) -> None:
     """Nova still counts the port among those of the broken server, though Neutron does not."""
-    mine = site.make_port(name="mine")
+    foreign_port = site.make_port(name="mine")
     networks = [{"port": "mine"}]
     old = site.server(networks=networks).create()
     _call_until_done(old, old.plugin.prepare_for_replace)
@@ -233,11 +234,11 @@ def test_a_replacement_in_error_returns_its_port(site: Site, cloud: Cloud) -> No
     new.target = dataclasses.replace(new.target, stack=old.target.stack)
     new.create()
     cloud.admin.compute.reset_server_state(new.id, "error")
-    site.connection.network.update_port(mine, device_id="", device_owner="")
+    site.connection.network.update_port(foreign_port, device_id="", device_owner="")
 
     site.work.replaced_by = ReplacementView("OS::Nova::Server", new.target.key, new.id)
     _call_until_done(old, old.plugin.restore_after_replace)
-    assert site.connection.network.get_port(mine.id).device_id == old.id
+    assert site.connection.network.get_port(foreign_port.id).device_id == old.id
     assert [server.id for server in site.connection.compute.servers()] == [old.id]
     new.delete()
     old.delete()
@@ -247,24 +248,24 @@ def test_a_replacement_in_error_returns_its_port(site: Site, cloud: Cloud) -> No
 def test_what_others_have_changed_is_seen(site: Site) -> None:
     server = site.server(metadata={"a": 1}, tags=["b", "a"], name="one").create()
     same = server.plugin.live_properties(server.target, site.work)
-    given = server.target.properties
-    assert all(same[name] == given[name] for name in ("name", "flavor", "image", "metadata", "tags"))
+    properties = server.target.properties
+    assert all(same[name] == properties[name] for name in ("name", "flavor", "image", "metadata", "tags"))
     assert same["networks"] == [{"network": site.network.id}]
-    mine = site.make_port(name="mine")
+    foreign_port = site.make_port(name="mine")
     compute = site.connection.compute
     compute.update_server(server.id, name="two")
     compute.set_server_metadata(server.id, c="d")
-    compute.create_server_interface(server.id, port_id=mine.id)
+    compute.create_server_interface(server.id, port_id=foreign_port.id)
     live = server.plugin.live_properties(server.target, site.work)
     assert (live["name"], live["metadata"]) == ("two", {"a": "1", "c": "d"})
-    assert live["networks"] == [{"network": site.network.id}, {"port": mine.id}]
+    assert live["networks"] == [{"network": site.network.id}, {"port": foreign_port.id}]
 
 
-def _call_until_done(server: Driven, call: Callable[[ResourceView, StepContext], Poll | None]) -> None:
+def _call_until_done(server: Driven, operation: Callable[[ResourceView, StepContext], Poll | None]) -> None:
     """Call as a conductor does: later again, as long as it says so."""
     while True:
         try:
-            waits = call(server.target, server.work)
+            waits = operation(server.target, server.work)
         except RetryableError as error:
             server.work.pause(min(error.after or 1.0, 1.0))
             server.target = dataclasses.replace(server.target, attempt=server.target.attempt + 1)

@@ -81,8 +81,8 @@ def test_a_lost_creation_of_a_key_pair_is_found_again(
     assert pair.plugin.find_created(pair.target.key, pair.target, pair.work) == "mine"
     done = pair.plugin.check_create_complete(pair.target, step.progress, pair.work)
     assert done.physical_id == "mine"
-    found = project.connection.compute.get_keypair("mine").public_key
-    assert (found == lost) is ("save_private_key" not in properties)
+    public_key = project.connection.compute.get_keypair("mine").public_key
+    assert (public_key == lost) is ("save_private_key" not in properties)
     assert done.data is not None
     assert ("private_key" in done.data) is ("save_private_key" in properties)
 
@@ -105,7 +105,7 @@ def test_a_replacement_of_a_key_pair_has_its_name(make: Maker, project: Project)
 
 def test_a_key_pair_for_another_user(make_as_operator: Maker, project: Project) -> None:
     pair = make_as_operator("KeyPair", name="theirs", public_key=KEYS[0], user=project.name)
-    assert [found.name for found in project.connection.compute.keypairs()] == ["theirs"]
+    assert [keypair.name for keypair in project.connection.compute.keypairs()] == ["theirs"]
     pair.act("check")
     pair.delete()
     assert list(project.connection.compute.keypairs()) == []
@@ -125,8 +125,8 @@ def test_wrong_key_pairs(make: Maker, properties: Json, why: str) -> None:
 
 def test_changes_of_a_server_group(make: Maker, project: Project) -> None:
     group = make("ServerGroup", rules={"max_server_per_host": 2})
-    found = project.connection.compute.get_server_group(group.id)
-    assert (found.name, found.policy, found.rules) == (
+    remote = project.connection.compute.get_server_group(group.id)
+    assert (remote.name, remote.policy, remote.rules) == (
         group.target.physical_name,
         "anti-affinity",
         {"max_server_per_host": 2},
@@ -143,28 +143,28 @@ def test_changes_of_a_server_group(make: Maker, project: Project) -> None:
 
 def test_a_lost_creation_of_a_server_group_is_found_again(make: Maker, project: Project) -> None:
     compute = project.connection.compute
-    others = compute.create_server_group(name="web", policy="affinity")
+    foreign = compute.create_server_group(name="web", policy="affinity")
     group = make.new("ServerGroup", name="web")
     step = _began(group)
     assert group.plugin.find_created(group.target.key, group.target, group.work) is None
     group.plugin.check_create_complete(group.target, step.progress, group.work)
-    ids = {found.id for found in compute.server_groups()}
+    ids = {item.id for item in compute.server_groups()}
     assert len(ids) == 2
     group.target = dataclasses.replace(group.target, attempt=2)
     again = group.plugin.check_create_complete(group.target, step.progress, group.work)
-    assert {again.physical_id, others.id} == ids == {found.id for found in compute.server_groups()}
+    assert {again.physical_id, foreign.id} == ids == {item.id for item in compute.server_groups()}
     assert group.plugin.find_created(group.target.key, group.target, group.work) == again.physical_id
 
 
 def test_two_server_groups_of_one_name_are_made_at_once(make: Maker, project: Project) -> None:
-    one, two = (make.new("ServerGroup", name="web") for _ in range(2))
-    steps = [_began(one), _began(two)]
-    made = [
+    first, second = (make.new("ServerGroup", name="web") for _ in range(2))
+    steps = [_began(first), _began(second)]
+    ids = [
         group.plugin.check_create_complete(group.target, step.progress, group.work).physical_id
-        for group, step in zip((one, two), steps, strict=True)
+        for group, step in zip((first, second), steps, strict=True)
     ]
-    assert {found.id for found in project.connection.compute.server_groups()} == set(made)
-    assert len(set(made)) == 2
+    assert {item.id for item in project.connection.compute.server_groups()} == set(ids)
+    assert len(set(ids)) == 2
 
 
 @pytest.mark.parametrize(
@@ -240,8 +240,8 @@ def test_a_lost_creation_of_a_flavor_is_found_again(
     if chosen.get("flavorid") == "own":
         chosen = {"flavorid": f"id-{operator.name}", "name": f"name-{operator.name}"}
     flavor = make_as_operator("Flavor", ram=64, vcpus=1, **chosen)
-    found = operator.connection.compute.get_flavor(flavor.id)
-    assert found.description == mark_of(flavor.target.key)
+    remote = operator.connection.compute.get_flavor(flavor.id)
+    assert remote.description == mark_of(flavor.target.key)
     lost = dataclasses.replace(flavor.target, physical_id=None, data={}, attempt=2)
     assert flavor.plugin.find_created(lost.key, lost, flavor.work) == flavor.id
     again = make_as_operator.new("Flavor", ram=64, vcpus=1, **chosen)
@@ -252,17 +252,17 @@ def test_a_lost_creation_of_a_flavor_is_found_again(
 
 def test_a_flavor_of_somebody_else_is_left_alone(make_as_operator: Maker, operator: Project) -> None:
     compute = operator.connection.compute
-    theirs = compute.create_flavor(name=f"name-{operator.name}", ram=64, vcpus=1, disk=0)
+    foreign = compute.create_flavor(name=f"name-{operator.name}", ram=64, vcpus=1, disk=0)
     try:
-        flavor = make_as_operator.new("Flavor", ram=64, vcpus=1, flavorid=theirs.id, name=theirs.name)
+        flavor = make_as_operator.new("Flavor", ram=64, vcpus=1, flavorid=foreign.id, name=foreign.name)
         flavor.target = dataclasses.replace(flavor.target, attempt=2)
         assert flavor.plugin.find_created(flavor.target.key, flavor.target, flavor.work) is None
         with pytest.raises(Conflict, match=r"compute 409: .*req-"):
             flavor.create()
         flavor.delete()
-        assert compute.get_flavor(theirs.id).id == theirs.id
+        assert compute.get_flavor(foreign.id).id == foreign.id
     finally:
-        compute.delete_flavor(theirs)
+        compute.delete_flavor(foreign)
 
 
 def test_wrong_flavors(make: Maker, make_as_operator: Maker) -> None:

@@ -22,7 +22,8 @@ class KeepingCompute:
     """A second API of the cloud's Nova, which restores deleted servers for an hour."""
 
     def __init__(self, cloud: Cloud, folder: pathlib.Path) -> None:
-        self._config, self._requests = folder / "nova", folder / "requests"
+        self._config = folder / "nova"
+        self._requests = folder / "requests"
         shutil.copytree(cloud.directory / "etc" / "nova", self._config)
         options = self._config / "nova.conf"
         text = options.read_text().replace("[DEFAULT]", "[DEFAULT]\nreclaim_instance_interval = 3600")

@@ -18,9 +18,9 @@ def stacks_with_plugin(cloud: Cloud, project: Project, tmp_path: pathlib.Path) -
     """The stacks of the project, at a Stoker that has the page's package."""
     env = {"PYTHONPATH": str(plugin_page.install(tmp_path))}
     with stoker_on(cloud, tmp_path, conductors=1, env=env) as service:
-        made = Stacks(service, project)
-        yield made
-        made.clean()
+        stacks = Stacks(service, project)
+        yield stacks
+        stacks.clean()
 
 
 def test_the_declared_type_of_the_guide_works(stacks_with_plugin: Stacks, project: Project) -> None:

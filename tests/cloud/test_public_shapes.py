@@ -30,8 +30,8 @@ class Sample:
         self._name = name
         text = (TEMPLATES / f"{name}.yaml").read_text()
         nested = {path.name: path.read_text() for path in TEMPLATES.glob("*.yaml") if path.name in text}
-        given = {**(GIVEN if "flavor:" in text else {}), **parameters}
-        self._body = {"template": text, "files": nested, "parameters": given}
+        values = {**(GIVEN if "flavor:" in text else {}), **parameters}
+        self._body = {"template": text, "files": nested, "parameters": values}
 
     def start(self) -> Stack:
         """Begin to create it."""
@@ -47,8 +47,8 @@ class Sample:
     def update(self, stack: Stack, **parameters: Json) -> None:
         """Update it; what is made by other resources than the parameters' stays."""
         before = _ids(stack)
-        given = {**self._body["parameters"], **parameters}
-        stack.update(self._body["template"], files=self._body["files"], parameters=given)
+        values = {**self._body["parameters"], **parameters}
+        stack.update(self._body["template"], files=self._body["files"], parameters=values)
         after = _ids(stack)
         assert {path: after.get(path) for path in before} == before
 
@@ -61,9 +61,13 @@ def _ids(stack: Stack) -> Mapping[str, Json]:
 def test_servers_on_a_new_network_with_floating_ips(stacks: Stacks, project: Project) -> None:
     sample = Sample(stacks, "floating_servers", public_net="public")
     stack = sample.create()
-    network, told = project.connection.network, stack.outputs()
+    network = project.connection.network
+    outputs = stack.outputs()
     by_address = {ip.floating_ip_address: ip.fixed_ip_address for ip in network.ips(project_id=project.id)}
-    assert by_address == {told["public_a"]: told["private_a"], told["public_b"]: told["private_b"]}
+    assert by_address == {
+        outputs["public_a"]: outputs["private_a"],
+        outputs["public_b"]: outputs["private_b"],
+    }
     sample.update(stack, flavor="m1.small")
     server = project.connection.compute.get_server(stack.physical_id("server_a"))
     assert (server.status, server.flavor.name) == ("ACTIVE", "m1.small")
@@ -116,7 +120,8 @@ def test_security_groups_that_let_each_other_in_and_a_shared_address(
     stack = sample.create()
     sample.update(stack, open=True)
     network = project.connection.network
-    front, back = stack.physical_id("front"), stack.physical_id("back")
+    front = stack.physical_id("front")
+    back = stack.physical_id("back")
     rules = network.get_security_group(back).security_group_rules
     ingress = [rule for rule in rules if rule["direction"] == "ingress"]
     assert {(rule["protocol"], rule["remote_group_id"]) for rule in ingress} == {
@@ -160,10 +165,10 @@ def test_a_scaling_group_of_nested_templates(stacks: Stacks, project: Project) -
     sample = Sample(stacks, "scaling_group")
     stack = sample.create()
     sample.update(stack, size=2)
-    told = stack.outputs()
+    outputs = stack.outputs()
     ports = project.connection.network.ports(project_id=project.id, device_owner="compute:nova")
-    assert told["size"] == 2
-    assert {port.fixed_ips[0]["ip_address"] for port in ports} == {*told["addresses"]}
+    assert outputs["size"] == 2
+    assert {port.fixed_ips[0]["ip_address"] for port in ports} == {*outputs["addresses"]}
     stack.delete()
     assert project.leftovers() == {}
 

@@ -44,8 +44,8 @@ def refused(stacks: Stacks, check: str, value: str) -> str:
     return refusal(lambda: validated(stacks, check, value))
 
 
-def both(thing: Json) -> tuple[str, str]:
-    return str(thing.id), str(thing.name)
+def both(resource: Json) -> tuple[str, str]:
+    return str(resource.id), str(resource.name)
 
 
 def network_of(project: Project) -> Json:
@@ -55,15 +55,15 @@ def network_of(project: Project) -> Json:
 
 def subnet_of(project: Project) -> Json:
     c = project.connection
-    found = c.network.find_subnet("sub")
+    subnet = c.network.find_subnet("sub")
     net = network_of(project).id
-    return found or c.network.create_subnet(network_id=net, ip_version=4, cidr="10.9.0.0/24", name="sub")
+    return subnet or c.network.create_subnet(network_id=net, ip_version=4, cidr="10.9.0.0/24", name="sub")
 
 
 def volume_of(project: Project) -> Json:
     c = project.connection
-    made = c.block_storage.create_volume(size=1, name="vol")
-    return c.block_storage.wait_for_status(made, "available", interval=0.2)
+    volume = c.block_storage.create_volume(size=1, name="vol")
+    return c.block_storage.wait_for_status(volume, "available", interval=0.2)
 
 
 def snapshot_of(project: Project) -> Json:
@@ -71,8 +71,8 @@ def snapshot_of(project: Project) -> Json:
 
 
 def key_of(project: Project) -> tuple[str, str]:
-    made = project.connection.compute.create_keypair(name="key")
-    return made.name, made.name
+    keypair = project.connection.compute.create_keypair(name="key")
+    return keypair.name, keypair.name
 
 
 def server_of(project: Project) -> Json:
@@ -127,9 +127,9 @@ def check_kind(stacks: Stacks, check: str, make: Make) -> None:
     for value in (identity, name):
         assert validated(stacks, check, value).status == 200, value
     for value in ("no such thing", UNKNOWN, "..", "a/b?c=d&e"):
-        said = refused(stacks, check, value)
-        assert said.startswith(f"Parameter 'p' is invalid: Error validating value '{value}': The ")
-        assert said.endswith(f"({value}) could not be found.")
+        reason = refused(stacks, check, value)
+        assert reason.startswith(f"Parameter 'p' is invalid: Error validating value '{value}': The ")
+        assert reason.endswith(f"({value}) could not be found.")
 
 
 @pytest.mark.parametrize("check", MEMBERS)
@@ -159,8 +159,8 @@ def test_a_service_that_the_cloud_lacks_meets_no_constraint(stacks: Stacks, chec
 
 def test_things_of_other_projects_are_not_found(stacks: Stacks, other: Project) -> None:
     network = other.connection.network.create_network(name="theirs")
-    own = Stacks(stacks.service, other)
-    assert validated(own, "neutron.network", "theirs").status == 200
+    foreign_stacks = Stacks(stacks.service, other)
+    assert validated(foreign_stacks, "neutron.network", "theirs").status == 200
     for value in (network.id, "theirs"):
         assert "could not be found" in refused(stacks, "neutron.network", value)
 
@@ -183,12 +183,12 @@ def test_types_of_services_are_listed_where_the_catalog_has_them(
     assert clouds <= set(stacks.call("GET", "/resource_types").body["resource_types"])
     folder = tmp_path_factory.mktemp("nowhere")
     with stoker_on(cloud, folder, "\n[clients]\nregion_name = Nowhere\n") as elsewhere:
-        there = Stacks(elsewhere, stacks.project)
-        listed = set(there.call("GET", "/resource_types").body["resource_types"])
+        stacks_elsewhere = Stacks(elsewhere, stacks.project)
+        listed = set(stacks_elsewhere.call("GET", "/resource_types").body["resource_types"])
         assert not clouds & listed
         assert "OS::Heat::None" in listed
         template = {"heat_template_version": "2018-08-31", "resources": {"n": {"type": "OS::Neutron::Net"}}}
-        answer = there.call("POST", "/stacks", {"stack_name": "s", "template": template})
+        answer = stacks_elsewhere.call("POST", "/stacks", {"stack_name": "s", "template": template})
         assert answer.status == 400
         assert answer.body["error"]["type"] == "ResourceTypeUnavailable"
         assert answer.body["error"]["message"].startswith("HEAT-E99001 Service neutron is not available")

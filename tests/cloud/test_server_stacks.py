@@ -58,23 +58,23 @@ def test_a_snapshot_of_a_stack_is_an_image_that_a_restoration_rebuilds_the_serve
 ) -> None:
     stack = stacks.create("kept", one_server())
     server = stack.physical_id("server")
-    taken = stacks.call("POST", f"{stack.path}/snapshots", {"name": "first"})
-    assert taken.status == 200, taken
+    answer = stacks.call("POST", f"{stack.path}/snapshots", {"name": "first"})
+    assert answer.status == 200, answer
     stack.wait("SNAPSHOT_COMPLETE")
     [image] = images(project)
     assert project.connection.image.get_image(image).status == "active"
     stack.update(one_server(metadata={"colour": "red"}))
     assert project.connection.compute.get_server(server).metadata == {"colour": "red"}
 
-    kept = f"{stack.path}/snapshots/{taken.body['id']}"
-    assert stacks.call("POST", f"{kept}/restore").status == 202
+    path = f"{stack.path}/snapshots/{answer.body['id']}"
+    assert stacks.call("POST", f"{path}/restore").status == 202
     stack.wait("RESTORE_COMPLETE")
     restored = project.connection.compute.get_server(server)
     assert (stack.physical_id("server"), restored.status) == (server, "ACTIVE")
     assert (restored.image.id, restored.metadata) == (image, {"colour": "blue"})
 
-    assert stacks.call("DELETE", kept).status == 204
-    wait_for(lambda: stacks.call("GET", kept).status == 404, WITHIN)
+    assert stacks.call("DELETE", path).status == 204
+    wait_for(lambda: stacks.call("GET", path).status == 404, WITHIN)
     assert images(project) == []
     stack.delete()
     assert project.leftovers() == {}
@@ -103,7 +103,7 @@ def test_a_server_that_one_stack_abandons_is_adopted_by_another(stacks: Stacks, 
     server = first.physical_id("server")
     abandoned = stacks.call("DELETE", f"{first.path}/abandon")
     assert abandoned.status == 200, abandoned
-    assert [found.id for found in project.connection.compute.servers()] == [server]
+    assert [item.id for item in project.connection.compute.servers()] == [server]
 
     adopted = {"stack_name": "after", "adopt_stack_data": json.dumps(abandoned.body), "timeout_mins": 60}
     answer = stacks.call("POST", "/stacks", adopted)
@@ -155,7 +155,8 @@ def test_an_unhealthy_server_in_error_gives_its_port_to_its_replacement(
     stacks: Stacks, project: Project, cloud: Cloud
 ) -> None:
     stack = stacks.create("broken", ON_A_PORT)
-    old, port = stack.physical_id("server"), stack.physical_id("port")
+    old = stack.physical_id("server")
+    port = stack.physical_id("port")
     cloud.admin.compute.reset_server_state(old, "error")
     answer = stacks.call("PATCH", f"{stack.path}/resources/server", {"mark_unhealthy": True})
     assert answer.status == 200, answer

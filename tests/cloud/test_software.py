@@ -56,17 +56,19 @@ def test_a_servers_agents_get_its_config_and_end_the_wait_of_its_deployment(
             },
         },
     }
-    shown = {
+    outputs = {
         "said": {"value": {"get_attr": ["deployment", "deploy_stdout"]}},
         "answer": {"value": {"get_attr": ["deployment", "answer"]}},
         "keys": {"value": {"get_attr": ["server", "os_collect_config"]}},
     }
-    template = {"heat_template_version": "2018-08-31", "resources": resources, "outputs": shown}
+    template = {"heat_template_version": "2018-08-31", "resources": resources, "outputs": outputs}
     stack = stacks.start("s", template)
 
     def deployments() -> list[Json]:
-        found: list[Json] = stacks.call("GET", "/software_deployments").body["software_deployments"]
-        return found
+        deployments_of_stack: list[Json] = stacks.call("GET", "/software_deployments").body[
+            "software_deployments"
+        ]
+        return deployments_of_stack
 
     wait_for(lambda: [item["status"] for item in deployments()] == ["IN_PROGRESS"], WITHIN)
     server_id = stack.physical_id("server")

@@ -19,7 +19,7 @@ def inside(**properties):
 
 
 def test_a_server_has_what_the_instance_says():
-    found = inside(
+    properties = inside(
         KeyName="key",
         AvailabilityZone="zone",
         SecurityGroups=["a"],
@@ -38,8 +38,8 @@ def test_a_server_has_what_the_instance_says():
         "user_data_format": "HEAT_CFNTOOLS",
         "metadata": {"tier": "web"},
     }
-    assert {name: found[name] for name in expected} == expected
-    [network] = found["networks"]
+    assert {name: properties[name] for name in expected} == expected
+    [network] = properties["networks"]
     assert {name: value for name, value in network.items() if value is not None} == {"subnet": "subnet"}
     assert inside()["networks"] is None
 
@@ -49,8 +49,8 @@ def test_the_interfaces_are_in_the_order_of_their_places_and_go_before_the_subne
         {"NetworkInterfaceId": "second", "DeviceIndex": "1"},
         {"NetworkInterfaceId": "first", "DeviceIndex": 0},
     ]
-    found = inside(NetworkInterfaces=entries, SubnetId="subnet")["networks"]
-    assert [entry["port"] for entry in found] == ["first", "second"]
+    networks = inside(NetworkInterfaces=entries, SubnetId="subnet")["networks"]
+    assert [entry["port"] for entry in networks] == ["first", "second"]
     assert [entry["port"] for entry in inside(NetworkInterfaces=["a", "b"])["networks"]] == ["a", "b"]
 
 
@@ -61,10 +61,10 @@ def test_hints_that_are_given_twice_are_lists():
 
 def test_snapshots_and_volumes_are_further_disks():
     mapping = {"DeviceName": "vdb", "Ebs": {"SnapshotId": "snapshot", "VolumeSize": "3"}}
-    found = inside(BlockDeviceMappings=[mapping], Volumes=[{"Device": "/dev/vdc", "VolumeId": "volume"}])
+    properties = inside(BlockDeviceMappings=[mapping], Volumes=[{"Device": "/dev/vdc", "VolumeId": "volume"}])
     disks = [
         {name: value for name, value in disk.items() if value is not None}
-        for disk in found["block_device_mapping_v2"]
+        for disk in properties["block_device_mapping_v2"]
     ]
     assert disks == [
         {
@@ -85,18 +85,22 @@ def test_snapshots_and_volumes_are_further_disks():
 
 def test_without_an_address_the_attributes_are_heats():
     target = target_of(INSTANCE, {**GIVEN, "AvailabilityZone": "zone"}, physical_id="id", data={"thing": {}})
-    found = INSTANCE.attribute_values(target)
-    assert (found["PublicIp"], found["PrivateIp"], found["AvailabilityZone"]) == (
+    attributes = INSTANCE.attribute_values(target)
+    assert (attributes["PublicIp"], attributes["PrivateIp"], attributes["AvailabilityZone"]) == (
         "0.0.0.0",
         "0.0.0.0",
         "zone",
     )
-    thing = {
+    server = {
         "addresses": {"a": [{"addr": "10.0.0.1"}], "b": [{"addr": "10.0.0.2"}]},
         "OS-EXT-AZ:availability_zone": "other",
     }
-    found = INSTANCE.attribute_values(target_of(INSTANCE, GIVEN, physical_id="id", data={"thing": thing}))
-    assert (found["PublicDnsName"], found["AvailabilityZone"]) == ("10.0.0.2", "other"), "the last network's"
+    attributes = INSTANCE.attribute_values(
+        target_of(INSTANCE, GIVEN, physical_id="id", data={"thing": server})
+    )
+    assert (attributes["PublicDnsName"], attributes["AvailabilityZone"]) == ("10.0.0.2", "other"), (
+        "the last network's"
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,9 +113,9 @@ def test_without_an_address_the_attributes_are_heats():
     ],
 )
 def test_what_contradicts_itself_is_refused(properties, text):
-    known = validate_properties(INSTANCE.properties_schema, {**GIVEN, **properties})
+    values = validate_properties(INSTANCE.properties_schema, {**GIVEN, **properties})
     with pytest.raises(PropertyError, match=text):
-        INSTANCE.validate(known)
+        INSTANCE.validate(values)
     with pytest.raises(PropertyError, match=text):
         INSTANCE.validate(resolve_properties(INSTANCE.properties_schema, {**GIVEN, **properties}))
 
@@ -125,16 +129,16 @@ def test_durations(text, expected):
 
 def test_a_group_needs_the_launch_configuration_to_be_there():
     group = RESOURCE_TYPES["OS::Heat::InstanceGroup"]()
-    given = {"AvailabilityZones": [], "LaunchConfigurationName": "lost", "Size": 1}
+    properties = {"AvailabilityZones": [], "LaunchConfigurationName": "lost", "Size": 1}
     with pytest.raises(PermanentError, match=r"\(lost\) reference can not be found"):
-        group.handle_create(target_of(group, given), FakeWork())
+        group.handle_create(target_of(group, properties), FakeWork())
 
 
 def test_a_launch_configuration_keeps_what_is_given_and_nothing_else():
     launch = RESOURCE_TYPES["AWS::AutoScaling::LaunchConfiguration"]()
     mapping = {"DeviceName": "vdb", "Ebs": {"SnapshotId": "s"}}
-    given = {**GIVEN, "BlockDeviceMappings": [mapping]}
-    step = launch.handle_create(target_of(launch, given, name="launch", metadata={"a": 1}), FakeWork())
+    properties = {**GIVEN, "BlockDeviceMappings": [mapping]}
+    step = launch.handle_create(target_of(launch, properties, name="launch", metadata={"a": 1}), FakeWork())
     assert isinstance(step, Done)
     ebs = {"SnapshotId": "s", "DeleteOnTermination": True}
     assert step.data["launch"] == {
@@ -147,15 +151,15 @@ def test_a_launch_configuration_keeps_what_is_given_and_nothing_else():
 def translated(name, registry, **properties):
     """What the inner type gets of a type's properties, without what is not given."""
     plugin = registry[name]()
-    found = plugin.inside(target_of(plugin, properties)).properties
-    return {key: value for key, value in found.items() if value not in (None, {}, [])}
+    inner = plugin.inside(target_of(plugin, properties)).properties
+    return {key: value for key, value in inner.items() if value not in (None, {}, [])}
 
 
 def test_a_volume_has_its_tags_as_metadata_and_its_snapshot_is_a_backup():
     tags = [{"Key": "a", "Value": "1"}, {"Key": "a", "Value": "2"}]
-    given = {"AvailabilityZone": "zone", "SnapshotId": "backup", "Tags": tags}
-    found = translated("AWS::EC2::Volume", cinder.RESOURCE_TYPES, **given)
-    assert (found["availability_zone"], found["backup_id"], found["metadata"]) == (
+    properties = {"AvailabilityZone": "zone", "SnapshotId": "backup", "Tags": tags}
+    inner = translated("AWS::EC2::Volume", cinder.RESOURCE_TYPES, **properties)
+    assert (inner["availability_zone"], inner["backup_id"], inner["metadata"]) == (
         "zone",
         "backup",
         {"a": "2"},
@@ -172,8 +176,8 @@ def test_rules_of_a_security_group():
         {"IpProtocol": "tcp", "FromPort": "1", "ToPort": "2", "SourceSecurityGroupName": "other"},
     ]
     egress = [{"IpProtocol": "udp", "FromPort": "-1", "ToPort": "-1", "CidrIp": "0.0.0.0/0"}]
-    given = {"GroupDescription": "d", "SecurityGroupIngress": ingress, "SecurityGroupEgress": egress}
-    found = translated("AWS::EC2::SecurityGroup", neutron.RESOURCE_TYPES, **given)
+    properties = {"GroupDescription": "d", "SecurityGroupIngress": ingress, "SecurityGroupEgress": egress}
+    inner = translated("AWS::EC2::SecurityGroup", neutron.RESOURCE_TYPES, **properties)
     names = (
         "direction",
         "protocol",
@@ -182,7 +186,7 @@ def test_rules_of_a_security_group():
         "remote_ip_prefix",
         "remote_group_id",
     )
-    assert [tuple(rule[name] for name in names) for rule in found["rules"]] == [
+    assert [tuple(rule[name] for name in names) for rule in inner["rules"]] == [
         ("ingress", None, None, None, "10.0.0.0/8", None),
         ("ingress", "tcp", 1, 2, "10.0.0.0/8", None),
         ("ingress", "tcp", 1, 2, None, "other"),

@@ -71,7 +71,8 @@ def test_one_network_takes_the_place_of_another() -> None:
 
 
 def test_a_network_is_added_and_another_removed_beside_one_that_stays() -> None:
-    old, more = [Nic(network="net-a"), Nic(network="net-b")], Nic(network="net-c")
+    old = [Nic(network="net-a"), Nic(network="net-b")]
+    more = Nic(network="net-c")
     assert _summary(old, [old[1], more], [A, B]) == (["port-a"], [more], ["port-b"])
 
 
@@ -102,7 +103,8 @@ def test_another_tag_needs_another_interface() -> None:
 
 
 def test_extra_properties_change_in_place_where_the_port_is_the_servers_own() -> None:
-    old, new = Nic(network="net-a", extras={"x": 1}), Nic(network="net-a", extras={"x": 2})
+    old = Nic(network="net-a", extras={"x": 1})
+    new = Nic(network="net-a", extras={"x": 2})
     assert interface_changes([old], [new], [OWN]).retained == [(OWN, old, new)]
     assert _summary([old], [new], [A]) == (["port-a"], [new], [])
 
@@ -114,7 +116,8 @@ def test_extra_properties_that_a_port_cannot_change_need_another_port(extras: di
 
 
 def test_another_floating_ip_keeps_the_interface() -> None:
-    old, new = Nic(subnet="sub-a", floating_ip="f"), Nic(subnet="sub-a", floating_ip="g")
+    old = Nic(subnet="sub-a", floating_ip="f")
+    new = Nic(subnet="sub-a", floating_ip="g")
     assert interface_changes([old], [new], [OWN]).retained == [(OWN, old, new)]
 
 
@@ -143,4 +146,4 @@ def test_whatever_changes_the_server_ends_with_one_interface_for_each_entry() ->
 
 def _subsets(items: Sequence[T]) -> list[list[T]]:
     sizes = range(len(items) + 1)
-    return [list(found) for size in sizes for found in itertools.combinations(items, size)]
+    return [list(subset) for size in sizes for subset in itertools.combinations(items, size)]

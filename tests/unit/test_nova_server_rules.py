@@ -29,8 +29,8 @@ Json = typing.Any
 SERVER = Server()
 
 
-def _resolved(**given: Json) -> dict[str, Json]:
-    properties = resolve_properties(SERVER.properties_schema, {"flavor": "f", **given})
+def _resolved(**values: Json) -> dict[str, Json]:
+    properties = resolve_properties(SERVER.properties_schema, {"flavor": "f", **values})
     SERVER.validate(properties)
     return properties
 
@@ -47,7 +47,7 @@ def test_metadata_with_deployments_are_of_no_server_with_an_agent():
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("properties", "words"),
     [
         ({}, "neither an image nor a disk"),
         ({"image": "i", "block_device_mapping": [{"device_name": "vdb"}]}, "exactly one of volume_id"),
@@ -82,13 +82,13 @@ def test_metadata_with_deployments_are_of_no_server_with_an_agent():
         ({"image": "i", "networks": [{"port": "p"}], "security_groups": ["g"]}, "give them to the port"),
     ],
 )
-def test_what_contradicts_itself_is_refused(given: dict[str, Json], words: str) -> None:
+def test_what_contradicts_itself_is_refused(properties: dict[str, Json], words: str) -> None:
     with pytest.raises(PropertyError, match=words):
-        _resolved(**given)
+        _resolved(**properties)
 
 
 @pytest.mark.parametrize(
-    "given",
+    "properties",
     [
         {"image": "i"},
         {"block_device_mapping": [{"device_name": "vda", "volume_id": "v"}]},
@@ -99,8 +99,8 @@ def test_what_contradicts_itself_is_refused(given: dict[str, Json], words: str) 
         {"image": "i", "networks": [{"allocate_network": "none"}]},
     ],
 )
-def test_what_heat_takes_is_taken(given: dict[str, Json]) -> None:
-    assert _resolved(**given)["flavor"] == "f"
+def test_what_heat_takes_is_taken(properties: dict[str, Json]) -> None:
+    assert _resolved(**properties)["flavor"] == "f"
 
 
 def test_nothing_is_refused_for_what_is_not_known_yet() -> None:
@@ -108,9 +108,9 @@ def test_nothing_is_refused_for_what_is_not_known_yet() -> None:
 
 
 def test_old_names_are_those_of_their_successors() -> None:
-    given = _resolved(networks=[{"uuid": "n"}], block_device_mapping_v2=[{"image_id": "i"}])
-    assert given["networks"][0]["network"] == "n"
-    assert given["block_device_mapping_v2"][0]["image"] == "i"
+    properties = _resolved(networks=[{"uuid": "n"}], block_device_mapping_v2=[{"image_id": "i"}])
+    assert properties["networks"][0]["network"] == "n"
+    assert properties["block_device_mapping_v2"][0]["image"] == "i"
 
 
 @pytest.mark.parametrize(
@@ -132,15 +132,16 @@ def test_old_names_are_those_of_their_successors() -> None:
 def test_the_policies_say_whether_a_change_replaces(
     before: dict[str, Json], after: dict[str, Json], expected: bool
 ) -> None:
-    schema, base = SERVER.properties_schema, {"flavor": "f", "image": "i"}
-    given = [resolve_properties(schema, {**base, **part}) for part in (before, after)]
+    schema = SERVER.properties_schema
+    base = {"flavor": "f", "image": "i"}
+    versions = [resolve_properties(schema, {**base, **part}) for part in (before, after)]
     if after.get("image", "") is None:
-        given[1]["image"] = None
-    assert SERVER.needs_replace(*given) is expected
+        versions[1]["image"] = None
+    assert SERVER.needs_replace(*versions) is expected
 
 
 def test_disks_have_the_fields_of_the_service() -> None:
-    given = _resolved(
+    properties = _resolved(
         block_device_mapping_v2=[
             {"volume_id": "v", "delete_on_termination": True, "device_name": "vda"},
             {"image": "i", "boot_index": 1, "volume_size": 3, "volume_type": "fast"},
@@ -151,7 +152,7 @@ def test_disks_have_the_fields_of_the_service() -> None:
     )
     stored = {"destination_type": "volume", "delete_on_termination": False}
     blank = {"source_type": "blank", "destination_type": "local", "boot_index": -1}
-    assert devices(given["block_device_mapping_v2"], None, lambda kind, value: f"{kind}/{value}") == [
+    assert devices(properties["block_device_mapping_v2"], None, lambda kind, value: f"{kind}/{value}") == [
         {
             **stored,
             "uuid": "cinder.volume/v",
@@ -187,13 +188,13 @@ def test_the_image_is_the_first_of_the_disks() -> None:
 
 
 def test_older_disks_have_what_is_given() -> None:
-    given = _resolved(
+    properties = _resolved(
         block_device_mapping=[
             {"device_name": "vda", "volume_id": "v", "delete_on_termination": True},
             {"device_name": "vdb", "snapshot_id": "s", "volume_size": 2},
         ]
     )
-    assert legacy_devices(given["block_device_mapping"]) == [
+    assert legacy_devices(properties["block_device_mapping"]) == [
         {"device_name": "vda", "volume_id": "v", "delete_on_termination": True},
         {"device_name": "vdb", "snapshot_id": "s", "volume_size": 2},
     ]
@@ -222,7 +223,7 @@ def test_metadata_is_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("thing", "kind", "words"),
+    ("server", "kind", "words"),
     [
         (
             {"status": "ERROR", "fault": {"message": "No valid host", "code": 500}},
@@ -236,9 +237,9 @@ def test_metadata_is_text() -> None:
         ),
     ],
 )
-def test_a_state_that_does_not_lead_to_active_is_named(thing: Json, kind: str, words: str) -> None:
+def test_a_state_that_does_not_lead_to_active_is_named(server: Json, kind: str, words: str) -> None:
     with pytest.raises(PermanentError) as error:
-        SERVER_STATUS.is_pending(thing, fault_of)
+        SERVER_STATUS.is_pending(server, fault_of)
     assert (error.value.kind, str(error.value)) == (kind, words)
 
 

@@ -34,9 +34,9 @@ def user_data(metadata: Json = None, **properties: Json) -> str:
 
 
 def parts(text: str) -> list[email.message.Message]:
-    found = email.message_from_string(text)
-    assert found.is_multipart()
-    return typing.cast(list[email.message.Message], found.get_payload())
+    message = email.message_from_string(text)
+    assert message.is_multipart()
+    return typing.cast(list[email.message.Message], message.get_payload())
 
 
 def kinds(text: str) -> list[tuple[str, str | None]]:
@@ -80,15 +80,15 @@ def test_the_boto_configuration_follows_the_address() -> None:
 
 @pytest.mark.parametrize("transport", ["POLL_SERVER_CFN", "POLL_TEMP_URL"])
 def test_software_config_says_where_the_deployments_are(transport: str) -> None:
-    given = {"user_data_format": "SOFTWARE_CONFIG", "software_config_transport": transport}
-    text = user_data({"role": "web"}, user_data="#!/bin/sh\n", **given)
+    properties = {"user_data_format": "SOFTWARE_CONFIG", "software_config_transport": transport}
+    text = user_data({"role": "web"}, user_data="#!/bin/sh\n", **properties)
     assert kinds(text) == [*BOOT, ("text/plain", None), (FILES, "cfn-init-data")]
     assert content(text, None) == "#!/bin/sh\n"
-    found = json.loads(content(text, "cfn-init-data"))
-    assert (found["role"], found["deployments"]) == ("web", [])
-    assert found["os-collect-config"] == collect_config(transport, FakeWork().guest_access(), ("ec2",))
+    metadata = json.loads(content(text, "cfn-init-data"))
+    assert (metadata["role"], metadata["deployments"]) == ("web", [])
+    assert metadata["os-collect-config"] == collect_config(transport, FakeWork().guest_access(), ("ec2",))
     # A repeated creation gives the server the same.
-    assert user_data({"role": "web"}, user_data="#!/bin/sh\n", **given) == text
+    assert user_data({"role": "web"}, user_data="#!/bin/sh\n", **properties) == text
 
 
 def test_the_parts_of_a_message_become_parts_of_it() -> None:
@@ -100,10 +100,10 @@ def test_the_parts_of_a_message_become_parts_of_it() -> None:
 
 @pytest.mark.parametrize("transport", ["ZAQAR_MESSAGE"])
 def test_transports_that_need_other_services_are_refused_where_they_matter(transport: str) -> None:
-    given = {"flavor": "f", "image": "i", "software_config_transport": transport, "networks": None}
+    properties = {"flavor": "f", "image": "i", "software_config_transport": transport, "networks": None}
     with pytest.raises(PropertyError, match=f"{transport} is not supported: it needs"):
-        Server().validate({**given, "user_data_format": "SOFTWARE_CONFIG"})
-    Server().validate({**given, "user_data_format": "RAW"})
+        Server().validate({**properties, "user_data_format": "SOFTWARE_CONFIG"})
+    Server().validate({**properties, "user_data_format": "RAW"})
 
 
 def test_the_part_handler_writes_files(tmp_path: pathlib.Path) -> None:

@@ -24,7 +24,8 @@ from stoker.resources.plugin import ResourceType
 from stoker.resources.steps import Done, Poll
 
 Json = typing.Any
-NET, PORT = NEUTRON["OS::Neutron::Net"](), NEUTRON["OS::Neutron::Port"]()
+NET = NEUTRON["OS::Neutron::Net"]()
+PORT = NEUTRON["OS::Neutron::Port"]()
 GROUP = NEUTRON["OS::Neutron::SecurityGroup"]()
 VOLUME = CINDER["OS::Cinder::Volume"]()
 SERVER = NOVA["OS::Nova::Server"]()
@@ -60,29 +61,29 @@ def scripted() -> Iterator[ScriptedService]:
 
 def has_networks(scripted: ScriptedService, *names: str) -> None:
     """The service has made these for the resource; it answers a creation by the first."""
-    found = [{"id": name, "status": "ACTIVE", "description": mark_of(KEY)} for name in names]
-    scripted.answers["POST /networks"] = Answer(201, {"network": found[0]})
-    scripted.answers[f"GET /networks/{names[0]}"] = Answer(200, {"network": found[0]})
-    scripted.answers[f"GET /networks?description={mark_of(KEY)}"] = Answer(200, {"networks": found})
+    networks = [{"id": name, "status": "ACTIVE", "description": mark_of(KEY)} for name in names]
+    scripted.answers["POST /networks"] = Answer(201, {"network": networks[0]})
+    scripted.answers[f"GET /networks/{names[0]}"] = Answer(200, {"network": networks[0]})
+    scripted.answers[f"GET /networks?description={mark_of(KEY)}"] = Answer(200, {"networks": networks})
     for name in names:
         scripted.answers[f"DELETE /networks/{name}"] = Answer(204)
 
 
 def has_volumes(scripted: ScriptedService, **statuses: str) -> None:
     """The service has made these for the resource."""
-    found = [
+    volumes = [
         {"id": name, "status": status, "metadata": {"stoker": mark_of(KEY)}, "attachments": []}
         for name, status in statuses.items()
     ]
     query = urllib.parse.urlencode({"metadata": str({"stoker": mark_of(KEY)})})
-    scripted.answers[f"GET /volumes/detail?{query}"] = Answer(200, {"volumes": found})
-    for volume in found:
+    scripted.answers[f"GET /volumes/detail?{query}"] = Answer(200, {"volumes": volumes})
+    for volume in volumes:
         scripted.answers[f"GET /volumes/{volume['id']}"] = Answer(200, {"volume": volume})
         scripted.answers[f"DELETE /volumes/{volume['id']}"] = Answer(202)
 
 
 def deletions(scripted: ScriptedService) -> list[str]:
-    return [asked for asked in scripted.asked if asked.startswith("DELETE")]
+    return [request for request in scripted.asked if request.startswith("DELETE")]
 
 
 def volume_of(**fields: Json) -> ResourceView:
@@ -92,8 +93,8 @@ def volume_of(**fields: Json) -> ResourceView:
 def test_a_repeated_creation_deletes_doubles_before_it_ends(scripted: ScriptedService) -> None:
     context = Work(scripted)
     has_networks(scripted, "first", "late")
-    made = run(NET, "create", target_of(NET, key=KEY, attempt=2), context)
-    assert made.physical_id == "first"
+    step = run(NET, "create", target_of(NET, key=KEY, attempt=2), context)
+    assert step.physical_id == "first"
     assert deletions(scripted) == ["DELETE /networks/late"]
     assert context.time >= START + LATE_CALL
 
@@ -112,7 +113,7 @@ def test_a_creation_that_was_asked_for_once_ends_at_once(scripted: ScriptedServi
     has_networks(scripted, "first")
     run(NET, "create", target_of(NET, key=KEY, **fields), context)
     assert context.time == START
-    assert not [asked for asked in scripted.asked if "description" in asked]
+    assert not [request for request in scripted.asked if "description" in request]
 
 
 def test_a_repeated_creation_that_fails_leaves_no_double(scripted: ScriptedService) -> None:
@@ -136,8 +137,8 @@ def test_a_creation_that_is_refused_for_what_a_lost_call_has_made_takes_it(scrip
     """As of a second subnet with the same range: the lost call is carried out after it was looked for."""
     has_networks(scripted, "first")
     scripted.answers["POST /networks"] = REFUSED
-    made = run(NET, "create", target_of(NET, key=KEY, attempt=2), Work(scripted))
-    assert made.physical_id == "first"
+    step = run(NET, "create", target_of(NET, key=KEY, attempt=2), Work(scripted))
+    assert step.physical_id == "first"
     with pytest.raises(PermanentError, match="not in this state"):
         NET.handle_create(target_of(NET, key=KEY, attempt=1), Work(scripted))
     scripted.answers[f"GET /networks?description={mark_of(KEY)}"] = Answer(200, {"networks": []})
@@ -157,7 +158,8 @@ def test_what_a_failed_creation_left_behind_is_not_in_its_replacements_way(scrip
 
 def test_what_a_lost_creation_made_makes_room_for_a_replacement(scripted: ScriptedService) -> None:
     """Both would have the same port; what was never created to the end has no physical id."""
-    context, tag = Work(scripted), mark_of(KEY)
+    context = Work(scripted)
+    tag = mark_of(KEY)
     servers = [{"id": "lost", "status": "ACTIVE", "tags": [tag]}]
     scripted.answers[f"GET /servers/detail?tags={tag}"] = Answer(200, {"servers": servers})
     scripted.answers["DELETE /servers/lost"] = Answer(204)
@@ -171,19 +173,22 @@ def test_what_a_lost_creation_made_makes_room_for_a_replacement(scripted: Script
 @pytest.mark.parametrize("is_known", [True, False])
 def test_a_port_that_was_attached_halfway_is_released(scripted: ScriptedService, *, is_known: bool) -> None:
     """The compute service accepts to detach what it does not know of, and does nothing."""
-    port, mac = "9c6d1f7e-0000-4000-8000-000000000001", "fa:16:3e:00:00:01"
+    port = "9c6d1f7e-0000-4000-8000-000000000001"
+    mac = "fa:16:3e:00:00:01"
     address = {"subnet_id": "s", "ip_address": "10.0.0.3"}
     bound = {"id": port, "network_id": "n", "mac_address": mac, "fixed_ips": [address]}
     scripted.answers["GET /ports?device_id=old"] = Answer(200, {"ports": [bound]})
-    shown = {"net": [{"addr": "10.0.0.3", "OS-EXT-IPS-MAC:mac_addr": mac}]} if is_known else {}
-    scripted.answers["GET /servers/old"] = Answer(200, {"server": {"status": "ACTIVE", "addresses": shown}})
+    addresses = {"net": [{"addr": "10.0.0.3", "OS-EXT-IPS-MAC:mac_addr": mac}]} if is_known else {}
+    scripted.answers["GET /servers/old"] = Answer(
+        200, {"server": {"status": "ACTIVE", "addresses": addresses}}
+    )
     scripted.answers[f"PUT /ports/{port}"] = Answer(200, {"port": {}})
     scripted.answers[f"DELETE /servers/old/os-interface/{port}"] = Answer(202)
-    given = {"flavor": "f", "networks": [{"port": port}]}
-    target = target_of(SERVER, given, physical_id="old", data={REMOTE: {}})
+    properties = {"flavor": "f", "networks": [{"port": port}]}
+    target = target_of(SERVER, properties, physical_id="old", data={REMOTE: {}})
     assert isinstance(SERVER.prepare_for_replace(target, Work(scripted)), Poll)
     released = f"DELETE /servers/old/os-interface/{port}" if is_known else f"PUT /ports/{port}"
-    assert [asked for asked in scripted.asked if not asked.startswith("GET")] == [released]
+    assert [request for request in scripted.asked if not request.startswith("GET")] == [released]
 
 
 def test_a_creation_that_failed_before_its_last_call_is_not_kept(scripted: ScriptedService) -> None:
@@ -250,8 +255,8 @@ def test_an_attachment_waits_for_one_that_was_lost(scripted: ScriptedService, st
 def test_a_group_is_read_when_its_rules_were_made_already(scripted: ScriptedService) -> None:
     rule = {"direction": "ingress", "ethertype": "IPv4", "protocol": "tcp"}
     egress = [{"id": version, "direction": "egress", "ethertype": version} for version in ("IPv4", "IPv6")]
-    made = {"id": "g", "security_group_rules": [*egress, {**rule, "id": "made"}]}
-    scripted.answers["GET /security-groups/g"] = Answer(200, {"security_group": made})
+    group = {"id": "g", "security_group_rules": [*egress, {**rule, "id": "made"}]}
+    scripted.answers["GET /security-groups/g"] = Answer(200, {"security_group": group})
     scripted.answers["POST /security-group-rules"] = Answer(201, {"security_group_rules": [{}]})
     stored = {REMOTE: {"id": "g", "security_group_rules": egress}}
     target = target_of(GROUP, {"rules": [rule]}, physical_id="g", data=stored)
@@ -263,7 +268,8 @@ def test_a_group_is_read_when_its_rules_were_made_already(scripted: ScriptedServ
 
 
 def test_a_volume_is_detached_once_it_is_attached(scripted: ScriptedService) -> None:
-    context, path = Work(scripted), "/servers/s/os-volume_attachments/first"
+    context = Work(scripted)
+    path = "/servers/s/os-volume_attachments/first"
     has_volumes(scripted, first="attaching")
     scripted.answers[f"GET {path}"] = Answer(200, {"volumeAttachment": {}})
     scripted.answers[f"DELETE {path}"] = REFUSED
@@ -273,9 +279,9 @@ def test_a_volume_is_detached_once_it_is_attached(scripted: ScriptedService) -> 
 
 def test_a_port_takes_its_addresses_from_its_replacement(scripted: ScriptedService) -> None:
     context = Work(scripted)
-    made = [{"id": "made", "description": mark_of("new key")}]
+    ports = [{"id": "made", "description": mark_of("new key")}]
     scripted.answers[f"GET /ports?{urllib.parse.urlencode({'description': mark_of('new key')})}"] = Answer(
-        200, {"ports": made}
+        200, {"ports": ports}
     )
     scripted.answers["PUT /ports/made"] = Answer(200, {"port": {}})
     scripted.answers["PUT /ports/old"] = Answer(409, {"NeutronError": {"message": "in use"}})
@@ -283,7 +289,7 @@ def test_a_port_takes_its_addresses_from_its_replacement(scripted: ScriptedServi
     context.replaced_by = ReplacementView(target.type, "new key")
     with pytest.raises(RetryableError, match="still in use: network 409"):
         PORT.restore_after_replace(target, context)
-    assert [asked for asked in scripted.asked if asked.startswith("PUT")] == [
+    assert [request for request in scripted.asked if request.startswith("PUT")] == [
         "PUT /ports/made",
         "PUT /ports/old",
     ]
@@ -443,7 +449,8 @@ def test_an_attachment_of_a_lost_call_is_found_and_detached(
 def test_an_attachment_that_was_made_is_checked_and_ended(
     scripted: ScriptedService, case: AttachmentCase
 ) -> None:
-    plugin, context = case.plugin, Work(scripted)
+    plugin = case.plugin
+    context = Work(scripted)
     case.service_has(scripted, attached=True)
     has_volumes(scripted, **{PLACE_ID: "in-use"})
     stored = next(iter(case.present.values()))
@@ -484,7 +491,8 @@ def test_what_was_replaced_leaves_the_attachment_to_its_replacement(
 
 
 def test_a_rule_is_its_own_if_there_was_none_before(scripted: ScriptedService) -> None:
-    plugin, context = NEUTRON["OS::Neutron::SecurityGroupRule"](), Work(scripted)
+    plugin = NEUTRON["OS::Neutron::SecurityGroupRule"]()
+    context = Work(scripted)
     new = target_of(plugin, {"security_group": PLACE_ID, "protocol": "icmp"}, key=KEY, creation_key=KEY)
     finds = "GET /security-group-rules"
     equal = {"id": "r", **dict.fromkeys(COMPARED), **plugin.create_body(new, context)}
@@ -522,8 +530,11 @@ def test_an_attachment_of_which_nothing_is_known_can_be_deleted(
 
 
 def test_a_volume_is_attached_again_to_another_server(scripted: ScriptedService) -> None:
-    plugin, context = CINDER["OS::Cinder::VolumeAttachment"](), Work(scripted)
-    old, new, volume = ROUTER_ID, ADDRESS_ID, PLACE_ID
+    plugin = CINDER["OS::Cinder::VolumeAttachment"]()
+    context = Work(scripted)
+    old = ROUTER_ID
+    new = ADDRESS_ID
+    volume = PLACE_ID
     attached_to = [{"server_id": new}]
     states: dict[str, Json] = {
         "free": {"id": volume, "status": "available", "attachments": []},

@@ -56,13 +56,13 @@ def test_a_mark_is_found_in_the_body_that_it_was_put_into(
 
 
 def test_the_oldest_with_the_mark_comes_first(scripted: ScriptedService) -> None:
-    things = [
+    networks = [
         {"id": "young", "tags": ["stoker-k"], "created_at": "2026-01-02"},
         {"id": "old", "tags": ["stoker-k"], "created_at": "2026-01-01"},
         {"id": "foreign", "tags": ["stoker-kk"], "created_at": "2025-01-01"},
         {"id": "none", "tags": None},
     ]
-    scripted.answers["GET /things?tags=stoker-k"] = Answer(200, {"things": things})
+    scripted.answers["GET /things?tags=stoker-k"] = Answer(200, {"things": networks})
     service = Service(scripted.adapter("network"))
     assert marked(TagMark(), mark_of("k"), service, "/things", "things") == ["old", "young"]
 

@@ -27,7 +27,7 @@ def scripted() -> Iterator[ScriptedService]:
         yield service
 
 
-def _found(scripted: ScriptedService, kind: str, value: str) -> str:
+def _resolved_id(scripted: ScriptedService, kind: str, value: str) -> str:
     return find(Service(scripted.adapter(KINDS[kind].service)), KINDS[kind], value)
 
 
@@ -42,46 +42,46 @@ def test_ids_are_uuids(value: str, *, expected: bool) -> None:
 def test_a_name_is_found_by_one_list(scripted: ScriptedService) -> None:
     networks = [{"id": "1", "name": "web"}, {"id": "2", "name": "web2"}]
     scripted.answers["GET /networks?name=web"] = Answer(200, {"networks": networks})
-    assert _found(scripted, "neutron.network", "web") == "1"
+    assert _resolved_id(scripted, "neutron.network", "web") == "1"
     assert scripted.asked == ["GET /networks?name=web"]
 
 
 def test_an_id_is_found_by_one_call(scripted: ScriptedService) -> None:
     scripted.answers[f"GET /networks/{ID}"] = Answer(200, {"network": {"id": ID, "name": "web"}})
-    assert _found(scripted, "neutron.network", ID) == ID
+    assert _resolved_id(scripted, "neutron.network", ID) == ID
     assert scripted.asked == [f"GET /networks/{ID}"]
 
 
 def test_a_name_may_look_like_an_id(scripted: ScriptedService) -> None:
     scripted.answers[f"GET /networks?name={ID}"] = Answer(200, {"networks": [{"id": "1", "name": ID}]})
-    assert _found(scripted, "neutron.network", ID) == "1"
+    assert _resolved_id(scripted, "neutron.network", ID) == "1"
 
 
 def test_a_service_without_a_filter_is_asked_for_an_id_first(scripted: ScriptedService) -> None:
     flavors = [{"id": "42", "name": "small"}, {"id": "43", "name": "a/b"}]
     scripted.answers["GET /flavors"] = Answer(200, {"flavors": flavors})
     scripted.answers["GET /flavors/42"] = Answer(200, {"flavor": flavors[0]})
-    assert _found(scripted, "nova.flavor", "42") == "42"
-    assert _found(scripted, "nova.flavor", "small") == "42"
-    assert _found(scripted, "nova.flavor", "a/b") == "43"
+    assert _resolved_id(scripted, "nova.flavor", "42") == "42"
+    assert _resolved_id(scripted, "nova.flavor", "small") == "42"
+    assert _resolved_id(scripted, "nova.flavor", "a/b") == "43"
     assert scripted.asked[-2:] == ["GET /flavors/a%2Fb", "GET /flavors"]
 
 
 def test_an_image_has_no_key_in_its_answer(scripted: ScriptedService) -> None:
     scripted.answers[f"GET /images/{ID}"] = Answer(200, {"id": ID, "name": "cirros", "status": "active"})
-    assert _found(scripted, "glance.image", ID) == ID
+    assert _resolved_id(scripted, "glance.image", ID) == ID
 
 
 def test_a_key_pair_is_its_name(scripted: ScriptedService) -> None:
     scripted.answers["GET /os-keypairs/mine"] = Answer(200, {"keypair": {"name": "mine", "id": 7}})
-    assert _found(scripted, "nova.keypair", "mine") == "mine"
+    assert _resolved_id(scripted, "nova.keypair", "mine") == "mine"
 
 
 @pytest.mark.parametrize("value", ["nothing", ID, "", ".", ".."])
 def test_what_nothing_has_is_not_found(scripted: ScriptedService, value: str) -> None:
     scripted.answers[f"GET /volumes?name={value}"] = Answer(200, {"volumes": [{"id": "1", "name": "x"}]})
     with pytest.raises(NameNotFound) as caught:
-        _found(scripted, "cinder.volume", value)
+        _resolved_id(scripted, "cinder.volume", value)
     assert (str(caught.value), caught.value.kind) == (
         f"The Volume ({value}) could not be found.",
         "EntityNotFound",
@@ -92,11 +92,11 @@ def test_a_name_of_several_things_is_refused(scripted: ScriptedService) -> None:
     images = [{"id": "1", "name": "cirros"}, {"id": "2", "name": "cirros"}]
     scripted.answers["GET /images?name=cirros"] = Answer(200, {"images": images})
     with pytest.raises(NameNotUnique, match="Several things of kind Image have the name cirros; use an id"):
-        _found(scripted, "glance.image", "cirros")
+        _resolved_id(scripted, "glance.image", "cirros")
 
 
 def test_a_name_with_its_domain(scripted: ScriptedService) -> None:
     scripted.answers["GET /domains?name=acme"] = Answer(200, {"domains": [{"id": "d", "name": "acme"}]})
     users = {"users": [{"id": "u", "name": "alice"}]}
     scripted.answers["GET /users?domain_id=d&name=alice"] = Answer(200, users)
-    assert _found(scripted, "keystone.user", "alice{acme}") == "u"
+    assert _resolved_id(scripted, "keystone.user", "alice{acme}") == "u"

@@ -68,12 +68,12 @@ def compiled(outputs: Json = None) -> CompiledTemplate:
 
 
 def test_resources_wait_for_what_they_need_without_a_reference() -> None:
-    found = {}
+    required = {}
     for name, item in compiled().resources.items():
-        rest = set(item.requires) - {reference.resource for reference in item.references}
-        if rest:
-            found[name] = rest
-    assert found == IMPLIED
+        implied = set(item.requires) - {reference.resource for reference in item.references}
+        if implied:
+            required[name] = implied
+    assert required == IMPLIED
 
 
 @pytest.mark.parametrize(

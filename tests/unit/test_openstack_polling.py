@@ -64,22 +64,24 @@ def test_pauses_grow() -> None:
 
 def test_a_value_is_kept_for_its_age() -> None:
     clock = Clock()
-    reads, made = SharedReads(clock), iter(range(10))
-    assert [reads.get("key", lambda: next(made), 5.0) for _ in range(3)] == [0, 0, 0]
-    assert reads.get("other", lambda: next(made), 5.0) == 1
+    reads = SharedReads(clock)
+    values = iter(range(10))
+    assert [reads.get("key", lambda: next(values), 5.0) for _ in range(3)] == [0, 0, 0]
+    assert reads.get("other", lambda: next(values), 5.0) == 1
     clock.now += 5.0
-    assert reads.get("key", lambda: next(made), 5.0) == 0
-    assert reads.get("key", lambda: next(made), 4.0) == 2
+    assert reads.get("key", lambda: next(values), 5.0) == 0
+    assert reads.get("key", lambda: next(values), 4.0) == 2
     clock.now += 5.1
-    assert reads.get("key", lambda: next(made), 5.0) == 3
+    assert reads.get("key", lambda: next(values), 5.0) == 3
 
 
 def test_a_value_that_is_forgotten_is_made_again() -> None:
-    reads, made = SharedReads(Clock()), iter(range(10))
+    reads = SharedReads(Clock())
+    values = iter(range(10))
     reads.forget("key")
-    assert reads.get("key", lambda: next(made), 5.0) == 0
+    assert reads.get("key", lambda: next(values), 5.0) == 0
     reads.forget("key")
-    assert reads.get("key", lambda: next(made), 5.0) == 1
+    assert reads.get("key", lambda: next(values), 5.0) == 1
 
 
 def test_a_value_that_cannot_be_made_is_made_by_the_next() -> None:
@@ -115,29 +117,35 @@ def test_a_value_that_no_step_uses_is_dropped() -> None:
 
 
 def test_one_thread_makes_a_value_and_the_others_wait_for_the_first() -> None:
-    reads, begun, finish = SharedReads(Clock()), threading.Event(), threading.Event()
-    made: list[str] = []
+    reads = SharedReads(Clock())
+    begun = threading.Event()
+    finish = threading.Event()
+    calls: list[str] = []
 
     def slowly() -> str:
-        made.append("made")
+        calls.append("made")
         begun.set()
         assert finish.wait(30)
-        return f"value {len(made)}"
+        return f"value {len(calls)}"
 
-    found: list[str] = []
-    threads = [threading.Thread(target=lambda: found.append(reads.get("key", slowly, 5.0))) for _ in range(4)]
+    values: list[str] = []
+    threads = [
+        threading.Thread(target=lambda: values.append(reads.get("key", slowly, 5.0))) for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     assert begun.wait(30)
-    assert found == []
+    assert values == []
     finish.set()
     for thread in threads:
         thread.join(30)
-    assert (found, made) == (["value 1"] * 4, ["made"])
+    assert (values, calls) == (["value 1"] * 4, ["made"])
 
 
 def test_the_value_before_is_served_while_a_new_one_is_made() -> None:
-    clock, begun, finish = Clock(), threading.Event(), threading.Event()
+    clock = Clock()
+    begun = threading.Event()
+    finish = threading.Event()
     reads = SharedReads(clock)
     reads.get("key", lambda: "old", 5.0)
     clock.now += 10
@@ -171,10 +179,10 @@ class Polls:
         self.service = Service(scripted.adapter("block-storage"))
         self.poller = Poller("/volumes/detail", "volumes", lambda _: ({},))
 
-    def read(self, thing: str, since: float) -> Json:
+    def read(self, physical_id: str, since: float) -> Json:
         context = typing.cast(StepContext, self.work)
-        get = lambda: self.service.get(f"/volumes/{thing}")["volume"]  # noqa: E731
-        return self.poller.read(context, self.service, thing, get, since)
+        get = lambda: self.service.get(f"/volumes/{physical_id}")["volume"]  # noqa: E731
+        return self.poller.read(context, self.service, physical_id, get, since)
 
 
 def test_few_things_are_read_one_by_one(scripted: ScriptedService) -> None:
@@ -307,12 +315,13 @@ def _servers_in_build(scripted: ScriptedService, count: int) -> list[list[str]]:
     As with Nova, a server that waits to be built is not among those that have changed since a moment.
     They are created one after the other within the first half of it, and none of them is ever complete.
     """
-    things = [{"id": f"s{number}", "status": "BUILD"} for number in range(count)]
+    servers = [{"id": f"s{number}", "status": "BUILD"} for number in range(count)]
     scripted.answers["GET /servers/detail"] = Answer(200, {"servers": []})
-    scripted.answers["GET /servers/detail?limit=1000&status=BUILD"] = Answer(200, {"servers": things})
-    for thing in things:
-        scripted.answers[f"GET /servers/{thing['id']}"] = Answer(200, {"server": thing})
-    context, plugin = Work(scripted), Server()
+    scripted.answers["GET /servers/detail?limit=1000&status=BUILD"] = Answer(200, {"servers": servers})
+    for server in servers:
+        scripted.answers[f"GET /servers/{server['id']}"] = Answer(200, {"server": server})
+    context = Work(scripted)
+    plugin = Server()
     began = context.now()
     polls = [(began + 15 * number / count + FIRST_PAUSE, number) for number in range(count)]
     progress = {number: {"since": due - FIRST_PAUSE} for due, number in polls}
@@ -336,7 +345,9 @@ def test_a_thousand_servers_in_build_cost_as_many_requests_as_ten(scripted: Scri
     """No interval has more than two lists, and few requests beside them, whatever the number."""
     for count in (10, 1000):
         intervals = _servers_in_build(scripted, count)
-        assert max(len(asked) for asked in intervals) <= FEW + 2
-        lists = [sum(request.startswith("GET /servers/detail?") for request in asked) for asked in intervals]
+        assert max(len(requests) for requests in intervals) <= FEW + 2
+        lists = [
+            sum(request.startswith("GET /servers/detail?") for request in requests) for requests in intervals
+        ]
         assert max(lists) == 2
         assert len(intervals) > 40

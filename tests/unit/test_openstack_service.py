@@ -110,13 +110,13 @@ def test_a_quota_is_waited_for(scripted: ScriptedService, service: str, status: 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
 @pytest.mark.parametrize(
-    ("given", "after"),
+    ("retry_after", "after"),
     [(None, None), ("7", 7.0), ("999999", TOO_LONG), ("Fri, 31 Dec 1999 23:59:59 GMT", None)],
 )
 def test_a_busy_service_is_asked_again(
-    scripted: ScriptedService, status: int, given: str | None, after: float | None
+    scripted: ScriptedService, status: int, retry_after: str | None, after: float | None
 ) -> None:
-    headers = {} if given is None else {"Retry-After": given}
+    headers = {} if retry_after is None else {"Retry-After": retry_after}
     error = _refused(scripted, "compute", Answer(status, {"error": {"message": "quota? busy"}}, headers))
     assert isinstance(error, RetryableError)
     assert (error.after, str(error)) == (after, f"compute {status}: quota? busy [req-1]")
@@ -148,10 +148,10 @@ def test_what_is_in_use_is_waited_for_with_growing_pauses() -> None:
     assert (str(error), error.after) == ("still in use: network 409: busy", None)
 
 
-@pytest.mark.parametrize(("count", "shown"), [(1, "a"), (5, "a, b, c, d, e"), (7, "a, b, c, d, e, 2 more")])
-def test_what_uses_a_thing_is_named(count: int, shown: str) -> None:
+@pytest.mark.parametrize(("count", "names"), [(1, "a"), (5, "a, b, c, d, e"), (7, "a, b, c, d, e, 2 more")])
+def test_what_uses_a_thing_is_named(count: int, names: str) -> None:
     error = in_use(Conflict("network 409: busy"), list("abcdefg"[:count]))
-    assert str(error) == f"still in use by {shown}: network 409: busy"
+    assert str(error) == f"still in use by {names}: network 409: busy"
 
 
 def test_headers_and_bodies(scripted: ScriptedService) -> None:

@@ -20,7 +20,8 @@ from stoker.resources.steps import Done, Poll
 Json = typing.Any
 TYPE = RemoteStack()
 KEY = "11111111-2222-4333-8444-555555555555"
-NAME, ID = "demo-away-111111112222", "5ca1ab1e-0000-4000-8000-00000000000a"
+NAME = "demo-away-111111112222"
+ID = "5ca1ab1e-0000-4000-8000-00000000000a"
 PATH = f"/stacks/{NAME}/{ID}"
 SOUTH = {"region_name": "south"}
 SECRET = "99999999-2222-4333-8444-555555555555"
@@ -76,23 +77,23 @@ def is_now(scripted: ScriptedService, status: str, *, updated: str | None = None
 
 
 def a_target(context: Json = SOUTH, *, exists: bool = True, **fields: Json) -> ResourceView:
-    given = {"template": "a template", "parameters": {"size": 1}, "timeout": 7, "context": context}
+    properties = {"template": "a template", "parameters": {"size": 1}, "timeout": 7, "context": context}
     if exists:
         fields = {"physical_id": ID, "data": {ASKED: True, REMOTE: {"id": ID, "stack_name": NAME}}, **fields}
-    return target_of(TYPE, given, name="away", key=KEY, **fields)
+    return target_of(TYPE, properties, name="away", key=KEY, **fields)
 
 
 def sent(scripted: ScriptedService, request: str) -> Json:
     """The body of the last such request."""
-    return [body for asked, body in zip(scripted.asked, scripted.sent, strict=True) if asked == request][-1]
+    return [body for line, body in zip(scripted.asked, scripted.sent, strict=True) if line == request][-1]
 
 
 def test_a_creation_sends_what_heat_sends(scripted: ScriptedService, context: Work) -> None:
     scripted.answers["POST /stacks"] = Answer(201, {"stack": {"id": ID}})
     outputs = [{"output_key": "told", "output_value": 5}]
     is_now(scripted, "CREATE_COMPLETE", outputs=outputs)
-    made = run(TYPE, "create", a_target(exists=False), context)
-    assert made.physical_id == ID
+    target = run(TYPE, "create", a_target(exists=False), context)
+    assert target.physical_id == ID
     assert sent(scripted, "POST /stacks") == {
         "stack_name": NAME,
         "template": "a template",
@@ -107,8 +108,8 @@ def test_a_creation_sends_what_heat_sends(scripted: ScriptedService, context: Wo
         "timeout_mins": 7,
         "tags": mark_of(KEY),
     }
-    found = TYPE.attribute_values(made)
-    assert (found["told"], found["outputs"], found["stack_name"]) == (5, {"told": 5}, NAME)
+    attributes = TYPE.attribute_values(target)
+    assert (attributes["told"], attributes["outputs"], attributes["stack_name"]) == (5, {"told": 5}, NAME)
     assert set(context.clouds) == {RemoteCloud("south")}
 
 
@@ -129,8 +130,8 @@ def test_a_creation_whose_answer_was_lost_finds_its_stack(scripted: ScriptedServ
         TYPE.check_create_complete(target, step.progress, context)
     listed = {"id": ID, "tags": ["x", mark_of(KEY)]}
     scripted.answers[f"GET /stacks?tags={mark_of(KEY)}"] = Answer(200, {"stacks": [listed]})
-    found = TYPE.check_create_complete(target, step.progress, context)
-    assert found.physical_id == ID
+    step_after = TYPE.check_create_complete(target, step.progress, context)
+    assert step_after.physical_id == ID
     assert TYPE.find_created(KEY, target, context) == ID
 
     scripted.answers["POST /stacks"] = Answer(503, {})
@@ -237,13 +238,15 @@ def test_actions_are_sent_unless_they_are_done(scripted: ScriptedService, contex
 
 def test_a_snapshot_is_found_again_and_deleted(scripted: ScriptedService, context: Work) -> None:
     is_now(scripted, "CREATE_COMPLETE")
-    ours = {"id": "snap", "name": mark_of(KEY), "status": "COMPLETE"}
-    scripted.answers[f"POST {PATH}/snapshots"] = Answer(200, ours)
-    scripted.answers[f"GET {PATH}/snapshots/snap"] = Answer(200, {"snapshot": ours})
-    scripted.answers[f"GET {PATH}/snapshots"] = Answer(200, {"snapshots": [{"id": "x", "name": "x"}, ours]})
+    snapshot = {"id": "snap", "name": mark_of(KEY), "status": "COMPLETE"}
+    scripted.answers[f"POST {PATH}/snapshots"] = Answer(200, snapshot)
+    scripted.answers[f"GET {PATH}/snapshots/snap"] = Answer(200, {"snapshot": snapshot})
+    scripted.answers[f"GET {PATH}/snapshots"] = Answer(
+        200, {"snapshots": [{"id": "x", "name": "x"}, snapshot]}
+    )
     scripted.answers[f"DELETE {PATH}/snapshots/snap"] = Answer(204)
-    taken = run(TYPE, "snapshot", a_target(), context)
-    assert taken.data == {SNAPSHOT: "snap"}
+    target = run(TYPE, "snapshot", a_target(), context)
+    assert target.data == {SNAPSHOT: "snap"}
     assert sent(scripted, f"POST {PATH}/snapshots") == {"name": mark_of(KEY)}
     run(TYPE, "snapshot", a_target(attempt=2), context)
     assert scripted.asked.count(f"POST {PATH}/snapshots") == 1
@@ -258,8 +261,8 @@ def test_an_adopted_stack_is_found_by_its_id(scripted: ScriptedService, context:
     scripted.answers[f"POST {PATH}/actions"] = Answer(202)
     step = TYPE.handle_adopt(a_target(data={}), context)
     is_now(scripted, "CHECK_COMPLETE", updated="now")
-    made = TYPE.check_adopt_complete(a_target(data={}), typing.cast(Poll, step).progress, context)
-    assert typing.cast(Json, made).data[REMOTE]["stack_name"] == NAME
+    adopted = TYPE.check_adopt_complete(a_target(data={}), typing.cast(Poll, step).progress, context)
+    assert typing.cast(Json, adopted).data[REMOTE]["stack_name"] == NAME
 
 
 def test_another_region_needs_another_stack_and_another_credential_may_not() -> None:
@@ -319,6 +322,6 @@ def test_certificates_must_be_some() -> None:
 
 @pytest.mark.parametrize(("name", "expected"), [("a b/ü", "demo-a_b__-"), ("1" * 255, "s111")])
 def test_every_resource_gives_a_name_that_a_stack_may_have(name: str, expected: str) -> None:
-    made = stack_name(dataclasses.replace(a_target(), name=name))
-    assert made.startswith(expected)
-    assert len(made) <= 255
+    valid_name = stack_name(dataclasses.replace(a_target(), name=name))
+    assert valid_name.startswith(expected)
+    assert len(valid_name) <= 255
