@@ -29,7 +29,7 @@ class AttachedType(DeclaredThing):
 
     :cvar other: field of the service's answer that has the second id of the link; "": there is one id only.
     :cvar missing: the reason of a check that fails, with the ids of the link in place of ``{0}`` and ``{1}``.
-    :cvar slow: an attachment is complete a while after the service's answer.
+    :cvar slow: whether an attachment is complete only a while after the service's answer.
     """
 
     mark = None
@@ -56,7 +56,7 @@ class AttachedType(DeclaredThing):
     def detach(self, link: Link, context: StepContext) -> bool:
         """Detach, and return whether that takes a while.
 
-        :raises RemoteNotFound: it has ended already.
+        :raises RemoteNotFound: the attachment has ended already.
         """
         raise NotImplementedError
 
@@ -102,7 +102,7 @@ class AttachedType(DeclaredThing):
     def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         """Check that the service has the attachment.
 
-        :raises RemoteNotFound: it has not.
+        :raises RemoteNotFound: the attachment does not exist.
         """
         if target.physical_id is None or self.find(self.stored_link(target, context), context) is None:
             raise RemoteNotFound(self.missing.format(*self.stored_link(target, context)))
@@ -118,7 +118,7 @@ class AttachedType(DeclaredThing):
 
         What a lost call has attached is detached first, for it is in the way of the replacement.
 
-        :raises RetryableError: that takes a while.
+        :raises RetryableError: the detachment takes a while.
         """
         if target.physical_id is not None:
             return self.find(self.stored_link(target, context), context) is None
@@ -135,7 +135,7 @@ class AttachedType(DeclaredThing):
     def begin(self, target: ResourceView, context: StepContext, *, is_own: bool = False) -> Step:
         """Store that nothing attaches the two yet; where something does, the service judges a second one.
 
-        :param is_own: an attachment that is there is this resource's, even where no link is stored.
+        :param is_own: whether an existing attachment is this resource's, even where no link is stored.
         """
         link = self.link(target.properties, context)
         attachment = self.find(link, context)

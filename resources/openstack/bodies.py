@@ -14,7 +14,7 @@ class NamedRemote:
     """A property that names another thing of the cloud.
 
     :ivar kind: a name in `names.KINDS`.
-    :ivar field: of the body; None: the property's name and ``_id``.
+    :ivar field: field of the body; None: the property's name and ``_id``.
     """
 
     kind: str
@@ -37,7 +37,7 @@ def without_nulls(properties: Mapping[str, Json]) -> dict[str, Json]:
 def fields(declared: Fields, properties: Mapping[str, Json], find: Find) -> dict[str, Json]:
     """Return properties as fields of a body; names of other things become their ids.
 
-    :param find: returns the id of a thing of a kind by its name or id.
+    :param find: function that returns the id of a thing of a kind by its name or id.
     """
     body: dict[str, Json] = {}
     for name, value in properties.items():

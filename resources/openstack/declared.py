@@ -45,19 +45,19 @@ class DeclaredThing(ResourceType):
     """Declarations of a type of a collection's members, and its calls of the service.
 
     :cvar service: the service's type in the service catalog.
-    :cvar interface: of a service that is not in `service.INTERFACES`; None: the one that is there.
-    :cvar path: of the collection; a member's is ``PATH/ID``.
+    :cvar interface: the interface of a service that is not in `service.INTERFACES`; None: the entry there.
+    :cvar path: path of the collection; a member's is ``PATH/ID``.
     :cvar item: key of a member in bodies and answers; empty: the body is the member.
     :cvar items: key of the members in lists; empty: `item` and ``s``.
-    :cvar mark: where the idempotency key is; None: the type finds its things otherwise, by their `identity`.
-    :cvar status: None: the thing is complete when the service has answered.
-    :cvar references: by property; the value is a name or an id, or a list of them.
+    :cvar mark: the place of the idempotency key; None: the type finds its things by their `identity`.
+    :cvar status: meaning of the thing's status; None: the thing is complete when the service has answered.
+    :cvar references: kind of thing by property; the property's value is a name or an id, or a list of them.
     :cvar renamed: field by property, where the names differ.
     :cvar apart: properties that are no fields of the body.
     :cvar attribute_fields: field by attribute, where the names differ.
-    :cvar update_method: of changes.
-    :cvar slow_delete: the thing is there for a while after its deletion was accepted.
-    :cvar list_path: of the list with all fields, for polls of many; empty: the collection's.
+    :cvar update_method: HTTP method of changes.
+    :cvar slow_delete: whether the thing exists for a while after its deletion was accepted.
+    :cvar list_path: path of the list with all fields, for polls of many; empty: the collection's.
     """
 
     uses_credentials = True
@@ -126,7 +126,7 @@ class DeclaredThing(ResourceType):
     def list_queries(self, since: float) -> Sequence[Mapping[str, str]]:
         """Return the parameters of the lists, in their order, that have all things that are waited for.
 
-        :param since: the moment since which the first of them is waited for.
+        :param since: the moment since which the first of the things is waited for.
         """
         return ({},)
 
@@ -139,7 +139,7 @@ class DeclaredThing(ResourceType):
     def id_of(self, target: ResourceView) -> str:
         """Return the thing's id.
 
-        :raises PermanentError: there is none.
+        :raises PermanentError: the resource has no physical id.
         """
         if target.physical_id is None:
             raise PermanentError(f"{target.name} has no thing in the cloud", kind="NotFound")
@@ -152,14 +152,14 @@ class DeclaredThing(ResourceType):
     def get(self, service: Service, physical_id: str) -> Mapping[str, Json]:
         """Return a thing.
 
-        :raises RemoteNotFound: it does not exist.
+        :raises RemoteNotFound: the thing does not exist.
         """
         return self._unwrapped(service.get(f"{self.path}/{physical_id}"))
 
     def _delete_doubles(self, mark: str, physical_id: str | None, context: StepContext) -> bool:
         """Delete what has the mark, but for one thing; return whether some of it is there still.
 
-        :raises RetryableError: one cannot be deleted in its present state.
+        :raises RetryableError: a double cannot be deleted in its present state.
         """
         doubles = [double for double in self._marked(mark, context) if double != physical_id]
         return sum(self._delete_double(double, context) for double in doubles) > 0
@@ -169,7 +169,7 @@ class DeclaredThing(ResourceType):
 
         There may be such a thing also where no answer was ever stored.
 
-        :raises RetryableError: it cannot be deleted in its present state.
+        :raises RetryableError: such a thing cannot be deleted in its present state.
         """
         mark = target.data.get(MARK)
         if mark is None and REMOTE not in target.data and target.creation_key:
@@ -217,7 +217,7 @@ class DeclaredThing(ResourceType):
     def _look(self, target: ResourceView, since: float, context: StepContext) -> Mapping[str, Json] | None:
         """Return the thing; None: its state is not known yet, poll again.
 
-        :raises RemoteNotFound: it does not exist.
+        :raises RemoteNotFound: the thing does not exist.
         """
         service = self.service_for(context)
         physical_id = self.id_of(target)
@@ -348,7 +348,7 @@ class DeclaredType(DeclaredThing):
         What lost calls of a failed creation have made is deleted first, for it may have the address or the
         name that the replacement is to have.
 
-        :raises RetryableError: it cannot be deleted in its present state.
+        :raises RetryableError: such a thing cannot be deleted in its present state.
         """
         if target.physical_id is None and not self.slow_delete:
             self._delete_lost(target, context)
@@ -406,7 +406,7 @@ class DeclaredType(DeclaredThing):
     def _clear_doubles(self, target: ResourceView, progress: Json, context: StepContext) -> Poll | None:
         """Delete doubles, late enough for a lost call to be carried out; return the next poll, if one is due.
 
-        :raises RetryableError: one cannot be deleted in its present state.
+        :raises RetryableError: a double cannot be deleted in its present state.
         """
         seconds = progress["since"] + LATE_CALL - context.now()
         if seconds > 0:
@@ -435,7 +435,7 @@ class DeclaredType(DeclaredThing):
     ) -> Step:
         """Return the end of the action, or the next poll.
 
-        :param remote: None: its state is not known yet.
+        :param remote: the thing as the service has it; None: its state is not known yet.
         :raises PermanentError: the thing is in a bad state.
         """
         if remote is None:

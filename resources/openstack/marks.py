@@ -38,7 +38,7 @@ class Mark(typing.Protocol):
         """Return whether a member of that list has the mark indeed."""
 
 
-class FieldMark:
+class FieldMark(Mark):
     """A mark in a text field that the type's users do not set, such as ``description``."""
 
     def __init__(self, name: str = "description") -> None:
@@ -46,19 +46,15 @@ class FieldMark:
 
     @property
     def place(self) -> str:
-        """Implement Mark."""
         return f"the field ``{self._name}``"
 
     def put(self, body: dict[str, Json], mark: str) -> None:
-        """Implement Mark."""
         body[self._name] = mark
 
     def query(self, mark: str) -> Mapping[str, str]:
-        """Implement Mark."""
         return {self._name: mark}
 
     def is_on(self, remote: Mapping[str, Json], mark: str) -> bool:
-        """Implement Mark."""
         return bool(remote.get(self._name) == mark)
 
 
@@ -70,43 +66,36 @@ class NameMark(FieldMark):
 
     @property
     def place(self) -> str:
-        """Implement Mark."""
         return "the name, until the thing gets its own"
 
 
-class TagMark:
+class TagMark(Mark):
     """A mark among the tags."""
 
     place = "a tag"
 
     def put(self, body: dict[str, Json], mark: str) -> None:
-        """Implement Mark."""
         body["tags"] = [*(body.get("tags") or ()), mark]
 
     def query(self, mark: str) -> Mapping[str, str]:
-        """Implement Mark."""
         return {"tags": mark}
 
     def is_on(self, remote: Mapping[str, Json], mark: str) -> bool:
-        """Implement Mark."""
         return mark in (remote.get("tags") or ())
 
 
-class MetadataMark:
+class MetadataMark(Mark):
     """A mark in the metadata, under `MARK_NAME`."""
 
     place = f"the entry ``{MARK_NAME}`` of its metadata"
 
     def put(self, body: dict[str, Json], mark: str) -> None:
-        """Implement Mark."""
         body["metadata"] = {**(body.get("metadata") or {}), MARK_NAME: mark}
 
     def query(self, mark: str) -> Mapping[str, str]:
-        """Implement Mark."""
         return {"metadata": str({MARK_NAME: mark})}  # Cinder reads a Python literal.
 
     def is_on(self, remote: Mapping[str, Json], mark: str) -> bool:
-        """Implement Mark."""
         return bool((remote.get("metadata") or {}).get(MARK_NAME) == mark)
 
 

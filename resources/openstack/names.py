@@ -44,17 +44,17 @@ class Kind:
     """A kind of thing.
 
     :ivar service: the service's type in the service catalog.
-    :ivar path: of the collection.
+    :ivar path: path of the collection.
     :ivar items: key of the members in a list's answer; None: the last part of the path.
     :ivar item: key of the thing in the answer to its GET; None: the singular of `items`.
-    :ivar label: what messages call it.
+    :ivar label: the kind's name in messages.
     :ivar query: further parameters of the list.
-    :ivar filters: the service can filter by name; otherwise the whole list is searched.
-    :ivar filter: parameter of the list for that.
-    :ivar named: things are searched by name; otherwise a GET of one thing takes all that names it.
-    :ivar odd_ids: ids are not always UUIDs, so a value is tried as an id first.
-    :ivar by_reference: an id may be given as the last part of an address.
-    :ivar in_domain: a name may be followed by that of its domain: ``alice{Default}``.
+    :ivar filters: whether the service can filter by name; otherwise the whole list is searched.
+    :ivar filter: parameter of the list by which the service filters.
+    :ivar named: whether things are searched by name; otherwise a GET of one thing takes all that names it.
+    :ivar odd_ids: whether ids are not always UUIDs, so a value is tried as an id first.
+    :ivar by_reference: whether an id may be given as the last part of an address.
+    :ivar in_domain: whether a name may be followed by that of its domain: ``alice{Default}``.
     :ivar id_field: field of the id, and `name_field` that of the name.
     """
 
@@ -184,9 +184,9 @@ def is_id(value: str) -> bool:
 def find(service: Service, kind: Kind, value: str) -> str:
     """Return the id of the thing with this id or name.
 
-    :param service: of the kind's service, with the rights to be used.
-    :raises NameNotFound, NameNotUnique: as they say.
-    :raises PermanentError, RetryableError: as `Service`.
+    :param service: requests to the kind's service, with the rights to be used.
+    :raises NameNotFound, NameNotUnique: no thing, or several, have the name.
+    :raises PermanentError, RetryableError: the errors of `Service`.
     """
     looked_up = value.rstrip("/").rsplit("/", 1)[-1] if kind.by_reference else value
     if looked_up in _NO_PART:
@@ -207,10 +207,10 @@ def resolve(context: StepContext, name: str, value: str | None) -> str:
 
     A UUID is an id; the service finds out whether it is there.
 
-    :param name: of the kind, in `KINDS`.
-    :param value: None: it is not known, as of a resource whose properties are wrong.
-    :raises NameNotFound, NameNotUnique: as they say.
-    :raises PermanentError, RetryableError: as `Service`.
+    :param name: the kind's name in `KINDS`.
+    :param value: name or id; None: it is not known, as of a resource whose properties are wrong.
+    :raises NameNotFound, NameNotUnique: no thing, or several, have the name.
+    :raises PermanentError, RetryableError: the errors of `Service`.
     """
     kind = KINDS[name]
     if value is None:

@@ -68,10 +68,10 @@ class WaitedFor:
 class Poller:
     """Reads the states of things of one collection for the steps of one project.
 
-    :param path: of the list that has all fields of its members, such as ``/servers/detail``.
-    :param items: key of the members in its answer.
-    :param queries: returns the parameters of the lists that have all that is waited for, by the moment since
-        which the first of it is; what two lists have is as the later one says.
+    :param path: path of the list that has all fields of its members, such as ``/servers/detail``.
+    :param items: key of the members in the list's answer.
+    :param queries: function that returns the parameters of the lists that have all that is waited for; its
+        argument is the moment since which the first thing is.  Of a thing in two lists the later list counts.
     """
 
     def __init__(
@@ -91,11 +91,11 @@ class Poller:
     ) -> Mapping[str, Json] | None:
         """Return the thing as it is now, or was a moment ago where many are waited for.
 
-        :returns: None: the last list is older than the action, and the next one is not due yet.
-        :param get: reads this one alone.
-        :param since: the moment since which it is waited for.
-        :raises RemoteNotFound: it does not exist.
-        :raises PermanentError, RetryableError: as `Service`.
+        :returns: the thing; None: the last list is older than the action, and the next one is not due yet.
+        :param get: function that reads the one thing alone.
+        :param since: the moment since which the thing is waited for.
+        :raises RemoteNotFound: the thing does not exist.
+        :raises PermanentError, RetryableError: the errors of `Service`.
         """
         key = (service.name, self._path)
         waiting = context.shared(("waiting", *key), WaitedFor, KEPT)

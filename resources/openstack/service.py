@@ -29,7 +29,7 @@ LATE_CALL = 5.0
 TOO_LONG = 3600.0
 """Seconds above which a service's Retry-After is not believed."""
 BUSY = frozenset({429, 500, 502, 503, 504})
-"""StatusMeaning codes after which the same call may succeed later."""
+"""Status codes after which the same request may succeed later."""
 
 
 class RemoteNotFound(PermanentError):
@@ -59,22 +59,22 @@ class Service:
     def get(self, path: str, **query: str | int | bool) -> Json:
         """Return the body of the answer to a GET.
 
-        :raises RemoteNotFound, PermanentError, RetryableError: see the module.
+        :raises RemoteNotFound, PermanentError, RetryableError: the errors of `step_error`.
         """
         return self._request("GET", path, params=query)
 
     def get_as(self, media_type: str, path: str) -> Json:
         """Return JSON that the service has as another media type.
 
-        :raises ValueError: it is no JSON.
-        :raises RemoteNotFound, PermanentError, RetryableError: see the module.
+        :raises ValueError: the answer is no JSON.
+        :raises RemoteNotFound, PermanentError, RetryableError: the errors of `step_error`.
         """
         return self._request("GET", path, headers={"Accept": media_type})
 
     def post(self, path: str, body: Json, **headers: str) -> Json:
         """Return the body of the answer to a POST, None if there is none.
 
-        :raises RemoteNotFound, Conflict, PermanentError, RetryableError: see the module.
+        :raises RemoteNotFound, Conflict, PermanentError, RetryableError: the errors of `step_error`.
         """
         try:
             return self._request("POST", path, json=body, headers=headers)
@@ -85,9 +85,9 @@ class Service:
     def put(self, path: str, body: Json, *, creates: bool = False, **headers: str) -> Json:
         """Return the body of the answer to a PUT, None if there is none.
 
-        :param creates: the request is not sent again where its connection ends: the first may have been
-            received, and the service refuses a second one.
-        :raises RemoteNotFound, Conflict, PermanentError, RetryableError: see the module.
+        :param creates: whether the request is not sent again where its connection ends: the first one may
+            have been received, and the service refuses a second one.
+        :raises RemoteNotFound, Conflict, PermanentError, RetryableError: the errors of `step_error`.
         """
         once = {"connect_retries": 0, "status_code_retries": 0} if creates else {}
         return self._request("PUT", path, json=body, headers=headers, **once)
@@ -95,14 +95,14 @@ class Service:
     def patch(self, path: str, body: Json, **headers: str) -> Json:
         """Return the body of the answer to a PATCH, None if there is none.
 
-        :raises RemoteNotFound, Conflict, PermanentError, RetryableError: see the module.
+        :raises RemoteNotFound, Conflict, PermanentError, RetryableError: the errors of `step_error`.
         """
         return self._request("PATCH", path, json=body, headers=headers)
 
     def delete(self, path: str, **query: str | int | bool) -> None:
         """Delete a thing.
 
-        :raises RemoteNotFound, Conflict, PermanentError, RetryableError: see the module.
+        :raises RemoteNotFound, Conflict, PermanentError, RetryableError: the errors of `step_error`.
         """
         self._request("DELETE", path, params=query)
 
@@ -110,7 +110,7 @@ class Service:
         """Return all members of a collection, page by page.
 
         :param items: key of the members in an answer; links to further pages are ``ITEMS_links`` or ``next``.
-        :raises PermanentError, RetryableError: see the module.
+        :raises PermanentError, RetryableError: the errors of `step_error`.
         """
         answer = self.get(path, **query)
         members: list[Json] = list(answer[items])
@@ -181,7 +181,7 @@ def in_use(error: Conflict, users: Sequence[str] = ()) -> RetryableError:
 
     It names no pause: that of a retry grows, so that the retries last for minutes.
 
-    :param users: what uses it, as far as the service says so.
+    :param users: the users of the thing, as far as the service names them.
     """
     names = [*users[:MOST_USERS], *([f"{len(users) - MOST_USERS} more"] if len(users) > MOST_USERS else [])]
     return RetryableError(f"still in use{' by ' if names else ''}{', '.join(names)}: {error}")
@@ -234,7 +234,8 @@ class Interface:
     """The interface of a service that the types speak.
 
     :ivar version: its major version.
-    :ivar microversion: the newest that is used; an older service gets its own newest. None: it has none.
+    :ivar microversion: the newest microversion that is used; an older service gets its own newest one.
+        None: the service has none.
     """
 
     version: str
@@ -266,8 +267,8 @@ def service_of(
 ) -> Service:
     """Return the calls of a service for a step.
 
-    :param microversion: the newest to be used; None: that of the interface.
-    :param interface: of a service that is not in `INTERFACES`; None: the one that is there.
+    :param microversion: the newest microversion to be used; None: that of the interface.
+    :param interface: the interface of a service that is not in `INTERFACES`; None: the service's entry there.
     :raises PermanentError: the cloud has no such service, or the stack has no credential.
     :raises RetryableError: Keystone or the service is unavailable.
     """

@@ -11,12 +11,12 @@ from ..errors import PermanentError
 class StatusMeaning:
     """The meanings of a thing's status.
 
-    :ivar pending: the service works on it.
-    :ivar bad: the action has failed.
-    :ivar deleted: the thing is gone, though it can be read.
-    :ivar field: holds the status.
-    :ivar good: the action is complete; a type that names some refuses what is listed nowhere.  Empty: what is
-        listed nowhere is good.
+    :ivar pending: statuses of a thing that the service works on.
+    :ivar bad: statuses after an action that has failed.
+    :ivar deleted: statuses of a thing that is gone, though it can be read.
+    :ivar field: name of the field that holds the status.
+    :ivar good: statuses after an action that is complete.  A type that names some refuses each status that is
+        listed nowhere; empty: such a status is good.
     """
 
     pending: Collection[str] = ()
@@ -32,8 +32,8 @@ class StatusMeaning:
     def is_pending(self, remote: Mapping[str, Json], problem: Callable[[Mapping[str, Json]], str]) -> bool:
         """Return whether the service works on the thing.
 
-        :param problem: returns why a thing is in a bad state.
-        :raises PermanentError: it is in a bad state.
+        :param problem: function that returns why a thing is in a bad state.
+        :raises PermanentError: the thing is in a bad state.
         """
         status = self.of(remote)
         if status in self.bad:

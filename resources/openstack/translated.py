@@ -45,8 +45,8 @@ class TranslatedType(ResourceType):
     The methods in `FORWARDED` are those of the other type.
 
     :cvar inner: the other type.
-    :cvar translation: the source of each property of the inner type; None is not given.  After a failure all
-        properties may be None.
+    :cvar translation: the source of each property of the inner type; None leaves it out.  After a
+        failure all properties may be None.
     """
 
     uses_credentials = True

@@ -23,8 +23,8 @@ def find_attachment(context: StepContext, server: str, volume: str) -> Json:
 def attach(context: StepContext, server: str, volume: str, device: str | None) -> Json:
     """Start to attach a volume; return the attachment.
 
-    :raises RetryableError: the server or the volume cannot do it in its present state.
-    :raises PermanentError: the service refuses it; an earlier call may have attached it.
+    :raises RetryableError: the state of the server or of the volume forbids it now.
+    :raises PermanentError: the service refuses the attachment; an earlier call may have attached it.
     """
     body = {"volumeId": volume, **({"device": device} if device else {})}
     try:
@@ -45,7 +45,7 @@ def attach(context: StepContext, server: str, volume: str, device: str | None) -
 def ensure_attached(context: StepContext, server: str, volume: str, device: str | None) -> None:
     """Start to attach a volume that was attached before, unless an earlier call has.
 
-    :raises RetryableError, PermanentError: as `attach`.
+    :raises RetryableError, PermanentError: the errors of `attach`.
     """
     try:
         if find_attachment(context, server, volume) is None:
@@ -90,7 +90,7 @@ def is_attached(context: StepContext, server: str, volume: Mapping[str, Json]) -
 def get_volume(service: Service, volume: str) -> Mapping[str, Json]:
     """Return a volume as the block storage service has it now.
 
-    :raises RemoteNotFound: it does not exist.
+    :raises RemoteNotFound: the volume does not exist.
     """
     answer: Mapping[str, Json] = service.get(f"/volumes/{volume}")["volume"]
     return answer

@@ -174,7 +174,7 @@ class Volume(VolumeBackups, DeclaredType):
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         """Delete the volume, once the service works on it no more.
 
-        :raises RetryableError: servers have it, or there are snapshots of it; they are named.
+        :raises RetryableError: servers or snapshots use the volume; the reason names them.
         """
         if target.physical_id is not None and self._is_worked_on(target, context):
             return Poll(progress={"since": context.now(), "waits": True}, after=FIRST_PAUSE)
@@ -197,7 +197,7 @@ class Volume(VolumeBackups, DeclaredType):
     def _is_worked_on(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the service works on the volume; it refuses the deletion meanwhile.
 
-        :raises RetryableError: with those who use the volume.
+        :raises RetryableError: something uses the volume; the reason names it.
         """
         try:
             volume = self.get(self.service_for(context), self.id_of(target))

@@ -18,8 +18,9 @@ DETACHED_FIRST = frozenset({"backup_id", "read_only"})
 class VolumeChange(typing.NamedTuple):
     """One change.
 
-    :ivar kind: a property, or ``detach`` or ``attach``.
-    :ivar server: of an attachment, and `device` its place there.
+    :ivar kind: name of a property, or ``detach`` or ``attach``.
+    :ivar server: id of the server of an attachment.
+    :ivar device: place of the volume in that server.
     """
 
     kind: str
@@ -73,7 +74,7 @@ class VolumeChanges:
     def has_ended(self, change: VolumeChange, volume: Mapping[str, Json]) -> bool:
         """Return whether a change that was begun has ended; the volume is in a good state.
 
-        :raises PermanentError: it has failed.
+        :raises PermanentError: the change has failed.
         """
         value = self._target.properties.get(change.kind)
         if change.kind == "detach":

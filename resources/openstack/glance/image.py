@@ -148,7 +148,7 @@ class WebImage(DeclaredType):
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Start the import; poll until the data are there; deactivate the image if it is to be inactive.
 
-        :raises PermanentError: the service could not fetch them.
+        :raises PermanentError: the service could not fetch the image's data.
         """
         if progress.get("more"):
             self.after_create(target, context)

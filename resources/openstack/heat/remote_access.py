@@ -37,7 +37,7 @@ def orchestration(target: ResourceView, context: StepContext) -> Service:
     """Return the calls of the orchestration service that has a resource's stack.
 
     :raises PermanentError: the place, or the credential for it, is wrong; in Heat's words.
-    :raises RetryableError: it cannot be reached now.
+    :raises RetryableError: the place cannot be reached now.
     """
     cloud = cloud_of(target.properties)
     name = f'Cannot establish connection to Heat endpoint at {location_of(cloud)} due to "'

@@ -47,7 +47,7 @@ class RemoteStack(ResourceType):
     def validate(self, properties: Mapping[str, Json]) -> None:
         """Refuse certificates that are none.
 
-        :raises PropertyError: they are none.
+        :raises PropertyError: the value has no certificate.
         """
         text = (properties.get("context") or {}).get("ca_cert")
         if isinstance(text, str) and text and "-----BEGIN CERTIFICATE-----" not in text:
@@ -94,7 +94,6 @@ class RemoteStack(ResourceType):
             raise ReplaceNeeded(str(error)) from error
 
     def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the stack."""
         return self._poll(target, progress, context)
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
@@ -107,7 +106,6 @@ class RemoteStack(ResourceType):
             return Done()
 
     def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll until the stack is gone."""
         try:
             return self._poll(target, progress, context)
         except RemoteNotFound:
@@ -124,7 +122,6 @@ class RemoteStack(ResourceType):
         return self._begin("SUSPEND", target, context)
 
     def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the stack."""
         return self._poll(target, progress, context)
 
     def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
@@ -132,7 +129,6 @@ class RemoteStack(ResourceType):
         return self._begin("RESUME", target, context)
 
     def check_resume_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the stack."""
         return self._poll(target, progress, context)
 
     def handle_check(self, target: ResourceView, context: StepContext) -> Step:
@@ -140,7 +136,6 @@ class RemoteStack(ResourceType):
         return self._begin("CHECK", target, context)
 
     def check_check_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the stack."""
         return self._poll(target, progress, context)
 
     def handle_snapshot(self, target: ResourceView, context: StepContext) -> Step:
@@ -156,7 +151,6 @@ class RemoteStack(ResourceType):
         return Poll({SNAPSHOT: snapshot_id, "since": context.now()}, FIRST_PAUSE)
 
     def check_snapshot_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the snapshot."""
         service, stack = self._read(target, context)
         snapshot = service.get(f"{path_of(stack)}/snapshots/{progress[SNAPSHOT]}")["snapshot"]
         if snapshot["status"] == "IN_PROGRESS":
@@ -292,7 +286,7 @@ def send(
 ) -> None:
     """Ask for an action.
 
-    :raises Conflict: another one has just begun.
+    :raises Conflict: another action has just begun.
     """
     path = path_of(stack)
     if action == "DELETE":
@@ -322,7 +316,7 @@ def checked(target: ResourceView, request: Callable[[], Json]) -> Json:
 def read(target: ResourceView, service: Service) -> Mapping[str, Json]:
     """Return the stack.
 
-    :raises RemoteNotFound: it is gone; deleted stacks can be read for a while.
+    :raises RemoteNotFound: the stack is gone; deleted stacks can be read for a while.
     """
     if target.physical_id is None:
         raise RemoteNotFound(f"{target.name} has no stack")

@@ -89,7 +89,7 @@ def extra_fields(properties: Mapping[str, Json], find: Find) -> dict[str, Json]:
 
     The property ``no_fixed_ips`` gives none: it matters to a new port only.
 
-    :param find: returns the id of a QoS policy by its name or id.
+    :param find: function that returns the id of a QoS policy by its name or id.
     """
     values = without_nulls(properties)
     body = {name: value for name, value in values.items() if name not in EXTRAS_APART}

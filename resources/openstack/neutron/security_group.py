@@ -73,7 +73,7 @@ ALL_EGRESS = tuple({"direction": "egress", "ethertype": version} for version in 
 def ports_errors(rule: Mapping[str, Json], path: tuple[str | int, ...] = ()) -> list[PropertyError]:
     """Return an error where the first port of a rule is above its last one.
 
-    :param path: of the rule.
+    :param path: path of the rule in the properties.
     """
     low = rule.get("port_range_min")
     high = rule.get("port_range_max")

@@ -37,7 +37,7 @@ def server_name(target: ResourceView) -> str:
 def server_body(target: ResourceView, context: StepContext, nics: Sequence[Nic]) -> dict[str, Json]:
     """Return the fields of a new server.
 
-    :param nics: each with the port that was made for it.
+    :param nics: the entries of its networks, each with the port that was made for it.
     """
     properties = target.properties
     find = functools.partial(resolve, context)
@@ -150,8 +150,8 @@ def _source(mapping: Mapping[str, Json], find: Find) -> dict[str, Json]:
 def create_server(target: ResourceView, context: StepContext, ports: ServerPorts) -> Mapping[str, Json]:
     """Make the ports that the compute service cannot make, and create the server.
 
-    :returns: its id, and a password that must not be stored.
-    :raises Conflict, PermanentError, RetryableError: as `Service`.
+    :returns: the server's id, and a password that must not be stored.
+    :raises Conflict, PermanentError, RetryableError: the errors of `Service`.
     """
     properties = target.properties
     nics = ports.with_ports(nics_of(properties["networks"], context), properties["security_groups"])

@@ -248,7 +248,7 @@ def live_properties(
 ) -> dict[str, Json]:
     """Return the properties as they are; one that is as it was given has the given value.
 
-    :param server: the server as it is.
+    :param server: the server as the service has it.
     """
     properties = target.properties
     live: dict[str, Json] = {}

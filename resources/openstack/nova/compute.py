@@ -36,7 +36,7 @@ class ServerStatus(StatusMeaning):
     def is_pending(self, server: Mapping[str, Json], problem: Callable[[Mapping[str, Json]], str]) -> bool:
         """Return whether the server is on its way to ACTIVE.
 
-        :raises PermanentError: it is in a bad state, or in an unknown one.
+        :raises PermanentError: the server is in a bad state, or in an unknown one.
         """
         status = self.of(server)
         if super().is_pending(server, problem) or not status:
@@ -85,7 +85,8 @@ def without_mark(server: Mapping[str, Json]) -> dict[str, Json]:
 class ServerCalls:
     """Calls of the compute service for one server.
 
-    :ivar id: of the server.
+    :ivar service: requests to the compute service.
+    :ivar id: id of the server.
     """
 
     def __init__(self, service: Service, server: str) -> None:
@@ -105,7 +106,7 @@ class ServerCalls:
     def get(self) -> Mapping[str, Json]:
         """Return the server as it is now.
 
-        :raises RemoteNotFound: it does not exist.
+        :raises RemoteNotFound: the server does not exist.
         """
         server: Mapping[str, Json] = self.service.get(self.path)["server"]
         return server
@@ -124,7 +125,7 @@ class ServerCalls:
     def act(self, action: str, body: Json, *, ignore_conflict: bool = False) -> None:
         """Start an action of the server.
 
-        :param ignore_conflict: the state is read again, anyway.
+        :param ignore_conflict: whether a refusal is ignored, as the caller reads the state again.
         :raises RetryableError: the server's state forbids it now.
         """
         try:

@@ -66,7 +66,7 @@ class ServerInterface:
     """An interface that a server has.
 
     :ivar fixed_ips: pairs of subnet and address.
-    :ivar is_own: its port was made for this server, and is deleted with it.
+    :ivar is_own: whether its port was made for this server, and is deleted with it.
     """
 
     port: str
@@ -80,8 +80,9 @@ class ServerInterface:
 class InterfaceChanges:
     """The way from one set of interfaces to another.
 
-    :ivar detach: each with its entry of the former property, if it has one.
-    :ivar retained: each with its former and its new entry.
+    :ivar detach: interfaces to detach, each with its entry of the former property, if it has one.
+    :ivar attach: entries to attach an interface for.
+    :ivar retained: interfaces that stay, each with its former and its new entry.
     """
 
     detach: Sequence[tuple[ServerInterface, Nic | None]] = ()
@@ -179,8 +180,8 @@ def nics_of(
 
     An entry with allocate_network is left out.
 
-    :param strict: what does not exist is an error; otherwise its name stays.
-    :raises NameNotFound, NameNotUnique: as they say.
+    :param strict: whether a name that nothing has is an error; otherwise the name stays.
+    :raises NameNotFound, NameNotUnique: no thing, or several, have a name.
     """
     return [_nic(entry, context, strict=strict) for entry in entries or () if not entry["allocate_network"]]
 
@@ -203,7 +204,7 @@ def _nic(entry: Mapping[str, Json], context: StepContext, *, strict: bool) -> Ni
 class ServerPorts:
     """The ports of one server.
 
-    :param mark: of the ports that are made for it.
+    :param mark: the mark of the ports that are made for the server.
     """
 
     def __init__(self, target: ResourceView, context: StepContext, mark: str) -> None:
@@ -245,7 +246,7 @@ class ServerPorts:
 
         :param groups: names or ids of security groups of new ports.
         :param places: numbers of the entries, the same in each repetition; None: 0, 1, and so on.
-        :param all_need_one: those that name a network get a port, too.
+        :param all_need_one: whether entries that name a network get a port, too.
         """
         repeated = self._target.attempt > 1 and any(nic.needs_port or all_need_one for nic in nics)
         existing = {port["name"]: str(port["id"]) for port in self.marked_ports()} if repeated else {}
@@ -291,7 +292,7 @@ class ServerPorts:
     def delete(self, port: str) -> None:
         """Delete a port; a missing one is ignored.
 
-        :raises RetryableError: it is in use.
+        :raises RetryableError: the port is in use.
         """
         try:
             self.service.delete(f"/ports/{port}")
@@ -303,7 +304,7 @@ class ServerPorts:
     def delete_marked(self, attached_to: str | None = None) -> None:
         """Delete the ports that were made for the server.
 
-        :param attached_to: ports of this server stay.
+        :param attached_to: id of a server whose ports stay; None: all are deleted.
         """
         for port in self.marked_ports():
             if attached_to is None or port["device_id"] != attached_to:
@@ -314,7 +315,7 @@ class ServerPorts:
 
         It is the only one that the project can use, or the one that the network service allocates.
 
-        :raises PermanentError: there are several.
+        :raises PermanentError: the project can use several networks.
         """
         networks = self.service.list_all("/networks", "networks", shared=False, admin_state_up=True)
         shared = self.service.list_all("/networks", "networks", shared=True)
@@ -387,8 +388,8 @@ class ServerPorts:
 def address_attributes(server: Mapping[str, Json], data: Mapping[str, Json]) -> dict[str, Json]:
     """Return the attributes that are made of the server's addresses.
 
-    :param server: what the service last reported.
-    :param data: of the resource, with the facts of `ServerPorts.facts`.
+    :param server: the server as the service last reported it.
+    :param data: the resource's data, with the facts of `ServerPorts.facts`.
     """
     by_label: Addresses = server.get("addresses") or {}
     networks = {label: [entry["addr"] for entry in entries] for label, entries in by_label.items()}

@@ -79,7 +79,7 @@ class KeyPair(ResourceType):
     def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         """Check that the pair is there.
 
-        :raises RemoteNotFound: it is not.
+        :raises RemoteNotFound: the pair does not exist.
         """
         if (keypair := self._find(target, _service(context), context)) is None:
             raise RemoteNotFound(f"compute: the key pair {target.physical_id} does not exist")

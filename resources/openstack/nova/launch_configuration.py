@@ -69,7 +69,7 @@ class LaunchConfiguration(ResourceType):
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Replace it where the metadata have changed, which the servers get.
 
-        :raises ReplaceNeeded: they have.
+        :raises ReplaceNeeded: the metadata have changed.
         """
         if target.metadata != (target.data.get(LAUNCH) or {}).get("metadata", {}):
             raise ReplaceNeeded
@@ -79,7 +79,7 @@ class LaunchConfiguration(ResourceType):
 def launch_of(reference: str, context: StepContext) -> Mapping[str, Json]:
     """Return the definition of a server that a launch configuration of the same stack has.
 
-    :param reference: value of get_resource.
+    :param reference: the value of get_resource for the launch configuration.
     :raises PermanentError: there is no such launch configuration.
     """
     referenced = context.referenced(reference)
@@ -93,7 +93,7 @@ def launch_of(reference: str, context: StepContext) -> Mapping[str, Json]:
 def properties_of_server(name: str, context: StepContext) -> dict[str, Json]:
     """Return the properties that launch a server like an existing one.
 
-    :param name: of the server, or its id.
+    :param name: name or id of the server.
     :raises PermanentError: there is no such server, or it has no image.
     """
     server = service_of(context, "compute").get(f"/servers/{resolve(context, 'nova.server', name)}")["server"]

@@ -53,7 +53,7 @@ COMMON: Mapping[str, Property] = {
 def check_volumes(properties: Mapping[str, Json]) -> None:
     """Check that each volume is made of a snapshot.
 
-    :raises PropertyError: one is not.
+    :raises PropertyError: a volume is made of something else.
     """
     for index, mapping in enumerate(properties.get("BlockDeviceMappings") or ()):
         for name, part in (("Ebs", mapping["Ebs"]), ("SnapshotId", (mapping["Ebs"] or {}).get("SnapshotId"))):

@@ -76,7 +76,7 @@ class LaunchedGroup(SizedGroup):
     def validate(self, properties: Mapping[str, Json]) -> None:
         """Refuse load balancers.
 
-        :raises PropertyError: the group names some.
+        :raises PropertyError: the group names load balancers.
         """
         if properties.get("LoadBalancerNames"):
             text = "is not supported: there is no type for load balancers; leave it out"
@@ -255,7 +255,7 @@ def seconds(duration: str) -> int:
 def _check_pause(definition: ResourceDefinition, name: str) -> None:
     """Check that the pause between batches is an hour at most.
 
-    :raises TemplateError: it is longer.
+    :raises TemplateError: the pause is longer.
     """
     policy = definition.update_policy
     rolling = policy.get(name) if isinstance(policy, Mapping) and not is_node(policy) else None
@@ -268,7 +268,7 @@ def _check_pause(definition: ResourceDefinition, name: str) -> None:
 def _check_configuration(reference: Json, others: Mapping[str, ResourceDefinition]) -> None:
     """Check that a group refers to a launch configuration of its stack, as far as that is known.
 
-    :raises PropertyError: it does not.
+    :raises PropertyError: the group refers to something else, or to nothing.
     """
     if not reference:
         return

@@ -75,7 +75,7 @@ class Replacement:
         The compute service detaches nothing from such a server, and lets no other one have the port while
         the server exists, even where the network service says that nobody uses the port.
 
-        :returns: whether that is in progress.
+        :returns: whether the deletion is in progress.
         """
         server = self._state(calls)
         if server is None or SERVER_STATUS.of(server) not in SERVER_STATUS.bad:

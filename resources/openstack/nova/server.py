@@ -59,7 +59,6 @@ class Server(DeclaredType):
     attribute_fields = {"instance_name": "OS-EXT-SRV-ATTR:instance_name"}
 
     def validate(self, properties: Mapping[str, Json]) -> None:
-        """Check the rules over several properties."""
         check_server(properties)
 
     def list_queries(self, since: float) -> Sequence[Mapping[str, str]]:
@@ -77,7 +76,6 @@ class Server(DeclaredType):
         check_metadata(definition)
 
     def problem(self, server: Mapping[str, Json]) -> str:
-        """Return the service's message of what has gone wrong."""
         return fault_of(server)
 
     # -- create ------------------------------------------------------------------------------------
@@ -99,7 +97,6 @@ class Server(DeclaredType):
         return self._begin_wait({"id": server["id"]}, target, context)
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll until the server runs."""
         return self.with_facts(super().check_create_complete(target, progress, context), target, context)
 
     # -- update ------------------------------------------------------------------------------------
@@ -167,7 +164,6 @@ class Server(DeclaredType):
         return self._act(target, context, "suspend", "SUSPENDED")
 
     def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll until the server is suspended."""
         server = self._look(target, progress["since"], context)
         if server is not None:
             status = SERVER_STATUS.of(server)
@@ -182,7 +178,6 @@ class Server(DeclaredType):
         return self._act(target, context, "resume", RUNS)
 
     def check_resume_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll until the server runs."""
         return self.with_facts(self._poll(target, progress, context), target, context)
 
     def handle_check(self, target: ResourceView, context: StepContext) -> Step:
@@ -199,7 +194,6 @@ class Server(DeclaredType):
         return Poll(progress={"since": context.now(), "image": image}, data={IMAGE: image}, after=0.5)
 
     def check_snapshot_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll until the image is complete."""
         server = self.get(self.service_for(context), self.id_of(target))
         if ServerSnapshot(target, context).is_complete(progress["image"], server):
             return Done()

@@ -253,8 +253,8 @@ IMPLIED = (ImpliedDependency("networks.*.network|uuid", "OS::Neutron::Subnet", "
 def check_server(properties: Mapping[str, Json]) -> None:
     """Check the rules.
 
-    :param properties: unknown ones are absent.
-    :raises PropertyError: with the property's name and what is right.
+    :param properties: the properties; those whose values are unknown are absent.
+    :raises PropertyError: a rule is broken; the reason has the property's name and what is right.
     """
     check_devices(properties)
     if properties.get("user_data_format") == "SOFTWARE_CONFIG":
@@ -272,7 +272,7 @@ def check_server(properties: Mapping[str, Json]) -> None:
 def check_metadata(definition: ResourceDefinition) -> None:
     """Check that the metadata of a server with an agent for deployments leave room for them.
 
-    :raises PropertyError: with Heat's words.
+    :raises PropertyError: the metadata have the key deployments; the reason is Heat's.
     """
     has_deployments = isinstance(definition.metadata, Mapping) and "deployments" in definition.metadata
     properties = {} if is_node(definition.properties) else definition.properties
@@ -298,8 +298,8 @@ def _check_network(network: Mapping[str, Json], path: Sequence[str | int]) -> No
 def check_devices(properties: Mapping[str, Json]) -> None:
     """Check that each disk has one source, and the server one disk to boot from.
 
-    :param properties: unknown ones are absent.
-    :raises PropertyError: with the property's name and what is right.
+    :param properties: the properties; those whose values are unknown are absent.
+    :raises PropertyError: a rule is broken; the reason has the property's name and what is right.
     """
     if any(name not in properties for name in ("image", "block_device_mapping", "block_device_mapping_v2")):
         return
