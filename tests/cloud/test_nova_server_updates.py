@@ -24,6 +24,7 @@ REPLACED: Json = {
     "diskConfig": "MANUAL",
     "key_name": "key",
     "personality": {"/etc/motd": "a"},
+    "admin_user": "ec2-user",
     "reservation_id": "r",
     "scheduler_hints": {"group": "g"},
     "security_groups": ["web"],
