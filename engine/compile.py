@@ -1,5 +1,6 @@
 """Compiling a goal: from what a user asks for to a checked template, and to what is stored of it."""
 
+import contextlib
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -38,6 +39,7 @@ from ..sealing.sealer import BoundSealer
 from ..sealing.stored import StoredLookup
 from ..template.budget import Budget
 from ..template.compile import Identity, Limits, Region, Source, compile_template
+from ..template.environment import Environment
 from ..template.errors import ErrorList, named_at_once
 from ..template.formats import format_of
 from ..template.language import CompiledTemplate
@@ -85,14 +87,7 @@ class GoalCompiler:
         template = load_template(goal.template, max_bytes=most)
         budget = goal.budget or Budget(self._limits.budget)
         goal = replace(goal, budget=budget, may_need_cloud=goal.may_need_cloud or self._has_cloud)
-        given = goal, charged_environment(goal, template, budget)
-        goal, environment = without_lost(*given, template) if goal.retained else given
-        if self._operator is not None:  # First, for its templates hide names, too.
-            environment = self._operator.under(environment, goal.files)
-        if tree:
-            environment = hide(environment, goal, template, self._limits)
-            if goal.environment_files:
-                goal = without_secrets(goal, environment)
+        goal, environment = self._with_environment(goal, template, budget, tree=tree)
         files = goal.files
         used = dict[str, str]()
         if self._operator is not None:
@@ -110,12 +105,18 @@ class GoalCompiler:
         # Without nested stacks the limit of resources was checked when the root was compiled.
         if tree and any(self._registry.is_nested(definition.type) for definition in plan.resources.values()):
             secrets = StoredLookup(sealer.open)
-            nested = TemplateTree(self._registry, self._limits, files, compiler.compile, secrets, budget)
-            nested.keeps = goal.keeps_nested
-            nested.all_members = goal.all_members
-            nested.is_draft = goal.is_draft
-            if questions is not None:
-                nested.entering = questions.below
+            nested = TemplateTree(
+                self._registry,
+                self._limits,
+                files,
+                compiler.compile,
+                secrets,
+                budget,
+                keeps=goal.keeps_nested,
+                all_members=goal.all_members,
+                is_draft=goal.is_draft,
+                entering=contextlib.nullcontext if questions is None else questions.below,
+            )
             children = nested.check(plan, environment, errors).children
             resources = nested.count
             if errors.is_empty and leaves_open(plan, self._registry.is_nested):
@@ -145,6 +146,25 @@ class GoalCompiler:
             nested=children,
             event_sinks=environment.queues if environment.event_sinks else (),
         )
+
+    def _with_environment(
+        self, goal: Goal, template: Mapping[str, Json], budget: Budget, *, tree: bool
+    ) -> tuple[Goal, Environment]:
+        """Return the goal and its whole environment.
+
+        The order matters: templates of the operator's hide names, too, so its environment comes before the
+        search for hidden names; and only these names tell which files may not be stored.
+        """
+        environment = charged_environment(goal, template, budget)
+        if goal.retained:
+            goal, environment = without_lost(goal, environment, template)
+        if self._operator is not None:
+            environment = self._operator.under(environment, goal.files)
+        if tree:
+            environment = hide(environment, goal, template, self._limits)
+            if goal.environment_files:
+                goal = without_secrets(goal, environment)
+        return goal, environment
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from .plan import (
 
 UNORDERED = frozenset({TaskKind.CHECK})
 REVERSED = frozenset({TaskKind.SUSPEND})
-"""Kinds that begin with the resources on which none depends: a suspension stops a server before its
-network."""
+"""Kinds that begin with dependent resources: a suspension stops a server before its network."""
 
 
 def plan_action(

@@ -168,11 +168,11 @@ class TemplateTree:
     compile: Compile
     secrets: Lookup
     budget: Budget = field(default_factory=Budget)
-    count: int = 0
     keeps: bool = False
     all_members: bool = False
     is_draft: bool = False
     entering: Callable[[Path], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
+    count: int = field(default=0, init=False)
     _parsed: dict[str, Parsed] = field(default_factory=dict)
     _checked: dict[str, tuple[CheckedStack, ErrorList]] = field(default_factory=dict)
 

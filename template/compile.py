@@ -1,13 +1,10 @@
-"""Compilation: a template, an environment and parameters become definitions with everything folded.
-
-First it checks the version that the template names, and the sections and keys that this version has.
-"""
+"""Compilation: a template, an environment and parameters become definitions with everything folded."""
 
 import graphlib
 import itertools
 import typing
 import urllib.parse
-from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass, field, replace
 
 from .budget import Budget, BudgetLimits, located
@@ -18,9 +15,7 @@ from .errors import (
     SUGGESTION,
     CircularDependency,
     ErrorList,
-    InvalidGroups,
     InvalidProperty,
-    InvalidTemplateSection,
     LimitExceeded,
     TemplateError,
     UnknownResource,
@@ -32,9 +27,6 @@ from .errors import (
 from .fold import FoldScope, fold, fold_parts
 from .formats import FORMATS, RESOURCE_KEYS, find_version, normal_form
 from .language import (
-    AWS_DATE,
-    AWS_KEY,
-    HOT_KEY,
     CompiledTemplate,
     Json,
     OutputDefinition,
@@ -46,132 +38,8 @@ from .language import (
 from .parameters import GivenValues, parse_declarations, resolve_parameters, schema
 from .residual import failing, holds_secret, is_deferred, is_failing, quote, references
 from .scalars import kind_of, written
-from .suggestions import closest, nearest
-
-_SECTIONS = (HOT_KEY, "description", "parameter_groups", "parameters", "resources", "outputs")
-_LATER = ("conditions", "condition", "external_id")
-"""Sections and keys of 2016-10-14."""
-
-
-_DEFINITIONS = {"resources": "a resource", "outputs": "a output"}
-"""Heat's words for a part of a section."""
-
-
-def _unknown(key: Json, allowed: Iterable[str], place_name: str, version: Version) -> str:
-    if version.is_cfn and str(key).lower() in _LATER:
-        return f'"{str(key).title()}" needs {AWS_KEY} {AWS_DATE}; this is {version.key} {version.date}'
-    if key in _LATER:
-        return f'"{key}" needs version 2016-10-14 or later'
-    return f'"{key}" is not {place_name}{closest(str(key), allowed)}'
-
-
-def _corrected(
-    body: Mapping[str, Json],
-    allowed: Collection[str],
-    refusal: Callable[[Json], TemplateError],
-    errors: ErrorList,
-) -> Mapping[str, Json]:
-    """Return a map that has only certain keys.
-
-    Each other key is an error.  So that it does not lead to more of them, its value is taken for that of the
-    key that was probably meant.
-
-    :param refusal: returns the error for a key.
-    """
-    if all(key in allowed for key in body):
-        return body
-    corrected = {key: value for key, value in body.items() if key in allowed}
-    for key in (key for key in body if key not in allowed):
-        errors.add(refusal(key))
-        guess = nearest(str(key), [name for name in allowed if name not in corrected])
-        if guess is not None and key not in _LATER:
-            corrected[guess] = body[key]
-    return corrected
-
-
-def check_sections(template: Mapping[str, Json], version: Version, errors: ErrorList) -> Mapping[str, Json]:
-    """Check the names of the sections: one that the version does not know is an error.
-
-    :returns: the template, without such sections.
-    """
-    allowed = [*_SECTIONS, "conditions"]
-    if version.is_cfn:
-        allowed = [version.key, *FORMATS[version.key].sections.values()]
-    if not version.has_conditions:
-        allowed.pop(allowed.index("Conditions" if version.is_cfn else "conditions"))
-
-    def refusal(key: Json) -> TemplateError:
-        text = _unknown(key, allowed, "a section of a template", version)
-        return InvalidTemplateSection(f"{key}. {text}")
-
-    return _corrected(template, allowed, refusal, errors)
-
-
-def section(template: Mapping[str, Json], name: str) -> dict[str, Json]:
-    """Return a section that is a map; an empty map where the template lacks it.
-
-    :raises TemplateError: the section is no map.
-    """
-    value = template.get(name)
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise TemplateError(f"must be a map, not {kind_of(value)}", [name])
-    return {str(key): body for key, body in value.items()}
-
-
-def checked_keys(
-    path: Path, body: Json, allowed: Collection[str], version: Version, errors: ErrorList
-) -> Mapping[str, Json]:
-    """Return the body of a resource or an output, without the keys that it may not have: each is an error.
-
-    :raises TemplateError: the body is no map.
-    """
-    if not isinstance(body, Mapping):
-        raise TemplateError(f"must be a map, not {kind_of(body)}", path)
-    kind = f"a valid keyword inside {_DEFINITIONS[str(path[0])]} definition"
-
-    def refusal(key: Json) -> TemplateError:
-        return WordedByHeat(_unknown(key, allowed, kind, version), path)
-
-    return _corrected(body, allowed, refusal, errors)
-
-
-def parameter_groups(
-    groups: Json, parameters: Collection[str], errors: ErrorList
-) -> tuple[Mapping[str, Json], ...]:
-    """Return the groups, each parameter in one at most.
-
-    :param errors: gets an error where a group is malformed, names a parameter that the template does not
-        have, or one that is in a group already.
-    """
-    if groups is None:
-        return ()
-    if not isinstance(groups, list):
-        errors.add(InvalidGroups("must be a list of groups", ["parameter_groups"]))
-        return ()
-    grouped = set[str]()
-    for index, group in enumerate(groups):
-        path: Path = ("parameter_groups", index)
-        with errors.collect():
-            if not isinstance(group, Mapping):
-                raise InvalidGroups(f"must be a map, not {kind_of(group)}", path)
-            names = group.get("parameters")
-            if not isinstance(names, list):
-                raise InvalidGroups("must be a list of parameters' names", (*path, "parameters"))
-            for name in names:
-                with errors.collect():
-                    _check_grouped(name, parameters, grouped, (*path, "parameters"))
-                    grouped.add(name)
-    return tuple(groups)
-
-
-def _check_grouped(name: Json, names: Collection[str], grouped: Container[str], path: Path) -> None:
-    if not isinstance(name, str) or name not in names:
-        raise InvalidGroups(f'the template has no parameter "{name}"{closest(str(name), names)}', path)
-    if name in grouped:
-        raise InvalidGroups(f'the parameter "{name}" is in a group already', path)
-
+from .sections import check_sections, checked_keys, parameter_groups, section
+from .suggestions import closest
 
 _OUTPUT_KEYS = ("description", "value")
 _POLICIES = ("Delete", "Retain", "Snapshot")
@@ -327,13 +195,7 @@ def _compiled(
         raise LimitExceeded(
             f"{len(bodies)} resources are above the limit of {limits.resources}", ["resources"]
         )
-    usable = dict[str, Mapping[str, Json]]()
-    enabled = dict[str, bool | None]()
-    for name, body in bodies.items():
-        with errors.collect():
-            usable[name] = _usable(name, body, version, errors)
-            with errors.collect():
-                enabled[name] = _enabled(name, usable[name], conditions)
+    usable, enabled = _conditional(bodies, conditions, errors)
     uncertain = frozenset(name for name, on in enabled.items() if on is None)
     scope = FoldScope(
         version=version,
@@ -349,6 +211,45 @@ def _compiled(
         mappings=mappings,
         zones=source.region.zones,
     )
+    return CompiledTemplate(
+        version=version.date,
+        description=str(template.get("description") or ""),
+        parameters=parameters,
+        resources=_in_order(_definitions(usable, uncertain, scope, source, errors), errors),
+        outputs=_outputs(section(template, "outputs"), scope, conditions, errors),
+        parameter_groups=parameter_groups(template.get("parameter_groups"), parameters, errors),
+        uncertain=uncertain,
+        pseudo=pseudo,
+    )
+
+
+def _conditional(
+    bodies: Mapping[str, Json], conditions: Conditions, errors: ErrorList
+) -> tuple[dict[str, Mapping[str, Json]], dict[str, bool | None]]:
+    """Return the usable bodies of resources, and whether the template has each of these resources."""
+    usable = dict[str, Mapping[str, Json]]()
+    enabled = dict[str, bool | None]()
+    for name, body in bodies.items():
+        with errors.collect():
+            usable[name] = _usable(name, body, conditions.version, errors)
+            with errors.collect():
+                enabled[name] = _enabled(name, usable[name], conditions)
+    return usable, enabled
+
+
+def _definitions(
+    usable: Mapping[str, Mapping[str, Json]],
+    uncertain: Container[str],
+    scope: FoldScope,
+    source: Source,
+    errors: ErrorList,
+) -> dict[str, ResourceDefinition]:
+    """Return the definitions of the resources that the template has, or may have.
+
+    The errors of a resource that may be absent are no errors of the template: it is left out.
+
+    :param uncertain: names of resources that may be absent.
+    """
     definitions = {}
     for name in (name for name in usable if name not in scope.disabled):
         wrong = ErrorList()
@@ -361,16 +262,7 @@ def _compiled(
             definitions.pop(name, None)
         elif not wrong.is_empty:
             errors.add_all(wrong)
-    return CompiledTemplate(
-        version=version.date,
-        description=str(template.get("description") or ""),
-        parameters=parameters,
-        resources=_in_order(definitions, errors),
-        outputs=_outputs(section(template, "outputs"), scope, conditions, errors),
-        parameter_groups=parameter_groups(template.get("parameter_groups"), parameters, errors),
-        uncertain=uncertain,
-        pseudo=pseudo,
-    )
+    return definitions
 
 
 def _holds(condition: Json, conditions: Conditions, path: Path) -> bool | None:
