@@ -153,7 +153,7 @@ class GoalCompiler:
         """Return the goal and its whole environment.
 
         The order matters: templates of the operator's hide names, too, so its environment comes before the
-        search for hidden names; and only these names tell which files may not be stored.
+        search for hidden names; and these names decide which files may not be stored.
         """
         environment = charged_environment(goal, template, budget)
         if goal.retained:

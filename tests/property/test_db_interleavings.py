@@ -62,10 +62,10 @@ def graphs(draw: st.DrawFn) -> Needs:
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> typing.Iterator[Database]:
     path: pathlib.Path = tmp_path_factory.mktemp("interleavings") / "stoker.sqlite"
-    made = Database(f"sqlite:///{path}")
-    upgrade.upgrade(made)
-    yield made
-    made.close()
+    fresh_database = Database(f"sqlite:///{path}")
+    upgrade.upgrade(fresh_database)
+    yield fresh_database
+    fresh_database.close()
 
 
 @dataclass
@@ -107,8 +107,8 @@ class Run:
     def lose(self, name: str) -> None:
         """The claimant is gone; another gives its claim back."""
         claim = self.held.pop(name)
-        seen = [(claim.task.id, claim.task.attempt)]
-        self.database.write(lambda conn: member_claims.release(conn, seen, now=NOW))
+        attempts = [(claim.task.id, claim.task.attempt)]
+        self.database.write(lambda conn: member_claims.release(conn, attempts, now=NOW))
         if self.twin.failed:
             # It goes on, though nothing else starts: its resource is half made.
             [again] = claim_all(self.database, [claim.task.id], B)
@@ -122,11 +122,11 @@ class Run:
         """Results of one claimant in one transaction."""
         member = self.held[names[0]].task.member
         who = A if member == A.member else B
-        mine = [self.held.pop(name) for name in names if self.held[name].task.member == member]
+        claims = [self.held.pop(name) for name in names if self.held[name].task.member == member]
         state = TaskState.FAILED if failed else TaskState.DONE
-        done = step(self.database, [outcome(c, state, reason="why") for c in mine], who=who, slots=slots)
+        done = step(self.database, [outcome(c, state, reason="why") for c in claims], who=who, slots=slots)
         assert done.refused == []
-        for claim in mine:
+        for claim in claims:
             del self.twin.running[claim.resource.name]
             (self.twin.failed if failed else self.twin.done).add(claim.resource.name)
             self.stale.append(claim)
@@ -144,8 +144,8 @@ class Run:
         assert self.ends == ([] if status == Status.IN_PROGRESS else [status])
 
     def states(self, state: TaskState) -> set[str]:
-        found = self.database.read(lambda conn: tasks.of_traversal(conn, self.graph.traversal))
-        ids: set[TaskId] = {task.id for task in found if task.state == state}
+        stored_tasks = self.database.read(lambda conn: tasks.of_traversal(conn, self.graph.traversal))
+        ids: set[TaskId] = {task.id for task in stored_tasks if task.state == state}
         return {name for name, task_id in self.graph.tasks.items() if task_id in ids}
 
 

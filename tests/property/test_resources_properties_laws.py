@@ -96,10 +96,10 @@ def outcome(check, schema, given_values):
 @given(cases())
 def test_literals_are_judged_alike_at_plan_time_and_at_run_time(case):
     schema, given_values = case
-    known, refused = outcome(validate_properties, schema, quote(given_values))
+    validated, refused = outcome(validate_properties, schema, quote(given_values))
     resolved, failed = outcome(resolve_properties, schema, given_values)
     assert refused == failed
-    assert json.dumps(known, sort_keys=True) == json.dumps(resolved, sort_keys=True)
+    assert json.dumps(validated, sort_keys=True) == json.dumps(resolved, sort_keys=True)
 
 
 @st.composite
@@ -122,27 +122,28 @@ def test_what_is_put_off_never_makes_a_right_value_wrong(case, data):
     resolved, failed = outcome(resolve_properties, schema, given_values)
     assume(failed is None)
     partly = {name: data.draw(deferred(value)) for name, value in quote(given_values).items()}
-    known = validate_properties(schema, partly)
-    for name, value in known.items():
+    validated = validate_properties(schema, partly)
+    for name, value in validated.items():
         assert json.dumps(value, sort_keys=True) == json.dumps(resolved[name], sort_keys=True)
 
 
-def there(prop, found):
+def stripped_of_nulls(prop, resolved_values):
     """The property for resolved values of it, and those, without members that are null: they were absent."""
     if isinstance(prop.schema, Property):
-        item, items = there(prop.schema, [each for value in found for each in value])
-        rest = iter(items)
-        return replace(prop, schema=item), [[next(rest) for _ in value] for value in found]
+        item, items = stripped_of_nulls(prop.schema, [each for value in resolved_values for each in value])
+        flat_items = iter(items)
+        return replace(prop, schema=item), [[next(flat_items) for _ in value] for value in resolved_values]
     if prop.schema is None:
-        return prop, found
-    members, kept = {}, [{} for _ in found]
+        return prop, resolved_values
+    members = {}
+    stripped = [{} for _ in resolved_values]
     for name, member in prop.schema.items():
-        having = [index for index, value in enumerate(found) if value[name] is not None]
-        inner, shown = there(member, [found[index][name] for index in having])
-        members[name] = replace(inner, required=inner.required and len(having) == len(found))
-        for index, value in zip(having, shown, strict=True):
-            kept[index][name] = value
-    return replace(prop, schema=members), kept
+        having = [index for index, value in enumerate(resolved_values) if value[name] is not None]
+        inner, stripped_values = stripped_of_nulls(member, [resolved_values[index][name] for index in having])
+        members[name] = replace(inner, required=inner.required and len(having) == len(resolved_values))
+        for index, value in zip(having, stripped_values, strict=True):
+            stripped[index][name] = value
+    return replace(prop, schema=members), stripped
 
 
 @given(cases())
@@ -150,11 +151,11 @@ def test_a_resolved_value_resolves_to_itself(case):
     schema, given_values = case
     resolved, failed = outcome(resolve_properties, schema, given_values)
     assume(failed is None)
-    whole, [again] = there(Property("map", schema=schema), [resolved])
+    whole, [again] = stripped_of_nulls(Property("map", schema=schema), [resolved])
     assert outcome(resolve_properties, whole.schema, again) == (resolved, None)
 
 
 @given(values, values)
-def test_nothing_differs_from_itself_and_difference_is_mutual(one, other):
-    assert not changed({}, {"x": one}, {"x": json.loads(json.dumps(one))})
-    assert changed({}, {"x": one}, {"x": other}) == changed({}, {"x": other}, {"x": one})
+def test_nothing_differs_from_itself_and_difference_is_mutual(first, second):
+    assert not changed({}, {"x": first}, {"x": json.loads(json.dumps(first))})
+    assert changed({}, {"x": first}, {"x": second}) == changed({}, {"x": second}, {"x": first})

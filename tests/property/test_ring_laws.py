@@ -64,10 +64,11 @@ def test_the_order_of_members_changes_nothing(
 ) -> None:
     mixed = list(given_members)
     chance.shuffle(mixed)
-    one, two = View.of(given_members, shard_count), View.of(mixed, shard_count)
-    assert one == two
-    assert one.version == two.version
-    assert assign(one).hosts == assign(two).hosts
+    ordered = View.of(given_members, shard_count)
+    shuffled = View.of(mixed, shard_count)
+    assert ordered == shuffled
+    assert ordered.version == shuffled.version
+    assert assign(ordered).hosts == assign(shuffled).hosts
 
 
 @settings(deadline=None)
@@ -75,12 +76,12 @@ def test_the_order_of_members_changes_nothing(
 def test_every_shard_has_one_owner_and_no_owner_more_than_its_bound(
     given_members: list[Member], shard_count: int
 ) -> None:
-    found = assign(View.of(given_members, shard_count))
+    shard_map = assign(View.of(given_members, shard_count))
     total = sum(member.weight for member in given_members)
-    assert len(found.hosts) == shard_count
+    assert len(shard_map.hosts) == shard_count
     for member in given_members:
         fair = shard_count * member.weight / total
-        assert len(found.shards_of(member.host)) <= math.ceil(1.05 * fair * (1 + 1e-12))
+        assert len(shard_map.shards_of(member.host)) <= math.ceil(1.05 * fair * (1 + 1e-12))
 
 
 @settings(deadline=None)
@@ -88,9 +89,9 @@ def test_every_shard_has_one_owner_and_no_owner_more_than_its_bound(
 def test_a_draining_member_is_as_good_as_gone(given_members: list[Member], data: st.DataObject) -> None:
     assume(len(given_members) > 1)
     going = data.draw(st.sampled_from(given_members))
-    rest = [member for member in given_members if member is not going]
+    remaining = [member for member in given_members if member is not going]
     drained = Member(going.host, "i", weight=going.weight, state=DRAINING)
-    assert assign(View.of([*rest, drained], 256)).hosts == assign(View.of(rest, 256)).hosts
+    assert assign(View.of([*remaining, drained], 256)).hosts == assign(View.of(remaining, 256)).hosts
 
 
 @settings(deadline=None)
@@ -98,8 +99,10 @@ def test_a_draining_member_is_as_good_as_gone(given_members: list[Member], data:
 def test_a_plan_turns_the_old_map_into_the_new_one(
     before: list[Member], after: list[Member], shard_count: int
 ) -> None:
-    old, new = View.of(before, shard_count), View.of(after, shard_count)
-    moves, hosts = plan(old, new), list(assign(old).hosts)
+    old = View.of(before, shard_count)
+    new = View.of(after, shard_count)
+    moves = plan(old, new)
+    hosts = list(assign(old).hosts)
     for shard, (giver, taker) in moves.moves.items():
         assert giver != taker
         assert hosts[shard] == giver
@@ -113,21 +116,22 @@ def test_one_leave_or_join_moves_little_more_than_the_share(count: int, seed: in
     """The target is 1.5 of the leaver's share.  Where the bound passes a whole number (97 members hold one
     shard more each than 98) some more move at once; 2.5 holds there too."""
     everybody = [Member(f"{seed}-{number}", "i") for number in range(count)]
-    all_of_them, fewer = View.of(everybody, 4096), View.of(everybody[1:], 4096)
-    left = assign(all_of_them).shards_of(everybody[0].host)
+    all_of_them = View.of(everybody, 4096)
+    fewer = View.of(everybody[1:], 4096)
+    leavers_shards = assign(all_of_them).shards_of(everybody[0].host)
     bounds = {math.ceil(1.05 * 4096 / n) for n in (count, count - 1)}
     allowed = 1.5 if count <= 64 or len(bounds) == 1 else 2.5
     moves = plan(all_of_them, fewer).moves
-    assert left <= set(moves)
-    assert len(moves) <= allowed * max(len(left), 4096 / count)
+    assert leavers_shards <= set(moves)
+    assert len(moves) <= allowed * max(len(leavers_shards), 4096 / count)
     assert len(plan(fewer, all_of_them).moves) == len(moves)
 
 
 @settings(deadline=None, max_examples=5)
 @given(st.sampled_from([1, 2, 3, 10, 100, 333, 1000]), st.integers(0, 10**9))
 def test_from_one_to_a_thousand_members_the_load_is_even(count: int, seed: int) -> None:
-    found = assign(View.of([Member(f"{seed}-{number}", "i") for number in range(count)], 4096))
-    loads = [len(owned) for owned in found.by_host.values()]
+    shard_map = assign(View.of([Member(f"{seed}-{number}", "i") for number in range(count)], 4096))
+    loads = [len(owned) for owned in shard_map.by_host.values()]
     assert sum(loads) == 4096
     assert max(loads) <= max(1.05 * 4096 / count, 4096 / count + 1) + 1
     if count <= 100:
@@ -137,7 +141,7 @@ def test_from_one_to_a_thousand_members_the_load_is_even(count: int, seed: int) 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(2, 30), st.floats(0.2, 5.0), st.integers(0, 10**9))
 def test_a_weight_is_a_share(count: int, weight: float, seed: int) -> None:
-    others = [Member(f"{seed}-{number}", "i") for number in range(count)]
-    found = assign(View.of([*others, Member("heavy", "i", weight=weight)], 4096))
+    light_members = [Member(f"{seed}-{number}", "i") for number in range(count)]
+    shard_map = assign(View.of([*light_members, Member("heavy", "i", weight=weight)], 4096))
     fair = 4096 * weight / (count + weight)
-    assert 0.75 * fair - 3 <= len(found.shards_of("heavy")) <= math.ceil(1.05 * fair)
+    assert 0.75 * fair - 3 <= len(shard_map.shards_of("heavy")) <= math.ceil(1.05 * fair)

@@ -22,8 +22,8 @@ values = st.recursive(
 )
 
 
-def call(name, *arguments):
-    return st.tuples(*arguments).map(lambda given: {name: list(given)})
+def function_call(name, *arguments):
+    return st.tuples(*arguments).map(lambda values: {name: list(values)})
 
 
 def functions(inner):
@@ -32,13 +32,13 @@ def functions(inner):
     words = st.dictionaries(st.sampled_from(["a", "ab", "%"]), inner, max_size=2)
     members = st.lists(st.sampled_from([".member.0.N=a", ".member.0.V=b", ".member.1.N=c", "x"]), max_size=4)
     return st.one_of(
-        call("Fn::Join", texts, many),
-        call("Fn::Split", texts, inner),
-        call("Fn::Select", inner, many),
-        call("Fn::Replace", words, inner),
-        call("Fn::FindInMap", st.just("M"), inner, inner),
-        call("Fn::MemberListToMap", st.just("N"), st.just("V"), members | inner),
-        call("Fn::If", st.sampled_from(["on", "off"]), inner, inner),
+        function_call("Fn::Join", texts, many),
+        function_call("Fn::Split", texts, inner),
+        function_call("Fn::Select", inner, many),
+        function_call("Fn::Replace", words, inner),
+        function_call("Fn::FindInMap", st.just("M"), inner, inner),
+        function_call("Fn::MemberListToMap", st.just("N"), st.just("V"), members | inner),
+        function_call("Fn::If", st.sampled_from(["on", "off"]), inner, inner),
         inner.map(lambda value: {"Fn::Base64": value}),
         st.lists(inner, max_size=2),
         st.dictionaries(keys, inner, max_size=2),
@@ -66,10 +66,10 @@ def folded(tree, value):
 @settings(max_examples=120, deadline=None)
 @given(trees, values)
 def test_early_and_late_values_give_the_same(tree, value):
-    known = outcome(lambda: plain(folded(planted(tree, {"Fn::Select": ["v", {"Ref": "p"}]}), value)))
+    early = outcome(lambda: plain(folded(planted(tree, {"Fn::Select": ["v", {"Ref": "p"}]}), value)))
     late = planted(tree, {"Fn::GetAtt": ["r", "x"]})
-    assert outcome(lambda: evaluate(folded(late, value), Answers(value))) == known
-    assert outcome(lambda: evaluate(partial(folded(late, value), Answers(value)), Answers(value))) == known
+    assert outcome(lambda: evaluate(folded(late, value), Answers(value))) == early
+    assert outcome(lambda: evaluate(partial(folded(late, value), Answers(value)), Answers(value))) == early
 
 
 def apply(name, *arguments, version=AWS):
@@ -86,11 +86,11 @@ def test_a_text_is_split_into_what_was_joined(items, delimiter):
 
 @given(pieces, st.integers(-8, 8))
 def test_one_item_is_selected_from_a_list_from_its_json_and_from_its_map(items, index):
-    found = apply("Fn::Select", index, items)
-    assert found == (items[index] if -len(items) <= index < len(items) else "")
-    assert apply("Fn::Select", str(index), json.dumps(items)) == found
+    selected = apply("Fn::Select", index, items)
+    assert selected == (items[index] if -len(items) <= index < len(items) else "")
+    assert apply("Fn::Select", str(index), json.dumps(items)) == selected
     if index >= 0:
-        assert apply("Fn::Select", str(index), dict(zip(map(str, range(8)), items, strict=False))) == found
+        assert apply("Fn::Select", str(index), dict(zip(map(str, range(8)), items, strict=False))) == selected
 
 
 @given(st.text("abc", max_size=8), st.dictionaries(st.text("abc", min_size=1, max_size=2), st.text("abc")))
@@ -100,14 +100,14 @@ def test_words_are_replaced_as_in_hot(text, words):
 
 
 @given(st.dictionaries(st.text(), st.text()), st.randoms(use_true_random=False))
-def test_a_map_comes_back_from_its_members_in_any_order(wanted, random):
+def test_a_map_comes_back_from_its_members_in_any_order(pairs, random):
     members = [
         f".member.{number}.{name}={text}"
-        for number, pair in enumerate(wanted.items())
+        for number, pair in enumerate(pairs.items())
         for name, text in zip(("Name", "Value"), pair, strict=True)
     ]
     random.shuffle(members)
-    assert apply("Fn::MemberListToMap", "Name", "Value", members) == wanted
+    assert apply("Fn::MemberListToMap", "Name", "Value", members) == pairs
 
 
 @given(st.dictionaries(st.text(max_size=3), st.dictionaries(st.text(max_size=3), values)))

@@ -27,31 +27,34 @@ def lists(inner):
     return st.lists(inner, max_size=3)
 
 
-def call(name, argument):
+def function_call(name, argument):
     return argument.map(lambda value: {name: value})
 
 
 def functions(inner):
     """Calls that are mostly right, of arguments that are not always."""
-    many, maps = lists(inner) | inner, st.dictionaries(keys, inner, max_size=2) | inner
+    many = lists(inner) | inner
+    maps = st.dictionaries(keys, inner, max_size=2) | inner
     words = st.dictionaries(st.sampled_from(["a", "ab", "%"]), inner, max_size=2) | inner
     replace = st.fixed_dictionaries({"template": inner, "params": words})
     loops = st.dictionaries(st.sampled_from(["%", "a"]), many, min_size=1, max_size=2)
     return st.one_of(
-        call("list_join", st.tuples(texts, many, many).map(list)),
-        call("str_replace", replace),
-        call("str_replace_strict", replace),
-        call("str_split", st.tuples(texts, inner, st.integers(-1, 2)).map(list)),
-        call("digest", st.tuples(st.just("md5"), inner).map(list)),
-        call("map_merge", lists(maps)),
-        call("map_replace", st.tuples(maps, st.fixed_dictionaries({"keys": maps, "values": maps})).map(list)),
-        call("filter", st.tuples(many, many).map(list)),
-        call("list_concat", lists(many)),
-        call("list_concat_unique", lists(many)),
-        call("contains", st.tuples(inner, many).map(list)),
-        call("repeat", st.fixed_dictionaries({"template": inner, "for_each": loops})),
-        call("if", st.tuples(st.booleans(), inner, inner).map(list)),
-        call("if", st.tuples(st.booleans(), inner).map(list)),
+        function_call("list_join", st.tuples(texts, many, many).map(list)),
+        function_call("str_replace", replace),
+        function_call("str_replace_strict", replace),
+        function_call("str_split", st.tuples(texts, inner, st.integers(-1, 2)).map(list)),
+        function_call("digest", st.tuples(st.just("md5"), inner).map(list)),
+        function_call("map_merge", lists(maps)),
+        function_call(
+            "map_replace", st.tuples(maps, st.fixed_dictionaries({"keys": maps, "values": maps})).map(list)
+        ),
+        function_call("filter", st.tuples(many, many).map(list)),
+        function_call("list_concat", lists(many)),
+        function_call("list_concat_unique", lists(many)),
+        function_call("contains", st.tuples(inner, many).map(list)),
+        function_call("repeat", st.fixed_dictionaries({"template": inner, "for_each": loops})),
+        function_call("if", st.tuples(st.booleans(), inner, inner).map(list)),
+        function_call("if", st.tuples(st.booleans(), inner).map(list)),
         lists(inner),
         st.dictionaries(keys, inner, max_size=2),
     )
@@ -76,10 +79,10 @@ def folded(tree, value, *, hidden=False):
 @settings(max_examples=250, deadline=None)
 @given(trees, values)
 def test_early_and_late_values_give_the_same(tree, value):
-    known = outcome(lambda: plain(folded(planted(tree, {"get_param": ["p", "v"]}), value)))
+    early = outcome(lambda: plain(folded(planted(tree, {"get_param": ["p", "v"]}), value)))
     late = planted(tree, {"get_attr": ["r", "x"]})
-    assert outcome(lambda: evaluate(folded(late, value), Answers(value))) == known
-    assert outcome(lambda: evaluate(partial(folded(late, value), Answers(value)), Answers(value))) == known
+    assert outcome(lambda: evaluate(folded(late, value), Answers(value))) == early
+    assert outcome(lambda: evaluate(partial(folded(late, value), Answers(value)), Answers(value))) == early
 
 
 @settings(max_examples=120, deadline=None)
@@ -87,7 +90,7 @@ def test_early_and_late_values_give_the_same(tree, value):
 def test_secrets_give_the_same_and_stand_in_nothing_that_is_stored(tree, value):
     value = {"secret": SECRET, "value": value}
     path = ["p", "v", "value"]
-    known = outcome(lambda: plain(folded(planted(tree, {"get_param": path}), value)))
+    early = outcome(lambda: plain(folded(planted(tree, {"get_param": path}), value)))
 
     def unsealed(*steps):
         residual = folded(planted(tree, {"get_param": path}), value, hidden=True)
@@ -96,8 +99,8 @@ def test_secrets_give_the_same_and_stand_in_nothing_that_is_stored(tree, value):
         assert SECRET not in json.dumps(residual)
         return evaluate(residual, Answers({"v": value}))
 
-    assert outcome(unsealed) == known
-    assert outcome(lambda: unsealed(partial)) == known
+    assert outcome(unsealed) == early
+    assert outcome(lambda: unsealed(partial)) == early
 
 
 @settings(deadline=None)
@@ -118,10 +121,13 @@ def marked(text, words):
         index = 0
         while index <= len(cells) - len(word):
             part = cells[index : index + len(word)]
-            if all(taken is None for _, taken in part) and "".join(letter for letter, _ in part) == word:
+            if (
+                all(inserted is None for _, inserted in part)
+                and "".join(letter for letter, _ in part) == word
+            ):
                 cells[index : index + len(word)] = [("", words[word])]
             index += 1
-    return "".join(letter if taken is None else taken for letter, taken in cells)
+    return "".join(letter if inserted is None else inserted for letter, inserted in cells)
 
 
 short = st.text("abc", max_size=8)

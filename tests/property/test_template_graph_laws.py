@@ -21,44 +21,45 @@ WAYS = {
 }
 
 
-def compiled(document, given=None):
+def compiled(document, parameters=None):
     identity = Identity("s", "i", "p")
     return compile_template(
-        Source(document, parameters=given or {}), identity=identity, limits=Limits(), seal=str
+        Source(document, parameters=parameters or {}), identity=identity, limits=Limits(), seal=str
     )
 
 
 def body(needs):
-    made = {"type": "X"}
+    resource = {"type": "X"}
     for name, way in needs.items():
         for key, value in WAYS[way](name).items():
-            before = made.get(key)
+            before = resource.get(key)
             if isinstance(value, list):
-                made[key] = [*(before or []), *value]
+                resource[key] = [*(before or []), *value]
             else:
-                made[key] = {**(before or {}), **{f"{item}_{name}": part for item, part in value.items()}}
-    return made
+                resource[key] = {**(before or {}), **{f"{item}_{name}": part for item, part in value.items()}}
+    return resource
 
 
 edges = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(sorted(WAYS)), max_size=3)
 graphs = st.dictionaries(st.sampled_from(NAMES), edges, min_size=1)
 forward = st.lists(edges, min_size=len(NAMES), max_size=len(NAMES)).map(
-    lambda given: {
+    lambda needs_of_each: {
         name: {need: way for need, way in needs.items() if need < name}
-        for name, needs in zip(NAMES, given, strict=True)
+        for name, needs in zip(NAMES, needs_of_each, strict=True)
     }
 )
 
 
 def reaches(graph, start, goal):
     """Twin: whether one can walk from one resource to another, at least one step."""
-    seen, todo = set(), list(graph[start])
+    visited = set()
+    todo = list(graph[start])
     while todo:
         name = todo.pop()
         if name == goal:
             return True
-        if name not in seen:
-            seen.add(name)
+        if name not in visited:
+            visited.add(name)
             todo.extend(graph[name])
     return False
 
@@ -78,7 +79,7 @@ def test_resources_stand_in_order_or_the_circle_is_shown(graph):
     }
     circular = any(reaches(graph, name, name) for name in graph)
     try:
-        found = compiled(document_of(graph)).resources
+        resources = compiled(document_of(graph)).resources
     except CircularDependency as error:
         assert circular
         members = error.message.rpartition(": ")[2].split(" -> ")
@@ -87,10 +88,10 @@ def test_resources_stand_in_order_or_the_circle_is_shown(graph):
         assert all(need in graph[name] for name, need in zip(members, members[1:], strict=False))
         return
     assert not circular
-    assert set(found) == set(graph)
-    place = {name: index for index, name in enumerate(found)}
+    assert set(resources) == set(graph)
+    place = {name: index for index, name in enumerate(resources)}
     for name, needs in graph.items():
-        assert set(found[name].requires) == set(needs)
+        assert set(resources[name].requires) == set(needs)
         assert all(place[need] < place[name] for need in needs)
 
 
@@ -145,27 +146,27 @@ def test_converting_twice_is_converting_once(kind, value):
 def test_what_is_shown_of_a_parameter_can_be_given_for_it(kind, value):
     document = {"heat_template_version": "wallaby", "parameters": {"p": {"type": kind}}}
     try:
-        found = compiled(document, {"p": value}).parameters
+        parameters = compiled(document, {"p": value}).parameters
     except TemplateError:
         return
     if kind == "comma_delimited_list" and (
-        found["p"].value == [""] or any("," in v for v in found["p"].value)
+        parameters["p"].value == [""] or any("," in v for v in parameters["p"].value)
     ):
         return
-    again = compiled(document, parameter_strings(found)).parameters
-    assert again["p"].value == found["p"].value
+    again = compiled(document, parameter_strings(parameters)).parameters
+    assert again["p"].value == parameters["p"].value
 
 
 def walk(value, path):
     """Twin of select, one step at a time."""
     if not path:
         return value
-    step, *rest = path
+    step, *further = path
     if isinstance(value, dict):
-        return walk(value[str(step)], rest) if str(step) in value else "missing"
+        return walk(value[str(step)], further) if str(step) in value else "missing"
     if isinstance(value, list | str) and str(step).lstrip("-").isdecimal() and str(step).isascii():
         index = int(step)
-        return walk(value[index], rest) if -len(value) <= index < len(value) else "missing"
+        return walk(value[index], further) if -len(value) <= index < len(value) else "missing"
     return "missing"
 
 
@@ -199,7 +200,7 @@ entries = st.fixed_dictionaries(
 def above(inner):
     """Settings of a resource, and of those in its nested stack."""
     below = st.dictionaries(patterns, inner, min_size=1, max_size=3)
-    return st.builds(lambda own, members: {**own, **members}, entries, below)
+    return st.builds(lambda entry, members: {**entry, **members}, entries, below)
 
 
 @settings(max_examples=200, deadline=None)

@@ -52,8 +52,8 @@ def merged(chosen, *files):
     texts = {
         str(n): json.dumps({**file, "parameter_merge_strategies": chosen}) for n, file in enumerate(files)
     }
-    found = merge_environments(Named(texts, list(texts)), None, DECLARATIONS)
-    return {section: body for section, body in found.items() if body}
+    environment = merge_environments(Named(texts, list(texts)), None, DECLARATIONS)
+    return {section: body for section, body in environment.items() if body}
 
 
 @settings(deadline=None)
@@ -73,8 +73,8 @@ def test_an_empty_file_changes_nothing(chosen, document):
 @settings(deadline=None)
 @given(documents, documents)
 def test_overwriting_is_the_union_in_which_later_ones_win(first, second):
-    found = merged({"default": "overwrite"}, first, second)
+    environment = merged({"default": "overwrite"}, first, second)
     for section in ("parameters", "parameter_defaults", "resource_registry"):
         given_values = [file.get(section) or {} for file in (first, second)]
         union = {key: value for body in given_values for key, value in body.items() if value is not None}
-        assert found.get(section, {}) == union
+        assert environment.get(section, {}) == union

@@ -28,7 +28,7 @@ def error_of(goal: Goal, limits: Limits | None = None) -> TemplateError:
 
 def places(goal: Goal) -> list[str]:
     error = error_of(goal)
-    return [dotted(one.path) for one in (error, *error.others)]
+    return [dotted(each.path) for each in (error, *error.others)]
 
 
 EVERYWHERE = """
@@ -126,8 +126,8 @@ def test_the_errors_of_nested_stacks_are_among_them() -> None:
         "resources.low.Resources.a.Properties.type",
     ]
     alone = {**body, "resources": {name: body["resources"][name] for name in ("beside", "gone")}}
-    found = places(Goal(alone, files=files))
-    assert found == [*(f"resources.beside.{path}" for path in inside), "resources.gone.type"]
+    paths = places(Goal(alone, files=files))
+    assert paths == [*(f"resources.beside.{path}" for path in inside), "resources.gone.type"]
     assert len(places(Goal(body, files=files))) == MOST_ERRORS
     grouped = {**body, "resources": {"group": body["resources"]["group"]}}
     assert places(Goal(grouped, files=files)) == [f"resources.group.resources.0.{path}" for path in inside]
@@ -157,10 +157,12 @@ def test_a_template_in_cloudformations_format_has_its_names_in_all_of_them() -> 
 
 def test_every_circle_is_named() -> None:
     needs = {"a": "b", "b": "a", "c": "c", "d": "a", "e": "f"}
-    bodies: Json = {name: {"type": "OS::Heat::None", "depends_on": other} for name, other in needs.items()}
+    bodies: Json = {
+        name: {"type": "OS::Heat::None", "depends_on": required} for name, required in needs.items()
+    }
     bodies["f"] = {"type": "OS::Heat::None"}
     error = error_of(Goal({"heat_template_version": "2021-04-16", "resources": bodies}))
-    texts = sorted(one.message.rpartition(": ")[2] for one in (error, *error.others))
+    texts = sorted(each.message.rpartition(": ")[2] for each in (error, *error.others))
     assert len(texts) == 2
     assert {"a", "b"} == set(texts[0].split(" -> "))
     assert texts[1] == "c -> c"
@@ -201,8 +203,8 @@ CONSEQUENCES = {
 @pytest.mark.parametrize(("text", "paths"), CONSEQUENCES.values(), ids=CONSEQUENCES)
 def test_what_follows_from_an_error_is_none(text: str, paths: list[str]) -> None:
     error = error_of(Goal(f"heat_template_version: 2021-04-16\n{text}"))
-    assert [dotted(one.path) for one in (error, *error.others)] == paths
-    assert not any("s3cret" in one.message for one in (error, *error.others))
+    assert [dotted(each.path) for each in (error, *error.others)] == paths
+    assert not any("s3cret" in each.message for each in (error, *error.others))
 
 
 def test_the_first_error_goes_before_what_ends_the_search() -> None:

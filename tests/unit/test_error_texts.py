@@ -29,7 +29,7 @@ def messages(template: Json, **fields: Json) -> list[str]:
     compiler = GoalCompiler(ResourceRegistry.installed(), Limits())
     with pytest.raises(TemplateError) as caught:
         compiler.compile(Goal(body, **fields), Identity("s", "i", "p"), SEALER)
-    return [one.message for one in (caught.value, *caught.value.others)]
+    return [each.message for each in (caught.value, *caught.value.others)]
 
 
 def test_no_message_shows_a_value_as_python_writes_it() -> None:
@@ -134,7 +134,7 @@ def test_no_list_of_names_follows_a_good_guess() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("written", "suggestion"),
     [
         ("2018-08-3", "2018-08-31"),
         ("2018-8-31", "2018-08-31"),
@@ -143,11 +143,11 @@ def test_no_list_of_names_follows_a_good_guess() -> None:
         ("2030-01-01", None),
     ],
 )
-def test_a_version_with_a_typo_is_told_the_nearest(written: str, meant: str | None) -> None:
+def test_a_version_with_a_typo_is_told_the_nearest(written: str, suggestion: str | None) -> None:
     [text] = messages({"heat_template_version": written})
     beginning = f'The template version is invalid: "{written}". "heat_template_version" should be '
-    assert text.startswith(f"{beginning}{'a version of it; did you mean' if meant else 'one of: '}")
-    assert text.endswith(f'did you mean "{meant}"?') or meant is None
+    assert text.startswith(f"{beginning}{'a version of it; did you mean' if suggestion else 'one of: '}")
+    assert text.endswith(f'did you mean "{suggestion}"?') or suggestion is None
 
 
 def test_a_key_of_the_version_with_a_typo_is_told_the_right_one() -> None:

@@ -221,12 +221,12 @@ def test_what_is_implied(case: Case) -> None:
     plan = compiled(case.resources, environment=case.environment, parameters=case.parameters)
     implied = {}
     for name, item in plan.resources.items():
-        said = {*item.depends_on, *(reference.resource for reference in item.references)}
-        assert said <= set(item.requires)
-        if rest := sorted(set(item.requires) - said):
-            implied[name] = rest
+        declared = {*item.depends_on, *(reference.resource for reference in item.references)}
+        assert declared <= set(item.requires)
+        if undeclared := sorted(set(item.requires) - declared):
+            implied[name] = undeclared
     expected = dict(line.strip().split(": ") for line in case.implied.splitlines())
-    assert implied == {name: others.split() for name, others in expected.items()}
+    assert implied == {name: names.split() for name, names in expected.items()}
     before: set[str] = set()
     for name, item in plan.resources.items():
         assert set(item.requires) <= before, f"{name} comes too early"
@@ -257,15 +257,15 @@ WITH = WITHOUT + "port: {type: Port, properties: {network: {get_resource: net}}}
 
 
 def test_plans_have_edges_for_what_is_implied() -> None:
-    made = plan_create(compiled(WITH), SCOPE)
-    names = {row.id: row.name for row in made.resources}
-    assert "create a -> create port" in edges(made, names)
-    requires = {row.name: {names[i] for i in row.requires} for row in made.resources}
+    creation = plan_create(compiled(WITH), SCOPE)
+    names = {row.id: row.name for row in creation.resources}
+    assert "create a -> create port" in edges(creation, names)
+    requires = {row.name: {names[i] for i in row.requires} for row in creation.resources}
     assert requires == {"net": set(), "a": {"net"}, "port": {"net", "a"}}
 
-    there = [replace(row, action="CREATE", physical_id=row.name, properties={}) for row in made.resources]
-    gone = plan_delete(there, {}, SCOPE)
-    assert edges(gone, names) == {
+    rows = [replace(row, action="CREATE", physical_id=row.name, properties={}) for row in creation.resources]
+    deletion = plan_delete(rows, {}, SCOPE)
+    assert edges(deletion, names) == {
         "delete port -> delete a",
         "delete port -> delete net",
         "delete a -> delete net",
@@ -273,8 +273,10 @@ def test_plans_have_edges_for_what_is_implied() -> None:
 
 
 def test_an_update_orders_what_is_new_and_what_is_there() -> None:
-    made = plan_create(compiled(WITH), SCOPE)
-    rows = {r.name: replace(r, action="CREATE", physical_id=r.name, properties={}) for r in made.resources}
+    creation = plan_create(compiled(WITH), SCOPE)
+    rows = {
+        r.name: replace(r, action="CREATE", physical_id=r.name, properties={}) for r in creation.resources
+    }
     more = WITH + "\nb: {type: Subnet, properties: {network: {get_resource: net}}}\n"
     more += "late: {type: Port, properties: {network: {get_resource: net}, value: x}}\n"
     facts = RegisteredTypeFacts(REGISTRY)
@@ -290,14 +292,15 @@ def test_an_update_orders_what_is_new_and_what_is_there() -> None:
 
 def calls(resources: int) -> int:
     """How many calls of functions it takes to find what is implied."""
-    found: Json = {}
+    resources_by_name: Json = {}
     for n in range(resources // 4):
         net = {"network": {"get_resource": f"net{n}"}}
-        found[f"net{n}"] = {"type": "Net"}
-        found[f"subnet{n}"] = {"type": "Subnet", "properties": net}
-        found[f"port{n}"] = {"type": "Port", "properties": net}
-        found[f"server{n}"] = {"type": "Server", "properties": {"networks": [net]}}
-    plan, counted = compiled(found, limits=Limits(resources=0)), 0
+        resources_by_name[f"net{n}"] = {"type": "Net"}
+        resources_by_name[f"subnet{n}"] = {"type": "Subnet", "properties": net}
+        resources_by_name[f"port{n}"] = {"type": "Port", "properties": net}
+        resources_by_name[f"server{n}"] = {"type": "Server", "properties": {"networks": [net]}}
+    plan = compiled(resources_by_name, limits=Limits(resources=0))
+    counted = 0
     declared = {name: TYPES[item.type].implied_dependencies for name, item in plan.resources.items()}
 
     def count(frame: types.FrameType, event: str, argument: object) -> None:

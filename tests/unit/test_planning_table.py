@@ -55,21 +55,22 @@ class Types:
 
 
 def compiled(text: str, hooks: str = "", retained: str = "", refreshed: str = "") -> CompiledTemplate:
-    found = {}
+    definitions = {}
     for match in map(RESOURCE.fullmatch, filter(None, text.split(", "))):
         assert match is not None, text
-        name, refers = match["name"], tuple((match["refers"] or "").split())
-        found[name] = ResourceDefinition(
+        name = match["name"]
+        refers = tuple((match["refers"] or "").split())
+        definitions[name] = ResourceDefinition(
             name=name.rstrip("'"),
             type=match["type"] or "T",
             declared_type=match["type"] or "T",
             properties={"value": match["value"] or "1", "refers": list(refers)},
-            references=tuple(Reference(other) for other in refers),
+            references=tuple(Reference(target) for target in refers),
             requires=(*refers, *filter(None, [match["depends"]])),
             deletion_policy="Retain" if name in retained.split() else "Delete",
             settings=ResourceSettings(hooks=frozenset(hooks.split())),
         )
-    return CompiledTemplate("2021-04-16", "", {}, found, {}, refreshed=tuple(refreshed.split()))
+    return CompiledTemplate("2021-04-16", "", {}, definitions, {}, refreshed=tuple(refreshed.split()))
 
 
 def rows_of(text: str, states: str = "", retained: str = "") -> dict[str, Resource]:
@@ -80,12 +81,12 @@ def rows_of(text: str, states: str = "", retained: str = "") -> dict[str, Resour
     id_of = {row.id: row_id for row, row_id in zip(created, ids.values(), strict=True)}
     state = dict(item.split(" ") for item in filter(None, states.split(", ")))
     rows = {}
-    for label, made in zip(ids, created, strict=True):
+    for label, created_row in zip(ids, created, strict=True):
         action, status = state.get(label, "CREATE_COMPLETE").split("_")
         rows[label] = replace(
-            made,
+            created_row,
             id=ids[label],
-            requires=[id_of[other] for other in made.requires],
+            requires=[id_of[required_id] for required_id in created_row.requires],
             action=action,
             status=status,
             replaced_by=ids[label[:-1]] if label.endswith("'") else None,
@@ -96,11 +97,11 @@ def rows_of(text: str, states: str = "", retained: str = "") -> dict[str, Resour
 
 
 def running_on(rows: dict[str, Resource], text: str) -> dict[ResourceId, Task]:
-    found = {}
+    tasks = {}
     for number, item in enumerate(filter(None, text.split(", ")), start=50):
         kind, label = item.split(" ")
         row = rows[label]
-        found[row.id] = Task(
+        tasks[row.id] = Task(
             id=TaskId(number),
             traversal=TraversalId("before"),
             stack_id=row.stack_id,
@@ -111,7 +112,7 @@ def running_on(rows: dict[str, Resource], text: str) -> dict[ResourceId, Task]:
             resource_id=row.id,
             definition=row.definition,
         )
-    return found
+    return tasks
 
 
 def drawn(plan: Plan, rows: dict[str, Resource], running: typing.Iterable[Task] = ()) -> list[str]:
@@ -119,16 +120,18 @@ def drawn(plan: Plan, rows: dict[str, Resource], running: typing.Iterable[Task] 
     labels = {row.id: label for label, row in rows.items()}
     for row in plan.resources:
         copied = row.snapshot_id is not None
-        known = row.name in rows
-        labels[row.id] = f"copy of {row.name}" if copied else f"new {row.name}" if known else row.name
+        is_replacement = row.name in rows
+        labels[row.id] = (
+            f"copy of {row.name}" if copied else f"new {row.name}" if is_replacement else row.name
+        )
     held = {hit.task.id: hit.hook for hit in plan.held}
     old = {task.id: f"({task.kind} {labels[ResourceId(task.resource_id or 0)]})" for task in running}
     names = {}
     for task in plan.tasks:
         stops = f" !{held[task.id]}" if task.id in held else "".join(f" @{hook}" for hook in task.hooks or ())
         names[task.id] = f"{task.kind.replace('_', ' ')} {labels[ResourceId(task.resource_id or 0)]}{stops}"
-    edges = [(names[task.id], names[other]) for task in plan.tasks for other in task.successors]
-    edges += [(old[task.id], names[other]) for task, other in plan.after]
+    edges = [(names[task.id], names[successor]) for task in plan.tasks for successor in task.successors]
+    edges += [(old[task.id], names[successor]) for task, successor in plan.after]
     for task in plan.tasks:
         assert task.pending == sum(then == names[task.id] for _, then in edges), names[task.id]
         assert (task.state == TaskState.READY) == (not task.pending and task.id not in held)
@@ -549,7 +552,8 @@ def test_what_a_snapshot_keeps_is_deleted_in_any_order() -> None:
 def test_the_environment_sets_a_timeout_before_the_configuration_and_the_type(
     environment: float | None, configured: float | None, last: float | None, expected: dict[str, float | None]
 ) -> None:
-    template, rows = compiled("a:S, b"), rows_of("a:S, b")
+    template = compiled("a:S, b")
+    rows = rows_of("a:S, b")
     settings = {"a": {"timeout": environment}, "b": {"timeout": environment}}
     scope = replace(
         SCOPE,

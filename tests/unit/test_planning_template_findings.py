@@ -19,13 +19,13 @@ def warnings(value: Json, unknown: frozenset[str] = frozenset(), **sections: Jso
 
 
 @pytest.mark.parametrize(
-    ("word", "meant"),
+    ("word", "suggestion"),
     [("get_parm", "get_param"), ("get_atr", "get_attr"), ("str_replce", "str_replace"), ("Get_Param", None)],
 )
-def test_a_misspelt_function_is_named(word: str, meant: str | None) -> None:
-    found = warnings([{word: "x"}])
-    assert len(found) == (meant is not None)
-    assert all(f'p[0]: "{word}" is no function' in text and f'"{meant}"?' in text for text in found)
+def test_a_misspelt_function_is_named(word: str, suggestion: str | None) -> None:
+    findings = warnings([{word: "x"}])
+    assert len(findings) == (suggestion is not None)
+    assert all(f'p[0]: "{word}" is no function' in text and f'"{suggestion}"?' in text for text in findings)
 
 
 @pytest.mark.parametrize(

@@ -153,8 +153,8 @@ def test_a_value_is_what_it_was(patient, expression, data, value):
 def test_a_set_has_the_same_order_in_each_process():
     expression = "$.data.toSet()"
     data = [f"item {number}" for number in range(50)]
-    with own_pool(PATIENT) as one, own_pool(PATIENT) as other:
-        assert one.yaql(expression, data) == other.yaql(expression, data)
+    with own_pool(PATIENT) as first, own_pool(PATIENT) as second:
+        assert first.yaql(expression, data) == second.yaql(expression, data)
 
 
 def test_the_limits_of_yaql_are_those_that_are_set():
@@ -296,13 +296,13 @@ def test_a_helper_knows_nothing_of_its_parent(monkeypatch):
 def test_a_forked_process_has_helpers_of_its_own():
     with own_pool() as pool:
         assert pool.yaql("1", None) == 1
-        ours = pool.pids()
+        parent_pids = pool.pids()
         reader, writer = os.pipe()
         child = os.fork()
         if not child:
             with contextlib.suppress(BaseException):
                 answer = pool.yaql("$.data", 42)
-                os.write(writer, f"{answer} {set(ours).isdisjoint(pool.pids())}".encode())
+                os.write(writer, f"{answer} {set(parent_pids).isdisjoint(pool.pids())}".encode())
                 pool.close()
             os._exit(0)
         os.close(writer)
@@ -310,7 +310,7 @@ def test_a_forked_process_has_helpers_of_its_own():
         os.close(reader)
         os.waitpid(child, 0)
         assert pool.yaql("$.data", 1) == 1
-        assert pool.pids() == ours
+        assert pool.pids() == parent_pids
 
 
 def test_an_account_is_charged_for_all_its_expressions():
@@ -368,16 +368,18 @@ def test_a_project_that_computes_much_holds_few_threads_of_others():
 
 
 def test_a_call_waits_for_a_helper_that_is_busy():
-    places, taken, free = Places(1), threading.Event(), threading.Event()
+    places = Places(1)
+    occupied = threading.Event()
+    free = threading.Event()
 
     def hold():
         with places.occupied("a", 0):
-            taken.set()
+            occupied.set()
             free.wait(60)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    taken.wait(60)
+    occupied.wait(60)
     threading.Timer(0.1, free.set).start()
     with places.occupied("a", 60):
         assert free.is_set()

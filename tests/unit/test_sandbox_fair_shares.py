@@ -17,7 +17,7 @@ def clock() -> Clock:
     return Clock()
 
 
-def taken(shares: FairShares, *waiting: str) -> list[str]:
+def order_of(shares: FairShares, *waiting: str) -> list[str]:
     """Who takes places, in order, until none may."""
     queue = list(waiting)
     order = []
@@ -36,24 +36,24 @@ def make_heavy(shares: FairShares, clock: Clock, *projects: str) -> None:
 
 
 def test_a_project_has_its_share_and_the_fewest_places_go_first(clock: Clock) -> None:
-    assert taken(FairShares(4, monotonic=clock), "a", "a", "a", "b", "c") == ["a", "b", "c", "a"]
-    assert taken(FairShares(4, monotonic=clock), "a", "a", "a") == ["a", "a"]
-    assert taken(FairShares(4, share=3, monotonic=clock), *"aaaa") == ["a"] * 3
-    assert taken(FairShares(4, share=9, monotonic=clock), *"aaaaa") == ["a"] * 4
-    assert taken(FairShares(1, monotonic=clock), "a", "b") == ["a"]
+    assert order_of(FairShares(4, monotonic=clock), "a", "a", "a", "b", "c") == ["a", "b", "c", "a"]
+    assert order_of(FairShares(4, monotonic=clock), "a", "a", "a") == ["a", "a"]
+    assert order_of(FairShares(4, share=3, monotonic=clock), *"aaaa") == ["a"] * 3
+    assert order_of(FairShares(4, share=9, monotonic=clock), *"aaaaa") == ["a"] * 4
+    assert order_of(FairShares(1, monotonic=clock), "a", "b") == ["a"]
 
 
 def test_the_last_place_is_kept_for_a_newcomer(clock: Clock) -> None:
     shares = FairShares(4, monotonic=clock)
     make_heavy(shares, clock, "a", "b", "c")
-    assert sorted(taken(shares, *"aabbcc")) == ["a", "b", "c"]
-    assert taken(shares, "a", "newcomer", "newcomer") == ["newcomer"]
+    assert sorted(order_of(shares, *"aabbcc")) == ["a", "b", "c"]
+    assert order_of(shares, "a", "newcomer", "newcomer") == ["newcomer"]
 
 
 def test_who_has_used_least_of_late_goes_first(clock: Clock) -> None:
     shares = FairShares(4, monotonic=clock)
     make_heavy(shares, clock, "a", "b", "b")
-    assert taken(shares, "b", "a", "newcomer") == ["newcomer", "a", "b"]
+    assert order_of(shares, "b", "a", "newcomer") == ["newcomer", "a", "b"]
 
 
 def test_what_runs_counts_and_what_was_used_is_forgiven(clock: Clock) -> None:

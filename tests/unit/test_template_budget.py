@@ -117,9 +117,9 @@ def test_no_message_is_longer_than_a_page():
     assert len(error.message) == 4000
 
 
-def compiled(sections, limits=None, **given):
+def compiled(sections, limits=None, **fields):
     template = {"heat_template_version": "2018-08-31", **sections}
-    source = Source(template, **given)
+    source = Source(template, **fields)
     identity = Identity("stack", "id", "project")
     limited = Limits(budget=limits or BudgetLimits())
     return compile_template(source, identity=identity, limits=limited, seal=str)
@@ -182,16 +182,16 @@ def test_the_names_that_are_compared_are_few_and_short():
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [(1, 1.0), (1, True), ({"a": [1]}, {"a": [1.0]}), ([], []), (2**70, float(2**70)), (None, None)],
 )
-def test_values_that_are_equal_have_one_key(one, other):
-    assert one == other
-    assert equality_key(one) == equality_key(other)
+def test_values_that_are_equal_have_one_key(first, second):
+    assert first == second
+    assert equality_key(first) == equality_key(second)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("1", 1), ([], {}), ([["a"]], [["a", "b"]]), ("", None), (0, None), (["map"], {})]
+    ("first", "second"), [("1", 1), ([], {}), ([["a"]], [["a", "b"]]), ("", None), (0, None), (["map"], {})]
 )
-def test_values_that_differ_have_other_keys(one, other):
-    assert equality_key(one) != equality_key(other)
+def test_values_that_differ_have_other_keys(first, second):
+    assert equality_key(first) != equality_key(second)

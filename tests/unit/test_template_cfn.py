@@ -122,15 +122,18 @@ outputs:
 
 
 def test_both_formats_are_compiled_to_the_same():
-    cfn, hot = compiled(CFN_TEMPLATE), compiled(HOT_TEMPLATE)
+    cfn = compiled(CFN_TEMPLATE)
+    hot = compiled(HOT_TEMPLATE)
     value = cfn.resources["web"].properties["value"]
     assert evaluate(value, Answers()) == "id of db-output of db"
     assert evaluate(hot.resources["web"].properties["value"], Answers()) == "id of db-output of db"
     same = {"value": "the same"}
     resources = [
         {
-            name: dataclasses.replace(one, properties={**one.properties, **(same if name == "web" else {})})
-            for name, one in plan.resources.items()
+            name: dataclasses.replace(
+                definition, properties={**definition.properties, **(same if name == "web" else {})}
+            )
+            for name, definition in plan.resources.items()
         }
         for plan in (cfn, hot)
     ]

@@ -28,21 +28,30 @@ def failure(*args, error=TemplateError, **sections):
 
 
 def test_an_empty_template_is_a_stack_of_nothing():
-    found = compiled()
-    assert (found.version, found.description, found.resources, found.outputs) == (NEW, "", {}, {})
-    assert (found.parameters, found.parameter_groups) == ({}, ())
+    plan = compiled()
+    assert (plan.version, plan.description, plan.resources, plan.outputs) == (NEW, "", {}, {})
+    assert (plan.parameters, plan.parameter_groups) == ({}, ())
 
 
 def test_what_a_resource_has_where_only_its_type_is_said():
-    found = resource()
-    assert (found.name, found.type, found.declared_type) == ("r", "OS::Heat::None", "OS::Heat::None")
-    assert (found.properties, found.metadata, found.update_policy, found.external_id) == ({}, {}, {}, None)
-    assert (found.depends_on, found.references, found.requires) == ((), (), ())
-    assert (found.deletion_policy, found.description) == ("Delete", "")
+    definition = resource()
+    assert (definition.name, definition.type, definition.declared_type) == (
+        "r",
+        "OS::Heat::None",
+        "OS::Heat::None",
+    )
+    assert (definition.properties, definition.metadata, definition.update_policy, definition.external_id) == (
+        {},
+        {},
+        {},
+        None,
+    )
+    assert (definition.depends_on, definition.references, definition.requires) == ((), (), ())
+    assert (definition.deletion_policy, definition.description) == ("Delete", "")
 
 
 def test_all_keys_of_a_resource():
-    found = resource(
+    definition = resource(
         properties={"a": {"get_param": "OS::stack_name"}, "b": {"get_attr": ["other", "x"]}},
         metadata={"m": {"get_resource": "other"}},
         update_policy={"u": {"get_param": "OS::project_id"}},
@@ -50,11 +59,15 @@ def test_all_keys_of_a_resource():
         description="d",
         condition=True,
     )
-    assert found.properties["a"] == "stack"
-    assert is_deferred(found.properties["b"])
-    assert found.update_policy == {"u": "project"}
-    assert found.references == (Reference("other", "x"), Reference("other"))
-    assert (found.depends_on, found.requires, found.description) == (("other",), ("other",), "d")
+    assert definition.properties["a"] == "stack"
+    assert is_deferred(definition.properties["b"])
+    assert definition.update_policy == {"u": "project"}
+    assert definition.references == (Reference("other", "x"), Reference("other"))
+    assert (definition.depends_on, definition.requires, definition.description) == (
+        ("other",),
+        ("other",),
+        "d",
+    )
 
 
 @pytest.mark.parametrize("key", ["properties", "metadata", "update_policy", "depends_on", "deletion_policy"])
@@ -63,9 +76,9 @@ def test_an_empty_key_is_as_though_it_were_not_there(key):
 
 
 def test_properties_may_be_a_function_of_another_resource():
-    found = resource(properties={"map_merge": [{"get_attr": ["other", "show"]}, {"a": 1}]})
-    assert is_deferred(found.properties)
-    assert found.requires == ("other",)
+    definition = resource(properties={"map_merge": [{"get_attr": ["other", "show"]}, {"a": 1}]})
+    assert is_deferred(definition.properties)
+    assert definition.requires == ("other",)
 
 
 @pytest.mark.parametrize("spelling", ["Delete", "Retain", "Snapshot", "delete", "retain", "snapshot"])
@@ -75,8 +88,8 @@ def test_deletion_policies(spelling):
 
 
 def test_an_external_resource_is_never_deleted():
-    found = resource(external_id={"get_param": "OS::stack_id"}, deletion_policy="Delete")
-    assert (found.external_id, found.deletion_policy) == ("id", "Retain")
+    definition = resource(external_id={"get_param": "OS::stack_id"}, deletion_policy="Delete")
+    assert (definition.external_id, definition.deletion_policy) == ("id", "Retain")
     later = resource(external_id={"get_resource": "other"})
     assert (later.requires, later.deletion_policy) == (("other",), "Retain")
     assert resource(external_id=None, deletion_policy="Delete").deletion_policy == "Delete"
@@ -173,14 +186,18 @@ def test_outputs_know_what_they_need():
         "o": {"value": [{"get_attr": ["r", "x"]}, {"get_resource": "r"}], "description": "d"},
         "n": {"value": None},
     }
-    found = compiled({"r": TYPE}, outputs=outputs).outputs
-    assert found["o"].references == (Reference("r", "x"), Reference("r"))
-    assert (found["o"].name, found["o"].description, found["n"].value) == ("o", "d", None)
+    outputs_by_name = compiled({"r": TYPE}, outputs=outputs).outputs
+    assert outputs_by_name["o"].references == (Reference("r", "x"), Reference("r"))
+    assert (outputs_by_name["o"].name, outputs_by_name["o"].description, outputs_by_name["n"].value) == (
+        "o",
+        "d",
+        None,
+    )
 
 
 def test_names_that_are_numbers_are_names():
-    found = compiled({1: TYPE, 2: {**TYPE, "depends_on": ["1"]}}, outputs={3: {"value": 1}})
-    assert (list(found.resources), list(found.outputs)) == (["1", "2"], ["3"])
+    plan = compiled({1: TYPE, 2: {**TYPE, "depends_on": ["1"]}}, outputs={3: {"value": 1}})
+    assert (list(plan.resources), list(plan.outputs)) == (["1", "2"], ["3"])
 
 
 def test_each_resource_stands_after_those_it_requires():

@@ -28,12 +28,12 @@ def truth(condition, **conditions):
     sections = {"conditions": {"c": condition, **conditions}} if not isinstance(condition, str) else {}
     sections = sections or {"conditions": conditions}
     tested = "c" if "c" in sections["conditions"] else condition
-    found = compiled(
+    plan = compiled(
         resources={"r": {**RESOURCE, "condition": condition}, "s": {**RESOURCE, "condition": tested}},
         outputs={"o": {"value": {"if": [condition, "true", "false"]}}},
         **sections,
     )
-    answers = {"r" in found.resources, "s" in found.resources, found.outputs["o"].value == "true"}
+    answers = {"r" in plan.resources, "s" in plan.resources, plan.outputs["o"].value == "true"}
     assert len(answers) == 1
     return answers.pop()
 
@@ -79,14 +79,14 @@ def test_truth(condition, value):
 
 
 def test_conditions_use_each_other_by_name_in_any_order():
-    others = {
+    definitions = {
         "on": True,
         "off": {"not": "on"},
         "both": {"and": ["on", "off"]},
         "either": {"or": ["on", "off"]},
     }
     names = ("on", "off", "both", "either")
-    assert [truth(name, **others) for name in names] == [True, False, False, True]
+    assert [truth(name, **definitions) for name in names] == [True, False, False, True]
 
 
 def test_a_function_may_give_the_name_of_a_condition():
@@ -149,7 +149,7 @@ def test_the_section_must_be_a_map(section):
 
 
 def test_a_resource_whose_condition_is_false_is_not_there():
-    found = compiled(
+    plan = compiled(
         resources={
             "off": {**RESOURCE, "condition": False, "properties": {"x": {"get_param": "unknown"}}},
             "on": {**RESOURCE, "condition": True, "depends_on": ["off", "other"]},
@@ -157,8 +157,8 @@ def test_a_resource_whose_condition_is_false_is_not_there():
             "other": RESOURCE,
         }
     )
-    assert set(found.resources) == {"on", "null", "other"}
-    assert found.resources["on"].depends_on == ("other",)
+    assert set(plan.resources) == {"on", "null", "other"}
+    assert plan.resources["on"].depends_on == ("other",)
 
 
 @pytest.mark.parametrize("tree", [{"get_resource": "off"}, {"get_attr": ["off", "show"]}])
@@ -192,8 +192,8 @@ def test_the_body_of_a_resource_that_is_not_there_is_still_checked():
 
 def test_an_output_whose_condition_is_false_is_null():
     outputs = {"o": {"value": {"get_param": "unknown"}, "condition": {"get_param": "no"}, "description": "d"}}
-    found = compiled(outputs=outputs).outputs["o"]
-    assert (found.value, found.description, found.references) == (None, "d", ())
+    output = compiled(outputs=outputs).outputs["o"]
+    assert (output.value, output.description, output.references) == (None, "d", ())
 
 
 @pytest.mark.parametrize("at", ["resources", "outputs"])
@@ -237,9 +237,9 @@ def test_the_form_of_an_if(version, args):
 
 def test_a_condition_on_a_secret_shows_only_its_truth():
     tree = {"if": [{"equals": [{"get_param": "secret"}, "hush"]}, "right", "wrong"]}
-    found = compiled(outputs={"o": {"value": tree}})
-    assert found.outputs["o"].value == "right"
-    assert "hush" not in repr(found)
+    plan = compiled(outputs={"o": {"value": tree}})
+    assert plan.outputs["o"].value == "right"
+    assert "hush" not in repr(plan)
 
 
 @pytest.mark.parametrize(

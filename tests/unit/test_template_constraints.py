@@ -12,10 +12,13 @@ TYPES = ("string", "number", "comma_delimited_list", "json", "boolean")
 def check(kind, constraint, value=None, default=None, **keys):
     body = {"type": kind, "constraints": [constraint], "default": default, **keys}
     template = {"heat_template_version": NEW, "parameters": {"p": body}}
-    given = {} if value is None else {"p": value}
+    parameters = {} if value is None else {"p": value}
     identity = Identity("stack", "id", "project")
     return compile_template(
-        Source(template, parameters=given), identity=identity, limits=Limits(), seal=lambda value: "token"
+        Source(template, parameters=parameters),
+        identity=identity,
+        limits=Limits(),
+        seal=lambda value: "token",
     ).parameters["p"]
 
 
@@ -77,8 +80,8 @@ def test_what_satisfies_a_constraint(kind, constraint, good, bad):
 )
 def test_what_fails_is_told_what_would_be_right(kind, constraint, value, words):
     assert failure(kind, constraint, value) == f"parameters.p: {words}"
-    own = {**constraint, "description": "Not like that."}
-    assert failure(kind, own, value) == "parameters.p: Not like that."
+    described = {**constraint, "description": "Not like that."}
+    assert failure(kind, described, value) == "parameters.p: Not like that."
     hidden = failure(kind, constraint, value, hidden=True)
     assert hidden == f"parameters.p: the value does not satisfy the constraint {next(iter(constraint))}"
 
@@ -248,10 +251,10 @@ def test_a_pattern_that_takes_too_long_is_refused_with_its_path(where, options):
 def test_a_hidden_value_is_not_in_the_error_of_a_pattern_that_takes_too_long():
     with pytest.raises(LimitExceeded) as caught:
         check("string", ENDLESS, POISON, hidden=True)
-    found = caught.value
-    while found is not None:
-        assert POISON not in repr(found)
-        found = found.__cause__ or found.__context__
+    error = caught.value
+    while error is not None:
+        assert POISON not in repr(error)
+        error = error.__cause__ or error.__context__
 
 
 def test_a_pattern_may_look_ahead_and_refer_back_as_in_heat():

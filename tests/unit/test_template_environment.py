@@ -26,16 +26,16 @@ def of_resources(resources):
     "document", [None, {}, {"parameters": None, "resource_registry": None, "event_sinks": None}]
 )
 def test_an_empty_environment_says_nothing(document):
-    found = parse_environment(document)
-    assert as_document(found) == {
+    environment = parse_environment(document)
+    assert as_document(environment) == {
         "parameters": {},
         "parameter_defaults": {},
         "resource_registry": {"resources": {}},
         "event_sinks": [],
         "encrypted_param_names": [],
     }
-    assert settings_for(found, ["r"]) == ResourceSettings()
-    assert map_type(found, ["r"], "OS::Nova::Server").name == "OS::Nova::Server"
+    assert settings_for(environment, ["r"]) == ResourceSettings()
+    assert map_type(environment, ["r"], "OS::Nova::Server").name == "OS::Nova::Server"
 
 
 def test_what_is_shown_can_be_read_again():
@@ -106,7 +106,7 @@ def test_a_wrong_environment_is_refused_with_its_place(document, words):
 
 
 @pytest.mark.parametrize(
-    ("entries", "given", "meant"),
+    ("entries", "type_name", "mapped_name"),
     [
         ({"A": "B"}, "A", "B"),
         ({"A": "B", "B": "C"}, "A", "C"),
@@ -123,8 +123,8 @@ def test_a_wrong_environment_is_refused_with_its_place(document, words):
         ({"A": "B"}, "AA", "AA"),
     ],
 )
-def test_what_a_type_means(entries, given, meant):
-    assert map_type(registry(**entries), ["r"], given).name == meant
+def test_what_a_type_means(entries, type_name, mapped_name):
+    assert map_type(registry(**entries), ["r"], type_name).name == mapped_name
 
 
 def test_a_mapping_without_end_is_refused():
@@ -135,7 +135,7 @@ def test_a_mapping_without_end_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("entries", "meant"),
+    ("entries", "mapped_name"),
     [
         ({"A1": "B", "A*": None}, "A1"),
         ({"A*": None, "A1": "B"}, "B"),
@@ -143,8 +143,8 @@ def test_a_mapping_without_end_is_refused():
         ({"A1": "B", "B*": None}, "B"),
     ],
 )
-def test_null_with_a_wildcard_removes_what_stands_before_it(entries, meant):
-    assert map_type(registry(**entries), ["r"], "A1").name == meant
+def test_null_with_a_wildcard_removes_what_stands_before_it(entries, mapped_name):
+    assert map_type(registry(**entries), ["r"], "A1").name == mapped_name
 
 
 def test_a_mapping_for_one_resource_wins_over_the_general_one():
@@ -187,8 +187,8 @@ def test_settings_of_a_resource(path, hooks, restricted, timeout, retries):
             "group": {"[ac]": {"hooks": "pre-delete"}},
         }
     )
-    found = settings_for(env, path)
-    assert found == ResourceSettings(frozenset(hooks), frozenset(restricted), timeout, retries)
+    settings = settings_for(env, path)
+    assert settings == ResourceSettings(frozenset(hooks), frozenset(restricted), timeout, retries)
 
 
 def test_a_nested_stack_gets_the_types_the_defaults_and_what_is_below_its_resource():
@@ -228,7 +228,8 @@ def test_a_compiled_resource_has_its_mapped_type_and_its_settings():
         identity = Identity("stack", "id", "project")
         return compile_template(source, identity=identity, limits=Limits(), seal=str).resources["r"]
 
-    root, nested = compiled(()), compiled(("up",))
+    root = compiled(())
+    nested = compiled(("up",))
     assert (root.type, root.declared_type) == ("my.yaml", "A")
     assert (root.settings.hooks, root.settings.retries) == ({"pre-create"}, None)
     assert (nested.settings.hooks, nested.settings.retries) == (frozenset(), 3)
@@ -239,7 +240,7 @@ def test_names_that_yaml_reads_as_numbers_are_names():
 
 
 @pytest.mark.parametrize(
-    ("entries", "declared", "left"),
+    ("entries", "declared", "remaining"),
     [
         ({"A": "mine.yaml"}, "A", set()),
         ({"A": "mine.yaml", "B": "other.yaml"}, "A", {"B"}),
@@ -250,6 +251,6 @@ def test_names_that_yaml_reads_as_numbers_are_names():
         ({"A": "mine.yaml", "resources": {"r": {"A": "own.yaml"}}}, "A", {"A"}),
     ],
 )
-def test_a_mapping_to_a_template_does_not_apply_below_it(entries, declared, left):
+def test_a_mapping_to_a_template_does_not_apply_below_it(entries, declared, remaining):
     below = nested_environment(registry(**entries), "r", declared)
-    assert set(below.registry) == left
+    assert set(below.registry) == remaining

@@ -21,9 +21,9 @@ def sink(target: Json = "q", **more: Json) -> Json:
 
 @given(NAMES, st.integers(60, 1_209_600))
 def test_what_zaqar_takes_is_accepted(target: str, ttl: int) -> None:
-    given = [sink(target, ttl=ttl), sink(target)]
-    env = parse_environment({"event_sinks": given})
-    assert env.event_sinks == given
+    sinks = [sink(target, ttl=ttl), sink(target)]
+    env = parse_environment({"event_sinks": sinks})
+    assert env.event_sinks == sinks
     assert env.queues == tuple(dict.fromkeys([(target, ttl), (target, 3600)]))
 
 

@@ -9,10 +9,10 @@ from stoker.template.errors import LimitExceeded, TemplateError
 NEW = "2021-04-16"
 
 
-def out(value, version=NEW, given=None, **sections):
+def out(value, version=NEW, parameter_values=None, **sections):
     template = {"heat_template_version": version, "outputs": {"out": {"value": value}}, **sections}
     compiled = compile_template(
-        Source(template, parameters=given or {}),
+        Source(template, parameters=parameter_values or {}),
         identity=Identity("stack", "id", "project"),
         limits=Limits(),
         seal=str,
@@ -148,11 +148,11 @@ def test_yaql_can_be_evaluated_by_several_threads_at_once():
     def evaluate(number):
         for _ in range(40):
             try:
-                found = out({"yaql": {"expression": f"$.data.select($ + {number})", "data": [1, 2]}})
+                value = out({"yaql": {"expression": f"$.data.select($ + {number})", "data": [1, 2]}})
             except TemplateError as error:
-                found = str(error)
-            if found != [1 + number, 2 + number]:
-                wrong.append(found)
+                value = str(error)
+            if value != [1 + number, 2 + number]:
+                wrong.append(value)
 
     threads = [threading.Thread(target=evaluate, args=(number,)) for number in range(8)]
     for thread in threads:
@@ -204,8 +204,8 @@ def test_what_repeat_puts_in_is_never_taken_for_a_function():
     parameters = {"list": {"type": "json"}, "secret": {"type": "string", "default": "s"}}
     tree = repeat("x", x={"get_param": "list"})
     for value in ({"get_param": "secret"}, {"$fn": "get_param", "args": ["secret"]}):
-        found = out(tree, parameters=parameters, given={"list": [value]})
-        assert found == [value] or found == [{"$fn": "literal", "args": [value]}]
+        output = out(tree, parameters=parameters, parameter_values={"list": [value]})
+        assert output == [value] or output == [{"$fn": "literal", "args": [value]}]
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from stoker.template.load import MAX_DEPTH, MAX_NODES, load_document, load_templ
 
 
 def test_a_template_is_read_from_yaml_json_and_what_a_client_has_parsed():
-    wanted = {"heat_template_version": "2013-05-23", "resources": {"r": {"type": "X"}}}
-    assert load_template("heat_template_version: 2013-05-23\nresources: {r: {type: X}}\n") == wanted
-    assert load_template(json.dumps(wanted)) == wanted
-    assert load_template(wanted) == wanted
+    expected = {"heat_template_version": "2013-05-23", "resources": {"r": {"type": "X"}}}
+    assert load_template("heat_template_version: 2013-05-23\nresources: {r: {type: X}}\n") == expected
+    assert load_template(json.dumps(expected)) == expected
+    assert load_template(expected) == expected
 
 
 @pytest.mark.parametrize(

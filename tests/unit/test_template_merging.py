@@ -25,8 +25,8 @@ def merged(*documents, environment=None):
     return merge_environments(Named(files, list(files)), environment, DECLARATIONS)
 
 
-def values(strategy, name, *given, section="parameters"):
-    documents = [{section: {name: value}} for value in given]
+def values(strategy, name, *merged_values, section="parameters"):
+    documents = [{section: {name: value}} for value in merged_values]
     documents[0]["parameter_merge_strategies"] = {name: strategy}
     return merged(*documents)[section][name]
 
@@ -54,7 +54,7 @@ def test_a_later_file_overwrites_an_earlier_one_and_null_says_nothing():
 
 @pytest.mark.parametrize("section", ["parameters", "parameter_defaults"])
 @pytest.mark.parametrize(
-    ("strategy", "name", "given", "value"),
+    ("strategy", "name", "merged_values", "value"),
     [
         ("overwrite", "text", ["a", "b", "c"], "c"),
         ("merge", "text", ["a", "b", "c"], "abc"),
@@ -85,8 +85,8 @@ def test_a_later_file_overwrites_an_earlier_one_and_null_says_nothing():
         ("deep_merge", "elsewhere", [{"a": {"b": 1}}, {"a": {"c": 2}}], {"a": {"b": 1, "c": 2}}),
     ],
 )
-def test_merge_strategies(section, strategy, name, given, value):
-    assert values(strategy, name, *given, section=section) == value
+def test_merge_strategies(section, strategy, name, merged_values, value):
+    assert values(strategy, name, *merged_values, section=section) == value
 
 
 def test_the_strategy_of_the_first_file_with_a_parameter_holds_for_all():
@@ -113,7 +113,7 @@ def test_strategies_that_contradict_each_other_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "words"),
+    ("name", "merged_values", "words"),
     [
         ("number", [1, 2], "a value of type number cannot be merged; its strategy must be overwrite"),
         ("flag", [True, False], "a value of type boolean cannot be merged; its strategy must be overwrite"),
@@ -123,9 +123,9 @@ def test_strategies_that_contradict_each_other_are_refused():
         ("map", [{"a": 1}, ["b"]], "a map and a list cannot be merged"),
     ],
 )
-def test_what_cannot_be_merged_is_refused_with_file_and_parameter(name, given, words):
+def test_what_cannot_be_merged_is_refused_with_file_and_parameter(name, merged_values, words):
     with pytest.raises(TemplateError) as caught:
-        values("merge", name, *given)
+        values("merge", name, *merged_values)
     assert str(caught.value) == f"env1.yaml.parameters.{name}: {words}"
 
 
@@ -172,8 +172,8 @@ def test_what_is_no_yaml_is_named_with_its_line():
 @pytest.mark.parametrize("text", ["", "\n", "# nothing\n", "---\n# nothing\n", "{}"])
 def test_a_file_with_nothing_in_it_changes_nothing(text):
     files = {"a.yaml": "parameters: {text: a}", "b.yaml": text}
-    found = merge_environments(Named(files, list(files)), None, DECLARATIONS)
-    assert found == {"parameters": {"text": "a"}}
+    environment = merge_environments(Named(files, list(files)), None, DECLARATIONS)
+    assert environment == {"parameters": {"text": "a"}}
 
 
 def test_registries_are_laid_over_each_other():
@@ -185,27 +185,27 @@ def test_registries_are_laid_over_each_other():
         }
     }
     second = {"resource_registry": {"A": "c", "resources": {"r": {"hooks": "pre-update", "Y": "y"}}}}
-    found = merged(first, second)["resource_registry"]
-    assert found == {
+    resource_registry = merged(first, second)["resource_registry"]
+    assert resource_registry == {
         "A": "c",
         "B": "b",
         "resources": {"r": {"hooks": "pre-update", "Y": "y"}, "s": {"X": "x"}},
     }
     # What was replaced stands last: a null with a wildcard removes only what stands before it.
-    assert list(found) == ["B", "A", "resources"]
+    assert list(resource_registry) == ["B", "A", "resources"]
 
 
 def test_event_sinks_of_all_files_count():
     sinks = [{"type": "zaqar-queue", "target": str(number)} for number in range(3)]
-    found = merged({"event_sinks": sinks[:1]}, {"event_sinks": sinks[1:]}, {"event_sinks": None})
-    assert found["event_sinks"] == sinks
+    environment = merged({"event_sinks": sinks[:1]}, {"event_sinks": sinks[1:]}, {"event_sinks": None})
+    assert environment["event_sinks"] == sinks
 
 
 def test_an_environment_goes_over_one_that_exists_but_not_over_files_of_the_client() -> None:
     files = {"old": json.dumps({"parameters": {"a": 1, "b": 1}}), "new": json.dumps({"parameters": {"a": 2}})}
     environment = {"parameters": {"a": 3, "c": None}}
-    own = merge_environments(Named(files, ["old"], base="old"), environment, {})
-    assert own["parameters"] == {"a": 3, "b": 1}
+    environment_alone = merge_environments(Named(files, ["old"], base="old"), environment, {})
+    assert environment_alone["parameters"] == {"a": 3, "b": 1}
     sent = merge_environments(Named(files, ["old", "new"], base="old"), environment, {})
     assert sent["parameters"] == {"a": 2, "b": 1}
     assert parameter_names(Named(files, ["new"]), {"parameters": {"b": 1, "c": None}}) == {"a", "b"}

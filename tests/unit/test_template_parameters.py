@@ -19,19 +19,19 @@ from stoker.template.parameters import MASK, check_immutable, parameter_strings
 NEW = "2021-04-16"
 
 
-def compiled(declarations, given=None, environment=None, version=NEW):
+def compiled(declarations, parameter_values=None, environment=None, version=NEW):
     template = {"heat_template_version": version, "parameters": declarations}
     return compile_template(
-        Source(template, environment=parse_environment(environment), parameters=given or {}),
+        Source(template, environment=parse_environment(environment), parameters=parameter_values or {}),
         identity=Identity("stack", "id", "project"),
         limits=Limits(),
         seal=lambda value: "token",
     ).parameters
 
 
-def failure(declarations, given=None, environment=None, error=TemplateError):
+def failure(declarations, parameter_values=None, environment=None, error=TemplateError):
     with pytest.raises(error) as caught:
-        compiled(declarations, given, environment)
+        compiled(declarations, parameter_values, environment)
     return str(caught.value)
 
 
@@ -76,15 +76,15 @@ def failure(declarations, given=None, environment=None, error=TemplateError):
     ],
 )
 def test_a_value_becomes_one_of_its_type_wherever_it_comes_from(kind, written, value):
-    for found in (
+    for parameters in (
         compiled({"p": {"type": kind}}, {"p": written}),
         compiled({"p": {"type": kind}}, None, {"parameters": {"p": written}}),
         compiled({"p": {"type": kind}}, None, {"parameter_defaults": {"p": written}}),
         compiled({"p": {"type": kind, "default": written}}),
     ):
-        assert found["p"].value == value
-        assert type(found["p"].value) is type(value)
-        assert found["p"].clear == value
+        assert parameters["p"].value == value
+        assert type(parameters["p"].value) is type(value)
+        assert parameters["p"].clear == value
 
 
 @pytest.mark.parametrize(
@@ -131,15 +131,21 @@ def test_the_request_wins_over_the_environment_and_that_over_its_defaults_and_th
     declared = {"p": {"type": "string", "default": "template"}}
     environment = {"parameters": {"p": "environment"}, "parameter_defaults": {"p": "defaults", "other": 1}}
     defaults = {"parameter_defaults": environment["parameter_defaults"]}
-    found = [
+    parameters = [
         compiled(declared, {"p": "request"}, environment)["p"],
         compiled(declared, {"p": None}, environment)["p"],
         compiled(declared, None, environment)["p"],
         compiled(declared, None, defaults)["p"],
         compiled(declared)["p"],
     ]
-    assert [item.value for item in found] == ["request", "defaults", "environment", "defaults", "template"]
-    assert [item.supplied for item in found] == [True, True, True, True, False]
+    assert [item.value for item in parameters] == [
+        "request",
+        "defaults",
+        "environment",
+        "defaults",
+        "template",
+    ]
+    assert [item.supplied for item in parameters] == [True, True, True, True, False]
 
 
 def test_a_parameter_without_any_value_is_named():
@@ -150,9 +156,13 @@ def test_a_parameter_without_any_value_is_named():
 
 @pytest.mark.parametrize("where", ["request", "environment"])
 def test_a_value_for_no_parameter_is_named_with_the_nearest_one(where):
-    given = {"colour": "red"}
+    parameter_values = {"colour": "red"}
     declared = {"color": {"type": "string", "default": "x"}}
-    options = {"given": given} if where == "request" else {"environment": {"parameters": given}}
+    options = (
+        {"parameter_values": parameter_values}
+        if where == "request"
+        else {"environment": {"parameters": parameter_values}}
+    )
     text = "The Parameter (colour) was not defined in template. "
     hint = 'The template has no parameter "colour"; did you mean "color"? (parameters.colour)'
     assert failure(declared, error=UnknownParameter, **options) == text + hint
@@ -198,8 +208,8 @@ def test_the_section_must_be_a_map():
 def test_empty_keys_are_as_though_they_were_not_there():
     keys = ("label", "description", "hidden", "immutable", "constraints", "tags", "schema")
     body = {"type": "string", "default": "x", **dict.fromkeys(keys)}
-    found = compiled({"p": body})["p"]
-    assert (found.hidden, found.immutable, found.tags, found.value) == (False, False, (), "x")
+    parameter = compiled({"p": body})["p"]
+    assert (parameter.hidden, parameter.immutable, parameter.tags, parameter.value) == (False, False, (), "x")
 
 
 def deep(levels):
@@ -226,11 +236,11 @@ SECRET = {"p": {"type": "string", "hidden": True, "constraints": [{"length": {"m
 
 
 def test_a_hidden_value_is_sealed_and_shown_as_stars():
-    found = compiled(SECRET, {"p": "hunter2"})
-    assert found["p"].value == {"$fn": "sealed", "args": ["token"]}
-    assert found["p"].clear == "hunter2"
-    assert "hunter2" not in repr(found)
-    assert parameter_strings(found) == {"p": MASK}
+    parameter = compiled(SECRET, {"p": "hunter2"})
+    assert parameter["p"].value == {"$fn": "sealed", "args": ["token"]}
+    assert parameter["p"].clear == "hunter2"
+    assert "hunter2" not in repr(parameter)
+    assert parameter_strings(parameter) == {"p": MASK}
 
 
 @pytest.mark.parametrize("kind", ["number", "json", "boolean", "comma_delimited_list"])
@@ -283,10 +293,10 @@ def test_a_declaration_is_described_as_heat_does():
         "heat_template_version": NEW,
         "parameters": {"p": body, "h": {"type": "json", "hidden": True, "default": {"a": 1}}},
     }
-    shown = describe({**template, "parameter_groups": [{"label": "g", "parameters": ["p"]}]})
-    assert shown["Description"] == "No description"
-    assert shown["ParameterGroups"] == [{"label": "g", "parameters": ["p"]}]
-    assert shown["Parameters"]["p"] == {
+    description = describe({**template, "parameter_groups": [{"label": "g", "parameters": ["p"]}]})
+    assert description["Description"] == "No description"
+    assert description["ParameterGroups"] == [{"label": "g", "parameters": ["p"]}]
+    assert description["Parameters"]["p"] == {
         "Type": "String",
         "Description": "d",
         "NoEcho": "false",
@@ -298,7 +308,7 @@ def test_a_declaration_is_described_as_heat_does():
         "ConstraintDescription": "Short.",
         "Tags": ["t"],
     }
-    assert shown["Parameters"]["h"] == {
+    assert description["Parameters"]["h"] == {
         "Type": "Json",
         "Description": "",
         "NoEcho": "true",

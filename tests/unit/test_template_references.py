@@ -89,9 +89,9 @@ def test_get_param_is_folded(tree, value):
 
 
 def test_a_parameter_that_looks_like_a_node_stays_what_it_is():
-    found = compiled({"get_param": "plain"})
-    assert not is_deferred(found.value)
-    assert evaluate(found.value, Answers()) == PARAMETERS["plain"]["default"]
+    output = compiled({"get_param": "plain"})
+    assert not is_deferred(output.value)
+    assert evaluate(output.value, Answers()) == PARAMETERS["plain"]["default"]
     assert value_of({"$fn": {"get_attr": ["server", "name"]}, "args": 1}) == {"$fn": "web", "args": 1}
 
 
@@ -127,8 +127,9 @@ def test_references_that_lead_nowhere_are_refused_where_they_stand(tree, words):
     ],
 )
 def test_an_attribute_of_a_resource_that_does_not_exist_is_refused_also_in_an_output(name, hint):
-    known = "sever" if name == "sever" else "stack"
-    text = f'The specified reference "{known}" (in unknown) is incorrect. The template has no resource {hint}'
+    resource = "sever" if name == "sever" else "stack"
+    beginning = f'The specified reference "{resource}" (in unknown) is incorrect.'
+    text = f"{beginning} The template has no resource {hint}"
     assert failure({"deep": [{"get_attr": [name, "x"]}]}) == f"{text} (outputs.out.value.deep.0.get_attr)"
 
 
@@ -143,9 +144,9 @@ UNRESOLVABLE = [
 @pytest.mark.parametrize(("tree", "text"), UNRESOLVABLE)
 @pytest.mark.parametrize("around", [lambda tree: tree, lambda tree: {"list_join": ["", ["a", tree]]}])
 def test_an_output_that_cannot_be_computed_has_heats_error_for_who_reads_it(tree, text, around):
-    found = compiled(around(tree))
+    output = compiled(around(tree))
     with pytest.raises(ResidualError) as caught:
-        evaluate(found.value, Answers())
+        evaluate(output.value, Answers())
     assert str(caught.value) == text
 
 
@@ -194,12 +195,12 @@ def test_all_attributes_need_2015_10_15():
     ],
 )
 def test_references_wait_for_the_resources(tree, value, references):
-    found = compiled(tree)
-    assert is_deferred(found.value)
-    assert json.loads(json.dumps(found.value)) == found.value
-    assert list(found.references) == references
-    assert evaluate(found.value, Answers()) == value
-    assert evaluate(partial(found.value, Answers()), Answers()) == value
+    output = compiled(tree)
+    assert is_deferred(output.value)
+    assert json.loads(json.dumps(output.value)) == output.value
+    assert list(output.references) == references
+    assert evaluate(output.value, Answers()) == value
+    assert evaluate(partial(output.value, Answers()), Answers()) == value
 
 
 @pytest.mark.parametrize(
@@ -226,10 +227,10 @@ def test_references_wait_for_the_resources(tree, value, references):
     ],
 )
 def test_functions_of_references_wait_too(tree, value):
-    found = compiled(tree)
-    assert is_deferred(found.value)
-    assert evaluate(found.value, Answers()) == value
-    assert evaluate(partial(found.value, Answers()), Answers()) == value
+    output = compiled(tree)
+    assert is_deferred(output.value)
+    assert evaluate(output.value, Answers()) == value
+    assert evaluate(partial(output.value, Answers()), Answers()) == value
 
 
 LATER = {"get_attr": ["server", "name"]}
@@ -254,9 +255,9 @@ def test_a_wrong_form_is_refused_before_the_resources_exist(name, argument, word
 
 
 def test_an_error_of_evaluation_names_the_function_and_what_would_be_right():
-    found = compiled({"list_join": [",", {"get_attr": ["server", "name"]}]})
+    output = compiled({"list_join": [",", {"get_attr": ["server", "name"]}]})
     with pytest.raises(ResidualError, match='^list_join: must join lists, not "web"$'):
-        evaluate(found.value, Answers())
+        evaluate(output.value, Answers())
 
 
 def test_the_version_goes_with_a_function_that_waits():
@@ -278,9 +279,9 @@ def test_the_version_goes_with_a_function_that_waits():
     ],
 )
 def test_secrets_stay_sealed_until_the_last_moment(tree, value):
-    found = compiled(tree).value
-    later = partial(found, Answers())
-    for tree_with_secret in (found, later):
+    residual = compiled(tree).value
+    later = partial(residual, Answers())
+    for tree_with_secret in (residual, later):
         assert "hush" not in json.dumps(tree_with_secret)
         assert is_deferred(tree_with_secret)
         assert evaluate(tree_with_secret, Answers()) == value
@@ -296,11 +297,11 @@ def test_secrets_stay_sealed_until_the_last_moment(tree, value):
     ],
 )
 def test_an_error_about_a_secret_does_not_tell_it(tree):
-    found = compiled(tree).value
+    residual = compiled(tree).value
     with pytest.raises(
         ResidualError, match="cannot be evaluated with the value of a hidden parameter"
     ) as caught:
-        evaluate(found, Answers())
+        evaluate(residual, Answers())
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
 

@@ -81,11 +81,11 @@ def local(host: str, port: int) -> Sequence[str]:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     path = tmp_path_factory.mktemp("tls") / "cert.pem"
     write_certificate(path, NAME)
-    made = Site(path)
+    site = Site(path)
     try:
-        yield made
+        yield site
     finally:
-        made.close()
+        site.close()
 
 
 @pytest.fixture
@@ -137,9 +137,9 @@ def test_without_hosts_nothing_is_fetched(site: Site) -> None:
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "fd00::1", "0.0.0.0"])
 def test_a_host_whose_address_is_not_public_is_not_asked(site: Site, address: str) -> None:
-    allowed = lambda given: ipaddress.ip_address(given).is_global  # noqa: E731
+    allowed = lambda address: ipaddress.ip_address(address).is_global  # noqa: E731
     for addresses in ([address], ["192.0.32.8", address]):
-        resolve = lambda host, port, found=addresses: found  # noqa: E731
+        resolve = lambda host, port, resolved=addresses: resolved  # noqa: E731
         text = refused(site.fetcher(resolve=resolve, is_allowed=allowed), f"{site.url}/a.yaml")
         assert text == f"the host {NAME} has no public address"
     limits = FetchLimits(hosts=[f"{NAME}:{site.port}"])
@@ -184,8 +184,11 @@ def test_what_is_no_template_is_refused(site: Site) -> None:
 def test_a_certificate_that_is_not_trusted_or_of_another_name_is_refused(site: Site) -> None:
     text = refused(site.fetcher(tls=ssl.create_default_context), f"{site.url}/a.yaml")
     assert "certificate" in text.lower()
-    other = f"other.example.org:{site.port}"
-    assert "certificate" in refused(site.fetcher(hosts=[other]), f"https://{other}/a.yaml").lower()
+    other_address = f"other.example.org:{site.port}"
+    assert (
+        "certificate"
+        in refused(site.fetcher(hosts=[other_address]), f"https://{other_address}/a.yaml").lower()
+    )
     assert site.hosts == []
 
 

@@ -13,16 +13,16 @@ SIGNATURE = ADDRESSES.presigned(STACK, "a/b", 17).signature
 def test_an_address_names_tenant_stack_resource_and_row() -> None:
     native = "http://api.test/root/v1/t/stacks/my%20stack/1d/resources/a%2Fb/signal"
     assert ADDRESSES.native(STACK, "a/b") == native
-    made = ADDRESSES.presigned(STACK, "a/b", 17)
-    assert made.endpoint == f"{native}/17"
-    assert made.url == f"{native}/17?Signature={SIGNATURE}"
-    assert SIGNATURE not in repr(made)
+    address = ADDRESSES.presigned(STACK, "a/b", 17)
+    assert address.endpoint == f"{native}/17"
+    assert address.url == f"{native}/17?Signature={SIGNATURE}"
+    assert SIGNATURE not in repr(address)
     assert ADDRESSES.is_right(NAMED, SIGNATURE)
 
 
-@pytest.mark.parametrize("other", ["tenant_id", "stack_id", "resource_name", "row"])
-def test_a_signature_is_good_for_nothing_else(other: str) -> None:
-    assert not ADDRESSES.is_right({**NAMED, other: "2"}, SIGNATURE)
+@pytest.mark.parametrize("part", ["tenant_id", "stack_id", "resource_name", "row"])
+def test_a_signature_is_good_for_nothing_else(part: str) -> None:
+    assert not ADDRESSES.is_right({**NAMED, part: "2"}, SIGNATURE)
 
 
 def test_parts_cannot_be_moved_from_one_to_the_next() -> None:
@@ -65,7 +65,7 @@ def test_the_signature_of_one_purpose_is_good_for_no_other() -> None:
 
 
 @pytest.mark.parametrize(
-    "other", ["", "1d", "1d.", "1d.0", "1d.x", "1d.1.1", "1d.1 ", "1d.٣", f"1d.{'9' * 20}"]
+    "key", ["", "1d", "1d.", "1d.0", "1d.x", "1d.1.1", "1d.1 ", "1d.٣", f"1d.{'9' * 20}"]
 )
-def test_other_keys_are_no_guests(other: str) -> None:
-    assert row_of_key(other) is None
+def test_other_keys_are_no_guests(key: str) -> None:
+    assert row_of_key(key) is None

@@ -54,15 +54,15 @@ def row(**columns: Json) -> Resource:
 @pytest.mark.parametrize("value", LOOKS_LIKE, ids=range(len(LOOKS_LIKE)))
 def test_data_is_never_read_as_anything_else(value: Json) -> None:
     deep = {"below": [value]}
-    for given in (deep, quote(deep), quote(value)):
-        assert unquoted(given) in (deep, value)
-        assert in_clear(given, HERE.open) in (deep, value)
-        assert not is_deferred(as_residual(given))
-        assert unquoted(as_residual(given)) in (deep, value)
-    kept = row(data=deep, metadata={"1": deep}, attributes={"a": deep}, reference_id=deep)
-    assert Masked().data(kept) == deep
-    assert isinstance(Masked().metadata(kept), dict)
-    lookup = StackLookup([kept], HERE)
+    for stored in (deep, quote(deep), quote(value)):
+        assert unquoted(stored) in (deep, value)
+        assert in_clear(stored, HERE.open) in (deep, value)
+        assert not is_deferred(as_residual(stored))
+        assert unquoted(as_residual(stored)) in (deep, value)
+    resource = row(data=deep, metadata={"1": deep}, attributes={"a": deep}, reference_id=deep)
+    assert Masked().data(resource) == deep
+    assert isinstance(Masked().metadata(resource), dict)
+    lookup = StackLookup([resource], HERE)
     assert lookup.attribute("r", "a") == lookup.reference_id("r") == deep
 
 
@@ -71,26 +71,26 @@ def test_signals_are_not_evaluated_beside_an_entry_of_the_templates_that_is(valu
     definition = {"metadata": {"own": sealed(HERE.seal("word")), "plain": {"a": 1}}}
     data = {"plain": {"data": value}, "1": {"status": "SUCCESS", "data": value, "reason": ""}}
     metadata = {**quote(data), "own": sealed(HERE.seal("word"))}
-    found = metadata_in_clear(row(definition=definition, metadata=metadata), HERE.open)
-    assert found == {**data, "own": "word"}
+    clear = metadata_in_clear(row(definition=definition, metadata=metadata), HERE.open)
+    assert clear == {**data, "own": "word"}
 
 
 def test_metadata_that_a_function_or_a_secret_makes_is_one_value() -> None:
-    made = function("map_merge", [{"a": 1}, sealed(HERE.seal({"b": 2}))])
-    kept = row(definition={"metadata": made}, metadata=made)
-    clear = metadata_in_clear(kept, HERE.open)
+    tree = function("map_merge", [{"a": 1}, sealed(HERE.seal({"b": 2}))])
+    resource = row(definition={"metadata": tree}, metadata=tree)
+    clear = metadata_in_clear(resource, HERE.open)
     assert clear == {"a": 1, "b": 2}
-    changed = metadata_changed(made, clear, {**clear, "1": "new"}, HERE.seal)
+    changed = metadata_changed(tree, clear, {**clear, "1": "new"}, HERE.seal)
     assert "new" not in str(changed)
     assert metadata_in_clear(row(metadata=changed), HERE.open) == {"a": 1, "b": 2, "1": "new"}
 
 
 def test_what_a_change_of_metadata_leaves_stays_sealed() -> None:
     definition = {"metadata": {"own": sealed(HERE.seal("word"))}}
-    kept = row(definition=definition, metadata={"own": sealed(HERE.seal("word")), "1": {"n": 1}})
-    clear = metadata_in_clear(kept, HERE.open)
+    resource = row(definition=definition, metadata={"own": sealed(HERE.seal("word")), "1": {"n": 1}})
+    clear = metadata_in_clear(resource, HERE.open)
     after = {**clear, "$fn": "sealed", "args": [ELSEWHERE.seal("stolen")]}
-    changed = metadata_changed(kept.metadata, clear, after, HERE.seal)
+    changed = metadata_changed(resource.metadata, clear, after, HERE.seal)
     assert "word" not in str(changed)
     assert metadata_in_clear(row(definition=definition, metadata=changed), HERE.open) == after
     assert masked(changed) == {**after, "own": MASK}
@@ -104,19 +104,19 @@ def test_what_a_change_of_metadata_leaves_stays_sealed() -> None:
 def test_a_token_that_does_not_open_is_masked_and_breaks_no_answer(
     token: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    kept = row(
+    resource = row(
         definition={"metadata": {"m": sealed("")}},
         metadata={"m": [sealed(token)]},
         attributes={"a": sealed(token), "b": 1},
         reference_id=sealed(token),
         properties={"p": sealed(token)},
     )
-    lookup = StackLookup([kept], HERE)
+    lookup = StackLookup([resource], HERE)
     assert lookup.attribute("r", "") == {"a": MASK, "b": 1}
     value = [function("get_attr", "r", "a"), function("get_resource", "r"), sealed(token)]
-    shown = output("o", {"value": value, "description": ""}, lookup)
-    assert shown["output_value"] == [MASK, MASK, MASK]
-    assert metadata_in_clear(kept, unsealer(HERE)) == {"m": [MASK]}
+    view = output("o", {"value": value, "description": ""}, lookup)
+    assert view["output_value"] == [MASK, MASK, MASK]
+    assert metadata_in_clear(resource, unsealer(HERE)) == {"m": [MASK]}
     assert "Opening a sealed value failed, showing ******" in caplog.text
 
 
@@ -144,6 +144,6 @@ def test_attributes_become_part_of_what_is_stored_as_they_are_stored() -> None:
             return HERE.open(token)
 
     tree = {"s": function("get_attr", "r", "secret"), "d": function("get_attr", "r", "data", "args", 0)}
-    kept = partial(tree, Rows())
-    assert "word" not in str(kept)
-    assert evaluate(kept, Rows()) == {"s": "word", "d": LOOKS_LIKE[0]["args"][0]}
+    residual = partial(tree, Rows())
+    assert "word" not in str(residual)
+    assert evaluate(residual, Rows()) == {"s": "word", "d": LOOKS_LIKE[0]["args"][0]}
