@@ -19,14 +19,14 @@ READS = re.compile(
 
 def steps(page: str) -> Sequence[tuple[str, Sequence[str]]]:
     """Each command of a page with the lines that it is to print."""
-    found: list[tuple[str, list[str]]] = []
+    pairs: list[tuple[str, list[str]]] = []
     for _, block in BLOCK.findall((ROOT / "doc" / page).read_text()):
         for line in textwrap.dedent(block).splitlines():
             if line.startswith("$ "):
-                found.append((line[2:], []))
+                pairs.append((line[2:], []))
             else:
-                found[-1][1].append(line)
-    return found
+                pairs[-1][1].append(line)
+    return pairs
 
 
 def prints(expected: Sequence[str], printed: str) -> bool:
@@ -55,8 +55,8 @@ def run(command: str, expected: Sequence[str], env: Mapping[str, str], *, within
             timeout=600,
             check=False,
         )
-        wanted = 2 if " stack plan " in command else 0
-        assert done.returncode == wanted, (command, done.stdout, done.stderr)
+        expected_code = 2 if " stack plan " in command else 0
+        assert done.returncode == expected_code, (command, done.stdout, done.stderr)
         printed.append(done.stdout)
         return prints(expected, done.stdout)
 

@@ -31,7 +31,7 @@ def test_each_benchmark_is_tried_here() -> None:
     assert {path.stem for path in BENCHMARKS.glob("*.py")} - PARTS == set(SMALL)
 
 
-def test_the_documentation_names_none_that_is_not_there() -> None:
+def test_the_documentation_names_only_benchmarks_that_exist() -> None:
     pages = [ROOT / "README.md", *(ROOT / "doc").glob("*.md")]
     named = {name for page in pages for name in re.findall(r"benchmarks/(\w+)\.py", page.read_text())}
     assert named

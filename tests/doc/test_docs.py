@@ -83,16 +83,16 @@ def test_every_file_that_a_page_names_exists() -> None:
 def test_the_glossary_has_the_word_of_each_transition() -> None:
     table = (DOC / "glossary.md").read_text().partition("db/work/transitions.py`:\n")[2].partition("\n## ")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[3:] if line]
-    told = {word: (frozenset(sources.split(", ")), target) for word, sources, target in rows}
-    assert told == {move.word: (frozenset(move.sources), move.target) for move in transitions.ALL}
+    words = {word: (frozenset(sources.split(", ")), target) for word, sources, target in rows}
+    assert words == {move.word: (frozenset(move.sources), move.target) for move in transitions.ALL}
 
 
 def test_the_architecture_has_the_states_of_a_claimed_task() -> None:
     page = (DOC / "architecture.md").read_text()
     table = page.partition("| state | meaning | event and next state |\n")[2].partition("\n\n")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[1:]]
-    found = {row[0]: dict(move.split(": ") for move in row[2].split("; ")) for row in rows}
-    assert found == {
+    states = {row[0]: dict(move.split(": ") for move in row[2].split("; ")) for row in rows}
+    assert states == {
         state.value: {event.value: after.value for event, after in moves.items()}
         for state, moves in claimed.TRANSITIONS.items()
     }
@@ -127,9 +127,9 @@ def test_every_command_is_documented(pages: dict[str, str]) -> None:
     missing = [script.name for script in scripts if f"usage: {script.name} " not in text]
     missing += [name for name in manage.COMMANDS if f"usage: stoker-manage {name} " not in text]
     plugins = importlib.metadata.entry_points(group="openstack.orchestration.v1")
-    ours = [point.name.replace("_", " ") for point in plugins if point.value.startswith("stoker.")]
-    missing += [name for name in ours if f"usage: openstack {name} " not in text]
-    assert ours
+    commands = [point.name.replace("_", " ") for point in plugins if point.value.startswith("stoker.")]
+    missing += [name for name in commands if f"usage: openstack {name} " not in text]
+    assert commands
     assert not missing
 
 
@@ -149,8 +149,8 @@ def test_every_kind_of_notification_is_documented() -> None:
 def types_of_stoker() -> dict[str, tuple[str, type[ResourceType]]]:
     """By name the page and the class of each type that comes with Stoker."""
     points = importlib.metadata.entry_points(group="stoker.resource_types")
-    ours = [point for point in points if point.value.startswith("stoker.")]
-    return {name: (point.name, declared) for point in ours for name, declared in point.load().items()}
+    own_points = [point for point in points if point.value.startswith("stoker.")]
+    return {name: (point.name, declared) for point in own_points for name, declared in point.load().items()}
 
 
 TYPES = {name: entry for name, entry in types_of_stoker().items() if not entry[1].support_status.hidden}
@@ -160,8 +160,8 @@ HIDDEN = types_of_stoker().keys() - TYPES.keys()
 def section(pages: dict[str, str], name: str) -> str:
     page = pages[f"reference/types/{TYPES[name][0]}"]
     start = page.rindex(f"{name}¶")
-    others = [found.start() for found in re.finditer(r"[\w]+::[\w:]+¶", page)]
-    return page[start : min((at for at in others if at > start), default=None)]
+    starts = [match.start() for match in re.finditer(r"[\w]+::[\w:]+¶", page)]
+    return page[start : min((at for at in starts if at > start), default=None)]
 
 
 def test_every_type_is_documented_with_all_it_has(pages: dict[str, str], subtests: pytest.Subtests) -> None:
@@ -171,7 +171,8 @@ def test_every_type_is_documented_with_all_it_has(pages: dict[str, str], subtest
 
 
 def assert_has_all(pages: dict[str, str], name: str) -> None:
-    declared, part = TYPES[name][1], section(pages, name)
+    declared = TYPES[name][1]
+    part = section(pages, name)
     attributes = [key for key, item in declared.attributes_schema.items() if not item.support_status.hidden]
     for key in (*declared.properties_schema, *declared.update_policy_schema, *attributes):
         assert key in words(part) or key == "*", key
@@ -202,7 +203,8 @@ def test_a_type_of_a_service_is_documented_with_its_way_of_working(
 
 
 def assert_has_way_of_working(pages: dict[str, str], name: str) -> None:
-    declared, part = TYPES[name][1], section(pages, name)
+    declared = TYPES[name][1]
+    part = section(pages, name)
     assert f" Service: {declared.service} " in part
     mark = getattr(declared, "mark", None)
     assert f" Mark: {mark.place if mark else declared.identity} ".replace("``", "") in part
@@ -213,8 +215,9 @@ def assert_has_way_of_working(pages: dict[str, str], name: str) -> None:
         assert value in words(part.partition(" Status: ")[2].partition(" Properties¶")[0])
 
 
-def test_the_reference_says_what_a_type_does_with_changes_and_old_names(pages: dict[str, str]) -> None:
-    port, server = section(pages, "OS::Neutron::Port"), section(pages, "OS::Nova::Server")
+def test_the_reference_documents_changes_and_old_names_of_a_type(pages: dict[str, str]) -> None:
+    port = section(pages, "OS::Neutron::Port")
+    server = section(pages, "OS::Nova::Server")
     assert " Old names: network_id of network, fixed_ips.*.subnet_id of subnet " in port
     assert " mac_address string replaces Its MAC address" in port
     assert " admin_state_up boolean in place The port is up. Default: true. " in port
@@ -244,10 +247,13 @@ class Example:
 
 def examples_of(document: str) -> Sequence[Example]:
     parts = re.split(r"^## ", (DOC / document).read_text(), flags=re.MULTILINE)[1:]
-    found = []
+    examples = []
     for part in parts:
         title, _, text = part.partition("\n")
-        main, files, environment, outputs = "", {}, None, None
+        main = ""
+        files = {}
+        environment = None
+        outputs = None
         for language, block in FENCE.findall(text):
             name = re.match(r"# (\S+)\n", block)
             if language == "json":
@@ -259,8 +265,8 @@ def examples_of(document: str) -> Sequence[Example]:
             elif language == "yaml":
                 main = block
         if main:
-            found.append(Example(title, main, files, environment, outputs))
-    return found
+            examples.append(Example(title, main, files, environment, outputs))
+    return examples
 
 
 @pytest.fixture(scope="module")
@@ -280,9 +286,9 @@ def test_an_example_gives_what_the_guide_says(service: Service, example: Example
     if "WaitConditionHandle" in example.template:
         wait_for(lambda: service.call("POST", f"{path}/resources/handle/signal", SIGNAL).status == 200, 120)
     assert service.settled(path)["stack_status"] == "CREATE_COMPLETE", service.get(path)
-    shown = service.get(path)["stack"]["outputs"]
-    assert {output["output_key"]: output["output_value"] for output in shown} == example.outputs
-    assert not [output for output in shown if output.get("output_error")]
+    outputs = service.get(path)["stack"]["outputs"]
+    assert {output["output_key"]: output["output_value"] for output in outputs} == example.outputs
+    assert not [output for output in outputs if output.get("output_error")]
 
 
 @pytest.mark.full

@@ -79,7 +79,7 @@ def service(tree: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     running.stop()
 
 
-def test_every_door_is_there() -> None:
+def test_the_page_has_every_door() -> None:
     assert set(DOORS) == {"A duty", "A resource type", "A route", "A template function"}
 
 
@@ -98,8 +98,8 @@ def test_the_resource_type_creates_and_the_function_evaluates(service: Service) 
     path = service.made("t", "s", TEMPLATE)
     outputs = {item["output_key"]: item["output_value"] for item in service.get(path)["stack"]["outputs"]}
     assert outputs == {"number": 1, "list": ["c", 1, "a"]}
-    shown = service.get("/v1/t/resource_types/OS::Heat::Dice")
-    assert shown["properties"]["sides"]["type"] == "integer"
+    schema = service.get("/v1/t/resource_types/OS::Heat::Dice")
+    assert schema["properties"]["sides"]["type"] == "integer"
 
 
 def test_the_route_answers(service: Service) -> None:

@@ -13,7 +13,7 @@ def test_the_settings_are_those_of_the_tests() -> None:
     assert textwrap.indent(installed.read_text(), " " * 7) in PAGE
 
 
-def test_the_files_of_the_dashboard_go_where_the_tests_copy_them() -> None:
+def test_the_files_of_the_dashboard_are_installed_where_the_tests_copy_them() -> None:
     script = (ROOT / "tools" / "install-horizon").read_text()
     copied = re.findall(r"heat_dashboard/(\S+) SITE/openstack_dashboard/(\S+)", PAGE)
     assert len(copied) == 3

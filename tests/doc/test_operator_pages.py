@@ -13,16 +13,16 @@ from harness.programs import BIN
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    made = Service(tmp_path_factory.mktemp("pages"), conductors=3)
-    yield made
-    made.stop()
+    started = Service(tmp_path_factory.mktemp("pages"), conductors=3)
+    yield started
+    started.stop()
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("page", ["day1.md", "day2.md"])
 def test_the_commands_print_what_the_page_says(running: Service, page: str) -> None:
-    found = steps(page)
-    assert len(found) >= 4
+    pairs = steps(page)
+    assert len(pairs) >= 4
     env = {
         **os.environ,
         "PATH": f"{BIN}:{os.environ['PATH']}",
@@ -32,6 +32,6 @@ def test_the_commands_print_what_the_page_says(running: Service, page: str) -> N
         "COLUMNS": "200",
         "NO_COLOR": "1",
     }
-    for command, expected in found:
+    for command, expected in pairs:
         # The limit of the command's own is for operators, whose hosts are not that slow.
         run(re.sub(r"^(stoker-manage ring .*--wait)$", r"\1 --timeout 200", command), expected, env)

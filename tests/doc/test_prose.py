@@ -26,7 +26,7 @@ WORDS = prose.vocabulary((ROOT / "doc" / "glossary.md").read_text())
 LONG = " ".join(["word"] * 41) + "."
 
 
-def found(texts: Sequence[object]) -> list[str]:
+def findings(texts: Sequence[object]) -> list[str]:
     return [finding.message for text in texts for finding in prose.check(text, WORDS) if finding.serious]
 
 
@@ -42,8 +42,8 @@ def found(texts: Sequence[object]) -> list[str]:
     ],
 )
 def test_a_document_is_refused(source: str, message: str) -> None:
-    [said] = found(list(prose.markdown_texts("doc/x.md", source)))
-    assert message in said
+    [finding] = findings(list(prose.markdown_texts("doc/x.md", source)))
+    assert message in finding
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_document_is_refused(source: str, message: str) -> None:
     ],
 )
 def test_a_document_is_accepted(source: str) -> None:
-    assert found(list(prose.markdown_texts("doc/x.md", source))) == []
+    assert findings(list(prose.markdown_texts("doc/x.md", source))) == []
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_a_document_is_accepted(source: str) -> None:
     ],
 )
 def test_a_module_is_refused(source: str, message: str) -> None:
-    [said] = found(list(prose.python_texts("x.py", source)))
-    assert message in said
+    [finding] = findings(list(prose.python_texts("x.py", source)))
+    assert message in finding
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_module_is_refused(source: str, message: str) -> None:
     ],
 )
 def test_a_module_is_accepted(source: str) -> None:
-    assert found(list(prose.python_texts("x.py", source))) == []
+    assert findings(list(prose.python_texts("x.py", source))) == []
 
 
 def test_a_field_of_a_docstring_begins_a_sentence() -> None:
@@ -102,14 +102,16 @@ def test_a_field_of_a_docstring_begins_a_sentence() -> None:
         == f"Return {half}"
     )
     assert (
-        found(list(prose.python_texts("x.py", f'"""Return {half}\n\n:param x: {half}\n:raises Y: {half}"""')))
+        findings(
+            list(prose.python_texts("x.py", f'"""Return {half}\n\n:param x: {half}\n:raises Y: {half}"""'))
+        )
         == []
     )
 
 
 def test_a_release_note_is_refused() -> None:
-    [said] = found(list(prose.note_texts("x.yaml", "fixes:\n  - |\n    A stack goes on.\n")))
-    assert "'goes on'" in said
+    [message] = findings(list(prose.note_texts("x.yaml", "fixes:\n  - |\n    A stack goes on.\n")))
+    assert "'goes on'" in message
 
 
 def test_every_form_in_the_glossary_is_found() -> None:
@@ -118,13 +120,13 @@ def test_every_form_in_the_glossary_is_found() -> None:
     forms = [form.strip() for row in rows for form in row.split(",")]
     assert len(forms) > 50
     for form in forms:
-        assert found([prose.Text("x.md", 1, "prose", f"Here it {form}, so.")]), form
+        assert findings([prose.Text("x.md", 1, "prose", f"Here it {form}, so.")]), form
 
 
 def test_the_glossary_itself_is_checked() -> None:
     texts = list(prose.markdown_texts(prose.GLOSSARY, (ROOT / prose.GLOSSARY).read_text()))
     assert len(texts) > 100
-    assert found(texts) == []
+    assert findings(texts) == []
 
 
 def test_everything_else_is_clean(capsys: pytest.CaptureFixture[str]) -> None:

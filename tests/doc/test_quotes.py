@@ -56,13 +56,13 @@ def product() -> Mapping[str, Sequence[str]]:
 
     Neither has the marks of code.
     """
-    found: set[str] = set()
+    strings: set[str] = set()
     for package in ROOT.glob("*/__init__.py"):
         if package.parent.name in ("tests", "benchmarks", "build"):
             continue
         for path in package.parent.rglob("*.py"):
-            found.update(text.replace("`", "") for text in _texts(ast.parse(path.read_text())))
-    texts = [text for text in found if len(re.findall("[A-Za-z]{2,}", text)) >= 2]
+            strings.update(text.replace("`", "") for text in _texts(ast.parse(path.read_text())))
+    texts = [text for text in strings if len(re.findall("[A-Za-z]{2,}", text)) >= 2]
     return {text: _parts(text.split(PLACEHOLDER)) for text in (*texts, *OF_OTHERS)}
 
 
@@ -75,38 +75,38 @@ def unexplained(quote: str) -> list[str]:
 
     A quote may be a part of one text, too, with some of it left out.
     """
-    shown = _parts(FILLED_IN.split(quote))
-    if any(_in_order(shown, text) for text in product()):
+    parts = _parts(FILLED_IN.split(quote))
+    if any(_in_order(parts, text) for text in product()):
         return []
-    known = [match.span() for match in FILLED_IN.finditer(quote)]
-    for first, *others in product().values():
+    spans = [match.span() for match in FILLED_IN.finditer(quote)]
+    for first, *further in product().values():
         for start in re.finditer(re.escape(first), quote) if first in quote else ():
-            known += _in_order([first, *others], quote, start.start())
+            spans += _in_order([first, *further], quote, start.start())
     words = re.finditer(r"[A-Za-z][a-z']+", quote)
-    return [word[0] for word in words if not any(since <= word.start() < until for since, until in known)]
+    return [word[0] for word in words if not any(since <= word.start() < until for since, until in spans)]
 
 
 def _in_order(parts: Sequence[str], text: str, at: int = 0) -> list[tuple[int, int]]:
     """Return where the parts are in the text, one behind the other; none where one is missing."""
-    found = []
+    spans = []
     for part in parts:
         since = text.find(part, at)
         if since < 0:
             return []
         at = since + len(part)
-        found.append((since, at))
-    return found
+        spans.append((since, at))
+    return spans
 
 
 def quotes() -> list[tuple[str, str]]:
-    found = []
+    pairs = []
     for page in PAGES:
         text = BLOCK.sub("", (ROOT / f"doc/{page}.md").read_text())
         for quoted in re.findall(r"`([^`]+)`", text):
             words = " ".join(quoted.split())
             if len(re.findall(r"(?<!\S)[A-Za-z]{2,}", words)) >= 4 and not re.match(NOT_MESSAGES, words):
-                found.append((page, words))
-    return found
+                pairs.append((page, words))
+    return pairs
 
 
 def test_there_are_quotes() -> None:
@@ -120,11 +120,11 @@ def test_a_page_quotes_what_the_product_says() -> None:
 
 
 @pytest.mark.parametrize("quote", ["The stack is not what it was", "Hint run_tasks went by, nobody took it"])
-def test_an_invented_quote_is_found(quote: str) -> None:
+def test_an_invented_quote_is_reported(quote: str) -> None:
     assert unexplained(quote)
 
 
-def test_a_changed_word_of_a_quote_is_found() -> None:
+def test_a_changed_word_of_a_quote_is_reported() -> None:
     changed = [
         f"{quote[: word.start()]}zebra{quote[word.end() :]}"
         for _, quote in quotes()

@@ -18,7 +18,7 @@ Step = tuple[str, Sequence[str]]
 EXPORT = re.compile(r"export .*OS_ENDPOINT=\S+:8004(\S+)")
 
 
-def test_the_comparison_finds_what_differs() -> None:
+def test_the_comparison_finds_differences() -> None:
     assert prints(["a … c", "…", "d"], "a b c\nx\ny\nd\n")
     assert not prints(["a … c", "d"], "a b c\nx\nd\n")
     assert not prints([], "a\n")
@@ -40,9 +40,9 @@ def test_the_steps_show_what_the_page_says(tmp_path: pathlib.Path) -> None:
     env = {**os.environ, "OS_AUTH_TYPE": "none", "COLUMNS": "200", "NO_COLOR": "1"}
     env["PATH"] = f"{BIN}:{env['PATH']}"
     running: Service | None = None
-    found = iter(steps("tutorial.md"))
+    pairs = iter(steps("tutorial.md"))
     try:
-        for command, expected in found:
+        for command, expected in pairs:
             if command == "make serve":
                 if running is not None:
                     running.process.kill()
@@ -55,7 +55,7 @@ def test_the_steps_show_what_the_page_says(tmp_path: pathlib.Path) -> None:
                 assert running is not None
                 env["OS_ENDPOINT"] = running.url + tenant
                 if "seconds=8" in command:
-                    catch((command, expected), next(found), env)
+                    catch((command, expected), next(pairs), env)
                 else:
                     run(command, expected, env)
     finally:
