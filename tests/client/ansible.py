@@ -29,8 +29,8 @@ class Ansible:
             pytest.fail(f"{HOME} is missing: run `make .venv/ansible.stamp`", pytrace=False)
         module = {"auth_type": "none", "auth": {"endpoint": self._endpoint}, **options}
         result = self.directory / "result.json"
-        kept = {"content": "{{ done | to_json }}", "dest": str(result)}
-        tasks = [{"openstack.cloud.stack": module, "register": "done"}, {"ansible.builtin.copy": kept}]
+        copy = {"content": "{{ done | to_json }}", "dest": str(result)}
+        tasks = [{"openstack.cloud.stack": module, "register": "done"}, {"ansible.builtin.copy": copy}]
         play = [{"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": tasks}]
         path = self.directory / "play.json"  # JSON is YAML.
         path.write_text(json.dumps(play))

@@ -48,7 +48,8 @@ class OpenStack:
 
     def call(self, *arguments: str) -> Done:
         """Run a command by the entry point of ``openstack``, here: starting a process takes 1.5 s."""
-        out, err = io.StringIO(), io.StringIO()
+        out = io.StringIO()
+        err = io.StringIO()
         _forget_connection()
         # Not by the environment, which is read once for the whole process.
         access = ["--os-auth-type", "none", "--os-endpoint", self.variables["OS_ENDPOINT"]]
@@ -90,6 +91,6 @@ class OpenStack:
 
 def _forget_connection() -> None:
     """The client keeps the connection of its first command for the whole process."""
-    kept = vars(clientmanager.ClientManager).get("orchestration")
-    if kept is not None:
-        kept._handle = None
+    cached = vars(clientmanager.ClientManager).get("orchestration")
+    if cached is not None:
+        cached._handle = None

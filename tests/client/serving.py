@@ -91,10 +91,14 @@ class Service:
         data = raw if raw is not None or body is None else json.dumps(body).encode()
         url = path if path.startswith("http") else self.url + path
         sent = {"Content-Type": "application/json", **(headers or {})}
-        got = self._http.request(method, url, data=data, headers=sent, allow_redirects=False, timeout=120)
-        is_json = "json" in got.headers.get("Content-Type", "")
+        response = self._http.request(
+            method, url, data=data, headers=sent, allow_redirects=False, timeout=120
+        )
+        is_json = "json" in response.headers.get("Content-Type", "")
         return Answer(
-            got.status_code, got.headers, got.json() if is_json and got.content else got.text or None
+            response.status_code,
+            response.headers,
+            response.json() if is_json and response.content else response.text or None,
         )
 
     def get(self, path: str) -> Json:

@@ -33,20 +33,22 @@ resources:
 
 def session() -> list[tuple[list[str], str]]:
     """Commands of the document, each with what it says that they print."""
-    found: list[tuple[list[str], list[str]]] = []
-    shown = False
+    commands: list[tuple[list[str], list[str]]] = []
+    in_output = False
     for line in DOC.read_text().splitlines():
         if line.startswith(PROMPT):
-            found.append((shlex.split(line[len(PROMPT) :]), []))
-            shown = True
-        elif shown and line.startswith("    "):
-            found[-1][1].append(line[4:])
+            commands.append((shlex.split(line[len(PROMPT) :]), []))
+            in_output = True
+        elif in_output and line.startswith("    "):
+            commands[-1][1].append(line[4:])
         else:
-            shown = False
-    return [(command, "".join(f"{line}\n" for line in lines)) for command, lines in found]
+            in_output = False
+    return [(command, "".join(f"{line}\n" for line in lines)) for command, lines in commands]
 
 
-def test_the_documents_session_goes_as_it_says(openstack: OpenStack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_session_of_the_document_runs_as_shown(
+    openstack: OpenStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(ROOT)
     commands = session()
     assert len(commands) == 12
@@ -79,11 +81,11 @@ def wait_held(openstack: OpenStack, *names: str) -> None:
 
 
 def wait_status(openstack: OpenStack, status: str) -> Json:
-    def shown() -> Json:
+    def stack() -> Json:
         return openstack.json("stack", "show", "s")
 
-    wait_for(lambda: shown()["stack_status"] == status, 60, lambda: str(shown()))
-    return shown()
+    wait_for(lambda: stack()["stack_status"] == status, 60, lambda: str(stack()))
+    return stack()
 
 
 def polled(openstack: OpenStack) -> list[str]:
@@ -111,7 +113,7 @@ def test_heats_own_commands_set_poll_and_clear_breakpoints(openstack: OpenStack)
     wait_for(lambda: openstack.call("stack", "show", "s").code == 1)
 
 
-def test_clearing_twice_or_what_is_not_held_is_an_error_that_says_so(openstack: OpenStack) -> None:
+def test_clearing_twice_or_a_resource_that_is_not_held_is_an_error(openstack: OpenStack) -> None:
     create(openstack, "--pre-create", "b")
     wait_held(openstack, "b")
     printed = openstack.fails("stack", "hook", "clear", "s", "a")
@@ -126,7 +128,7 @@ def test_clearing_twice_or_what_is_not_held_is_an_error_that_says_so(openstack: 
 
 
 @pytest.mark.full
-def test_a_stack_that_is_held_goes_on_with_another_template_or_is_deleted(openstack: OpenStack) -> None:
+def test_a_held_stack_is_updated_to_another_template_or_deleted(openstack: OpenStack) -> None:
     path = create(openstack, "--pre-create", "b")
     wait_held(openstack, "b")
     openstack.run("stack", "update", "s", "-t", path, "--parameter", "word=two", "--wait")

@@ -54,16 +54,16 @@ def outputs(openstack: OpenStack) -> dict[str, object]:
 
 def test_a_stack_is_created_shown_updated_and_deleted(openstack: OpenStack) -> None:
     path = create(openstack)
-    shown = openstack.json("stack", "show", "shop")
-    assert shown["description"] == "A shop."
-    parameters = shown["parameters"]
+    stack = openstack.json("stack", "show", "shop")
+    assert stack["description"] == "A shop."
+    parameters = stack["parameters"]
     assert parameters["Secret"] == "******"
     assert (parameters["AWS::StackName"], parameters["AWS::Region"]) == ("shop", "ap-southeast-1")
-    assert re.fullmatch(rf"arn:openstack:heat::[^:]+:stacks/shop/{shown['id']}", parameters["AWS::StackId"])
+    assert re.fullmatch(rf"arn:openstack:heat::[^:]+:stacks/shop/{stack['id']}", parameters["AWS::StackId"])
     assert outputs(openstack) == {"word": "hello-small", "size": "small", "stack": parameters["AWS::StackId"]}
-    given = openstack.json("stack", "template", "show", "shop")
-    assert given["AWSTemplateFormatVersion"] == "2010-09-09"
-    assert given["Resources"]["first"]["Properties"]["value"]["Fn::Join"][0] == "-"
+    document = openstack.json("stack", "template", "show", "shop")
+    assert document["AWSTemplateFormatVersion"] == "2010-09-09"
+    assert document["Resources"]["first"]["Properties"]["value"]["Fn::Join"][0] == "-"
     before = {row["resource_name"] for row in openstack.json("stack", "resource", "list", "shop")}
     assert before == {"first", "second"}
 
@@ -116,8 +116,8 @@ def test_an_environment_gives_parameters_and_their_defaults(openstack: OpenStack
 
 def test_a_template_is_validated_and_previewed(openstack: OpenStack) -> None:
     path = openstack.file("cfn.yaml", TEMPLATE)
-    shown = openstack.json("orchestration", "template", "validate", "-t", path)
-    assert shown["Parameters"]["Word"] == {
+    validation = openstack.json("orchestration", "template", "validate", "-t", path)
+    assert validation["Parameters"]["Word"] == {
         "Type": "String",
         "Description": "",
         "Label": "Word",
@@ -126,7 +126,7 @@ def test_a_template_is_validated_and_previewed(openstack: OpenStack) -> None:
         "AllowedPattern": "[a-z]*",
         "ConstraintDescription": "small letters",
     }
-    assert shown["Parameters"]["Secret"]["NoEcho"] == "true"
+    assert validation["Parameters"]["Secret"]["NoEcho"] == "true"
     preview = openstack.json("stack", "create", "shop", "-t", path, *VALUES, "--dry-run")
     assert {row["resource_name"] for row in preview["resources"]} == {"first", "second"}
     assert openstack.json("stack", "list") == []
@@ -254,7 +254,7 @@ Outputs: {said: {Value: {"Fn::GetAtt": [provider, said]}}}
     assert openstack.json("stack", "show", "shop")["parameters"]["word"] == "******"
 
 
-def test_a_retained_resource_is_left(openstack: OpenStack) -> None:
+def test_a_retained_resource_is_not_deleted(openstack: OpenStack) -> None:
     text = """
 HeatTemplateFormatVersion: 2012-12-12
 Resources:
@@ -274,11 +274,11 @@ Resources:
 
 def test_a_snapshot_restores_a_stack(openstack: OpenStack) -> None:
     create(openstack)
-    taken = openstack.json("stack", "snapshot", "create", "shop", "--name", "before")
+    snapshot = openstack.json("stack", "snapshot", "create", "shop", "--name", "before")
     # An update does not wait for the snapshot, which would not be complete.
     wait_for(lambda: openstack.json("stack", "show", "shop")["stack_status"] == "SNAPSHOT_COMPLETE")
     openstack.run("stack", "update", "shop", "--existing", "--parameter", "Word=after", "--wait")
     assert outputs(openstack)["word"] == "after-small"
-    openstack.run("stack", "snapshot", "restore", "shop", taken["ID"])
+    openstack.run("stack", "snapshot", "restore", "shop", snapshot["ID"])
     wait_for(lambda: openstack.json("stack", "show", "shop")["stack_status"] == "RESTORE_COMPLETE")
     assert outputs(openstack)["word"] == "hello-small"

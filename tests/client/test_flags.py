@@ -29,19 +29,19 @@ def test_an_update_converges(openstack: OpenStack) -> None:
     assert openstack.json("stack", "show", "s")["stack_status"] == "UPDATE_COMPLETE"
     assert after["physical_resource_id"] == before["physical_resource_id"]
     assert after["resource_status"] == "CREATE_COMPLETE"
-    found = openstack.json("stack", "update", "s", "-t", path, "--converge", "--dry-run")
+    preview = openstack.json("stack", "update", "s", "-t", path, "--converge", "--dry-run")
     # The client sends the flag with the update itself only.
-    assert [item["resource_name"] for item in found["unchanged"]] == ["r"]
+    assert [item["resource_name"] for item in preview["unchanged"]] == ["r"]
 
 
-@pytest.mark.parametrize(("wanted", "disabled"), [("enabled", False), ("disabled", True), ("keep", False)])
+@pytest.mark.parametrize(("rollback", "disabled"), [("enabled", False), ("disabled", True), ("keep", False)])
 def test_an_update_says_whether_a_failure_is_rolled_back(
-    openstack: OpenStack, wanted: str, disabled: bool
+    openstack: OpenStack, rollback: str, disabled: bool
 ) -> None:
     path = create(openstack, "--enable-rollback")
-    openstack.run("stack", "update", "s", "-t", path, "--rollback", wanted, "--timeout", "7", *WAIT)
-    shown = openstack.json("stack", "show", "s")
-    assert (shown["disable_rollback"], shown["timeout_mins"]) == (disabled, 7)
+    openstack.run("stack", "update", "s", "-t", path, "--rollback", rollback, "--timeout", "7", *WAIT)
+    stack = openstack.json("stack", "show", "s")
+    assert (stack["disable_rollback"], stack["timeout_mins"]) == (disabled, 7)
 
 
 def test_an_update_takes_parameters_from_files(openstack: OpenStack) -> None:
@@ -61,34 +61,35 @@ def test_an_update_that_is_restricted_fails_with_the_reason(openstack: OpenStack
     )
     options = ("-t", path, "-e", environment, "--parameter", "text=new")
     assert "update is restricted for resource." in openstack.fails("stack", "update", "s", *options, *WAIT)
-    found = openstack.json("stack", "update", "s", *options, "--dry-run")["updated"]
-    assert found[0]["resource_status_reason"].endswith("update is restricted for resource.")
+    changes = openstack.json("stack", "update", "s", *options, "--dry-run")["updated"]
+    assert changes[0]["resource_status_reason"].endswith("update is restricted for resource.")
 
 
-def test_a_type_that_cannot_check_is_told(openstack: OpenStack) -> None:
+def test_a_type_without_a_check_has_a_reason(openstack: OpenStack) -> None:
     path = openstack.file("none.yaml", CHILD)
     openstack.run("stack", "create", "s", "-t", path, *WAIT, "--poll", "1")
     openstack.run("stack", "check", "s", *WAIT)
-    shown = openstack.json("stack", "resource", "show", "s", "only")
-    assert (shown["resource_status"], shown["resource_status_reason"]) == (
+    resource = openstack.json("stack", "resource", "show", "s", "only")
+    assert (resource["resource_status"], resource["resource_status_reason"]) == (
         "CHECK_COMPLETE",
         "CHECK not supported for OS::Heat::None",
     )
 
 
-def test_a_dry_run_shows_what_becomes_of_nested_stacks(openstack: OpenStack) -> None:
+def test_a_dry_run_shows_changes_of_nested_stacks(openstack: OpenStack) -> None:
     openstack.file("child.yaml", CHILD)
     path = openstack.file("parent.yaml", PARENT)
     openstack.run("stack", "create", "s", "-t", path, *WAIT, "--poll", "1")
     openstack.file("child.yaml", CHILD.replace("only", "other"))
     dry = ("stack", "update", "s", "-t", path, "--dry-run")
     (child,) = openstack.json(*dry)["updated"]
-    told = openstack.json(*dry, "--show-nested")
-    assert child == told["updated"][0] | {"updated_time": child["updated_time"]}
-    ((gone,), (new,)) = told["deleted"], told["added"]
+    preview = openstack.json(*dry, "--show-nested")
+    assert child == preview["updated"][0] | {"updated_time": child["updated_time"]}
+    (deleted,) = preview["deleted"]
+    (new,) = preview["added"]
     inside = openstack.json("stack", "resource", "show", "s", "child")["physical_resource_id"]
-    assert (gone["resource_name"], new["resource_name"]) == ("only", "other")
-    assert gone["stack_identity"]["stack_id"] == new["stack_identity"]["stack_id"] == inside
+    assert (deleted["resource_name"], new["resource_name"]) == ("only", "other")
+    assert deleted["stack_identity"]["stack_id"] == new["stack_identity"]["stack_id"] == inside
 
 
 def test_a_files_container_is_refused(openstack: OpenStack) -> None:
@@ -103,7 +104,7 @@ def test_a_files_container_is_refused(openstack: OpenStack) -> None:
         assert "files_container is not supported" in openstack.fails(*command), command
 
 
-def test_a_validation_may_be_told_what_to_pass_over(openstack: OpenStack) -> None:
+def test_a_validation_may_ignore_errors(openstack: OpenStack) -> None:
     validate = ("orchestration", "template", "validate", "-t", openstack.file("t.yaml", TEMPLATE))
     openstack.json(*validate, "--ignore-errors", "99001")
     printed = openstack.fails(*validate, "--ignore-errors", "99001,12")
@@ -113,6 +114,6 @@ def test_a_validation_may_be_told_what_to_pass_over(openstack: OpenStack) -> Non
 def test_an_event_is_shown(openstack: OpenStack) -> None:
     create(openstack)
     event = openstack.json("stack", "event", "list", "s", "--resource", "r")[0]
-    shown = openstack.json("stack", "event", "show", "s", "r", event["id"])
-    assert (shown["resource_name"], shown["resource_status"]) == ("r", event["resource_status"])
+    view = openstack.json("stack", "event", "show", "s", "r", event["id"])
+    assert (view["resource_name"], view["resource_status"]) == ("r", event["resource_status"])
     assert "could not be found" in openstack.fails("stack", "event", "show", "s", "r", "missing")

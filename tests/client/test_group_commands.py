@@ -26,9 +26,9 @@ REGISTRY = "resource_registry: {'My::Word': 'OS::Heat::TestResource'}\n"
 
 
 def members(openstack: OpenStack) -> list[str]:
-    found = openstack.json("stack", "resource", "list", "s", "-n", "2")
-    assert {row["resource_status"] for row in found} <= {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
-    return sorted(row["resource_name"] for row in found if row["resource_name"] != "g")
+    rows = openstack.json("stack", "resource", "list", "s", "-n", "2")
+    assert {row["resource_status"] for row in rows} <= {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
+    return sorted(row["resource_name"] for row in rows if row["resource_name"] != "g")
 
 
 def output(openstack: OpenStack, name: str) -> object:
@@ -36,8 +36,9 @@ def output(openstack: OpenStack, name: str) -> object:
 
 
 @pytest.mark.full
-def test_a_group_is_made_grown_thinned_out_and_deleted(openstack: OpenStack) -> None:
-    path, env = openstack.file("g.yaml", GROUP), openstack.file("e.yaml", REGISTRY)
+def test_a_group_is_created_grown_shrunk_and_deleted(openstack: OpenStack) -> None:
+    path = openstack.file("g.yaml", GROUP)
+    env = openstack.file("e.yaml", REGISTRY)
     common = ("s", "-t", path, "-e", env, "--wait")
     openstack.run("stack", "create", *common, "--poll", "1")
     assert members(openstack) == ["0", "1"]
@@ -47,18 +48,18 @@ def test_a_group_is_made_grown_thinned_out_and_deleted(openstack: OpenStack) -> 
     assert output(openstack, "words") == ["bye-0", "bye-1", "bye-2"]
     openstack.run("stack", "update", "--parameter", "count=2", "--parameter", "gone=0", *common)
     assert members(openstack) == ["1", "2"]
-    shown = openstack.json("stack", "resource", "show", "s", "g")
-    assert shown["attributes"]["removed_rsrc_list"] == ["0"]
+    group = openstack.json("stack", "resource", "show", "s", "g")
+    assert group["attributes"]["removed_rsrc_list"] == ["0"]
     openstack.run("stack", "delete", "s", "-y", "--wait")
     assert openstack.json("stack", "list", "--nested") == []
 
 
-def test_what_is_wrong_with_a_member_is_refused_at_once(openstack: OpenStack) -> None:
+def test_an_invalid_member_is_refused_at_once(openstack: OpenStack) -> None:
     path = openstack.file("g.yaml", GROUP.replace("{value:", "{vlaue:", 1))
     env = openstack.file("e.yaml", REGISTRY)
-    told = openstack.fails("stack", "create", "s", "-t", path, "-e", env)
-    assert "resources.g.resources.0.properties" in told
-    assert "vlaue" in told
+    message = openstack.fails("stack", "create", "s", "-t", path, "-e", env)
+    assert "resources.g.resources.0.properties" in message
+    assert "vlaue" in message
     assert openstack.json("stack", "list") == []
 
 
@@ -93,7 +94,7 @@ def test_a_signal_scales_a_group(openstack: OpenStack) -> None:
     openstack.run("stack", "resource", "signal", "s", "up")
     wait_for(lambda: output(openstack, "size") == 2)
     assert openstack.json("stack", "show", "s")["stack_status"] == "CREATE_COMPLETE"
-    found = openstack.json(
+    rows = openstack.json(
         "stack", "resource", "list", "s", "-n", "2", "--filter", "type=OS::Heat::TestResource"
     )
-    assert len(found) == 3
+    assert len(rows) == 3

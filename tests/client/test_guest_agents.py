@@ -58,11 +58,12 @@ class Deployed:
     """A stack with a server, and the agents in that server."""
 
     def __init__(self, service: Service, directory: pathlib.Path, body: Json) -> None:
-        self.service, self.directory = service, directory
+        self.service = service
+        self.directory = directory
         self.path = service.create("guests", directory.name[:40], body)
         wait_for(lambda: self.status("server") == "CREATE_COMPLETE", 60, lambda: self.status("server"))
-        shown = service.get(f"{self.path}/resources/server?with_attr=os_collect_config")
-        self.agents = Agents(directory / "server", shown["resource"]["attributes"]["os_collect_config"])
+        view = service.get(f"{self.path}/resources/server?with_attr=os_collect_config")
+        self.agents = Agents(directory / "server", view["resource"]["attributes"]["os_collect_config"])
 
     def status(self, name: str) -> str:
         return str(self.service.get(f"{self.path}/resources/{name}")["resource"]["resource_status"])
@@ -71,11 +72,12 @@ class Deployed:
         """Wait until the deployment waits for the guest."""
 
         def handed_out() -> bool:
-            found = self.service.get("/v1/guests/software_deployments")["software_deployments"]
-            mine = self.service.get(f"{self.path}/resources/deployment")["resource"]["physical_resource_id"]
+            deployments = self.service.get("/v1/guests/software_deployments")["software_deployments"]
+            resource = self.service.get(f"{self.path}/resources/deployment")["resource"]
+            deployment_id = resource["physical_resource_id"]
             return any(
-                (item["id"], item["action"], item["status"]) == (mine, action, "IN_PROGRESS")
-                for item in found
+                (item["id"], item["action"], item["status"]) == (deployment_id, action, "IN_PROGRESS")
+                for item in deployments
             )
 
         wait_for(handed_out, 60, lambda: self.service.get(f"{self.path}/resources"))
@@ -100,8 +102,8 @@ def test_agents_apply_a_script_at_create_update_and_delete(
 ) -> None:
     deployed = Deployed(service, tmp_path, template(transport, word="one"))
     deployed.waits("CREATE")
-    said = deployed.agents.run()
-    assert deployed.service.settled(deployed.path)["stack_status"] == "CREATE_COMPLETE", said
+    output = deployed.agents.run()
+    assert deployed.service.settled(deployed.path)["stack_status"] == "CREATE_COMPLETE", output
     assert deployed.outputs() == {
         "said": "CREATE one\n",
         "deploy_stdout": "CREATE one\n",
@@ -115,14 +117,14 @@ def test_agents_apply_a_script_at_create_update_and_delete(
     ):
         assert service.call("PUT", deployed.path, {"template": body}).status == 202
         deployed.waits("UPDATE")
-        said = deployed.agents.run()
-        assert service.settled(deployed.path)["stack_status"] == "UPDATE_COMPLETE", said
+        output = deployed.agents.run()
+        assert service.settled(deployed.path)["stack_status"] == "UPDATE_COMPLETE", output
         assert deployed.outputs()["said"] == f"{expected}\n"
 
     assert service.call("DELETE", deployed.path).status == 204
     deployed.waits("DELETE")
-    said = deployed.agents.run()
-    assert service.settled(deployed.path)["stack_status"] == "DELETE_COMPLETE", said
+    output = deployed.agents.run()
+    assert service.settled(deployed.path)["stack_status"] == "DELETE_COMPLETE", output
     assert "DELETE" in str(deployed.agents.applied)
 
 
@@ -131,9 +133,9 @@ def test_a_script_that_fails_fails_the_deployment_with_its_output(
 ) -> None:
     deployed = Deployed(service, tmp_path, template(word="bad", code="3"))
     deployed.waits("CREATE")
-    said = deployed.agents.run()
+    output = deployed.agents.run()
     stack = service.settled(deployed.path)
-    assert stack["stack_status"] == "CREATE_FAILED", said
+    assert stack["stack_status"] == "CREATE_FAILED", output
     assert "Deployment exited with non-zero status code: 3" in stack["stack_status_reason"]
     path = "/v1/guests/software_deployments"
     listed = service.get(path)["software_deployments"]

@@ -34,7 +34,8 @@ class CfnServer:
     """The files of a server, as cloud-init writes them; the tools find them in a namespace of mounts."""
 
     def __init__(self, directory: pathlib.Path, url: str) -> None:
-        self._lib, self._cache = directory / "lib", directory / "cache"
+        self._lib = directory / "lib"
+        self._cache = directory / "cache"
         for folder in (self._lib, self._cache):
             folder.mkdir()
         host = url.partition("//")[2].partition(":")[0]
@@ -52,8 +53,8 @@ class CfnServer:
                 (self._cache, "/var/cache/heat-cfntools"),
             )
         ]
-        made = "mkdir -p /var/lib/heat-cfntools /var/cache/heat-cfntools"
-        script = " && ".join([made, *mounts, "mount -t tmpfs tmpfs /var/log", 'exec "$@"'])
+        folders = "mkdir -p /var/lib/heat-cfntools /var/cache/heat-cfntools"
+        script = " && ".join([folders, *mounts, "mount -t tmpfs tmpfs /var/log", 'exec "$@"'])
         done = subprocess.run(
             ["unshare", "--mount", "sh", "-c", script, "sh", *command],
             env={"PATH": f"{INSTALLED / 'bin'}:{os.environ['PATH']}", "PYTHONWARNINGS": "ignore"},
@@ -76,26 +77,27 @@ def is_made(service: Service, path: str) -> bool:
 def test_the_tools_read_the_metadata_apply_it_and_signal(tmp_path: pathlib.Path) -> None:
     service = Service(tmp_path, conductors=1)
     try:
-        made = tmp_path / "made"
-        wanted = {"config": {"files": {str(made): {"content": "hello\n", "mode": "000600"}}}}
+        target = tmp_path / "made"
+        init = {"config": {"files": {str(target): {"content": "hello\n", "mode": "000600"}}}}
         body = json.loads(json.dumps(TEMPLATE))
-        body["resources"]["server"]["metadata"] = {"AWS::CloudFormation::Init": wanted}
+        body["resources"]["server"]["metadata"] = {"AWS::CloudFormation::Init": init}
         path = service.create("guests", "cfn", body)
         for name in ("server", "handle"):
             wait_for(functools.partial(is_made, service, f"{path}/resources/{name}"))
-        shown = service.get(f"{path}/resources/server?with_attr=os_collect_config")["resource"]
-        keys = shown["attributes"]["os_collect_config"]["cfn"]
+        view = service.get(f"{path}/resources/server?with_attr=os_collect_config")["resource"]
+        keys = view["attributes"]["os_collect_config"]["cfn"]
         url = next(
             o["output_value"] for o in service.get(path)["stack"]["outputs"] if o["output_key"] == "url"
         )
         server = CfnServer(tmp_path, service.url)
         named = ("-s", "cfn", "-r", "server")
-        given = ("--access-key", keys["access_key_id"], "--secret-key", keys["secret_access_key"])
+        credentials = ("--access-key", keys["access_key_id"], "--secret-key", keys["secret_access_key"])
         assert (
-            json.loads(server.run("cfn-get-metadata", *named, *given))["AWS::CloudFormation::Init"] == wanted
+            json.loads(server.run("cfn-get-metadata", *named, *credentials))["AWS::CloudFormation::Init"]
+            == init
         )
-        server.run("cfn-init", *named, *given, "--region", "heat")
-        assert made.read_text() == "hello\n"
+        server.run("cfn-init", *named, *credentials, "--region", "heat")
+        assert target.read_text() == "hello\n"
         server.run("cfn-signal", "-e", "0", "--id", "one", "-d", "data", url)
         stack = service.settled(path)
         assert stack["stack_status"] == "CREATE_COMPLETE"

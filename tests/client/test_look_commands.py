@@ -26,23 +26,24 @@ def test_a_stack_is_shown_with_masked_secrets(demo: OpenStack) -> None:
 
 
 def test_the_template_is_shown_as_yaml(demo: OpenStack) -> None:
-    shown = demo.run("stack", "template", "show", "demo").out
-    assert shown.startswith("heat_template_version: '2018-08-31'\ndescription: A stack to look at\n")
-    assert "get_attr" in shown
+    text = demo.run("stack", "template", "show", "demo").out
+    assert text.startswith("heat_template_version: '2018-08-31'\ndescription: A stack to look at\n")
+    assert "get_attr" in text
 
 
 def test_the_environment_is_shown_with_masked_secrets(demo: OpenStack) -> None:
-    shown = demo.json("stack", "environment", "show", "demo")
-    assert shown["parameters"] == {"word": "hello", "secret": "******"}
-    assert set(shown) == {"parameters", "resource_registry", "parameter_defaults"}
+    environment = demo.json("stack", "environment", "show", "demo")
+    assert environment["parameters"] == {"word": "hello", "secret": "******"}
+    assert set(environment) == {"parameters", "resource_registry", "parameter_defaults"}
 
 
 def test_files_are_listed_but_not_an_environment_that_gives_what_is_hidden(
     demo: OpenStack, openstack: OpenStack
 ) -> None:
     text = "heat_template_version: 2018-08-31\nparameters: {word: {type: string}}\n"
-    made, plain = openstack.file("listed.yaml", text), openstack.file("plain.yaml", "parameters: {word: x}\n")
-    openstack.run("stack", "create", "--wait", "-t", made, "-e", plain, "listed")
+    template = openstack.file("listed.yaml", text)
+    plain = openstack.file("plain.yaml", "parameters: {word: x}\n")
+    openstack.run("stack", "create", "--wait", "-t", template, "-e", plain, "listed")
     files = openstack.json("stack", "file", "list", "listed")["files"]
     assert [name.rpartition("/")[2] for name in files] == ["plain.yaml"]
     assert "environment.yaml" not in demo.run("stack", "file", "list", "demo").out
@@ -60,7 +61,7 @@ def test_outputs_are_listed_and_shown(demo: OpenStack) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "found"),
+    ("options", "expected"),
     [
         ([], NAMES),
         (["--filter", "name=second"], ["second"]),
@@ -70,9 +71,9 @@ def test_outputs_are_listed_and_shown(demo: OpenStack) -> None:
         (["--long"], NAMES),
     ],
 )
-def test_resources_are_listed(demo: OpenStack, options: list[str], found: list[str]) -> None:
+def test_resources_are_listed(demo: OpenStack, options: list[str], expected: list[str]) -> None:
     rows = demo.json("stack", "resource", "list", "demo", *options)
-    assert {row["resource_name"] for row in rows} == set(found)
+    assert {row["resource_name"] for row in rows} == set(expected)
     for row in rows:
         assert row["resource_status"] == "CREATE_COMPLETE"
         assert ("stack_name" in row) == (options[:1] in (["-n"], ["--long"]))
@@ -80,9 +81,9 @@ def test_resources_are_listed(demo: OpenStack, options: list[str], found: list[s
 
 
 def test_a_resource_is_shown(demo: OpenStack) -> None:
-    shown = demo.json("stack", "resource", "show", "demo", "first", "--with-attr", "output")
-    assert (shown["resource_type"], shown["required_by"]) == ("OS::Heat::TestResource", ["second"])
-    assert shown["attributes"] == {"output": "hello"}
+    resource = demo.json("stack", "resource", "show", "demo", "first", "--with-attr", "output")
+    assert (resource["resource_type"], resource["required_by"]) == ("OS::Heat::TestResource", ["second"])
+    assert resource["attributes"] == {"output": "hello"}
     assert demo.json("stack", "resource", "metadata", "demo", "first") == {"colour": "red"}
 
 
@@ -129,8 +130,8 @@ def test_events_of_a_resource_and_a_single_event(demo: OpenStack) -> None:
         ("first", "CREATE_COMPLETE"),
     ]
     row = demo.json("stack", "event", "list", "demo", "--resource", "first")[1]
-    shown = demo.json("stack", "event", "show", "demo", "first", row["id"])
-    assert (shown["resource_type"], shown["resource_status"]) == ("OS::Heat::TestResource", "CREATE_COMPLETE")
+    event = demo.json("stack", "event", "show", "demo", "first", row["id"])
+    assert (event["resource_type"], event["resource_status"]) == ("OS::Heat::TestResource", "CREATE_COMPLETE")
     printed = demo.fails("stack", "event", "list", "demo", "--resource", "missing")
     assert "No events found for resource missing" in printed
 
@@ -167,7 +168,7 @@ def test_a_signal_and_marks_change_a_resource(openstack: OpenStack) -> None:
     metadata = openstack.json("stack", "resource", "metadata", "s", "h")
     assert {key: entry["data"] for key, entry in metadata.items()} == {"1": "x", "2": "from a file"}
     openstack.run("stack", "resource", "mark", "unhealthy", "s", "h", "it smells")
-    shown = openstack.json("stack", "resource", "show", "s", "h")
-    assert (shown["resource_status"], shown["resource_status_reason"]) == ("CHECK_FAILED", "it smells")
+    resource = openstack.json("stack", "resource", "show", "s", "h")
+    assert (resource["resource_status"], resource["resource_status_reason"]) == ("CHECK_FAILED", "it smells")
     openstack.run("stack", "resource", "mark", "unhealthy", "--reset", "s", "h")
     assert openstack.json("stack", "resource", "show", "s", "h")["resource_status"] == "CHECK_COMPLETE"

@@ -50,9 +50,9 @@ def test_a_tree_is_created_shown_updated_and_deleted(openstack: OpenStack) -> No
     nested = openstack.json("stack", "list", "--nested")
     assert len(nested) == 4
     child = next(row for row in nested if row["Stack Name"].startswith("tree-by_map-"))
-    shown = openstack.json("stack", "show", child["Stack Name"])
-    assert shown["id"] == child["ID"]
-    assert shown["parent"] == openstack.json("stack", "show", "tree")["id"]
+    view = openstack.json("stack", "show", child["Stack Name"])
+    assert view["id"] == child["ID"]
+    assert view["parent"] == openstack.json("stack", "show", "tree")["id"]
     assert [row["Stack Name"] for row in openstack.json("stack", "list")] == ["tree"]
     events = openstack.json("stack", "event", "list", "tree", "--nested-depth", "1")
     assert {"r", "by_file"} <= {event["resource_name"] for event in events}
@@ -71,11 +71,11 @@ def test_a_failure_inside_is_listed_with_its_path(openstack: OpenStack) -> None:
     assert failed.code != 0
     reason = openstack.json("stack", "show", "tree")["stack_status_reason"]
     assert reason.startswith("Resource CREATE failed: ValueError: resources.by_file.resources.r: ")
-    told = openstack.run("stack", "failures", "list", "tree").out
-    assert "tree.by_file.r:" in told
+    failures = openstack.run("stack", "failures", "list", "tree").out
+    assert "tree.by_file.r:" in failures
 
 
-def test_a_template_that_is_wrong_inside_is_refused_before_anything_is_made(openstack: OpenStack) -> None:
+def test_a_nested_template_with_an_error_is_refused_before_anything_is_created(openstack: OpenStack) -> None:
     path, environment = create(openstack, INNER.replace("OS::Heat::TestResource", "No::Such::Type"))
     refused = openstack.call("stack", "create", "tree", "-t", path, "-e", environment)
     assert refused.code != 0

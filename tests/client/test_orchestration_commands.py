@@ -19,9 +19,9 @@ resources:
 @pytest.mark.parametrize("options", [(), ("--show-nested",)])
 def test_a_template_is_validated_without_values(openstack: OpenStack, options: tuple[str, ...]) -> None:
     path = openstack.file("t.yaml", TEMPLATE)
-    shown = openstack.json("orchestration", "template", "validate", "-t", path, *options)
-    assert shown["Description"] == "To be judged"
-    assert shown["Parameters"]["word"] == {
+    validation = openstack.json("orchestration", "template", "validate", "-t", path, *options)
+    assert validation["Description"] == "To be judged"
+    assert validation["Parameters"]["word"] == {
         "Type": "String",
         "Description": "Said",
         "Label": "Word",
@@ -29,26 +29,29 @@ def test_a_template_is_validated_without_values(openstack: OpenStack, options: t
         "MinLength": 2,
         "MaxLength": 5,
     }
-    assert (shown["Parameters"]["size"]["Type"], shown["Parameters"]["size"]["Default"]) == ("Number", 3)
-    assert shown["Parameters"]["secret"]["NoEcho"] == "true"
-    assert set(shown) == {"Description", "Parameters", "Environment", "Warnings"}
-    assert shown["Warnings"] == [
+    assert (validation["Parameters"]["size"]["Type"], validation["Parameters"]["size"]["Default"]) == (
+        "Number",
+        3,
+    )
+    assert validation["Parameters"]["secret"]["NoEcho"] == "true"
+    assert set(validation) == {"Description", "Parameters", "Environment", "Warnings"}
+    assert validation["Warnings"] == [
         f"parameters.{name}: nothing uses this parameter" for name in ("size", "secret")
     ]
 
 
 def test_a_validation_shows_the_parameters_of_nested_stacks(openstack: OpenStack) -> None:
     openstack.file("inner.yaml", TEMPLATE)
-    given = "{type: inner.yaml, properties: {word: abc, secret: s3cret}}"
-    path = openstack.file("outer.yaml", f"heat_template_version: 2018-08-31\nresources: {{r: {given}}}\n")
+    resource = "{type: inner.yaml, properties: {word: abc, secret: s3cret}}"
+    path = openstack.file("outer.yaml", f"heat_template_version: 2018-08-31\nresources: {{r: {resource}}}\n")
     validate = ("orchestration", "template", "validate", "-t", path)
     assert "NestedParameters" not in openstack.json(*validate)
-    shown = openstack.json(*validate, "--show-nested")
-    [(name, nested)] = shown["NestedParameters"].items()
+    validation = openstack.json(*validate, "--show-nested")
+    [(name, nested)] = validation["NestedParameters"].items()
     assert (name, nested["Description"]) == ("r", "To be judged")
     assert nested["Type"].endswith("/inner.yaml")
     assert nested["Parameters"]["word"]["Value"] == "abc"
-    assert nested["Type"] in shown["Environment"]["resource_registry"]
+    assert nested["Type"] in validation["Environment"]["resource_registry"]
 
 
 def test_values_of_a_validated_template_are_shown_also_the_hidden(openstack: OpenStack) -> None:
@@ -56,13 +59,13 @@ def test_values_of_a_validated_template_are_shown_also_the_hidden(openstack: Ope
     environment = openstack.file(
         "e.yaml", "parameters: {word: abc, secret: s3cret}\nparameter_defaults: {size: 5}\n"
     )
-    shown = openstack.json("orchestration", "template", "validate", "-t", path, "-e", environment)
-    parameters = shown["Parameters"]
+    validation = openstack.json("orchestration", "template", "validate", "-t", path, "-e", environment)
+    parameters = validation["Parameters"]
     assert parameters["word"]["Value"] == "abc"
     assert parameters["size"]["Default"] == 5
     assert (parameters["secret"]["Value"], parameters["secret"]["NoEcho"]) == ("s3cret", "true")
-    assert shown["Environment"]["parameters"] == {"word": "abc", "secret": "s3cret"}
-    assert shown["Environment"]["parameter_defaults"] == {"size": 5}
+    assert validation["Environment"]["parameters"] == {"word": "abc", "secret": "s3cret"}
+    assert validation["Environment"]["parameter_defaults"] == {"size": 5}
 
 
 @pytest.mark.parametrize(
@@ -121,8 +124,8 @@ def test_template_versions_and_functions_are_listed(openstack: OpenStack) -> Non
 def test_resource_types_are_listed(openstack: OpenStack) -> None:
     names = [row["Resource Type"] for row in openstack.json("orchestration", "resource", "type", "list")]
     assert {"OS::Heat::TestResource", "OS::Heat::WaitCondition"} <= set(names)
-    wanted = openstack.json("orchestration", "resource", "type", "list", "--filter", "name=OS::Heat::Wait.*")
-    assert [row["Resource Type"] for row in wanted] == [
+    rows = openstack.json("orchestration", "resource", "type", "list", "--filter", "name=OS::Heat::Wait.*")
+    assert [row["Resource Type"] for row in rows] == [
         "OS::Heat::WaitCondition",
         "OS::Heat::WaitConditionHandle",
     ]
@@ -135,12 +138,12 @@ def test_resource_types_are_listed(openstack: OpenStack) -> None:
 
 def test_a_resource_type_is_shown(openstack: OpenStack) -> None:
     name = "OS::Heat::RandomString"
-    shown = openstack.json("orchestration", "resource", "type", "show", name)
-    assert shown["resource_type"] == name
-    assert shown["properties"]["length"]["type"] == "integer"
-    assert shown["properties"]["length"]["constraints"] == [{"range": {"min": 1, "max": 512}}]
-    assert "value" in shown["attributes"]
-    assert shown["support_status"]["status"] == "SUPPORTED"
+    schema = openstack.json("orchestration", "resource", "type", "show", name)
+    assert schema["resource_type"] == name
+    assert schema["properties"]["length"]["type"] == "integer"
+    assert schema["properties"]["length"]["constraints"] == [{"range": {"min": 1, "max": 512}}]
+    assert "value" in schema["attributes"]
+    assert schema["support_status"]["status"] == "SUPPORTED"
     described = openstack.json("orchestration", "resource", "type", "show", name, "--long")
     assert described["description"]
     assert "Resource type not found: No::Such" in openstack.fails(
@@ -151,21 +154,21 @@ def test_a_resource_type_is_shown(openstack: OpenStack) -> None:
 @pytest.mark.parametrize(
     ("kind", "version"), [("hot", "heat_template_version"), ("cfn", "HeatTemplateFormatVersion")]
 )
-def test_a_template_is_made_for_a_resource_type(openstack: OpenStack, kind: str, version: str) -> None:
-    shown = openstack.json(
+def test_a_template_is_generated_for_a_resource_type(openstack: OpenStack, kind: str, version: str) -> None:
+    template = openstack.json(
         "orchestration", "resource", "type", "show", "OS::Heat::RandomString", "--template-type", kind
     )
-    assert version in shown
-    resources = shown["resources" if kind == "hot" else "Resources"]
+    assert version in template
+    resources = template["resources" if kind == "hot" else "Resources"]
     (body,) = resources.values()
     assert body["type" if kind == "hot" else "Type"] == "OS::Heat::RandomString"
 
 
 @pytest.mark.parametrize("kind", ["hot", "cfn"])
 @pytest.mark.parametrize("name", ["OS::Heat::None", "OS::Heat::WaitConditionHandle"])
-def test_a_template_made_for_a_type_makes_a_stack(openstack: OpenStack, kind: str, name: str) -> None:
-    made = openstack.run("orchestration", "resource", "type", "show", name, "--template-type", kind).out
-    path = openstack.file("made.yaml", made)
+def test_a_template_generated_for_a_type_creates_a_stack(openstack: OpenStack, kind: str, name: str) -> None:
+    template = openstack.run("orchestration", "resource", "type", "show", name, "--template-type", kind).out
+    path = openstack.file("made.yaml", template)
     openstack.run("stack", "create", "made", "-t", path, "--wait", "--poll", "1")
 
 

@@ -41,22 +41,22 @@ def word(openstack: OpenStack) -> str:
 
 def test_openstacksdk_creates_updates_and_deletes_a_stack(openstack: OpenStack, sdk: Connection) -> None:
     path = openstack.file("t.yaml", TEMPLATE)
-    made = sdk.create_stack("s", template_file=path, wait=True, word="one")
-    assert (made.status, made.outputs[0]["output_value"]) == ("CREATE_COMPLETE", "one")
-    for given in ("one", "two"):
-        changed = sdk.update_stack("s", template_file=path, wait=True, word=given)
-        assert (changed.id, changed.status) == (made.id, "UPDATE_COMPLETE")
-        assert word(openstack) == given
+    created = sdk.create_stack("s", template_file=path, wait=True, word="one")
+    assert (created.status, created.outputs[0]["output_value"]) == ("CREATE_COMPLETE", "one")
+    for value in ("one", "two"):
+        changed = sdk.update_stack("s", template_file=path, wait=True, word=value)
+        assert (changed.id, changed.status) == (created.id, "UPDATE_COMPLETE")
+        assert word(openstack) == value
     assert sdk.delete_stack("s", wait=True)
     assert sdk.get_stack("s") is None
 
 
 def test_openstacksdks_proxy_updates_a_stack(openstack: OpenStack, sdk: Connection) -> None:
     path = openstack.file("t.yaml", TEMPLATE)
-    made = sdk.create_stack("s", template_file=path, wait=True, word="one")
-    given = sdk.orchestration.read_env_and_templates(template_file=path)
-    changed = sdk.orchestration.update_stack(made.id, parameters={"word": "two"}, **given)
-    assert changed.id == made.id
+    created = sdk.create_stack("s", template_file=path, wait=True, word="one")
+    fields = sdk.orchestration.read_env_and_templates(template_file=path)
+    changed = sdk.orchestration.update_stack(created.id, parameters={"word": "two"}, **fields)
+    assert changed.id == created.id
     sdk.orchestration.wait_for_status(changed, "UPDATE_COMPLETE", interval=1, wait=300)
     assert word(openstack) == "two"
 
@@ -64,11 +64,11 @@ def test_openstacksdks_proxy_updates_a_stack(openstack: OpenStack, sdk: Connecti
 @pytest.mark.full
 def test_ansible_runs_a_playbook_twice(openstack: OpenStack, ansible: Ansible) -> None:
     path = openstack.file("t.yaml", TEMPLATE)
-    made = ansible.stack(name="s", template=path, parameters={"word": "one"})["stack"]
+    created = ansible.stack(name="s", template=path, parameters={"word": "one"})["stack"]
     assert word(openstack) == "one"
-    for given in ("one", "two"):
-        changed = ansible.stack(name="s", template=path, parameters={"word": given})["stack"]
-        assert (changed["id"], changed["status"]) == (made["id"], "UPDATE_COMPLETE")
-        assert word(openstack) == given
+    for value in ("one", "two"):
+        changed = ansible.stack(name="s", template=path, parameters={"word": value})["stack"]
+        assert (changed["id"], changed["status"]) == (created["id"], "UPDATE_COMPLETE")
+        assert word(openstack) == value
     assert ansible.stack(name="s", state="absent")["changed"]
     assert not ansible.stack(name="s", state="absent")["changed"]

@@ -18,29 +18,31 @@ CHANGED = TEMPLATE.replace("value: x", "value: y").replace("gone:", "new:")
 
 
 def changes(openstack: OpenStack, *options: str) -> dict[str, list[Json]]:
-    found: dict[str, list[Json]] = openstack.json("stack", "update", "s", "--dry-run", *options)
-    assert list(found) == ["added", "deleted", "replaced", "unchanged", "updated"]
-    return found
+    preview: dict[str, list[Json]] = openstack.json("stack", "update", "s", "--dry-run", *options)
+    assert list(preview) == ["added", "deleted", "replaced", "unchanged", "updated"]
+    return preview
 
 
-def names(found: dict[str, list[Json]]) -> dict[str, list[str]]:
-    return {effect: [item["resource_name"] for item in items] for effect, items in found.items()}
+def names(preview: dict[str, list[Json]]) -> dict[str, list[str]]:
+    return {effect: [item["resource_name"] for item in items] for effect, items in preview.items()}
 
 
-def test_a_dry_run_tells_what_an_update_would_do_and_does_nothing(openstack: OpenStack) -> None:
+def test_a_dry_run_shows_the_changes_of_an_update_and_makes_none(openstack: OpenStack) -> None:
     path = openstack.file("t.yaml", TEMPLATE)
     openstack.run("stack", "create", "s", "-t", path, "--wait", "--poll", "1")
     listed = openstack.json("stack", "resource", "list", "s")
     new = openstack.file("changed.yaml", CHANGED)
-    found = changes(openstack, "-t", new, "--parameter", "word=two", "--show-nested")
-    assert names(found) == {
+    preview = changes(openstack, "-t", new, "--parameter", "word=two", "--show-nested")
+    assert names(preview) == {
         "unchanged": ["same"],
         "updated": ["up", "random"],
         "replaced": ["old"],
         "added": ["new"],
         "deleted": ["gone"],
     }
-    (same,), (up, random), (added,) = found["unchanged"], found["updated"], found["added"]
+    (same,) = preview["unchanged"]
+    (up, random) = preview["updated"]
+    (added,) = preview["added"]
     stack = openstack.json("stack", "show", "s")
     where = {"stack_name": "s", "stack_id": stack["id"], "tenant": openstack.tenant}
     assert same["resource_identity"] == {**where, "path": "/resources/same"}
@@ -65,7 +67,7 @@ def test_a_dry_run_tells_what_an_update_would_do_and_does_nothing(openstack: Ope
     assert stack["stack_status"] == "CREATE_COMPLETE"
 
 
-def test_a_dry_run_may_take_what_is_not_said_from_the_stack(openstack: OpenStack) -> None:
+def test_a_dry_run_may_take_missing_fields_from_the_stack(openstack: OpenStack) -> None:
     path = openstack.file("t.yaml", TEMPLATE)
     openstack.run(
         "stack", "create", "s", "-t", path, "--parameter", "word=one", "--wait", "--poll", "1", "--tags", "a"

@@ -53,9 +53,9 @@ def test_a_stack_is_created_with_all_that_the_command_line_offers(
         *("stack", "create", "full", "-t", template, "-e", environment, "--parameter-file", f"text={text}"),
         *("--tags", "one,two", "--timeout", "5", "--enable-rollback", *WAIT, "-f", "json"),
     )
-    progress, _, shown = done.out.partition("{")
+    progress, _, table = done.out.partition("{")
     assert "[full]: CREATE_COMPLETE  Stack CREATE completed successfully" in progress
-    created = json.loads("{" + shown)
+    created = json.loads("{" + table)
     assert (created["stack_name"], created["stack_status"]) == ("full", "CREATE_COMPLETE")
     stack = openstack.json("stack", "show", "full")
     assert stack["id"] == created["id"]
@@ -81,11 +81,11 @@ def test_parameters_win_over_environments_and_later_environments_over_earlier(
     assert (parameters["word"], parameters["text"]) == ("given", "2")
 
 
-def test_a_dry_run_shows_what_would_be_made_and_makes_nothing(openstack: OpenStack, template: str) -> None:
-    shown = openstack.json("stack", "create", "dry", "-t", template, "--dry-run", "--parameter", "word=x")
-    assert [item["resource_name"] for item in shown["resources"]] == ["r", "file"]
-    assert shown["resources"][0]["properties"]["value"] == "x"
-    assert shown["parameters"]["word"] == "x"
+def test_a_dry_run_shows_a_creation_and_creates_nothing(openstack: OpenStack, template: str) -> None:
+    preview = openstack.json("stack", "create", "dry", "-t", template, "--dry-run", "--parameter", "word=x")
+    assert [item["resource_name"] for item in preview["resources"]] == ["r", "file"]
+    assert preview["resources"][0]["properties"]["value"] == "x"
+    assert preview["parameters"]["word"] == "x"
     assert names(openstack) == []
 
 
@@ -118,7 +118,7 @@ def test_wrong_input_is_explained(openstack: OpenStack, template: str) -> None:
     assert names(openstack) == ["taken"]
 
 
-def test_a_stack_that_is_not_there_is_said_not_to_be_found(openstack: OpenStack) -> None:
+def test_a_missing_stack_is_reported_as_not_found(openstack: OpenStack) -> None:
     for command in (
         "stack show",
         "stack template show",
@@ -152,8 +152,8 @@ def test_lists_are_filtered_sorted_and_paged(openstack: OpenStack) -> None:
         (["--limit", "7"], ["cat", "bee", "ant"]),
         (["--nested", "--hidden"], ["cat", "bee", "ant"]),
     ]
-    for options, found in cases:
-        assert names(openstack, *options) == found, options
+    for options, expected in cases:
+        assert names(openstack, *options) == expected, options
     marker = openstack.json("stack", "show", "cat")["id"]
     assert names(openstack, "--marker", marker) == ["bee", "ant"]
     assert names(openstack, "--marker", marker, "--limit", "1") == ["bee"]
@@ -204,30 +204,32 @@ def test_several_stacks_are_deleted_and_those_missing_are_named(openstack: OpenS
 @pytest.mark.full
 def test_commands_work_as_processes_of_their_own(openstack: OpenStack) -> None:
     path = openstack.file("tiny.yaml", TINY)
-    made = openstack.process("stack", "create", "--wait", "--poll", "1", "-t", path, "real", "-f", "value")
-    assert (made.code, made.err) == (0, ""), made
-    assert made.out.endswith("\nCREATE_COMPLETE\nStack CREATE completed successfully\n")
+    finished = openstack.process(
+        "stack", "create", "--wait", "--poll", "1", "-t", path, "real", "-f", "value"
+    )
+    assert (finished.code, finished.err) == (0, ""), finished
+    assert finished.out.endswith("\nCREATE_COMPLETE\nStack CREATE completed successfully\n")
     again = openstack.process("stack", "create", "-t", path, "real")
     assert (again.code, again.out) == (1, "")
     assert again.err.strip() == "ERROR: The Stack (real) already exists."
 
 
-def test_who_waits_for_a_creation_that_fails_sees_its_rollback_end(openstack: OpenStack) -> None:
-    seen: set[str] = set()
+def test_a_wait_for_a_failing_creation_includes_its_rollback(openstack: OpenStack) -> None:
+    statuses: set[str] = set()
     over = threading.Event()
 
     def poll() -> None:
         stacks = f"{openstack.service.url}/v1/{openstack.tenant}/stacks"
         while not over.is_set():
             with urllib.request.urlopen(stacks, timeout=120) as answer:
-                seen.update(stack["stack_status"] for stack in json.load(answer)["stacks"])
+                statuses.update(stack["stack_status"] for stack in json.load(answer)["stacks"])
 
     watcher = threading.Thread(target=poll)
     watcher.start()
     try:
         failing = openstack.file("failing.yaml", FAILING)
         done = openstack.call("stack", "create", "back", "-t", failing, "--enable-rollback", *WAIT)
-        wait_for(lambda: "ROLLBACK_COMPLETE" in seen)
+        wait_for(lambda: "ROLLBACK_COMPLETE" in statuses)
     finally:
         over.set()
         watcher.join()
@@ -243,7 +245,7 @@ def test_who_waits_for_a_creation_that_fails_sees_its_rollback_end(openstack: Op
             "ROLLBACK_COMPLETE",
         ][: len(order)]
     )
-    assert seen <= {"CREATE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS", "ROLLBACK_COMPLETE"}
+    assert statuses <= {"CREATE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS", "ROLLBACK_COMPLETE"}
 
 
 def test_all_errors_of_a_template_are_printed(openstack: OpenStack) -> None:

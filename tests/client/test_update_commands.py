@@ -39,14 +39,14 @@ def test_a_parameter_changes_what_depends_on_it_in_place(openstack: OpenStack) -
     path = create(openstack)
     before = physical(openstack)
     openstack.run("stack", "update", "s", "-t", path, "--parameter", "word=two", *WAIT)
-    shown = openstack.json("stack", "show", "s")
-    assert (shown["stack_status"], shown["parameters"]["word"]) == ("UPDATE_COMPLETE", "two")
-    assert shown["updated_time"].endswith("Z")
+    stack = openstack.json("stack", "show", "s")
+    assert (stack["stack_status"], stack["parameters"]["word"]) == ("UPDATE_COMPLETE", "two")
+    assert stack["updated_time"].endswith("Z")
     assert output(openstack) == "two"
     assert physical(openstack) == before
 
 
-def test_existing_keeps_what_is_not_said(openstack: OpenStack) -> None:
+def test_existing_keeps_the_fields_that_are_not_given(openstack: OpenStack) -> None:
     create(openstack)
     openstack.run("stack", "update", "s", "--existing", "--parameter", "word=three", "--tags", "a,b", *WAIT)
     assert output(openstack) == "three"
@@ -107,8 +107,8 @@ def test_a_stuck_update_is_cancelled_and_rolled_back(openstack: OpenStack) -> No
 def test_a_stuck_creation_is_cancelled_without_rollback(openstack: OpenStack) -> None:
     openstack.run("stack", "create", "s", "-t", openstack.file("stuck.yaml", STUCK))
     openstack.run("stack", "cancel", "s", "--no-rollback")
-    shown = openstack.json("stack", "show", "s")
-    assert (shown["stack_status"], shown["stack_status_reason"]) == (
+    stack = openstack.json("stack", "show", "s")
+    assert (stack["stack_status"], stack["stack_status_reason"]) == (
         "CREATE_FAILED",
         "User cancelled operation",
     )

@@ -25,14 +25,14 @@ CHANGED = TEMPLATE.replace("gone:", "new:")
 FAILING = TEMPLATE.replace("get_param: word}", "get_param: word}, fail: true")
 
 
-def made(openstack: OpenStack, text: str = TEMPLATE) -> str:
+def create(openstack: OpenStack, text: str = TEMPLATE) -> str:
     path = openstack.file("t.yaml", text)
     openstack.run("stack", "create", "s", "-t", path)
     return path
 
 
 def test_a_plan_shows_changes_and_ends_with_2_if_there_are_any(openstack: OpenStack) -> None:
-    path = made(openstack)
+    path = create(openstack)
     assert openstack.call("stack", "watch", "s", "--interval", "0.2").code == 0
     done = openstack.call(
         "stack", "plan", "s", "-t", openstack.file("new.yaml", CHANGED), "--parameter", "word=two"
@@ -45,13 +45,13 @@ def test_a_plan_shows_changes_and_ends_with_2_if_there_are_any(openstack: OpenSt
     assert sums == "Plan: 1 to add, 2 to update, 0 to replace, 1 to delete (1 may be replaced); 0 unchanged"
     same = openstack.run("stack", "plan", "s", "-t", path, "-f", "json")
     assert same.json["sums"] == {"replaced": 0, "updated": 0, "added": 0, "deleted": 0, "unchanged": 3}
-    kept = openstack.call("stack", "plan", "s", "--existing", "--parameter", "word=three")
-    assert kept.code == 2
+    plan = openstack.call("stack", "plan", "s", "--existing", "--parameter", "word=three")
+    assert plan.code == 2
     assert "Stack not found: nothing" in openstack.fails("stack", "plan", "nothing", "-t", path)
 
 
 def test_a_watch_prints_lines_and_ends_with_the_stack(openstack: OpenStack) -> None:
-    made(openstack)
+    create(openstack)
     done = openstack.run("stack", "watch", "s", "--interval", "0.2")
     lines = [line.partition(" ")[2] for line in done.out.splitlines()]
     assert lines[-1] == "stack s CREATE_COMPLETE: Stack CREATE completed successfully"
@@ -60,7 +60,7 @@ def test_a_watch_prints_lines_and_ends_with_the_stack(openstack: OpenStack) -> N
 
 
 def test_a_watch_of_a_failing_stack_ends_with_1(openstack: OpenStack) -> None:
-    made(openstack, FAILING)
+    create(openstack, FAILING)
     done = openstack.call("stack", "watch", "s", "--interval", "0.2")
     assert done.code == 1
     assert "stack s CREATE_FAILED: " in done.out
@@ -70,14 +70,14 @@ HELD = {"resource_registry": {"resources": {"gone": {"hooks": "pre-create"}}}}
 RESUME = "held at breakpoints: gone (pre-create); openstack stack continue s"
 
 
-def made_with_a_breakpoint(openstack: OpenStack) -> None:
+def create_with_a_breakpoint(openstack: OpenStack) -> None:
     environment = openstack.file("e.yaml", json.dumps(HELD))
     path = openstack.file("t.yaml", TEMPLATE)
     openstack.run("stack", "create", "s", "-t", path, "-e", environment)
 
 
 def test_a_watch_until_a_breakpoint_says_how_to_continue(openstack: OpenStack) -> None:
-    made_with_a_breakpoint(openstack)
+    create_with_a_breakpoint(openstack)
     done = openstack.run("stack", "watch", "s", "--until-breakpoint", "--interval", "0.2")
     assert done.out.splitlines()[-1].partition(" ")[2] == RESUME
     assert "random CREATE_COMPLETE" in done.out, "it ends when nothing else is left to do"
@@ -86,8 +86,8 @@ def test_a_watch_until_a_breakpoint_says_how_to_continue(openstack: OpenStack) -
     assert "stack s CREATE_COMPLETE" in ended.out
 
 
-def test_a_watch_goes_on_at_a_breakpoint(openstack: OpenStack) -> None:
-    made_with_a_breakpoint(openstack)
+def test_a_watch_continues_at_a_breakpoint(openstack: OpenStack) -> None:
+    create_with_a_breakpoint(openstack)
     command = [
         sys.executable,
         "-u",
@@ -111,14 +111,14 @@ def test_a_watch_goes_on_at_a_breakpoint(openstack: OpenStack) -> None:
         before = list(itertools.takewhile(lambda line: RESUME not in line, process.stdout))
         assert any("gone INIT_COMPLETE (held at pre-create)" in line for line in before)
         openstack.run("stack", "continue", "s")
-        rest = process.stdout.read()
+        output = process.stdout.read()
         assert process.wait(120) == 0
-    assert RESUME not in rest
-    assert "stack s CREATE_COMPLETE" in rest
+    assert RESUME not in output
+    assert "stack s CREATE_COMPLETE" in output
 
 
-def test_an_inspection_says_what_a_stack_waits_for(openstack: OpenStack) -> None:
-    made_with_a_breakpoint(openstack)
+def test_an_inspection_names_the_cause_of_a_wait(openstack: OpenStack) -> None:
+    create_with_a_breakpoint(openstack)
     openstack.run("stack", "watch", "s", "--until-breakpoint", "--interval", "0.2")
     lines = openstack.run("stack", "inspect", "s").out.splitlines()
     assert lines[1] == "unfinished: 1 held"
@@ -131,7 +131,7 @@ def test_an_inspection_says_what_a_stack_waits_for(openstack: OpenStack) -> None
 
 
 def test_a_watch_on_a_terminal_draws_in_place(openstack: OpenStack) -> None:
-    made(openstack)
+    create(openstack)
     openstack.run("stack", "watch", "s")
     main, terminal = pty.openpty()
     command = [sys.executable, "-m", "openstackclient.shell", "stack", "watch", "s"]
@@ -139,12 +139,12 @@ def test_a_watch_on_a_terminal_draws_in_place(openstack: OpenStack) -> None:
     env.pop("NO_COLOR", None)
     with subprocess.Popen(command, env=env, stdout=terminal, stderr=terminal, stdin=terminal) as process:
         os.close(terminal)
-        shown = b""
+        drawn = b""
         while chunk := _read(main):
-            shown += chunk
+            drawn += chunk
         assert process.wait(120) == 0
     os.close(main)
-    text = shown.decode()
+    text = drawn.decode()
     assert "\x1b[32m✓ up" in text
     assert re.search(r"s\x1b\[0m  \x1b\[32mCREATE_COMPLETE\x1b\[0m  3/3", text), text
 
@@ -160,8 +160,8 @@ def _read(terminal: int) -> bytes:
 def test_graphs_in_three_forms(openstack: OpenStack) -> None:
     openstack.run("stack", "create", "s", "-t", openstack.file("t.yaml", json.dumps(chain(3))))
     openstack.run("stack", "watch", "s", "--interval", "0.2")
-    shown = openstack.run("stack", "graph", "s").out.splitlines()
-    assert [line.partition("  OS::")[0] for line in shown] == ["r0", "  r1", "    r2"]
+    lines = openstack.run("stack", "graph", "s").out.splitlines()
+    assert [line.partition("  OS::")[0] for line in lines] == ["r0", "  r1", "    r2"]
     dot = openstack.run("stack", "graph", "s", "-f", "dot").out
     ids = dict(re.findall(r'(r\d+) \[label="(r\d)"', dot))
     assert [(ids[a], ids[b]) for a, b in re.findall(r"(r\d+) -> (r\d+);", dot)] == [
@@ -177,7 +177,7 @@ def test_a_timeline_has_a_bar_for_each_resource(openstack: OpenStack) -> None:
     _, *rows, _ = openstack.run("stack", "timeline", "s").out.splitlines()
     assert [row.split()[0] for row in rows] == ["r0", "r1", "r2"]
     assert all("█" in row for row in rows)
-    found = openstack.json("stack", "timeline", "s")
-    ends = [found[name][-1]["end"] for name in ("r0", "r1", "r2")]
+    phases_by_name = openstack.json("stack", "timeline", "s")
+    ends = [phases_by_name[name][-1]["end"] for name in ("r0", "r1", "r2")]
     assert ends == sorted(ends)
-    assert {phase["kind"] for phases in found.values() for phase in phases} == {"ready", "done"}
+    assert {phase["kind"] for phases in phases_by_name.values() for phase in phases} == {"ready", "done"}
