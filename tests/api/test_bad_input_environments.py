@@ -7,9 +7,12 @@ from client.serving import Service
 from harness.templates import one, template
 
 Json = typing.Any
-INVALID, MISSING = "StackValidationFailed", "UserParameterMissing"
-UNKNOWN, BAD = "UnknownUserParameter", "HTTPBadRequest"
-LIMIT, SCHEMA = "RequestLimitExceeded", "InvalidSchemaError"
+INVALID = "StackValidationFailed"
+MISSING = "UserParameterMissing"
+UNKNOWN = "UnknownUserParameter"
+BAD = "HTTPBadRequest"
+LIMIT = "RequestLimitExceeded"
+SCHEMA = "InvalidSchemaError"
 
 
 class Refusals(typing.Protocol):
@@ -22,7 +25,7 @@ def with_parameter(**schema: Json) -> Json:
     return template({"r": one()}, parameters={"p": schema})
 
 
-def given(value: Json, **schema: Json) -> Json:
+def with_value(value: Json, **schema: Json) -> Json:
     return {"template": with_parameter(**schema), "parameters": {"p": value}}
 
 
@@ -32,36 +35,36 @@ PARAMETERS = {
         MISSING,
         ["parameters.p", "was not provided"],
     ),
-    "unknown": (given(1, type="number") | {"parameters": {"p": 1, "q": 2}}, UNKNOWN, ['"q"', "p"]),
-    "no number": (given("many", type="number"), INVALID, ["parameters.p", "many", "number"]),
-    "a digit that is none": (given("²", type="number"), INVALID, ["parameters.p", "²", "number"]),
-    "no boolean": (given("perhaps", type="boolean"), INVALID, ["parameters.p", "perhaps", "true"]),
-    "no JSON": (given("{", type="json"), INVALID, ["parameters.p", "JSON"]),
-    "JSON with NaN": (given('{"a": NaN}', type="json"), INVALID, ["parameters.p"]),
+    "unknown": (with_value(1, type="number") | {"parameters": {"p": 1, "q": 2}}, UNKNOWN, ['"q"', "p"]),
+    "no number": (with_value("many", type="number"), INVALID, ["parameters.p", "many", "number"]),
+    "a digit that is none": (with_value("²", type="number"), INVALID, ["parameters.p", "²", "number"]),
+    "no boolean": (with_value("perhaps", type="boolean"), INVALID, ["parameters.p", "perhaps", "true"]),
+    "no JSON": (with_value("{", type="json"), INVALID, ["parameters.p", "JSON"]),
+    "JSON with NaN": (with_value('{"a": NaN}', type="json"), INVALID, ["parameters.p"]),
     "too short": (
-        given("a", type="string", constraints=[{"length": {"min": 2}}]),
+        with_value("a", type="string", constraints=[{"length": {"min": 2}}]),
         INVALID,
         ["parameters.p", "2"],
     ),
     "too large": (
-        given(11, type="number", constraints=[{"range": {"max": 10}}]),
+        with_value(11, type="number", constraints=[{"range": {"max": 10}}]),
         INVALID,
         ["parameters.p", "11", "10"],
     ),
     "not allowed": (
-        given("c", type="string", constraints=[{"allowed_values": ["a", "b"]}]),
+        with_value("c", type="string", constraints=[{"allowed_values": ["a", "b"]}]),
         INVALID,
         ["parameters.p", "c", "a", "b"],
     ),
     "not of the pattern": (
-        given(
+        with_value(
             "1a", type="string", constraints=[{"allowed_pattern": "[a-z]+", "description": "letters only"}]
         ),
         INVALID,
         ["parameters.p", "letters only"],
     ),
     "not a multiple": (
-        given(3, type="number", constraints=[{"modulo": {"step": 2, "offset": 0}}]),
+        with_value(3, type="number", constraints=[{"modulo": {"step": 2, "offset": 0}}]),
         INVALID,
         ["parameters.p", "3", "2"],
     ),
@@ -86,7 +89,7 @@ PARAMETERS = {
         ["parameters.p", "modulo"],
     ),
     "a list": ({"parameters": [1]}, BAD, ["parameters", "[1]", "object"]),
-    "infinite": (given("inf", type="number"), INVALID, ["parameters.p", "inf"]),
+    "infinite": (with_value("inf", type="number"), INVALID, ["parameters.p", "inf"]),
 }
 
 ENVIRONMENTS = {
@@ -192,7 +195,7 @@ def test_what_comes_with_a_template_is_refused_if_it_is_broken(
 
 
 def test_the_value_of_a_hidden_parameter_is_not_repeated_in_the_error(refusals: Refusals) -> None:
-    fields = given("s3cret", type="string", hidden=True, constraints=[{"length": {"max": 2}}])
+    fields = with_value("s3cret", type="string", hidden=True, constraints=[{"length": {"max": 2}}])
     body = {"stack_name": "refused", **fields}
     answer = refusals.service.call("POST", "/v1/quiet/stacks", body)
     assert answer.status == 400

@@ -9,7 +9,9 @@ from client.serving import Answer, Service
 from harness.templates import flat
 
 Json = typing.Any
-BAD, INVALID, ABSENT = "HTTPBadRequest", "StackValidationFailed", "EntityNotFound"
+BAD = "HTTPBadRequest"
+INVALID = "StackValidationFailed"
+ABSENT = "EntityNotFound"
 NAME_RULE = 'must contain only alphanumeric or "_-." characters'
 
 
@@ -245,7 +247,7 @@ def test_a_body_that_is_not_json_is_refused(refusals: Refusals) -> None:
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "text/plain; charset=UTF-8", ""])
-def test_json_as_plain_text_is_taken_with_a_token_which_no_foreign_page_has(
+def test_json_as_plain_text_is_accepted_with_a_token_which_no_foreign_page_has(
     refusals: Refusals, kind: str
 ) -> None:
     raw = b'{"template": {"heat_template_version": "2021-04-16"}}'
@@ -275,9 +277,7 @@ def test_json_as_plain_text_is_taken_with_a_token_which_no_foreign_page_has(
         ("stacks?limit=x", None, "Only integer is acceptable by 'limit'."),
     ],
 )
-def test_what_is_wrong_with_a_request_is_said_in_heats_words(
-    refusals: Refusals, path: str, body: Json, text: str
-) -> None:
+def test_errors_of_requests_have_heats_texts(refusals: Refusals, path: str, body: Json, text: str) -> None:
     answer = refusals.service.call("GET" if body is None else "POST", f"/v1/quiet/{path}", body)
     refusals.check(answer, 400, BAD)
     assert answer.error["message"].startswith(text)
@@ -294,15 +294,15 @@ def test_a_body_that_is_too_large_is_refused_though_the_client_sends_it_all(
 def test_a_body_in_chunks_is_read_and_judged(refusals: Refusals) -> None:
     pieces = [b'{"stack_name": "1", ', b'"template": {}}']
     chunks = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
-    got = exchange(refusals.service, b"Transfer-Encoding: chunked", chunks + b"0\r\n\r\n")
-    assert got.startswith(b"HTTP/1.1 400 ")
-    assert b"Invalid stack name 1" in got
+    reply = exchange(refusals.service, b"Transfer-Encoding: chunked", chunks + b"0\r\n\r\n")
+    assert reply.startswith(b"HTTP/1.1 400 ")
+    assert b"Invalid stack name 1" in reply
 
 
 def test_a_length_beyond_all_limits_is_refused_at_once(refusals: Refusals) -> None:
-    got = exchange(refusals.service, b"Content-Length: 99999999999", b"{}")
-    assert got.startswith(b"HTTP/1.1 413 ")
-    assert b"99999999999 bytes" in got
+    reply = exchange(refusals.service, b"Content-Length: 99999999999", b"{}")
+    assert reply.startswith(b"HTTP/1.1 413 ")
+    assert b"99999999999 bytes" in reply
 
 
 def exchange(service: Service, header: bytes, body: bytes) -> bytes:

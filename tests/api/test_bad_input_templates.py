@@ -7,9 +7,11 @@ from harness.templates import one, template
 
 Json = typing.Any
 HEAD = "heat_template_version: 2021-04-16\n"
-INVALID, REFERENCE = "StackValidationFailed", "InvalidTemplateReference"
+INVALID = "StackValidationFailed"
+REFERENCE = "InvalidTemplateReference"
 BAD = "HTTPBadRequest"
-VERSION, LIMIT = "InvalidTemplateVersion", "RequestLimitExceeded"
+VERSION = "InvalidTemplateVersion"
+LIMIT = "RequestLimitExceeded"
 
 
 class Refusals(typing.Protocol):

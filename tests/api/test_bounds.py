@@ -9,7 +9,8 @@ from harness.templates import template
 from harness.waiting import wait_for
 from stoker.api.routes import ROUTES
 
-PAGE, LONG = 2, 100_000
+PAGE = 2
+LONG = 100_000
 """Limit of entries, and the characters of each text that the project stores."""
 READ = 5 * LONG + LONG // 2
 """Limit of what is read for an answer: a stack's row has five of the texts, its details three."""
@@ -123,7 +124,8 @@ def _listed(body: Json) -> list[Json] | None:
 
 
 def test_every_answer_has_a_bound(fat: FatProject) -> None:
-    offenders, refused = [], []
+    offenders = []
+    refused = []
     for route, methods in ROUTES.items():
         operation = methods.get("GET")
         if operation is None or operation.presigned or route in SIGNED:

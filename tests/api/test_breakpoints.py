@@ -24,16 +24,14 @@ def held(service: Service, tenant: str) -> str:
 
 
 def states(service: Service, path: str) -> dict[str, str]:
-    found = service.get(f"{path}/resources")["resources"]
-    return {item["resource_name"]: item["resource_status"] for item in found}
+    resources = service.get(f"{path}/resources")["resources"]
+    return {item["resource_name"]: item["resource_status"] for item in resources}
 
 
-def test_a_breakpoint_is_seen_on_the_stack_and_on_the_resource(
-    service: Service, held: str, tenant: str
-) -> None:
+def test_the_stack_and_the_resource_show_a_breakpoint(service: Service, held: str, tenant: str) -> None:
     wait_for(lambda: "breakpoints" in service.get(held)["stack"])
-    shown = service.get(held)["stack"]
-    [item] = shown["breakpoints"]
+    stack = service.get(held)["stack"]
+    [item] = stack["breakpoints"]
     assert (item["resource_name"], item["hook"], item["resource_type"]) == ("b", "pre-create", TEST)
     assert item["until"].endswith("Z")
     [listed] = service.get(f"/v1/{tenant}/stacks")["stacks"]
@@ -73,7 +71,7 @@ def test_a_breakpoint_is_seen_on_the_stack_and_on_the_resource(
         ({"step": {"all": True}}, "HTTPBadRequest", "known are: hook, resources"),
     ],
 )
-def test_a_wrong_wish_to_go_on_is_refused_and_changes_nothing(
+def test_a_wrong_request_to_continue_is_refused_and_changes_nothing(
     service: Service, held: str, body: Json, kind: str, text: str
 ) -> None:
     answer = service.call("POST", f"{held}/actions", body)
@@ -111,26 +109,28 @@ def test_a_wrong_signal_clears_nothing(
     assert states(service, held)["b"] == "INIT_COMPLETE"
 
 
-def test_the_stacks_flag_ends_its_action_and_an_update_goes_on(service: Service, tenant: str) -> None:
+def test_the_stacks_flag_ends_its_action_and_an_update_completes_it(service: Service, tenant: str) -> None:
     path = service.create(
         tenant, "s", CHAIN, environment=HOOKS, abort_on_breakpoint=True, disable_rollback=False
     )
-    shown = service.settled(path)
-    assert (shown["stack_status"], shown["stack_status_reason"], shown["abort_on_breakpoint"]) == (
+    stack = service.settled(path)
+    assert (stack["stack_status"], stack["stack_status_reason"], stack["abort_on_breakpoint"]) == (
         "CREATE_FAILED",
         "CREATE aborted due to breakpoint on resource b",
         True,
     )
     body = {"template": CHAIN, "abort_on_breakpoint": False}
     assert service.call("PUT", path, body).status == 202
-    shown = service.settled(path)
-    assert (shown["stack_status"], "abort_on_breakpoint" in shown) == ("UPDATE_COMPLETE", False)
+    stack = service.settled(path)
+    assert (stack["stack_status"], "abort_on_breakpoint" in stack) == ("UPDATE_COMPLETE", False)
     refused = service.call("PUT", path, {**body, "abort_on_breakpoint": "perhaps"})
     assert "acceptable values are: true, false" in refused.error["message"]
 
 
-def test_another_tenant_cannot_let_it_go_on(service: Service, held: str, tenant: str) -> None:
-    other = held.replace(f"/{tenant}/", "/somebody/")
-    assert service.call("POST", f"{other}/actions", {"continue": None}).status == 404
-    assert service.call("POST", f"{other}/resources/b/signal", {"unset_hook": "pre-create"}).status == 404
+def test_another_tenant_cannot_continue_it(service: Service, held: str, tenant: str) -> None:
+    other_path = held.replace(f"/{tenant}/", "/somebody/")
+    assert service.call("POST", f"{other_path}/actions", {"continue": None}).status == 404
+    assert (
+        service.call("POST", f"{other_path}/resources/b/signal", {"unset_hook": "pre-create"}).status == 404
+    )
     assert states(service, held)["b"] == "INIT_COMPLETE"

@@ -59,18 +59,18 @@ def client(service: Service, project: str, **options: Json) -> Json:
 
 @pytest.fixture
 def cfn(service: Service, tenant: str) -> Iterator[Json]:
-    made = client(service, tenant)
-    yield made
-    made.close()
+    cfn_client = client(service, tenant)
+    yield cfn_client
+    cfn_client.close()
 
 
 def parameters(**values: str) -> list[dict[str, str]]:
     return [{"ParameterKey": name, "ParameterValue": value} for name, value in values.items()]
 
 
-def create(cfn: Json, name: str = "shop", template: Json = TEMPLATE, **given: Json) -> str:
-    made = cfn.create_stack(StackName=name, TemplateBody=json.dumps(template), **given)
-    return str(made["StackId"])
+def create(cfn: Json, name: str = "shop", template: Json = TEMPLATE, **arguments: Json) -> str:
+    answer = cfn.create_stack(StackName=name, TemplateBody=json.dumps(template), **arguments)
+    return str(answer["StackId"])
 
 
 def settled(cfn: Json, name: str, status: str) -> Json:
@@ -90,41 +90,43 @@ def code(caught: pytest.ExceptionInfo[ClientError]) -> tuple[int, str, str]:
 def test_a_stack_is_created_described_updated_and_deleted(cfn: Json, tenant: str) -> None:
     arn = create(cfn, Parameters=parameters(word="bye"), TimeoutInMinutes=7, DisableRollback=True)
     assert re.fullmatch(rf"arn:openstack:heat::{tenant}:stacks/shop/[0-9a-f-]+", arn)
-    shown = settled(cfn, "shop", "CREATE_COMPLETE")
-    assert (shown["StackId"], shown["Description"], shown["TimeoutInMinutes"]) == (arn, "A shop & more", 7)
-    assert shown["DisableRollback"] is True
-    given = {item["ParameterKey"]: item["ParameterValue"] for item in shown["Parameters"]}
-    assert (given["word"], given["secret"], given["AWS::StackId"]) == ("bye", "******", arn)
-    outputs = {item["OutputKey"]: item for item in shown["Outputs"]}
+    stack = settled(cfn, "shop", "CREATE_COMPLETE")
+    assert (stack["StackId"], stack["Description"], stack["TimeoutInMinutes"]) == (arn, "A shop & more", 7)
+    assert stack["DisableRollback"] is True
+    values = {item["ParameterKey"]: item["ParameterValue"] for item in stack["Parameters"]}
+    assert (values["word"], values["secret"], values["AWS::StackId"]) == ("bye", "******", arn)
+    outputs = {item["OutputKey"]: item for item in stack["Outputs"]}
     assert (outputs["said"]["OutputValue"], outputs["said"]["Description"]) == ("bye", "What it says")
     assert json.loads(outputs["list"]["OutputValue"]) == [1, {"a:b": "ü"}]
     for name in (arn, arn.rpartition("/")[2]):
-        assert cfn.describe_stacks(StackName=name)["Stacks"] == [shown]
+        assert cfn.describe_stacks(StackName=name)["Stacks"] == [stack]
     assert cfn.get_template(StackName="shop")["TemplateBody"] == TEMPLATE
 
     changed = {**TEMPLATE, "Description": "Changed"}
     done = cfn.update_stack(StackName=arn, TemplateBody=json.dumps(changed))
     assert done["StackId"] == arn
-    shown = settled(cfn, "shop", "UPDATE_COMPLETE")
-    assert shown["Description"] == "Changed"
-    assert {"ParameterKey": "word", "ParameterValue": "hello"} in shown["Parameters"]
-    assert shown["LastUpdatedTime"] >= shown["CreationTime"]
+    stack = settled(cfn, "shop", "UPDATE_COMPLETE")
+    assert stack["Description"] == "Changed"
+    assert {"ParameterKey": "word", "ParameterValue": "hello"} in stack["Parameters"]
+    assert stack["LastUpdatedTime"] >= stack["CreationTime"]
 
     cfn.delete_stack(StackName="shop")
     cfn.get_waiter("stack_delete_complete").wait(StackName=arn, WaiterConfig={"Delay": 1, "MaxAttempts": 600})
-    [gone] = cfn.list_stacks(StackStatusFilter=["DELETE_COMPLETE"])["StackSummaries"]
-    assert (gone["StackId"], gone["StackStatus"]) == (arn, "DELETE_COMPLETE")
-    assert gone["DeletionTime"] >= gone["CreationTime"]
+    [deleted] = cfn.list_stacks(StackStatusFilter=["DELETE_COMPLETE"])["StackSummaries"]
+    assert (deleted["StackId"], deleted["StackStatus"]) == (arn, "DELETE_COMPLETE")
+    assert deleted["DeletionTime"] >= deleted["CreationTime"]
     assert cfn.list_stacks()["StackSummaries"] == []
 
 
-def test_what_is_called_previous_stays(cfn: Json) -> None:
+def test_previous_values_are_kept(cfn: Json) -> None:
     create(cfn, Parameters=parameters(word="kept", secret="changed-it"))
     settled(cfn, "shop", "CREATE_COMPLETE")
-    kept = [{"ParameterKey": "word", "UsePreviousValue": True}]
-    cfn.update_stack(StackName="shop", UsePreviousTemplate=True, Parameters=[*kept, *parameters(secret="x")])
-    shown = settled(cfn, "shop", "UPDATE_COMPLETE")
-    assert {"ParameterKey": "word", "ParameterValue": "kept"} in shown["Parameters"]
+    previous = [{"ParameterKey": "word", "UsePreviousValue": True}]
+    cfn.update_stack(
+        StackName="shop", UsePreviousTemplate=True, Parameters=[*previous, *parameters(secret="x")]
+    )
+    stack = settled(cfn, "shop", "UPDATE_COMPLETE")
+    assert {"ParameterKey": "word", "ParameterValue": "kept"} in stack["Parameters"]
     assert cfn.get_template(StackName="shop")["TemplateBody"] == TEMPLATE
 
 
@@ -140,8 +142,8 @@ def test_resources_are_listed_and_described(cfn: Json) -> None:
         item["PhysicalResourceId"] for item in listed
     ]
     assert {(item["StackId"], item["StackName"]) for item in described} == {(arn, "shop")}
-    [one] = cfn.describe_stack_resources(StackName="shop", LogicalResourceId="second")["StackResources"]
-    assert one == described[1]
+    [resource] = cfn.describe_stack_resources(StackName="shop", LogicalResourceId="second")["StackResources"]
+    assert resource == described[1]
     by_object = cfn.describe_stack_resources(PhysicalResourceId=listed[0]["PhysicalResourceId"])
     assert by_object["StackResources"] == described
     detail = cfn.describe_stack_resource(StackName="shop", LogicalResourceId="first")["StackResourceDetail"]
@@ -163,7 +165,8 @@ def test_events_come_newest_first_page_by_page(cfn: Json) -> None:
     events = [event for page in pages for event in page["StackEvents"]]
     assert len({event["EventId"] for event in events}) == len(events) == 142
     assert {event["StackId"] for event in events} == {arn}
-    newest, oldest = events[0], events[-1]
+    newest = events[0]
+    oldest = events[-1]
     assert (newest["LogicalResourceId"], newest["ResourceStatus"]) == ("many", "CREATE_COMPLETE")
     assert (oldest["LogicalResourceId"], oldest["ResourceStatus"]) == ("many", "CREATE_IN_PROGRESS")
     assert {event["ResourceType"] for event in events} == {"OS::Heat::Stack", "OS::Heat::None"}
@@ -197,23 +200,23 @@ def test_an_update_is_cancelled(cfn: Json) -> None:
 @pytest.mark.parametrize(
     ("word", "status"), [("ROLLBACK", "ROLLBACK_COMPLETE"), ("DO_NOTHING", "CREATE_FAILED")]
 )
-def test_on_failure_says_what_becomes_of_a_failed_stack(cfn: Json, word: str, status: str) -> None:
+def test_on_failure_decides_about_a_failed_stack(cfn: Json, word: str, status: str) -> None:
     failing = {"Type": "OS::Heat::TestResource", "Properties": {"fail": True}}
     create(cfn, template={**TEMPLATE, "Resources": {"r": failing}, "Outputs": {}}, OnFailure=word)
     settled(cfn, "shop", status)
 
 
 def test_a_template_is_validated_and_costs_nothing(cfn: Json) -> None:
-    found = cfn.validate_template(TemplateBody=json.dumps(TEMPLATE))
-    assert found["Description"] == "A shop & more"
-    shown = {item["ParameterKey"]: item for item in found["Parameters"]}
-    assert shown["word"] == {
+    validation = cfn.validate_template(TemplateBody=json.dumps(TEMPLATE))
+    assert validation["Description"] == "A shop & more"
+    by_key = {item["ParameterKey"]: item for item in validation["Parameters"]}
+    assert by_key["word"] == {
         "ParameterKey": "word",
         "DefaultValue": "hello",
         "NoEcho": False,
         "Description": "Said",
     }
-    assert shown["secret"]["NoEcho"] is True
+    assert by_key["secret"]["NoEcho"] is True
     assert cfn.estimate_template_cost(TemplateBody="{}")["Url"].startswith("https://")
 
 
@@ -266,9 +269,9 @@ def refusals(cfn: Json) -> list[tuple[typing.Callable[[], Json], tuple[int, str]
 
 def test_errors_have_amazons_shape(cfn: Json) -> None:
     create(cfn)
-    for call, kind, word in refusals(cfn):
+    for request, kind, word in refusals(cfn):
         with pytest.raises(ClientError) as caught:
-            call()
+            request()
         status, name, message = code(caught)
         assert (status, name) == kind, message
         assert word in message
@@ -278,19 +281,19 @@ def test_errors_have_amazons_shape(cfn: Json) -> None:
 
 def test_another_projects_stacks_do_not_exist(cfn: Json, service: Service, tenant: str) -> None:
     arn = create(cfn)
-    theirs = client(service, f"{tenant}x")
+    other_client = client(service, f"{tenant}x")
     physical = settled(cfn, "shop", "CREATE_COMPLETE") and cfn.list_stack_resources(StackName="shop")
     object_id = physical["StackResourceSummaries"][0]["PhysicalResourceId"]
-    for call in (
-        lambda: theirs.describe_stacks(StackName=arn),
-        lambda: theirs.delete_stack(StackName=arn.rpartition("/")[2]),
-        lambda: theirs.get_template(StackName=arn.replace(f":{tenant}:", f":{tenant}x:")),
-        lambda: theirs.describe_stack_resources(PhysicalResourceId=object_id),
+    for request in (
+        lambda: other_client.describe_stacks(StackName=arn),
+        lambda: other_client.delete_stack(StackName=arn.rpartition("/")[2]),
+        lambda: other_client.get_template(StackName=arn.replace(f":{tenant}:", f":{tenant}x:")),
+        lambda: other_client.describe_stack_resources(PhysicalResourceId=object_id),
     ):
         with pytest.raises(ClientError) as caught:
-            call()
+            request()
         assert code(caught)[:2] == (400, "InvalidParameterValue")
-    assert theirs.list_stacks()["StackSummaries"] == []
+    assert other_client.list_stacks()["StackSummaries"] == []
     assert len(cfn.list_stacks()["StackSummaries"]) == 1
 
 
@@ -299,8 +302,8 @@ def test_an_answer_may_be_json(cfn: Json, service: Service, tenant: str) -> None
     url = cfn.generate_presigned_url("list_stacks", HttpMethod="GET")
     assert "Signature=" in url
     assert requests.get(url, timeout=120).headers["Content-Type"] == "application/xml"
-    asked = {"Action": "ListStacks", "ContentType": "JSON"}
-    request = AWSRequest("POST", f"{service.url}/v1/", data=asked)
+    fields = {"Action": "ListStacks", "ContentType": "JSON"}
+    request = AWSRequest("POST", f"{service.url}/v1/", data=fields)
     SigV2Auth(Credentials(tenant, "any")).add_auth(request)
     answer = requests.post(f"{service.url}/v1/", data=request.data, timeout=120)
     assert answer.headers["Content-Type"] == "application/json"
@@ -308,7 +311,7 @@ def test_an_answer_may_be_json(cfn: Json, service: Service, tenant: str) -> None
     assert [item["StackName"] for item in inner] == ["shop"]
 
 
-def test_what_is_not_signed_is_refused(service: Service) -> None:
+def test_unsigned_requests_are_refused(service: Service) -> None:
     answer = service.call("GET", "/v1/?Action=ListStacks")
     assert answer.status == 403
     assert "<Code>MissingAuthenticationToken</Code>" in answer.body

@@ -62,19 +62,19 @@ def outputs(service: Service, path: str) -> dict[str, Json]:
 
 def test_a_post_to_the_alarm_url_scales_the_group(service: Service) -> None:
     path = service.made("launched", "web", GROUP, **MAPPED)
-    told = outputs(service, path)
-    assert told["Servers"] == "fedora"
-    assert told["Url"] == told["Reference"]
-    assert service.call("POST", told["Url"].split("?")[0]).status in (401, 403)
-    assert service.call("POST", told["Url"]).status == 200
+    values = outputs(service, path)
+    assert values["Servers"] == "fedora"
+    assert values["Url"] == values["Reference"]
+    assert service.call("POST", values["Url"].split("?")[0]).status in (401, 403)
+    assert service.call("POST", values["Url"]).status == 200
     wait_for(lambda: outputs(service, path)["Servers"] == "fedora,fedora,fedora", 60)
     [member, *_] = service.get(f"{path}/resources?nested_depth=1")["resources"][-3:]
     inner = {link["rel"]: link["href"] for link in member["links"]}["nested"]
     assert outputs(service, inner)["Tags"].startswith(
         ".member.0.Key=metering.groupname|.member.0.Value=web-Group-"
     )
-    shown = service.get(f"{path}/resources/Group")["resource"]
-    assert shown["attributes"]["InstanceList"] == "fedora,fedora,fedora"
+    group = service.get(f"{path}/resources/Group")["resource"]
+    assert group["attributes"]["InstanceList"] == "fedora,fedora,fedora"
 
 
 def test_the_types_are_listed_and_shown(service: Service) -> None:

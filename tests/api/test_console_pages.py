@@ -32,11 +32,11 @@ def test_the_folder_is_named_with_a_slash(service: Service) -> None:
 
 @pytest.mark.parametrize("path", ["", "/", "/console.css", "/settings", "/nothing.js"])
 def test_head_answers_as_get_without_the_body(service: Service, path: str) -> None:
-    got, head = (service.call(method, f"/console{path}") for method in ("GET", "HEAD"))
-    assert head.status == got.status
+    page, head = (service.call(method, f"/console{path}") for method in ("GET", "HEAD"))
+    assert head.status == page.status
     assert head.body is None
-    names = got.headers.keys() - {"Date", "X-Openstack-Request-Id"}
-    assert {name: head.headers.get(name) for name in names} == {name: got.headers[name] for name in names}
+    names = page.headers.keys() - {"Date", "X-Openstack-Request-Id"}
+    assert {name: head.headers.get(name) for name in names} == {name: page.headers[name] for name in names}
 
 
 def test_head_of_what_only_takes_posts_is_not_allowed(service: Service) -> None:
@@ -71,7 +71,7 @@ def test_no_module_makes_markup_of_texts(path: pathlib.Path) -> None:
     assert len(text.splitlines()) <= 500
 
 
-def test_each_module_that_is_imported_is_there() -> None:
+def test_each_imported_module_exists() -> None:
     for path in STATIC.glob("*.js"):
         for name in re.findall(r'from "\./([\w.]+)"', path.read_text()):
             assert (STATIC / name).exists(), (path.name, name)

@@ -33,19 +33,19 @@ def test_the_template_comes_back_unchanged(service: Service, path: str) -> None:
 
 def test_a_template_in_yaml_comes_back_parsed(service: Service, tenant: str) -> None:
     text = "heat_template_version: 2018-08-31\nresources:\n  r: {type: OS::Heat::None}\n"
-    shown = service.get(service.made(tenant, "yaml", text) + "/template")
-    assert shown == {
+    stored_template = service.get(service.made(tenant, "yaml", text) + "/template")
+    assert stored_template == {
         "heat_template_version": "2018-08-31",
         "resources": {"r": {"type": "OS::Heat::None"}},
     }
 
 
 def test_the_environment_comes_back_with_its_secrets_masked(service: Service, path: str) -> None:
-    shown = service.get(f"{path}/environment")
-    assert shown["parameters"] == {"word": "given", "secret": "******"}
-    assert shown["parameter_defaults"] == {"word": "default", "secret": "******"}
-    assert shown["resource_registry"] == {"resources": {}}
-    assert set(shown) == {
+    environment = service.get(f"{path}/environment")
+    assert environment["parameters"] == {"word": "given", "secret": "******"}
+    assert environment["parameter_defaults"] == {"word": "default", "secret": "******"}
+    assert environment["resource_registry"] == {"resources": {}}
+    assert set(environment) == {
         "parameters",
         "parameter_defaults",
         "resource_registry",
@@ -77,14 +77,14 @@ def test_outputs_are_listed_without_their_values(service: Service, path: str) ->
 
 @pytest.mark.parametrize(("key", "value"), [("value", "given"), ("secret", "s3cret")])
 def test_an_output_is_shown_with_its_value(service: Service, path: str, key: str, value: Json) -> None:
-    shown = service.get(f"{path}/outputs/{key}")["output"]
-    assert (shown["output_key"], shown["output_value"]) == (key, value)
+    output = service.get(f"{path}/outputs/{key}")["output"]
+    assert (output["output_key"], output["output_value"]) == (key, value)
 
 
 def test_an_output_may_be_a_tree(service: Service, path: str) -> None:
     physical = service.get(f"{path}/resources/r")["resource"]["physical_resource_id"]
-    shown = service.get(f"{path}/outputs/map")["output"]["output_value"]
-    assert shown == {"a": [1, {"b": None}], "id": physical}
+    value = service.get(f"{path}/outputs/map")["output"]["output_value"]
+    assert value == {"a": [1, {"b": None}], "id": physical}
 
 
 def test_an_unknown_output_is_not_found(service: Service, path: str) -> None:
@@ -120,18 +120,18 @@ def test_texts_of_all_of_unicode_come_back(service: Service, tenant: str) -> Non
 def test_a_value_that_looks_like_a_stored_function_stays_as_it_was_given(
     service: Service, tenant: str, place: str, value: Json
 ) -> None:
-    made = {
+    document = {
         "heat_template_version": "2018-08-31",
         "parameters": {"p": {"type": "json"}},
         "resources": {"v": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "p"}}}},
         "outputs": {"v": {"value": {"get_attr": ["v", "value"]}}},
     }
-    given = {"parameters": {"p": value}}
-    path = service.create(tenant, "s", made, **(given if place == "parameters" else {"environment": given}))
+    sent = {"parameters": {"p": value}}
+    path = service.create(tenant, "s", document, **(sent if place == "parameters" else {"environment": sent}))
     assert service.settled(path)["stack_status"] == "CREATE_COMPLETE"
     assert service.get(f"{path}/environment")["parameters"] == {"p": value}
     assert service.call("PATCH", path, {}).status == 202
-    shown = service.settled(path)
-    assert shown["stack_status"] == "UPDATE_COMPLETE"
-    assert [output["output_value"] for output in shown["outputs"]] == [value]
+    stack = service.settled(path)
+    assert stack["stack_status"] == "UPDATE_COMPLETE"
+    assert [output["output_value"] for output in stack["outputs"]] == [value]
     assert service.call("GET", f"{path}/export").status == 200

@@ -30,15 +30,15 @@ def listed(service: Service, path: str, **query: Json) -> list[Json]:
     """The events, the oldest first unless the query says otherwise."""
     if "sort_keys" not in query:
         query = {"sort_dir": "asc", **query}
-    found: list[Json] = service.get(f"{path}/events?{urllib.parse.urlencode(query, doseq=True)}")["events"]
-    return found
+    events: list[Json] = service.get(f"{path}/events?{urllib.parse.urlencode(query, doseq=True)}")["events"]
+    return events
 
 
 def story(events: list[Json]) -> list[tuple[str, str]]:
     return [(item["resource_name"], item["resource_status"]) for item in events]
 
 
-def test_events_tell_what_happened_in_its_order(service: Service, path: str) -> None:
+def test_events_are_listed_in_their_order(service: Service, path: str) -> None:
     assert story(listed(service, path)) == STORY
     assert story(listed(service, path, sort_dir="desc")) == STORY[::-1]
 
@@ -82,14 +82,14 @@ def test_a_stacks_own_event_bears_its_id(service: Service, path: str) -> None:
 def test_a_shown_event_also_has_its_type_and_properties(service: Service, path: str) -> None:
     for item in listed(service, path):
         link = item["links"][0]["href"]
-        shown = service.get(link)["event"]
-        assert shown["resource_properties"] is not None
-        assert shown["resource_type"] in ("OS::Heat::TestResource", "OS::Heat::Stack")
-        assert {key: shown[key] for key in item} == item
+        event = service.get(link)["event"]
+        assert event["resource_properties"] is not None
+        assert event["resource_type"] in ("OS::Heat::TestResource", "OS::Heat::Stack")
+        assert {key: event[key] for key in item} == item
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "expected"),
     [
         ({"resource_name": "r0"}, STORY[1:3]),
         ({"resource_name": ["r0", "r1"]}, STORY[1:5]),
@@ -108,21 +108,21 @@ def test_a_shown_event_also_has_its_type_and_properties(service: Service, path: 
         ({"nested_depth": 2}, STORY),
     ],
 )
-def test_filters_and_limits(service: Service, path: str, query: Json, found: Json) -> None:
-    assert story(listed(service, path, **query)) == found
+def test_filters_and_limits(service: Service, path: str, query: Json, expected: Json) -> None:
+    assert story(listed(service, path, **query)) == expected
 
 
-@pytest.mark.parametrize(("key", "found"), [("event_time", STORY), ("resource_type", BY_TYPE)])
+@pytest.mark.parametrize(("key", "expected"), [("event_time", STORY), ("resource_type", BY_TYPE)])
 @pytest.mark.parametrize("direction", ["asc", "desc"])
 def test_markers_lead_through_all_events(
-    service: Service, path: str, direction: str, key: str, found: list[tuple[str, str]]
+    service: Service, path: str, direction: str, key: str, expected: list[tuple[str, str]]
 ) -> None:
-    seen: list[Json] = []
+    paged: list[Json] = []
     query = {"limit": 1, "sort_dir": direction, "sort_keys": key}
     while page := listed(service, path, **query):
-        seen += page
+        paged += page
         query["marker"] = page[-1]["id"]
-    assert story(seen) == (found if direction == "asc" else found[::-1])
+    assert story(paged) == (expected if direction == "asc" else expected[::-1])
 
 
 def test_events_of_a_tree_lead_to_its_root(service: Service, path: str) -> None:
@@ -149,11 +149,12 @@ def test_events_outlive_the_stack(service: Service, tenant: str) -> None:
 
 
 def test_an_event_is_found_only_where_it_belongs(service: Service, path: str, tenant: str) -> None:
-    other = service.made(tenant, "other", chain(1))
-    first, second = listed(service, path)[1], listed(service, path)[3]
+    other_path = service.made(tenant, "other", chain(1))
+    first = listed(service, path)[1]
+    second = listed(service, path)[3]
     for url in (
         f"{path}/resources/r1/events/{first['id']}",
-        f"{other}/resources/r0/events/{first['id']}",
+        f"{other_path}/resources/r0/events/{first['id']}",
         f"{path}/resources/r1/events/nothing",
     ):
         assert fault(service.call("GET", url))[0] == 404
@@ -162,8 +163,8 @@ def test_an_event_is_found_only_where_it_belongs(service: Service, path: str, te
 
 @pytest.mark.parametrize("marker", ["nothing", "another's"])
 def test_a_wrong_marker_is_refused(service: Service, path: str, tenant: str, marker: str) -> None:
-    own = service.made(tenant, "own", chain(1))
+    own_path = service.made(tenant, "own", chain(1))
     wrong = listed(service, path)[0]["id"] if marker == "another's" else marker
-    answer = service.call("GET", f"{own}/events?marker={wrong}")
+    answer = service.call("GET", f"{own_path}/events?marker={wrong}")
     assert fault(answer) == (400, "HTTPBadRequest")
     assert wrong in answer.error["message"]

@@ -136,13 +136,13 @@ class Project:
 
     def _stacks(self) -> list[Json]:
         listed = self.service.get(f"/v1/{self.name}/stacks")["stacks"]
-        found: list[Json] = []
+        answers: list[Json] = []
         for item in listed:
             path = f"/v1/{self.name}/stacks/{item['stack_name']}/{item['id']}"
             self._settle(path)
             parts = ("", "/template", "/environment", "/files", "/resources")
-            found += [self.service.call("GET", f"{path}{part}").body for part in parts]
-        return found
+            answers += [self.service.call("GET", f"{path}{part}").body for part in parts]
+        return answers
 
     def _settle(self, path: str) -> None:
         stack = self.service.get(path)["stack"]
@@ -158,15 +158,15 @@ class Project:
     def _validate(self, change: Json) -> Answer:
         return self.call("POST", "validate", {"template": PLAIN, **change})
 
-    def _made(self) -> str:
+    def _created_path(self) -> str:
         path = self.service.made(self.name, "s", PLAIN, parameters={"p": "first"})
         return path.removeprefix(f"/v1/{self.name}/")
 
     def _update(self, change: Json) -> Answer:
-        return self.call("PUT", self._made(), {"template": PLAIN, **change})
+        return self.call("PUT", self._created_path(), {"template": PLAIN, **change})
 
     def _patch(self, change: Json) -> Answer:
-        return self.call("PATCH", self._made(), {"template": PLAIN, **change})
+        return self.call("PATCH", self._created_path(), {"template": PLAIN, **change})
 
     def _configure(self, change: Json) -> Answer:
         return self.call("POST", "software_configs", change)
@@ -176,14 +176,14 @@ class Project:
         return self.call("POST", "software_deployments", {"server_id": "s", "config_id": config, **change})
 
     def _redeploy(self, change: Json) -> Answer:
-        made = self._deploy({}).body["software_deployment"]
-        return self.call("PUT", f"software_deployments/{made['id']}", change)
+        deployment = self._deploy({}).body["software_deployment"]
+        return self.call("PUT", f"software_deployments/{deployment['id']}", change)
 
     def _snapshot(self, change: Json) -> Answer:
-        return self.call("POST", f"{self._made()}/snapshots", change)
+        return self.call("POST", f"{self._created_path()}/snapshots", change)
 
     def _mark(self, change: Json) -> Answer:
-        return self.call("PATCH", f"{self._made()}/resources/r", {"mark_unhealthy": True, **change})
+        return self.call("PATCH", f"{self._created_path()}/resources/r", {"mark_unhealthy": True, **change})
 
 
 CASES = [(operation, field) for operation, (_, fields) in BODIES.items() for field in fields]
@@ -207,14 +207,14 @@ def test_a_field_changes_something_or_is_refused_by_name(
     service: Service, tenant: str, operation: str, field: str
 ) -> None:
     change = BODIES[operation][1][field]
-    others = {name: value for name, value in change.items() if name != field and value is not None}
+    other_fields = {name: value for name, value in change.items() if name != field and value is not None}
     if (operation, field) in WITHOUT_EFFECT:
         if field in WRONG:
             answer, _ = Project(service, tenant).send(operation, {field: WRONG[field]})
             assert answer.status == 400
             assert field.partition("_")[0].rstrip("s") in answer.error["message"]
         return
-    _, before = Project(service, f"{tenant}a").send(operation, others)
+    _, before = Project(service, f"{tenant}a").send(operation, other_fields)
     answer, after = Project(service, f"{tenant}b").send(operation, change)
     assert before != after
     if answer.status == 400:
@@ -310,11 +310,11 @@ def filled(service: Service) -> Mapping[str, str]:
     prefix = "/v1/filled/"
     service.made("filled", "zebra", PLAIN, tags="red")
     service.made("filled", "other", PLAIN)
-    gone = service.made("filled", "gone", PLAIN)
+    deleted = service.made("filled", "gone", PLAIN)
     path = service.made("filled", "ant", NESTING, files=INNER, tags="blue")
-    assert service.call("DELETE", gone).status == 204
-    service.settled(gone)
-    taken = project.call("POST", f"{path.removeprefix(prefix)}/snapshots", {})
+    assert service.call("DELETE", deleted).status == 204
+    service.settled(deleted)
+    snapshot = project.call("POST", f"{path.removeprefix(prefix)}/snapshots", {})
     service.settled(path)
     project.call("POST", f"{path.removeprefix(prefix)}/snapshots", {})
     service.settled(path)
@@ -323,7 +323,7 @@ def filled(service: Service) -> Mapping[str, str]:
         "STACK_ID": path.rpartition("/")[2],
         "STACK": path.removeprefix(prefix),
         "EVENT_ID": service.get(f"{path}/resources/n/events")["events"][0]["id"],
-        "SNAPSHOT_ID": taken.body["id"],
+        "SNAPSHOT_ID": snapshot.body["id"],
         "CONFIG_ID": deployments[0]["config_id"],
         "DEPLOYMENT_ID": deployments[0]["id"],
     }
@@ -342,7 +342,8 @@ def test_a_parameter_changes_the_answer(
         return
     query = f"{name}={QUERIES[path][name]}"
     for placeholder, value in filled.items():
-        path, query = re.sub(rf"\b{placeholder}\b", value, path), query.replace(placeholder, value)
-    plain, asked = (service.call("GET", f"/v1/filled/{one}") for one in (path, f"{path}?{query}"))
+        path = re.sub(rf"\b{placeholder}\b", value, path)
+        query = query.replace(placeholder, value)
+    plain, queried = (service.call("GET", f"/v1/filled/{address}") for address in (path, f"{path}?{query}"))
     assert plain.status == 200
-    assert (asked.status, asked.body) != (plain.status, plain.body)
+    assert (queried.status, queried.body) != (plain.status, plain.body)

@@ -166,13 +166,13 @@ def test_no_bytes_break_the_server(service: Service) -> None:
     host, port = service.url.removeprefix("http://").split(":")
     for number in range(400):
         sent = mutated(chance, chance.choice(GOOD), SPLINTERS)
-        got = b""
+        reply = b""
         with socket.create_connection((host, int(port)), timeout=60) as client:
             with contextlib.suppress(OSError):
                 client.sendall(sent)
                 client.shutdown(socket.SHUT_WR)
             with contextlib.suppress(OSError):
                 while piece := client.recv(65536):
-                    got += piece
-        status = int(got.split()[1]) if got else 0
-        assert status < 500 or status in KNOWN, (number, sent, got)
+                    reply += piece
+        status = int(reply.split()[1]) if reply else 0
+        assert status < 500 or status in KNOWN, (number, sent, reply)

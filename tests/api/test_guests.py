@@ -39,8 +39,10 @@ class Guest:
         self.path = path
         stack = service.get(path)["stack"]
         outputs = {output["output_key"]: output["output_value"] for output in stack["outputs"]}
-        self.server_id, self.config = outputs["id"], outputs["config"]
-        self.project, self.stack_name = path.split("/")[2], stack["stack_name"]
+        self.server_id = outputs["id"]
+        self.config = outputs["config"]
+        self.project = path.split("/")[2]
+        self.stack_name = stack["stack_name"]
 
     def signed(self, method: str = "GET", path: str = "/v1/", **changes: str) -> requests.Response:
         """A request as os-collect-config signs it; changes are of the parameters, and of the secret."""
@@ -75,8 +77,8 @@ class Guest:
             "inputs": [{"name": "deploy_x", "value": "y"}],
         }
         config = self.call("POST", "software_configs", body)["software_config"]
-        given = {"config_id": config["id"], "server_id": self.server_id}
-        self.call("POST", "software_deployments", given)
+        properties = {"config_id": config["id"], "server_id": self.server_id}
+        self.call("POST", "software_deployments", properties)
         return config
 
     def call(self, method: str, path: str, body: Json) -> Json:
@@ -113,14 +115,14 @@ def polled(service: Service, tenant: str) -> Guest:
 
 def test_a_guest_reads_the_metadata_and_the_deployments_of_its_server(guest: Guest) -> None:
     config = guest.deploy("#!/bin/sh\nécho ∞ <&>\n")
-    found = guest.read()
-    assert found["colour"] == "red"
-    assert found["os-collect-config"] == {"polling_interval": 5, **guest.config}
-    [deployed] = found["deployments"]
+    view = guest.read()
+    assert view["colour"] == "red"
+    assert view["os-collect-config"] == {"polling_interval": 5, **guest.config}
+    [deployed] = view["deployments"]
     assert deployed == {**config, "inputs": [{"name": "deploy_x", "type": "String", "value": "y"}]}
     assert guest.config["collectors"] == ["cfn", "local"]
     metadata = guest.service.get(f"{guest.path}/resources/server/metadata")["metadata"]
-    assert metadata == {name: found[name] for name in ("colour", "deployments")} | {
+    assert metadata == {name: view[name] for name in ("colour", "deployments")} | {
         "os-collect-config": {"polling_interval": 5}
     }
 
@@ -166,16 +168,16 @@ def test_a_request_without_a_signature_is_refused_and_one_without_an_action_show
 
 
 def test_the_keys_of_another_project_or_stack_are_no_good(guest: Guest, service: Service) -> None:
-    theirs = Guest(service, service.made(f"{guest.project}x", "guarded", template()))
-    keys = theirs.config["cfn"]
+    stranger = Guest(service, service.made(f"{guest.project}x", "guarded", template()))
+    keys = stranger.config["cfn"]
     assert keys["access_key_id"] != guest.config["cfn"]["access_key_id"]
     mixed = {"AWSAccessKeyId": keys["access_key_id"]}
     assert error_of(guest.signed(**mixed)) == (403, "SignatureDoesNotMatch")
-    other = {**mixed, "secret": keys["secret_access_key"], "StackName": guest.path.rpartition("/")[2]}
-    assert error_of(guest.signed(**other)) == (403, "AccessDenied")
+    foreign = {**mixed, "secret": keys["secret_access_key"], "StackName": guest.path.rpartition("/")[2]}
+    assert error_of(guest.signed(**foreign)) == (403, "AccessDenied")
 
 
-def test_keys_are_dead_when_the_row_is_gone(guest: Guest, polled: Guest) -> None:
+def test_keys_are_invalid_when_their_row_is_deleted(guest: Guest, polled: Guest) -> None:
     url = polled.config["request"]["metadata_url"]
     assert guest.read()
     assert requests.get(url, timeout=120).status_code == 200
@@ -186,15 +188,16 @@ def test_keys_are_dead_when_the_row_is_gone(guest: Guest, polled: Guest) -> None
     assert requests.get(url, timeout=120).status_code == 403
 
 
-def test_an_address_gives_the_same_metadata_and_says_when_nothing_has_changed(polled: Guest) -> None:
+def test_an_address_gives_the_same_metadata_and_answers_304_when_unchanged(polled: Guest) -> None:
     url = polled.config["request"]["metadata_url"]
     config = polled.deploy("one")
     first = requests.get(url, timeout=120)
     assert [item["id"] for item in first.json()["deployments"]] == [config["id"]]
     assert first.json()["os-collect-config"]["request"] == {"metadata_url": url}
-    tag, changed = first.headers["ETag"], first.headers["Last-Modified"]
-    for known in (tag, f'"x", W/{tag}', "*"):
-        same = requests.get(url, headers={"If-None-Match": known}, timeout=120)
+    tag = first.headers["ETag"]
+    changed = first.headers["Last-Modified"]
+    for etag in (tag, f'"x", W/{tag}', "*"):
+        same = requests.get(url, headers={"If-None-Match": etag}, timeout=120)
         assert (same.status_code, same.content, same.headers["ETag"]) == (304, b"", tag)
     later = email.utils.formatdate(email.utils.parsedate_to_datetime(changed).timestamp() + 100, usegmt=True)
     assert requests.get(url, headers={"If-Modified-Since": later}, timeout=120).status_code == 304
@@ -218,13 +221,13 @@ def test_a_change_of_the_metadata_reaches_the_guest(polled: Guest) -> None:
     assert (answer.status_code, answer.json()["colour"]) == (200, "blue")
 
 
-def test_another_transport_is_told_to_the_guest_by_the_old_one(guest: Guest) -> None:
+def test_a_guest_learns_its_new_transport_by_the_old_one(guest: Guest) -> None:
     changed = {"template": template("POLL_TEMP_URL")}
     assert guest.service.call("PUT", guest.path, changed).status == 202
     assert guest.service.settled(guest.path)["stack_status"] == "UPDATE_COMPLETE"
-    told = guest.read()["os-collect-config"]
-    assert told["collectors"] == ["request", "local"]
-    assert requests.get(told["request"]["metadata_url"], timeout=120).status_code == 200
+    collect = guest.read()["os-collect-config"]
+    assert collect["collectors"] == ["request", "local"]
+    assert requests.get(collect["request"]["metadata_url"], timeout=120).status_code == 200
     assert "cfn" not in Guest(guest.service, guest.path).config
 
 
@@ -245,13 +248,13 @@ def test_the_keys_of_the_old_transport_are_invalid_when_the_guest_has_used_the_n
     change("POLL_SERVER_HEAT")
     assert error_of(guest.signed()) == (403, "InvalidClientTokenId")
     change("POLL_SERVER_CFN")
-    told = requests.get(url, timeout=120).json()["os-collect-config"]
-    assert told["cfn"] == guest.config["cfn"]
+    collect = requests.get(url, timeout=120).json()["os-collect-config"]
+    assert collect["cfn"] == guest.config["cfn"]
     assert guest.read()["colour"] == "red"
     assert requests.get(url, timeout=120).status_code == 403
 
 
-def test_the_reason_of_a_deployment_that_waits_is_what_its_server_did(guest: Guest) -> None:
+def test_the_reason_of_a_waiting_deployment_is_the_last_action_of_its_server(guest: Guest) -> None:
     service = guest.service
     body = template()
     server = {"get_resource": "server"}
@@ -285,7 +288,8 @@ class HeatGuest:
 
     def __init__(self, account: Json) -> None:
         self.account = account
-        self.token, self.endpoint = "", ""
+        self.token = ""
+        self.endpoint = ""
 
     def log_in(self, **changes: str) -> int:
         """Get a token and the endpoint; return the status."""
@@ -311,8 +315,8 @@ def test_an_account_of_a_server_reads_its_metadata_and_nothing_else(service: Ser
     path = service.made(tenant, "polled", template("POLL_SERVER_HEAT", {"mine": 1}))
     account = Guest(service, path).config["heat"]
     assert set(account) == {"auth_url", "user_id", "password", "project_id", "stack_id", "resource_name"}
-    shown = requests.get(account["auth_url"], timeout=120).json()["version"]
-    assert shown["id"].startswith("v3.")
+    version = requests.get(account["auth_url"], timeout=120).json()["version"]
+    assert version["id"].startswith("v3.")
     guest = HeatGuest(account)
     for change in ({"password": "0" * 64}, {"user_id": "nobody"}, {"user_id": account["user_id"] + "1"}):
         assert guest.log_in(**change) == 401
@@ -323,11 +327,11 @@ def test_an_account_of_a_server_reads_its_metadata_and_nothing_else(service: Ser
     assert guest.call("GET", account["stack_id"], "other/metadata").status_code == 403
     assert guest.call("POST", account["stack_id"], "server/signal", {}).status_code == 403
     assert guest.call("GET", "x/00000000-0000-0000-0000-000000000000", "server/metadata").status_code == 403
-    other = HeatGuest(
+    other_guest = HeatGuest(
         Guest(service, service.made(tenant, "two", template("POLL_SERVER_HEAT"))).config["heat"]
     )
-    assert other.log_in() == 201
-    assert other.call("GET", account["stack_id"], "server/metadata").status_code == 403
+    assert other_guest.log_in() == 201
+    assert other_guest.call("GET", account["stack_id"], "server/metadata").status_code == 403
     service.call("DELETE", path)
     service.settled(path)
     assert guest.log_in() == 401

@@ -18,7 +18,7 @@ MARK = "@@"
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Watched"]:
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Watched"]:
     folder = tmp_path_factory.mktemp("hidden")
     config = folder / "debug.conf"
     config.write_text(CONFIG)
@@ -46,35 +46,36 @@ class Watched:
 
     def nested(self, path: str) -> list[str]:
         """Paths of all stacks of the tree but the root."""
-        found, below = [], [path]
+        nested = []
+        below = [path]
         while below:
             for item in self.service.get(f"{below.pop()}/resources")["resources"]:
                 links = [link["href"] for link in item["links"] if link["rel"] == "nested"]
                 below += [href.removeprefix(self.service.url) for href in links]
-                found += below[len(below) - len(links) :]
-        return found
+                nested += below[len(below) - len(links) :]
+        return nested
 
-    def told(self, path: str) -> str:
-        """All that the API says of a tree to those who do not read values."""
-        said = []
+    def text_of(self, path: str) -> str:
+        """All that the API shows of a tree to those who do not read values."""
+        texts = []
         for stack in (path, *self.nested(path)):
-            for what in ("", "/environment", "/files", "/template", "/events", "/resources", "/snapshots"):
-                body = self.service.get(stack + what)
+            for part in ("", "/environment", "/files", "/template", "/events", "/resources", "/snapshots"):
+                body = self.service.get(stack + part)
                 body.get("stack", {}).pop("outputs", None)
-                said.append(json.dumps(body))
+                texts.append(json.dumps(body))
             for item in self.service.get(f"{stack}/resources")["resources"]:
-                shown = self.service.get(f"{stack}/resources/{item['resource_name']}")["resource"]
-                shown.pop("attributes")
-                said.append(json.dumps(shown))
-        return "\n".join(said)
+                resource = self.service.get(f"{stack}/resources/{item['resource_name']}")["resource"]
+                resource.pop("attributes")
+                texts.append(json.dumps(resource))
+        return "\n".join(texts)
 
     def output(self, path: str, name: str) -> Json:
         return self.service.get(f"{path}/outputs/{name}")["output"]["output_value"]
 
     def check(self, path: str, *markers: str) -> None:
-        said = self.told(path)
+        text = self.text_of(path)
         for marker in markers:
-            assert marker not in said, said[max(0, said.index(marker) - 200) :][:400]
+            assert marker not in text, text[max(0, text.index(marker) - 200) :][:400]
             assert self.stored(marker) == []
 
 
@@ -87,21 +88,21 @@ def nested(parameters: Json, use: str, **more: Json) -> str:
 
 
 def outer(child: Json, **sections: Json) -> Json:
-    said = {"said": {"value": {"get_attr": ["child", "said"]}}}
-    return template({"child": child}, **{"outputs": said, **sections})
+    outputs = {"said": {"value": {"get_attr": ["child", "said"]}}}
+    return template({"child": child}, **{"outputs": outputs, **sections})
 
 
 @dataclass(frozen=True)
 class Way:
     """One way in which a secret comes into a tree.
 
-    :ivar fields: of the request.
-    :ivar said: by the output.
+    :ivar fields: fields of the request.
+    :ivar output: the value of the output, with the mark.
     """
 
     body: Json
     fields: Json = field(default_factory=dict)
-    said: Json = MARK
+    output: Json = MARK
 
 
 CHILD = {"type": "child.yaml"}
@@ -113,13 +114,13 @@ ROOT = {"parameters": {"password": HIDDEN}}
 
 
 def group(kind: str, member: Json, **properties: Json) -> Json:
-    """A tree with a group whose member gets the secret; the attribute of one member is told."""
+    """A tree with a group whose member gets the secret; an output has the attribute of one member."""
     named = {"OS::Heat::ResourceGroup": "resource_def", "OS::Heat::AutoScalingGroup": "resource"}
     body = {"type": kind, "properties": {named[kind]: member, **properties}}
-    said = {"said": {"value": {"get_attr": ["child", "outputs_list", "said"]}}}
+    outputs = {"said": {"value": {"get_attr": ["child", "outputs_list", "said"]}}}
     if kind == "OS::Heat::ResourceGroup":
-        said = {"said": {"value": {"get_attr": ["child", "said"]}}}
-    return template({"child": body}, outputs=said, **ROOT)
+        outputs = {"said": {"value": {"get_attr": ["child", "said"]}}}
+    return template({"child": body}, outputs=outputs, **ROOT)
 
 
 MEMBER = {"type": "child.yaml", "properties": {"other": {"get_param": "password"}}}
@@ -262,49 +263,52 @@ def filled(value: Json, marker: str) -> Json:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_secret_stands_in_clear_nowhere(own: Watched, way: str) -> None:
-    name, given = f"w{list(WAYS).index(way)}", WAYS[way]
+def test_a_secret_is_nowhere_in_clear(watched: Watched, way: str) -> None:
+    name = f"w{list(WAYS).index(way)}"
+    way_in = WAYS[way]
     first, second, third = (f"planted-{name}-{number}-Qz7vKp" for number in (1, 2, 3))
-    body = {"template": given.body, **given.fields}
-    preview = own.service.call(
+    body = {"template": way_in.body, **way_in.fields}
+    preview = watched.service.call(
         "POST", f"/v1/{TENANT}/stacks/preview", {"stack_name": name, **filled(body, first)}
     )
     assert preview.status == 200, preview
     assert first not in json.dumps(preview.body)
-    path = own.service.made(TENANT, name, **filled(body, first))
-    assert own.output(path, "said") == filled(given.said, first), "the secret was used"
-    own.check(path, first)
+    path = watched.service.made(TENANT, name, **filled(body, first))
+    assert watched.output(path, "said") == filled(way_in.output, first), "the secret was used"
+    watched.check(path, first)
 
-    changes = own.service.call("PUT", f"{path}/preview?show_nested=true", filled(body, second))
+    changes = watched.service.call("PUT", f"{path}/preview?show_nested=true", filled(body, second))
     assert changes.status == 200, changes
     assert first not in json.dumps(changes.body)
     assert second not in json.dumps(changes.body)
-    found = changes.body["resource_changes"]
-    values = json.dumps([item["property_changes"] for item in (*found["updated"], *found["replaced"])])
+    resource_changes = changes.body["resource_changes"]
+    values = json.dumps(
+        [item["property_changes"] for item in (*resource_changes["updated"], *resource_changes["replaced"])]
+    )
     assert ("******" in values) == (way != "group, nested hides"), "its properties stay"
-    own.update(path, **filled(body, second))
-    assert own.output(path, "said") == filled(given.said, second)
-    own.check(path, first, second)
-    own.update(path, "PATCH", template=given.body)
-    assert own.output(path, "said") == filled(given.said, second)
+    watched.update(path, **filled(body, second))
+    assert watched.output(path, "said") == filled(way_in.output, second)
+    watched.check(path, first, second)
+    watched.update(path, "PATCH", template=way_in.body)
+    assert watched.output(path, "said") == filled(way_in.output, second)
 
-    taken = own.service.call("POST", f"{path}/snapshots", {"name": "kept"}).body["id"]
-    assert own.service.settled(path)["stack_status"] == "SNAPSHOT_COMPLETE"
-    assert second not in json.dumps(own.service.get(f"{path}/snapshots/{taken}"))
-    own.update(path, **filled(body, third))
-    assert own.service.call("POST", f"{path}/snapshots/{taken}/restore").status in (202, 204)
-    assert own.service.settled(path)["stack_status"] == "RESTORE_COMPLETE", own.service.get(path)
-    assert own.output(path, "said") == filled(given.said, second)
-    own.check(path, first, second, third)
+    snapshot_id = watched.service.call("POST", f"{path}/snapshots", {"name": "kept"}).body["id"]
+    assert watched.service.settled(path)["stack_status"] == "SNAPSHOT_COMPLETE"
+    assert second not in json.dumps(watched.service.get(f"{path}/snapshots/{snapshot_id}"))
+    watched.update(path, **filled(body, third))
+    assert watched.service.call("POST", f"{path}/snapshots/{snapshot_id}/restore").status in (202, 204)
+    assert watched.service.settled(path)["stack_status"] == "RESTORE_COMPLETE", watched.service.get(path)
+    assert watched.output(path, "said") == filled(way_in.output, second)
+    watched.check(path, first, second, third)
 
-    exported = json.dumps(own.service.get(f"{path}/export"))
+    exported = json.dumps(watched.service.get(f"{path}/export"))
     assert second in exported, "as in Heat: who exports a stack has its secrets"
-    own.check(path, second)
+    watched.check(path, second)
 
 
-def refused(own: Watched, body: Json, **fields: Json) -> str:
+def refused(watched: Watched, body: Json, **fields: Json) -> str:
     sent = {"stack_name": "refused", "template": body, **filled(fields, SECRET)}
-    answer = own.service.call("POST", f"/v1/{TENANT}/stacks", sent)
+    answer = watched.service.call("POST", f"/v1/{TENANT}/stacks", sent)
     assert fault(answer) == (400, "StackValidationFailed"), answer
     assert SECRET not in json.dumps(answer.body)
     message: str = answer.error["message"]
@@ -315,24 +319,24 @@ SECRET = "planted-refused-Qz7vKp"
 NAMED = {"r": {**one(), "external_id": {"get_param": "password"}}}
 
 
-def test_a_hidden_value_is_refused_as_an_id(own: Watched) -> None:
+def test_a_hidden_value_is_refused_as_an_id(watched: Watched) -> None:
     text = "external_id: must not hold the value of a hidden parameter"
-    given = {"parameters": {"password": MARK}}
-    assert f"resources.r.{text}" in refused(own, template(NAMED, **ROOT), **given)
+    fields = {"parameters": {"password": MARK}}
+    assert f"resources.r.{text}" in refused(watched, template(NAMED, **ROOT), **fields)
     # Whoever declares it hidden, and under whatever name it comes there.
     child = template({"r": {**one(), "external_id": {"get_param": "other"}}}, parameters={"other": PLAIN})
     below = outer({**CHILD, "properties": {"other": {"get_param": "password"}}}, outputs={}, **ROOT)
-    said = refused(own, below, files={"child.yaml": json.dumps(child)}, **given)
-    assert f"resources.child.resources.r.{text}" in said
+    message = refused(watched, below, files={"child.yaml": json.dumps(child)}, **fields)
+    assert f"resources.child.resources.r.{text}" in message
     root = template(
         {**NAMED, "child": {**CHILD, "properties": {"password": {"get_param": "password"}}}},
         parameters={"password": PLAIN},
     )
-    assert f"resources.r.{text}" in refused(own, root, files=HIDING_CHILD, **given)
-    assert own.stored(SECRET) == []
+    assert f"resources.r.{text}" in refused(watched, root, files=HIDING_CHILD, **fields)
+    assert watched.stored(SECRET) == []
 
 
-def test_a_hidden_value_that_is_an_id_only_at_last_fails_the_resource(own: Watched) -> None:
+def test_a_hidden_value_that_is_an_id_only_at_last_fails_the_resource(watched: Watched) -> None:
     body = template(
         {
             "v": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "password"}}},
@@ -340,55 +344,55 @@ def test_a_hidden_value_that_is_an_id_only_at_last_fails_the_resource(own: Watch
         },
         **ROOT,
     )
-    path = own.service.create(TENANT, "late", body, parameters={"password": SECRET})
-    stack = own.service.settled(path)
+    path = watched.service.create(TENANT, "late", body, parameters={"password": SECRET})
+    stack = watched.service.settled(path)
     assert stack["stack_status"] == "CREATE_FAILED"
     assert "external_id must not be a secret" in stack["stack_status_reason"]
-    own.check(path, SECRET)
+    watched.check(path, SECRET)
 
 
-def test_a_template_is_not_made_of_a_hidden_value(own: Watched) -> None:
-    made = {
+def test_a_template_must_not_contain_a_hidden_value(watched: Watched) -> None:
+    inner_template = {
         "str_replace": {"template": OTHER_CHILD["child.yaml"], "params": {"plain": {"get_param": "password"}}}
     }
-    body = template({"c": {"type": "OS::Heat::Stack", "properties": {"template": made}}}, **ROOT)
-    said = refused(own, body, parameters={"password": MARK})
-    assert "resources.c.properties.template: must not be made of the value of a hidden parameter" in said
+    body = template({"c": {"type": "OS::Heat::Stack", "properties": {"template": inner_template}}}, **ROOT)
+    message = refused(watched, body, parameters={"password": MARK})
+    assert "resources.c.properties.template: must not be made of the value of a hidden parameter" in message
 
 
-def test_files_of_the_environment_that_name_what_is_hidden_are_not_kept(own: Watched) -> None:
+def test_environment_files_that_name_a_hidden_parameter_are_not_stored(watched: Watched) -> None:
     files = {
         **HIDING_CHILD,
         "secret.yaml": f"parameter_defaults: {{password: {SECRET}}}",
         "plain.yaml": "parameter_defaults: {another: value}",
     }
     fields = {"files": files, "environment_files": ["plain.yaml", "secret.yaml"]}
-    path = own.service.made(TENANT, "merged", outer(CHILD), **fields)
-    assert set(own.service.get(f"{path}/files")) == {"child.yaml", "plain.yaml"}
-    shown = own.service.get(f"{path}/environment")
-    assert shown["parameter_defaults"] == {"another": "value", "password": "******"}
-    assert shown["encrypted_param_names"] == ["password"]
-    own.update(path, "PATCH", template=outer(CHILD), parameters={})
-    assert own.output(path, "said") == SECRET
-    own.check(path, SECRET)
+    path = watched.service.made(TENANT, "merged", outer(CHILD), **fields)
+    assert set(watched.service.get(f"{path}/files")) == {"child.yaml", "plain.yaml"}
+    environment = watched.service.get(f"{path}/environment")
+    assert environment["parameter_defaults"] == {"another": "value", "password": "******"}
+    assert environment["encrypted_param_names"] == ["password"]
+    watched.update(path, "PATCH", template=outer(CHILD), parameters={})
+    assert watched.output(path, "said") == SECRET
+    watched.check(path, SECRET)
 
 
-def test_what_is_not_hidden_is_still_shown_in_a_nested_stack(own: Watched) -> None:
+def test_parameters_that_are_not_hidden_are_shown_in_a_nested_stack(watched: Watched) -> None:
     body = outer(
         {**CHILD, "properties": {"other": {"get_param": "plain"}}},
         parameters={"plain": {"type": "string"}, "password": HIDDEN},
     )
-    given = {"plain": "in-the-open", "password": SECRET}
-    path = own.service.made(TENANT, "open", body, parameters=given, files=OTHER_CHILD)
-    [child] = own.nested(path)
-    assert own.service.get(child)["stack"]["parameters"]["other"] == "in-the-open"
+    parameters = {"plain": "in-the-open", "password": SECRET}
+    path = watched.service.made(TENANT, "open", body, parameters=parameters, files=OTHER_CHILD)
+    [child] = watched.nested(path)
+    assert watched.service.get(child)["stack"]["parameters"]["other"] == "in-the-open"
 
 
-def test_a_group_whose_size_is_known_late_hides_nothing(own: Watched) -> None:
+def test_a_group_whose_size_is_known_late_hides_nothing(watched: Watched) -> None:
     body = group("OS::Heat::ResourceGroup", MEMBER, count={"get_attr": ["size", "value"]})
     body["resources"]["size"] = {"type": "OS::Heat::Value", "properties": {"value": 1}}
     fields = {"files": OTHER_CHILD, "environment": {"parameter_defaults": {"another": "in-the-open"}}}
-    path = own.service.made(TENANT, "late-size", body, parameters={"password": SECRET}, **fields)
-    shown = own.service.get(f"{path}/environment")
-    assert shown["parameter_defaults"] == {"another": "in-the-open"}
-    own.check(path, SECRET)
+    path = watched.service.made(TENANT, "late-size", body, parameters={"password": SECRET}, **fields)
+    environment = watched.service.get(f"{path}/environment")
+    assert environment["parameter_defaults"] == {"another": "in-the-open"}
+    watched.check(path, SECRET)

@@ -12,19 +12,19 @@ PARAMETERS = {
 REFUSED = "The following parameters are immutable and may not be updated: "
 
 
-def body(given: Json, **parameters: Json) -> Json:
+def body(values: Json, **parameters: Json) -> Json:
     declared = {name: {**schema, **parameters.get(name, {})} for name, schema in PARAMETERS.items()}
-    return {"template": template({"a": one()}, parameters=declared), "parameters": given}
+    return {"template": template({"a": one()}, parameters=declared), "parameters": values}
 
 
 @pytest.fixture
 def path(service: Service, tenant: str) -> str:
-    made = body({"fixed": "one", "secret": "first"})
-    return service.made(tenant, "s", made["template"], parameters=made["parameters"])
+    fields = body({"fixed": "one", "secret": "first"})
+    return service.made(tenant, "s", fields["template"], parameters=fields["parameters"])
 
 
 @pytest.mark.parametrize(
-    ("given", "names"),
+    ("values", "names"),
     [
         ({"fixed": "two", "secret": "first"}, "fixed"),
         ({"secret": "first"}, "fixed"),  # Its default is another value than it has.
@@ -34,9 +34,9 @@ def path(service: Service, tenant: str) -> str:
 )
 @pytest.mark.parametrize("below", ["", "/preview"])
 def test_a_changed_immutable_parameter_is_refused(
-    service: Service, path: str, given: Json, names: str, below: str
+    service: Service, path: str, values: Json, names: str, below: str
 ) -> None:
-    answer = service.call("PUT", path + below, body(given))
+    answer = service.call("PUT", path + below, body(values))
     assert fault(answer) == (400, "ImmutableParameterModified")
     assert answer.error["message"] == REFUSED + names
     assert "second" not in str(answer.body)
@@ -48,16 +48,16 @@ def test_a_patch_that_changes_an_immutable_parameter_is_refused(service: Service
     assert fault(answer) == (400, "ImmutableParameterModified")
 
 
-def test_what_is_not_changed_or_not_immutable_may_be_given(service: Service, path: str) -> None:
-    given = {"fixed": "one", "secret": "first", "free": "z"}
-    assert service.call("PUT", path, body(given)).status == 202
+def test_unchanged_values_and_mutable_parameters_may_be_sent(service: Service, path: str) -> None:
+    values = {"fixed": "one", "secret": "first", "free": "z"}
+    assert service.call("PUT", path, body(values)).status == 202
     # The new template decides what is immutable.
     loose = body({"fixed": "two", "secret": "first"}, fixed={"immutable": False})
     assert service.call("PUT", path, loose).status == 202
 
 
 def test_a_parameter_that_is_new_to_the_stack_may_have_any_value(service: Service, path: str) -> None:
-    made = body({"fixed": "one", "secret": "first", "late": "l"}, late={})
-    made["template"]["parameters"]["late"] = {"type": "string", "immutable": True}
-    assert service.call("PUT", path, made).status == 202
+    fields = body({"fixed": "one", "secret": "first", "late": "l"}, late={})
+    fields["template"]["parameters"]["late"] = {"type": "string", "immutable": True}
+    assert service.call("PUT", path, fields).status == 202
     assert fault(service.call("PATCH", path, {"parameters": {"late": "m"}}))[0] == 400

@@ -11,7 +11,7 @@ from harness.waiting import wait_for
 
 
 @pytest.mark.parametrize("path", ["/", "/v1", "/v1/"])
-def test_the_versions_are_told(service: Service, path: str) -> None:
+def test_the_versions_are_listed(service: Service, path: str) -> None:
     answer = service.call("GET", path)
     assert answer.status == 300
     link = {"href": f"{service.url}/v1/", "rel": "self"}
@@ -74,7 +74,7 @@ def test_services_are_the_conductors_with_heats_fields(service: Service, tenant:
         assert row["binary"] == "stoker-conductor"
 
 
-def test_the_build_is_told(service: Service, tenant: str) -> None:
+def test_the_build_is_shown(service: Service, tenant: str) -> None:
     build = service.get(f"/v1/{tenant}/build_info")
     assert set(build) == {"api", "engine"}
     assert re.fullmatch(r"\d+\.\d+\.\d+.*", build["api"]["revision"])
@@ -86,9 +86,9 @@ def test_every_type_that_is_listed_has_a_schema_and_templates(service: Service, 
     assert "OS::Heat::TestResource" in names
     assert names == sorted(names)
     for name in names:
-        shown = service.get(f"{root}/{name}")
-        assert shown["resource_type"] == name
-        assert set(shown) == {"resource_type", "properties", "attributes", "support_status"}
+        schema = service.get(f"{root}/{name}")
+        assert schema["resource_type"] == name
+        assert set(schema) == {"resource_type", "properties", "attributes", "support_status"}
         assert service.get(f"{root}/{name}?with_description=True")["description"]
         assert "heat_template_version" in service.get(f"{root}/{name}/template?template_type=hot")
         assert "HeatTemplateFormatVersion" in service.get(f"{root}/{name}/template")
@@ -137,7 +137,7 @@ def validate(service: Service, tenant: str, body: Json, **fields: Json) -> Json:
     return answer.body
 
 
-def test_validation_tells_of_the_parameters(service: Service, tenant: str) -> None:
+def test_validation_shows_the_parameters(service: Service, tenant: str) -> None:
     body = template(
         {"r": one(value={"get_param": "a"})},
         description="d",
@@ -175,13 +175,13 @@ def test_a_form_that_is_filled_from_a_validation_creates_the_stack_with_its_hidd
         outputs={name: {"value": {"get_param": name}} for name in ("declared", "defaulted", "given")},
     )
     environment = {"parameter_defaults": {"defaulted": "s3cond"}, "parameters": {"given": "th1rd"}}
-    shown = validate(service, tenant, body, environment=environment)
-    assert shown["Environment"]["parameter_defaults"] == {"defaulted": "s3cond"}
-    assert shown["Environment"]["parameters"] == {"given": "th1rd"}
-    assert all(field["NoEcho"] == "true" for field in shown["Parameters"].values())
+    validation = validate(service, tenant, body, environment=environment)
+    assert validation["Environment"]["parameter_defaults"] == {"defaulted": "s3cond"}
+    assert validation["Environment"]["parameters"] == {"given": "th1rd"}
+    assert all(field["NoEcho"] == "true" for field in validation["Parameters"].values())
     form = {
         name: field["Value"] if "Value" in field else field["Default"]
-        for name, field in shown["Parameters"].items()
+        for name, field in validation["Parameters"].items()
     }
     path = service.made(tenant, "form", body, parameters=form)
     values = {item["output_key"]: item["output_value"] for item in service.get(path)["stack"]["outputs"]}
@@ -204,7 +204,7 @@ def test_validation_finds_wrong_types_also_where_values_are_missing(
     assert "resources.r" in answer.error["message"]
 
 
-def test_a_preview_shows_what_would_be_made_and_stores_nothing(service: Service, tenant: str) -> None:
+def test_a_preview_shows_a_creation_and_stores_nothing(service: Service, tenant: str) -> None:
     body = {"stack_name": "dry", "template": chain(2), "tags": "a", "timeout_mins": 3}
     answer = service.call("POST", f"/v1/{tenant}/stacks/preview", body)
     assert answer.status == 200
@@ -256,14 +256,18 @@ def test_a_preview_has_the_resources_of_nested_stacks_in_their_places(service: S
     assert (inside["properties"]["value"], inside["stack_identity"]["stack_id"]) == ("abc", "None")
     assert stacks["fed"][0]["properties"]["value"] is None
     [group] = groups
-    assert [[one["properties"]["value"] for one in member] for member in group] == [["n0"], ["n2"], ["n3"]]
+    assert [[resource["properties"]["value"] for resource in member] for member in group] == [
+        ["n0"],
+        ["n2"],
+        ["n3"],
+    ]
     assert [member[0]["stack_name"] for member in group] == [f"dry-group-{n}" for n in (0, 2, 3)]
 
 
-def test_health_is_told_to_who_asks_for_the_status_only(service: Service) -> None:
+def test_health_answers_requests_for_the_status_only(service: Service) -> None:
     for method in ("GET", "HEAD"):
         assert service.call(method, "/healthcheck").status == 200
 
 
-def test_there_are_no_figures_where_none_are_wanted(service: Service) -> None:
+def test_no_metrics_are_served_where_they_are_disabled(service: Service) -> None:
     assert service.call("GET", "/metrics").status == 404

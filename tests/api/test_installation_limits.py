@@ -59,7 +59,7 @@ def flat_member() -> Json:
     return {"type": "OS::Heat::TestResource"}
 
 
-def test_of_requests_at_the_same_moment_only_so_many_pass_as_there_is_room_for(limited: Service) -> None:
+def test_simultaneous_requests_pass_up_to_the_limit(limited: Service) -> None:
     start = threading.Barrier(RACERS)
 
     def create(number: int) -> int:
@@ -75,7 +75,7 @@ def test_of_requests_at_the_same_moment_only_so_many_pass_as_there_is_room_for(l
     assert len(names(limited, "crowd")) == 3
 
 
-def test_lists_omit_stacks_with_a_hidden_tag_unless_they_are_asked_for(limited: Service) -> None:
+def test_lists_omit_stacks_with_a_hidden_tag_unless_requested(limited: Service) -> None:
     paths = {
         name: limited.made("tags", name, flat(1), tags=tags)
         for name, tags in {"plain": "web", "infra": "web,infra", "service": "service"}.items()
@@ -87,8 +87,8 @@ def test_lists_omit_stacks_with_a_hidden_tag_unless_they_are_asked_for(limited: 
     assert names(limited, "tags", "tags=infra&show_hidden=true") == ["infra"]
     assert limited.get("/v1/tags/stacks?with_count=true")["count"] == 1
     assert [stack["stack_name"] for stack in limited.get("/v1/tags/stacks/detail")["stacks"]] == ["plain"]
-    shown = limited.get(paths["infra"])["stack"]
-    assert shown["tags"] == ["web", "infra"]
+    tagged = limited.get(paths["infra"])["stack"]
+    assert tagged["tags"] == ["web", "infra"]
     assert limited.call("GET", "/v1/tags/stacks/infra").status == 302
     refused = limited.call("POST", "/v1/tags/stacks", {"stack_name": "d", "template": flat(1)})
     assert fault(refused) == (400, "RequestLimitExceeded")  # Hidden stacks count.
@@ -100,10 +100,10 @@ def test_a_stack_in_the_own_region_is_nested(limited: Service) -> None:
     bodies = [
         {"type": "OS::Heat::Stack", "properties": {"template": inner, "context": place}} for place in places
     ]
-    own, other = (template({"stack": body}) for body in bodies)
-    path = limited.made("regions", "own", own)
+    local, remote = (template({"stack": body}) for body in bodies)
+    path = limited.made("regions", "own", local)
     assert len(limited.get(f"{path}/resources?nested_depth=1")["resources"]) == 2
     # Another region has requests, which need a credential of a user.
-    failed = limited.settled(limited.create("regions", "other", other))
+    failed = limited.settled(limited.create("regions", "other", remote))
     assert failed["stack_status"] == "CREATE_FAILED"
     assert "The stack has no credential of a user" in failed["stack_status_reason"]

@@ -19,8 +19,8 @@ def outer(word: str) -> dict[str, object]:
 
 
 def names(service: Service, tenant: str) -> list[str]:
-    found = service.get(f"/v1/{tenant}/stacks?show_nested=true")["stacks"]
-    return [stack["stack_name"] for stack in found if stack["parent"]]
+    stacks = service.get(f"/v1/{tenant}/stacks?show_nested=true")["stacks"]
+    return [stack["stack_name"] for stack in stacks if stack["parent"]]
 
 
 def test_a_nested_stack_is_found_by_its_name(service: Service, tenant: str) -> None:
@@ -34,7 +34,7 @@ def test_a_nested_stack_is_found_by_its_name(service: Service, tenant: str) -> N
     assert fault(service.call("GET", f"/v1/not-{tenant}/stacks/{name}")) == (404, "EntityNotFound")
 
 
-def test_the_link_to_a_nested_stack_leads_there_after_an_update_too(service: Service, tenant: str) -> None:
+def test_the_link_to_a_nested_stack_is_valid_after_an_update_too(service: Service, tenant: str) -> None:
     path = service.made(tenant, "tree", outer("one"))
     for word in ("two", "three"):
         assert service.call("PUT", path, {"template": outer(word)}).status == 202
@@ -51,7 +51,7 @@ def test_a_top_level_stack_goes_before_a_nested_one_of_its_name(service: Service
     assert service.call("GET", f"/v1/{tenant}/stacks/{name}").headers["Location"].endswith(path)
 
 
-def test_the_link_to_an_adopted_nested_stack_leads_there(service: Service, tenant: str) -> None:
+def test_the_link_to_an_adopted_nested_stack_is_valid(service: Service, tenant: str) -> None:
     path = service.made(tenant, "tree", outer("one"))
     document = service.get(f"{path}/export")
     body = {"stack_name": "again", "adopt_stack_data": json.dumps(document)}
@@ -64,7 +64,7 @@ def test_the_link_to_an_adopted_nested_stack_leads_there(service: Service, tenan
     assert service.get(href)["stack"]["id"] == child["physical_resource_id"]
 
 
-def test_a_nested_stack_says_whose_it_is_and_has_the_timeout_of_its_root(
+def test_a_nested_stack_names_its_owner_and_has_the_timeout_of_its_root(
     service: Service, tenant: str
 ) -> None:
     path = service.made(tenant, "tree", outer("one"), timeout_mins=7)
@@ -74,8 +74,8 @@ def test_a_nested_stack_says_whose_it_is_and_has_the_timeout_of_its_root(
     (inside,) = service.get(f"{href}/resources")["resources"]
     assert inside["parent_resource"] == "child"
     assert service.get(f"{href}/resources/r")["resource"]["parent_resource"] == "child"
-    found = service.get(f"{path}/resources?nested_depth=1")["resources"]
-    assert {item["resource_name"]: item.get("parent_resource") for item in found} == {
+    resources = service.get(f"{path}/resources?nested_depth=1")["resources"]
+    assert {item["resource_name"]: item.get("parent_resource") for item in resources} == {
         "child": None,
         "r": "child",
     }

@@ -88,8 +88,8 @@ def operated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 def resources(service: Service, path: str) -> dict[str, str]:
     """Types of all resources of a tree, by name."""
-    found = service.get(f"{path}/resources?nested_depth=5")["resources"]
-    return {item["resource_name"]: item["resource_type"] for item in found}
+    items = service.get(f"{path}/resources?nested_depth=5")["resources"]
+    return {item["resource_name"]: item["resource_type"] for item in items}
 
 
 def output(service: Service, path: str) -> Json:
@@ -110,9 +110,9 @@ def test_a_type_can_be_a_template_of_the_operators(operated: Service) -> None:
     )
     path = operated.made("pairs", "s", body)
     assert output(operated, path) == "x"
-    found = resources(operated, path)
-    assert found["pair"] == "Acme::Pair"
-    assert found.keys() == {"pair", "left", "right", "only"}
+    types = resources(operated, path)
+    assert types["pair"] == "Acme::Pair"
+    assert types.keys() == {"pair", "left", "right", "only"}
     stored = operated.get(f"{path}/environment")
     assert (stored["resource_registry"], stored["parameter_defaults"]) == ({"resources": {}}, {})
     body["resources"]["pair"]["properties"]["value"] = "y"
@@ -131,8 +131,8 @@ def test_a_file_of_the_request_precedes_one_of_the_same_name(operated: Service) 
         outputs={"out": {"value": {"get_attr": ["leaf", "value"]}}},
     )
     assert output(operated, operated.made("files", "theirs", body)) == "x"
-    own = LEAF.replace("{get_attr: [only, output]}", "own")
-    assert output(operated, operated.made("files", "own", body, files={"leaf.yaml": own})) == "own"
+    leaf = LEAF.replace("{get_attr: [only, output]}", "own")
+    assert output(operated, operated.made("files", "own", body, files={"leaf.yaml": leaf})) == "own"
 
 
 def test_a_template_may_have_the_type_that_it_replaces(operated: Service) -> None:
@@ -181,17 +181,17 @@ def test_parameters_get_the_operators_defaults_on_all_levels(operated: Service) 
     environment = {"parameter_defaults": {"colour": "green"}, "parameters": {"size": "5"}}
     path = operated.made("defaults", "t", body, files=files, environment=environment)
     assert output(operated, path) == ["5 green none", "green"]
-    shown = operated.call("POST", "/v1/defaults/validate", {"template": body, "files": files}).body
-    assert shown["Parameters"]["colour"]["Default"] == "blue"
+    validation = operated.call("POST", "/v1/defaults/validate", {"template": body, "files": files}).body
+    assert validation["Parameters"]["colour"]["Default"] == "blue"
 
 
-def test_what_a_template_of_the_operators_hides_is_hidden_in_all_stacks(operated: Service) -> None:
+def test_parameters_hidden_by_an_operators_template_are_hidden_in_all_stacks(operated: Service) -> None:
     body = template({"r": one()}, parameters={"secret": {"type": "string"}, "plain": {"type": "string"}})
     files = {"env.yaml": "parameters: {secret: s3same, plain: seen}"}
     named = {"files": files, "environment_files": ["env.yaml"]}
     path = operated.made("hidden", "s", body, **named)
-    shown = operated.get(path)["stack"]["parameters"]
-    assert (shown["secret"], shown["plain"]) == ("******", "seen")
+    parameters = operated.get(path)["stack"]["parameters"]
+    assert (parameters["secret"], parameters["plain"]) == ("******", "seen")
     assert "s3same" not in json.dumps(operated.get(f"{path}/environment"))
     assert operated.get(f"{path}/files") == {}
 
@@ -216,11 +216,11 @@ def test_a_type_that_is_switched_off_is_unknown(operated: Service) -> None:
 
 def test_the_types_made_of_templates_are_listed_with_their_schema(operated: Service) -> None:
     assert "Acme::Pair" in operated.get("/v1/list/resource_types")["resource_types"]
-    shown = operated.get("/v1/list/resource_types/Acme::Pair?with_description=true")
-    assert shown["description"] == "Two of a kind."
-    assert shown["properties"]["value"]["required"] is True
-    assert shown["properties"]["secret"]["required"] is False
-    assert shown["attributes"]["both"]["description"] == "of the left one"
+    schema = operated.get("/v1/list/resource_types/Acme::Pair?with_description=true")
+    assert schema["description"] == "Two of a kind."
+    assert schema["properties"]["value"]["required"] is True
+    assert schema["properties"]["secret"]["required"] is False
+    assert schema["attributes"]["both"]["description"] == "of the left one"
     assert operated.get("/v1/list/resource_types/Acme::Pair/template?template_type=hot")["parameters"]
 
 

@@ -11,20 +11,20 @@ ONE: Json = {"kept": {"type": "string"}}
 GIVEN = {"kept": "k", "lost": "l"}
 
 
-def shown(service: Service, path: str) -> Json:
+def parameter_values(service: Service, path: str) -> Json:
     parameters = service.get(path)["stack"]["parameters"]
     return {name: value for name, value in parameters.items() if not name.startswith("OS::")}
 
 
 @pytest.mark.parametrize("place", ["parameters", "environment"])
-def test_the_value_of_a_parameter_that_is_gone_is_dropped(service: Service, tenant: str, place: str) -> None:
-    given: Json = {"parameters": GIVEN} if place == "parameters" else {"environment": {"parameters": GIVEN}}
-    path = service.made(tenant, "s", template({"a": one()}, parameters=TWO), **given)
+def test_the_value_of_a_removed_parameter_is_dropped(service: Service, tenant: str, place: str) -> None:
+    fields: Json = {"parameters": GIVEN} if place == "parameters" else {"environment": {"parameters": GIVEN}}
+    path = service.made(tenant, "s", template({"a": one()}, parameters=TWO), **fields)
     answer = service.call("PATCH", path, {"template": template({"a": one()}, parameters=ONE)})
     assert answer.status == 202, answer.body
     service.settled(path)
-    assert shown(service, path) == {"kept": "k"}
-    # It is gone for good: a template that declares it again needs a value.
+    assert parameter_values(service, path) == {"kept": "k"}
+    # It is dropped for good: a template that declares it again needs a value.
     again = service.call("PATCH", path, {"template": template({"a": one()}, parameters=TWO)})
     assert fault(again) == (400, "UserParameterMissing")
 
@@ -65,7 +65,7 @@ def test_an_environment_is_merged_over_the_stacks(service: Service, tenant: str,
     answer = service.call("PATCH", path, body)
     assert answer.status == 202, answer.body
     service.settled(path)
-    assert shown(service, path) == {"size": "large", "kind": "new"}
+    assert parameter_values(service, path) == {"size": "large", "kind": "new"}
     registry = service.get(f"{path}/environment")["resource_registry"]
     assert (registry["My::Type"], registry["Other::Type"]) == ("OS::Heat::None", "OS::Heat::None")
 

@@ -102,8 +102,8 @@ def post(http: requests.Session, service: Service, tenant: str, name: str, body:
 
 
 def listed(service: Service, tenant: str) -> list[Json]:
-    found: list[Json] = service.get(f"/v1/{tenant}/stacks")["stacks"]
-    return found
+    stacks: list[Json] = service.get(f"/v1/{tenant}/stacks")["stacks"]
+    return stacks
 
 
 def url(stack: Json) -> str:

@@ -147,7 +147,7 @@ class Places(typing.NamedTuple):
         method, path = request.split(" ")
         for name, value in self.names.items():
             path = re.sub(
-                rf"(^|/){name}\b", lambda found, value=value: found[1] * (value[:1] != "/") + value, path
+                rf"(^|/){name}\b", lambda match, value=value: match[1] * (value[:1] != "/") + value, path
             )
         answer = self.service.call(method, path, BODIES.get(request))
         assert answer.status <= 300, answer
@@ -161,22 +161,23 @@ def places(service: Service) -> Places:
     snapshot = service.call("POST", f"{stack}/snapshots", {"name": "first"}).body["id"]
     service.settled(stack)
     [event, *_] = service.get(f"{stack}/resources/r/events")["events"]
-    given = {"name": "c", "group": "script", "config": "true", "inputs": [], "outputs": []}
-    config = service.call("POST", f"{root}/software_configs", given).body["software_config"]["id"]
+    config_fields = {"name": "c", "group": "script", "config": "true", "inputs": [], "outputs": []}
+    config = service.call("POST", f"{root}/software_configs", config_fields).body["software_config"]["id"]
     body = {"config_id": config, "server_id": SERVER, "action": "CREATE", "status": "COMPLETE"}
-    made = service.call("POST", f"{root}/software_deployments", body).body["software_deployment"]["id"]
+    answer = service.call("POST", f"{root}/software_deployments", body)
+    deployment_id = answer.body["software_deployment"]["id"]
     changed = {"status": "COMPLETE", "output_values": {"deploy_stdout": "x"}}
-    service.call("PUT", f"{root}/software_deployments/{made}", changed)
+    service.call("PUT", f"{root}/software_deployments/{deployment_id}", changed)
     names = {"STACK": stack, "TENANT": root, "EVENT": event["id"]}
-    return Places(service, {**names, "SNAPSHOT": snapshot, "CONFIG": config, "DEPLOYMENT": made})
+    return Places(service, {**names, "SNAPSHOT": snapshot, "CONFIG": config, "DEPLOYMENT": deployment_id})
 
 
 @pytest.mark.parametrize("request_line", FIELDS, ids=lambda line: line.replace("/", ":"))
 def test_answers_have_the_fields_of_the_reference(places: Places, request_line: str) -> None:
     where, fields = FIELDS[request_line]
     answer = places.ask(request_line)
-    found = {key.removeprefix(f"{where}.") for key in _keys(answer)}
-    assert set(fields.split()) - found == set()
+    present = {key.removeprefix(f"{where}.") for key in _keys(answer)}
+    assert set(fields.split()) - present == set()
 
 
 def _keys(value: Json, path: str = "") -> Iterator[str]:

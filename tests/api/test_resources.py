@@ -25,8 +25,8 @@ def path(service: Service) -> str:
 
 
 def names(service: Service, path: str, **query: Json) -> set[str]:
-    found = service.get(f"{path}/resources?{urllib.parse.urlencode(query, doseq=True)}")["resources"]
-    return {item["resource_name"] for item in found}
+    resources = service.get(f"{path}/resources?{urllib.parse.urlencode(query, doseq=True)}")["resources"]
+    return {item["resource_name"] for item in resources}
 
 
 def test_a_listed_resource_has_heats_fields(service: Service, path: str) -> None:
@@ -59,7 +59,7 @@ def test_a_shown_resource_also_has_its_attributes_and_description(service: Servi
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "expected"),
     [
         ({}, {"base", "top", "odd name, 100%", "none"}),
         ({"name": "top"}, {"top"}),
@@ -75,8 +75,8 @@ def test_a_shown_resource_also_has_its_attributes_and_description(service: Servi
         ({"nested_depth": 3, "name": "top"}, {"top"}),
     ],
 )
-def test_filters(service: Service, path: str, query: Json, found: set[str]) -> None:
-    assert names(service, path, **query) == found
+def test_filters(service: Service, path: str, query: Json, expected: set[str]) -> None:
+    assert names(service, path, **query) == expected
 
 
 def test_a_resource_is_found_by_its_physical_id(service: Service, path: str) -> None:
@@ -92,8 +92,8 @@ def test_a_name_that_needs_quoting_is_reached_by_its_own_link(service: Service, 
 
 
 def test_a_list_of_a_tree_names_the_stack(service: Service, path: str) -> None:
-    found = service.get(f"{path}/resources?nested_depth=1")["resources"]
-    assert {item["stack_name"] for item in found} == {"four"}
+    resources = service.get(f"{path}/resources?nested_depth=1")["resources"]
+    assert {item["stack_name"] for item in resources} == {"four"}
 
 
 def test_metadata(service: Service, path: str) -> None:
@@ -130,11 +130,11 @@ def waiting(service: Service, tenant: str) -> str:
 
 
 def status(service: Service, path: str, name: str) -> str:
-    found: str = service.get(f"{path}/resources/{name}")["resource"]["resource_status"]
-    return found
+    resource_status: str = service.get(f"{path}/resources/{name}")["resource"]["resource_status"]
+    return resource_status
 
 
-def test_signals_end_a_wait_and_are_kept_as_metadata_and_events(service: Service, tenant: str) -> None:
+def test_signals_end_a_wait_and_are_stored_as_metadata_and_events(service: Service, tenant: str) -> None:
     path = waiting(service, tenant)
     signal = f"{path}/resources/handle/signal"
     assert service.call("POST", signal, {"id": "1", "data": "one", "reason": "first"}).status == 200
@@ -166,7 +166,7 @@ def test_a_suspended_resource_takes_no_signal(service: Service, tenant: str) -> 
     assert service.call("POST", f"{path}/resources/handle/signal", {"id": "1"}).status == 200
 
 
-def test_a_resource_that_is_not_made_yet_takes_no_signal(service: Service, tenant: str) -> None:
+def test_a_resource_that_is_not_created_yet_takes_no_signal(service: Service, tenant: str) -> None:
     handle = {"type": "OS::Heat::WaitConditionHandle", "depends_on": "slow"}
     slow = one(action_wait_secs={"create": 3600})
     path = service.create(tenant, "early", template({"slow": slow, "handle": handle}))
@@ -184,7 +184,7 @@ def test_a_signal_of_failure_fails_the_stack(service: Service, tenant: str) -> N
     assert "no luck" in stack["stack_status_reason"]
 
 
-def test_a_resource_that_takes_no_signals_says_so(service: Service, path: str) -> None:
+def test_a_signal_to_a_resource_that_takes_none_is_an_error(service: Service, path: str) -> None:
     answer = service.call("POST", f"{path}/resources/top/signal")
     assert fault(answer) == (400, "ResourceActionNotSupported")
     assert answer.error["message"].startswith("signal is not supported for resource. Resource top of type ")
@@ -239,16 +239,16 @@ def test_metadata_is_in_clear_for_guests_and_masked_elsewhere(service: Service, 
         tenant, "hidden", template(resources, parameters=parameters), parameters={"word": "W"}
     )
     assert service.get(f"{path}/resources/r/metadata") == {"metadata": {"word": "W"}}
-    taken = service.call("POST", f"{path}/snapshots", {}).body
+    created = service.call("POST", f"{path}/snapshots", {}).body
     service.settled(path)
-    snapshot = service.get(f"{path}/snapshots/{taken['id']}")["snapshot"]
-    assert snapshot["id"] == taken["id"]
+    snapshot = service.get(f"{path}/snapshots/{created['id']}")["snapshot"]
+    assert snapshot["id"] == created["id"]
     assert snapshot["data"]["resources"]["r"]["metadata"] == {"word": "******"}
 
 
 def test_a_stolen_token_opens_nothing_by_any_way_in(service: Service, tenant: str) -> None:
     token = stolen(service)
-    given = {
+    sections = {
         "parameters": {"p": {"type": "json"}},
         "outputs": {"v": {"value": {"get_attr": ["v", "value"]}}, "p": {"value": {"get_param": "p"}}},
     }
@@ -256,7 +256,7 @@ def test_a_stolen_token_opens_nothing_by_any_way_in(service: Service, tenant: st
         "v": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "p"}}},
         "handle": {"type": "OS::Heat::WaitConditionHandle", "metadata": {"m": {"get_attr": ["v", "value"]}}},
     }
-    path = service.made(tenant, "thief", template(resources, **given), parameters={"p": {"t": token}})
+    path = service.made(tenant, "thief", template(resources, **sections), parameters={"p": {"t": token}})
     for data in (token, {"$fn": "yaql", "args": [{"expression": "range(0, 1000000000).len()", "data": {}}]}):
         assert service.call("POST", f"{path}/resources/handle/signal", {"data": data}).status == 200
     metadata = service.get(f"{path}/resources/handle/metadata")["metadata"]
@@ -268,7 +268,7 @@ def test_a_stolen_token_opens_nothing_by_any_way_in(service: Service, tenant: st
     }
     assert service.call("POST", f"{path}/snapshots", {}).status == 200
     service.settled(path)
-    answers = [service.call("GET", f"{path}/{what}") for what in ("snapshots", "export", "environment")]
+    answers = [service.call("GET", f"{path}/{part}") for part in ("snapshots", "export", "environment")]
     answers.append(service.call("DELETE", f"{path}/abandon"))
     assert [answer.status for answer in answers] == [200] * 4
     assert "the victim's secret" not in str([answer.body for answer in answers])
@@ -277,7 +277,7 @@ def test_a_stolen_token_opens_nothing_by_any_way_in(service: Service, tenant: st
     assert again.status == 201, again.body
 
 
-def test_a_random_string_that_is_there_already_has_no_value(service: Service, tenant: str) -> None:
+def test_an_adopted_random_string_has_no_value(service: Service, tenant: str) -> None:
     document = template(
         {"r": {"type": "OS::Heat::RandomString", "external_id": "theirs"}},
         outputs={"value": {"value": {"get_resource": "r"}}},

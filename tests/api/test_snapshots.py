@@ -15,7 +15,7 @@ DATA = {
 }  # fmt: skip
 
 
-def taken(service: Service, path: str, **body: Json) -> Json:
+def snapshot_of(service: Service, path: str, **body: Json) -> Json:
     answer = service.call("POST", f"{path}/snapshots", body or None)
     assert answer.status == 200, answer
     assert service.settled(path)["stack_status"] == "SNAPSHOT_COMPLETE"
@@ -24,7 +24,7 @@ def taken(service: Service, path: str, **body: Json) -> Json:
 
 def test_a_snapshot_has_heats_shape_from_its_first_answer_on(service: Service, tenant: str) -> None:
     path = service.made(tenant, "s", flat(2, value="x"), tags="a,b", files={"f": "text"})
-    first = taken(service, path)
+    first = snapshot_of(service, path)
     assert set(first) == SHAPE
     assert (first["name"], first["action"], first["status"], first["status_reason"]) == (
         None,
@@ -35,10 +35,13 @@ def test_a_snapshot_has_heats_shape_from_its_first_answer_on(service: Service, t
     assert set(first["data"]) == DATA
     assert first["data"]["resources"] == {}
     [listed] = service.get(f"{path}/snapshots")["snapshots"]
-    shown = service.get(f"{path}/snapshots/{first['id']}")["snapshot"]
-    assert {name: shown[name] for name in SHAPE - {"data"}} == listed
-    assert (shown["status"], shown["status_reason"]) == ("COMPLETE", "Stack SNAPSHOT completed successfully")
-    data = shown["data"]
+    snapshot = service.get(f"{path}/snapshots/{first['id']}")["snapshot"]
+    assert {name: snapshot[name] for name in SHAPE - {"data"}} == listed
+    assert (snapshot["status"], snapshot["status_reason"]) == (
+        "COMPLETE",
+        "Stack SNAPSHOT completed successfully",
+    )
+    data = snapshot["data"]
     assert set(data) == DATA
     assert (data["action"], data["status"], data["tags"]) == ("SNAPSHOT", "COMPLETE", ["a", "b"])
     assert data["template"] == flat(2, value="x")
@@ -53,35 +56,39 @@ def test_a_snapshot_has_heats_shape_from_its_first_answer_on(service: Service, t
 
 def test_a_snapshot_is_restored_and_deleted_by_the_statuses_of_heat(service: Service, tenant: str) -> None:
     path = service.made(tenant, "s", flat(1, value="x"))
-    kept = f"{path}/snapshots/{taken(service, path, name='n')['id']}"
+    snapshot = f"{path}/snapshots/{snapshot_of(service, path, name='n')['id']}"
     assert service.call("PUT", path, {"template": flat(1, value="y")}).status == 202
     service.settled(path)
-    assert service.call("POST", f"{kept}/restore").status == 202
+    assert service.call("POST", f"{snapshot}/restore").status == 202
     assert service.settled(path)["stack_status"] == "RESTORE_COMPLETE"
     assert service.get(f"{path}/template") == flat(1, value="x")
-    assert service.call("DELETE", kept).status == 204
-    wait_for(lambda: service.call("GET", kept).status == 404)
+    assert service.call("DELETE", snapshot).status == 204
+    wait_for(lambda: service.call("GET", snapshot).status == 404)
     assert service.get(f"{path}/snapshots") == {"snapshots": []}
     for method, below in (("GET", ""), ("DELETE", ""), ("POST", "/restore")):
-        answer = service.call(method, kept + below)
+        answer = service.call(method, snapshot + below)
         assert fault(answer) == (404, "SnapshotNotFound")
         assert "for Stack (s) could not be found" in answer.error["message"]
 
 
 def test_a_snapshot_of_another_stack_is_not_found(service: Service, tenant: str) -> None:
-    first, second = service.made(tenant, "a", flat(1)), service.made(tenant, "b", flat(1))
-    kept = taken(service, first)["id"]
-    assert fault(service.call("GET", f"{second}/snapshots/{kept}")) == (404, "SnapshotNotFound")
-    assert fault(service.call("POST", f"{second}/snapshots/{kept}/restore")) == (404, "SnapshotNotFound")
-    assert service.get(f"{first}/snapshots/{kept}")["snapshot"]["id"] == kept
+    first = service.made(tenant, "a", flat(1))
+    second = service.made(tenant, "b", flat(1))
+    snapshot_id = snapshot_of(service, first)["id"]
+    assert fault(service.call("GET", f"{second}/snapshots/{snapshot_id}")) == (404, "SnapshotNotFound")
+    assert fault(service.call("POST", f"{second}/snapshots/{snapshot_id}/restore")) == (
+        404,
+        "SnapshotNotFound",
+    )
+    assert service.get(f"{first}/snapshots/{snapshot_id}")["snapshot"]["id"] == snapshot_id
 
 
-def test_what_cannot_be_done_with_snapshots_is_told(service: Service, tenant: str) -> None:
+def test_wrong_snapshot_requests_are_errors(service: Service, tenant: str) -> None:
     path = service.create(tenant, "s", template({"r": one(action_wait_secs={"create": -1})}))
     assert fault(service.call("POST", f"{path}/snapshots")) == (409, "ActionInProgress")
     assert service.call("DELETE", path).status == 204
     path = service.made(tenant, "t", flat(1))
-    for body, told in (
+    for body, message in (
         ({"name": 5}, "name: 5 is not of type string or null"),
         ({"name": "n" * 256}, "name: "),
         ({"title": "n"}, "known are: name"),
@@ -89,7 +96,7 @@ def test_what_cannot_be_done_with_snapshots_is_told(service: Service, tenant: st
     ):
         answer = service.call("POST", f"{path}/snapshots", body)
         assert answer.status == 400, answer
-        assert told in answer.error["message"]
+        assert message in answer.error["message"]
     assert service.get(f"{path}/snapshots") == {"snapshots": []}
 
 
@@ -128,11 +135,11 @@ BAD_DOCUMENTS = {
 def test_a_document_that_is_of_no_use_is_refused(
     quiet: Service, existing: str, document: tuple[Json, list[str]], as_text: bool
 ) -> None:
-    given, fragments = document
-    if as_text and not isinstance(given, str):
-        given = json.dumps(given)
+    data, fragments = document
+    if as_text and not isinstance(data, str):
+        data = json.dumps(data)
     rows = quiet.rows()
-    answer = quiet.call("POST", "/v1/quiet/stacks", {"stack_name": "adopted", "adopt_stack_data": given})
+    answer = quiet.call("POST", "/v1/quiet/stacks", {"stack_name": "adopted", "adopt_stack_data": data})
     assert answer.status == 400, answer
     assert not [text for text in fragments if text not in answer.error["message"]], answer.error["message"]
     purged = {"traversal": 0, "task": 0}
@@ -141,13 +148,13 @@ def test_a_document_that_is_of_no_use_is_refused(
 
 def test_the_request_wins_over_the_document(service: Service, tenant: str) -> None:
     declared = {"word": {"type": "string"}, "size": {"type": "number"}, "file": {"type": "string"}}
-    made = template(
+    adopted_template = template(
         {"r": one(value={"get_file": "f"})},
         parameters=declared,
         outputs={"said": {"value": {"get_param": "word"}}, "file": {"value": {"get_attr": ["r", "output"]}}},
     )
     document = {
-        "template": made,
+        "template": adopted_template,
         "environment": {"parameters": {"word": "theirs", "size": 1, "file": "x"}},
         "files": {"f": "their file"},
         "resources": {"r": {"resource_id": "there", "resource_data": {"value": "their file"}}},
@@ -163,10 +170,10 @@ def test_the_request_wins_over_the_document(service: Service, tenant: str) -> No
     answer = service.call("POST", f"/v1/{tenant}/stacks", body)
     assert answer.status == 201, answer
     path = f"/v1/{tenant}/stacks/s/{answer.body['stack']['id']}"
-    shown = service.settled(path)
-    assert shown["stack_status"] == "ADOPT_COMPLETE"
-    assert (shown["parameters"]["word"], shown["parameters"]["size"]) == ("ours", "1")
-    assert {o["output_key"]: o["output_value"] for o in shown["outputs"]} == {
+    stack = service.settled(path)
+    assert stack["stack_status"] == "ADOPT_COMPLETE"
+    assert (stack["parameters"]["word"], stack["parameters"]["size"]) == ("ours", "1")
+    assert {o["output_key"]: o["output_value"] for o in stack["outputs"]} == {
         "said": "ours",
         "file": "their file",
     }
@@ -174,7 +181,7 @@ def test_the_request_wins_over_the_document(service: Service, tenant: str) -> No
     assert service.get(f"{path}/resources/r")["resource"]["physical_resource_id"] == "there"
 
 
-def test_neither_export_nor_abandon_finds_a_stack_that_is_gone(service: Service, tenant: str) -> None:
+def test_neither_export_nor_abandon_finds_a_deleted_stack(service: Service, tenant: str) -> None:
     path = service.made(tenant, "s", flat(1))
     assert service.call("DELETE", f"{path}/abandon").status == 200
     assert service.get(path)["stack"]["stack_status"] == "DELETE_COMPLETE"

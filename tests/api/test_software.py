@@ -30,8 +30,8 @@ class Software:
         return answer.body["software_config"]
 
     def deployment(self, config_id: str, server_id: str = "server", **body: Json) -> Json:
-        given = {"config_id": config_id, "server_id": server_id, **body}
-        answer = self.service.call("POST", f"{self.base}deployments", given)
+        fields = {"config_id": config_id, "server_id": server_id, **body}
+        answer = self.service.call("POST", f"{self.base}deployments", fields)
         assert answer.status == 200, answer
         return answer.body["software_deployment"]
 
@@ -55,7 +55,7 @@ def software(service: Service, tenant: str) -> Software:
 
 
 def test_a_config_has_heats_shape(software: Software) -> None:
-    made = software.config(
+    config = software.config(
         name="c",
         group="script",
         config="#!/bin/sh\n",
@@ -63,27 +63,27 @@ def test_a_config_has_heats_shape(software: Software) -> None:
         outputs=[{"name": "o"}, {"name": "e", "type": "Json", "error_output": True, "description": "d"}],
         options={"modulepath": "x"},
     )
-    assert set(made) == CONFIG
-    assert (made["name"], made["group"], made["config"]) == ("c", "script", "#!/bin/sh\n")
-    assert made["inputs"] == [
+    assert set(config) == CONFIG
+    assert (config["name"], config["group"], config["config"]) == ("c", "script", "#!/bin/sh\n")
+    assert config["inputs"] == [
         {"name": "a", "type": "String"},
         {"name": "b", "type": "Number", "default": 3, "replace_on_change": True},
     ]
-    assert made["outputs"] == [
+    assert config["outputs"] == [
         {"name": "o", "type": "String", "error_output": False},
         {"name": "e", "type": "Json", "error_output": True, "description": "d"},
     ]
-    assert made["options"] == {"modulepath": "x"}
-    assert software.get(f"configs/{made['id']}") == {"software_config": made}
+    assert config["options"] == {"modulepath": "x"}
+    assert software.get(f"configs/{config['id']}") == {"software_config": config}
     [listed] = software.get("configs")["software_configs"]
-    assert listed == {name: made[name] for name in LISTED}
+    assert listed == {name: config[name] for name in LISTED}
 
 
 def test_a_config_keeps_whatever_json_it_is_given(software: Software) -> None:
     like_a_secret = {"$fn": "sealed", "args": ["x"]}
     for value in (None, {"a": [1, {"b": None}]}, like_a_secret, "é\n", 5):
-        made = software.config(config=value)
-        assert software.get(f"configs/{made['id']}")["software_config"]["config"] == value
+        config = software.config(config=value)
+        assert software.get(f"configs/{config['id']}")["software_config"]["config"] == value
     empty = software.config()
     assert (empty["inputs"], empty["outputs"], empty["options"], empty["group"]) == ([], [], {}, None)
 
@@ -93,8 +93,8 @@ def test_configs_are_listed_the_newest_first_and_by_pages(software: Software) ->
     listed = [c["id"] for c in software.get("configs")["software_configs"]]
     assert sorted(listed) == sorted(ids)
     first = software.get("configs?limit=2")["software_configs"]
-    rest = software.get(f"configs?limit=2&marker={first[-1]['id']}")["software_configs"]
-    assert [c["id"] for c in [*first, *rest]] == listed
+    second = software.get(f"configs?limit=2&marker={first[-1]['id']}")["software_configs"]
+    assert [c["id"] for c in [*first, *second]] == listed
     assert software.refused("GET", "configs?global_tenant=true")[:2] == (403, "Forbidden")
 
 
@@ -108,34 +108,43 @@ def test_a_config_that_is_deployed_cannot_be_deleted(software: Software) -> None
     )
     assert software.service.call("DELETE", f"{software.base}deployments/{deployment_id}").status == 204
     assert software.service.call("DELETE", f"{software.base}configs/{config_id}").status == 204
-    gone = (404, "NotFound", f"Software config with id {config_id} not found")
-    assert software.refused("GET", f"configs/{config_id}") == gone
-    assert software.refused("DELETE", f"configs/{config_id}") == gone
+    refusal = (404, "NotFound", f"Software config with id {config_id} not found")
+    assert software.refused("GET", f"configs/{config_id}") == refusal
+    assert software.refused("DELETE", f"configs/{config_id}") == refusal
 
 
 def test_a_deployment_has_heats_shape_and_is_updated(software: Software) -> None:
-    config_id, other_id = software.config(name="a")["id"], software.config(name="b")["id"]
-    made = software.deployment(config_id)
-    assert set(made) == DEPLOYMENT
-    assert (made["action"], made["status"], made["status_reason"]) == ("INIT", "COMPLETE", "")
-    assert (made["input_values"], made["output_values"]) == ({}, None)
-    made = software.deployment(
+    config_id = software.config(name="a")["id"]
+    other_id = software.config(name="b")["id"]
+    deployment = software.deployment(config_id)
+    assert set(deployment) == DEPLOYMENT
+    assert (deployment["action"], deployment["status"], deployment["status_reason"]) == (
+        "INIT",
+        "COMPLETE",
+        "",
+    )
+    assert (deployment["input_values"], deployment["output_values"]) == ({}, None)
+    deployment = software.deployment(
         config_id, action="CREATE", status="IN_PROGRESS", status_reason="waits", input_values={"a": [1]}
     )
-    assert software.get(f"deployments/{made['id']}") == {"software_deployment": made}
+    assert software.get(f"deployments/{deployment['id']}") == {"software_deployment": deployment}
     changed = software.update(
-        made["id"], config_id=other_id, status="COMPLETE", output_values={"deploy_stdout": "done"}
+        deployment["id"], config_id=other_id, status="COMPLETE", output_values={"deploy_stdout": "done"}
     )
     assert set(changed) == DEPLOYMENT | {"updated_time"}
     assert (changed["config_id"], changed["status"], changed["action"]) == (other_id, "COMPLETE", "CREATE")
     assert (changed["input_values"], changed["output_values"]) == ({"a": [1]}, {"deploy_stdout": "done"})
     # As in Heat, what is empty changes nothing.
-    assert software.update(made["id"], input_values={}, status_reason="")["input_values"] == {"a": [1]}
-    gone = f"deployments/{made['id']}"
-    assert software.service.call("DELETE", f"{software.base}{gone}").status == 204
-    message = f"Deployment with id {made['id']} not found"
+    assert software.update(deployment["id"], input_values={}, status_reason="")["input_values"] == {"a": [1]}
+    deleted = f"deployments/{deployment['id']}"
+    assert software.service.call("DELETE", f"{software.base}{deleted}").status == 204
+    message = f"Deployment with id {deployment['id']} not found"
     for method in ("GET", "DELETE", "PUT"):
-        assert software.refused(method, gone, {} if method == "PUT" else None) == (404, "NotFound", message)
+        assert software.refused(method, deleted, {} if method == "PUT" else None) == (
+            404,
+            "NotFound",
+            message,
+        )
 
 
 def test_the_metadata_of_a_server_are_the_configs_by_their_names(software: Software) -> None:
@@ -152,22 +161,27 @@ def test_the_metadata_of_a_server_are_the_configs_by_their_names(software: Softw
 def test_other_projects_see_and_use_nothing(service: Service, software: Software) -> None:
     config_id = software.config()["id"]
     deployment_id = software.deployment(config_id)["id"]
-    other = Software(service, "another")
+    other_project = Software(service, "another")
     for method in ("GET", "DELETE"):
-        assert other.refused(method, f"configs/{config_id}")[0] == 404
-        assert other.refused(method, f"deployments/{deployment_id}")[0] == 404
-    assert other.refused("PUT", f"deployments/{deployment_id}", {"status": "FAILED"})[0] == 404
-    mine = other.deployment(other.config()["id"])["id"]
-    for method, path in (("POST", "deployments"), ("PUT", f"deployments/{mine}")):
+        assert other_project.refused(method, f"configs/{config_id}")[0] == 404
+        assert other_project.refused(method, f"deployments/{deployment_id}")[0] == 404
+    assert other_project.refused("PUT", f"deployments/{deployment_id}", {"status": "FAILED"})[0] == 404
+    own_id = other_project.deployment(other_project.config()["id"])["id"]
+    for method, path in (("POST", "deployments"), ("PUT", f"deployments/{own_id}")):
         body = {"config_id": config_id, "server_id": "s"}
-        assert other.refused(method, path, body) == (
+        assert other_project.refused(method, path, body) == (
             400,
             "Invalid",
             f"Data supplied was not valid: Config with id {config_id} not found",
         )
-    assert [d["id"] for d in other.get("deployments")["software_deployments"]] == [mine]
-    assert other.get("deployments/metadata/server")["metadata"] != software.get("deployments/metadata/server")
-    for path in (f"configs/{other.get('configs')['software_configs'][0]['id']}", f"deployments/{mine}"):
+    assert [d["id"] for d in other_project.get("deployments")["software_deployments"]] == [own_id]
+    assert other_project.get("deployments/metadata/server")["metadata"] != software.get(
+        "deployments/metadata/server"
+    )
+    for path in (
+        f"configs/{other_project.get('configs')['software_configs'][0]['id']}",
+        f"deployments/{own_id}",
+    ):
         assert software.refused("GET", path)[0] == 404
 
 
@@ -241,8 +255,8 @@ def test_quotas_are_a_projects_own(strict: Service) -> None:
             f"Request limit exceeded: You have reached the maximum software {kind} per tenant, {most}. "
             f"Please delete some {kind}.",
         )
-    other = Software(strict, "two")
-    other.deployment(other.config()["id"])
+    second_project = Software(strict, "two")
+    second_project.deployment(second_project.config()["id"])
     strict.call("DELETE", f"{software.base}configs/{spare[0]}")
     software.config()
 
@@ -274,7 +288,8 @@ def test_what_is_too_large_is_refused(strict: Service) -> None:
 
 def test_the_configs_of_a_server_are_no_larger_than_its_agent_may_read(strict: Service) -> None:
     software = Software(strict, "server")
-    large, small = software.config(config=LONG[:900])["id"], software.config()["id"]
+    large = software.config(config=LONG[:900])["id"]
+    small = software.config()["id"]
     software.deployment(large, "s")
     text = "Request limit exceeded: The configs that are deployed to the server s would have "
     body = {"config_id": large, "server_id": "s"}
@@ -290,12 +305,12 @@ def test_deployments_are_listed_by_pages(strict: Service) -> None:
     config_id = software.config()["id"]
     ids = [software.deployment(config_id)["id"] for _ in range(3)]
     first = software.get("deployments?limit=2")["software_deployments"]
-    rest = software.get(f"deployments?limit=2&marker={first[-1]['id']}")["software_deployments"]
-    assert sorted(d["id"] for d in (*first, *rest)) == sorted(ids)
-    assert (len(first), len(rest)) == (2, 1)
-    other = Software(strict, "strange")
+    second = software.get(f"deployments?limit=2&marker={first[-1]['id']}")["software_deployments"]
+    assert sorted(d["id"] for d in (*first, *second)) == sorted(ids)
+    assert (len(first), len(second)) == (2, 1)
+    other_project = Software(strict, "strange")
     for unknown in (UNKNOWN, ids[0]):
-        assert other.refused("GET", f"deployments?marker={unknown}")[:2] == (404, "EntityNotFound")
+        assert other_project.refused("GET", f"deployments?marker={unknown}")[:2] == (404, "EntityNotFound")
 
 
 def test_a_resource_that_is_too_large_fails(strict: Service) -> None:

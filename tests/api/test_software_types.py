@@ -50,7 +50,7 @@ class Guest:
 
     def inputs(self, action: str) -> dict[str, Json]:
         """The inputs' values of the one config, once it is deployed for an action."""
-        wait_for(lambda: [found.get("deploy_action") for found in self.values()] == [action])
+        wait_for(lambda: [deployment.get("deploy_action") for deployment in self.values()] == [action])
         return self.values()[0]
 
     def signal(self, inputs: Json, **outputs: Json) -> None:
@@ -77,11 +77,11 @@ def deploying(**properties: Json) -> Json:
         "outputs": [{"name": "said"}, {"name": "broken", "error_output": True}],
         "options": {"verbose": True},
     }
-    given = {"config": {"get_resource": "config"}, "server": "server", **properties}
+    fields = {"config": {"get_resource": "config"}, "server": "server", **properties}
     return template(
         {
             "config": {"type": "OS::Heat::SoftwareConfig", "properties": config},
-            "deployment": {"type": "OS::Heat::SoftwareDeployment", "properties": given},
+            "deployment": {"type": "OS::Heat::SoftwareDeployment", "properties": fields},
         },
         outputs={
             name: {"value": {"get_attr": ["deployment", name]}}
@@ -101,8 +101,8 @@ def deployments(service: Service, tenant: str) -> list[Json]:
 
 
 def configs(service: Service, tenant: str) -> list[Json]:
-    found: list[Json] = service.get(f"/v1/{tenant}/software_configs")["software_configs"]
-    return found
+    listed: list[Json] = service.get(f"/v1/{tenant}/software_configs")["software_configs"]
+    return listed
 
 
 def test_a_deployment_gives_the_guest_heats_inputs_and_shows_its_outputs(
@@ -165,7 +165,7 @@ def test_nobody_sees_the_address_of_signals_but_the_guest(
     guest.signal(inputs, deploy_stdout="it was s3cret-word", deploy_status_code=0, said="s3cret-word")
     assert service.settled(path)["stack_status"] == "CREATE_COMPLETE"
     [config] = service.get(f"/v1/{tenant}/software_deployments/metadata/server")["metadata"]
-    shown = json.dumps(
+    text = json.dumps(
         [
             config,
             service.get(f"/v1/{tenant}/software_configs/{config['id']}"),
@@ -174,9 +174,9 @@ def test_nobody_sees_the_address_of_signals_but_the_guest(
             service.get(f"{path}/events"),
         ]
     )
-    assert "******" in shown
-    assert "s3cret-word" not in shown
-    assert signature not in shown
+    assert "******" in text
+    assert "s3cret-word" not in text
+    assert signature not in text
     stored = (service.data / "stoker.sqlite").read_bytes() + service.process.text().encode()
     assert b"s3cret-word" not in stored
     assert signature.encode() not in stored
@@ -217,8 +217,8 @@ def test_every_action_that_is_asked_for_is_deployed_and_all_of_it_is_deleted(
     service: Service, tenant: str, guest: Guest
 ) -> None:
     every = ["CREATE", "UPDATE", "SUSPEND", "RESUME", "DELETE"]
-    given = {"actions": every, "signal_transport": "TEMP_URL_SIGNAL"}
-    path = service.create(tenant, "s", deploying(**given))
+    properties = {"actions": every, "signal_transport": "TEMP_URL_SIGNAL"}
+    path = service.create(tenant, "s", deploying(**properties))
 
     def act(name: str) -> None:
         inputs = guest.inputs(name)
@@ -228,7 +228,8 @@ def test_every_action_that_is_asked_for_is_deployed_and_all_of_it_is_deleted(
     act("CREATE")
     assert service.settled(path)["stack_status"] == "CREATE_COMPLETE"
     assert (
-        service.call("PUT", path, {"template": deploying(**given, input_values={"word": "x"})}).status == 202
+        service.call("PUT", path, {"template": deploying(**properties, input_values={"word": "x"})}).status
+        == 202
     )
     act("UPDATE")
     assert outputs(service.settled(path))["deploy_stdout"] == "UPDATE"
@@ -256,8 +257,8 @@ def test_without_a_signal_or_an_action_nothing_waits(service: Service, tenant: s
     service.made(tenant, "later", deploying(actions=["UPDATE"], server="other"))
     assert len(deployments(service, tenant)) == 1
     for name in ("quiet", "later"):
-        [found] = [s for s in service.get(f"/v1/{tenant}/stacks")["stacks"] if s["stack_name"] == name]
-        service.call("DELETE", f"/v1/{tenant}/stacks/{name}/{found['id']}")
+        [nested] = [s for s in service.get(f"/v1/{tenant}/stacks")["stacks"] if s["stack_name"] == name]
+        service.call("DELETE", f"/v1/{tenant}/stacks/{name}/{nested['id']}")
     wait_for(lambda: (deployments(service, tenant), configs(service, tenant)) == ([], []))
     assert path
 
@@ -300,8 +301,12 @@ def test_structured_deployments_put_the_inputs_in(service: Service, tenant: str,
         },
     }
     service.made(tenant, "lax", template(resources))
-    [found] = guest.deployed()
-    assert found["config"] == {"a": {"deep": [1]}, "list": [None, {"get_input": "z", "and": 1}], "n": None}
+    [deployment] = guest.deployed()
+    assert deployment["config"] == {
+        "a": {"deep": [1]},
+        "list": [None, {"get_input": "z", "and": 1}],
+        "n": None,
+    }
     strict: Json = {**resources["deployment"]["properties"], "input_values_validate": "STRICT"}  # type: ignore[dict-item]
     resources["deployment"]["properties"] = strict
     stack = service.settled(service.create(tenant, "strict", template(resources)))
@@ -328,8 +333,8 @@ def test_a_component_is_deployed_for_the_actions_of_its_configs(
         },
     }
     path = service.made(tenant, "s", template(resources))
-    [found] = guest.deployed()
-    assert (found["group"], found["config"]) == ("component", {"configs": parts})
+    [deployment] = guest.deployed()
+    assert (deployment["group"], deployment["config"]) == ("component", {"configs": parts})
     for name, action in (("suspend", "SUSPEND"), ("resume", "SUSPEND")):
         service.call("POST", f"{path}/actions", {name: None})
         assert service.settled(path)["stack_status"] == f"{name.upper()}_COMPLETE"
@@ -392,8 +397,8 @@ def test_a_secret_in_a_message_of_mime_stays_one(service: Service, tenant: str) 
     hidden = {"p": {"type": "string", "hidden": True}}
     path = service.made(tenant, "s", template(resources, parameters=hidden), parameters={"p": "s3cret-word"})
     config_id = service.get(f"{path}/resources/message")["resource"]["physical_resource_id"]
-    shown = service.get(f"/v1/{tenant}/software_configs/{config_id}")["software_config"]
-    assert shown["config"] == "******"
+    config = service.get(f"/v1/{tenant}/software_configs/{config_id}")["software_config"]
+    assert config["config"] == "******"
 
 
 def test_a_hidden_value_is_no_group_of_a_config(service: Service, tenant: str) -> None:
@@ -416,13 +421,13 @@ def test_a_group_deploys_to_each_server(service: Service, tenant: str) -> None:
             "properties": {"config": {"get_resource": "config"}, "servers": servers},
         },
     }
-    shown = {
+    declared_outputs = {
         "all": {"value": {"get_attr": ["group", "deploy_stdouts"]}},
         "one": {"value": {"get_attr": ["group", "deploy_stdouts", "one"]}},
         "codes": {"value": {"get_attr": ["group", "deploy_status_codes"]}},
         "said": {"value": {"get_attr": ["group", "said"]}},
     }
-    path = service.create(tenant, "s", template(resources, outputs=shown))
+    path = service.create(tenant, "s", template(resources, outputs=declared_outputs))
     guests = {name: Guest(service, tenant, server) for name, server in servers.items()}
     for name, guest in guests.items():
         guest.signal(guest.inputs("CREATE"), deploy_stdout=f"from {name}", deploy_status_code=0)
@@ -434,14 +439,16 @@ def test_a_group_deploys_to_each_server(service: Service, tenant: str) -> None:
         "codes": {"one": 0, "two": 0},
         "said": {"one": None, "two": None},
     }
-    sent = {"stack_name": "new", "template": template(resources, outputs=shown)}
+    sent = {"stack_name": "new", "template": template(resources, outputs=declared_outputs)}
     preview = service.call("POST", f"/v1/{tenant}/stacks/preview", sent).body["stack"]["resources"]
     [members] = [item for item in preview if isinstance(item, list)]
     assert [item["resource_name"] for item in members] == ["one", "two"]
     assert [item["properties"]["server"] for item in members] == ["server1", "server2"]
     group: Json = resources["group"]["properties"]
     group["input_values"] = {"word": "new"}
-    assert service.call("PUT", path, {"template": template(resources, outputs=shown)}).status == 202
+    assert (
+        service.call("PUT", path, {"template": template(resources, outputs=declared_outputs)}).status == 202
+    )
     for name in ("one", "two"):
         inputs = guests[name].inputs("UPDATE")
         statuses = {d["server_id"]: d["status"] for d in deployments(service, tenant)}
@@ -450,7 +457,7 @@ def test_a_group_deploys_to_each_server(service: Service, tenant: str) -> None:
         guests[name].signal(inputs, deploy_stdout=f"again {name}", deploy_status_code=0)
     assert outputs(service.settled(path))["all"] == {"one": "again one", "two": "again two"}
     del servers["two"]
-    service.call("PUT", path, {"template": template(resources, outputs=shown)})
+    service.call("PUT", path, {"template": template(resources, outputs=declared_outputs)})
     assert outputs(service.settled(path))["all"] == {"one": "again one"}
     assert [d["server_id"] for d in deployments(service, tenant)] == ["server1"]
 
@@ -473,7 +480,8 @@ def test_a_group_keeps_its_deployments_when_its_type_gets_the_new_name(
     def group() -> Json:
         return service.get(f"{path}/resources/group")["resource"]
 
-    old, new = f"{kind}Deployments", f"{kind}DeploymentGroup"
+    old = f"{kind}Deployments"
+    new = f"{kind}DeploymentGroup"
     path = service.made(tenant, "s", grouped(old))
     assert group()["resource_type"] == f"OS::Heat::{old}"
     before = group()["physical_resource_id"], deployments(service, tenant)[0]["id"]
@@ -486,7 +494,7 @@ def test_a_group_keeps_its_deployments_when_its_type_gets_the_new_name(
         assert (group()["physical_resource_id"], deployments(service, tenant)[0]["id"]) == before
 
 
-def test_an_account_is_among_the_inputs_and_its_password_is_shown_to_nobody(
+def test_an_account_is_among_the_inputs_and_its_password_is_never_shown(
     service: Service, tenant: str
 ) -> None:
     service.create(tenant, "s", {**deploying(signal_transport="HEAT_SIGNAL")})
@@ -496,8 +504,8 @@ def test_an_account_is_among_the_inputs_and_its_password_is_shown_to_nobody(
     assert inputs["deploy_project_id"] == tenant
     assert len(inputs["deploy_password"]) == 64
     for config in service.get(f"/v1/{tenant}/software_configs")["software_configs"]:
-        shown = service.call("GET", f"/v1/{tenant}/software_configs/{config['id']}").body
-        assert inputs["deploy_password"] not in json.dumps(shown)
+        config_view = service.call("GET", f"/v1/{tenant}/software_configs/{config['id']}").body
+        assert inputs["deploy_password"] not in json.dumps(config_view)
 
 
 @pytest.mark.parametrize("transport", ["ZAQAR_SIGNAL"])
@@ -515,8 +523,8 @@ def test_a_server_without_an_agent_is_refused(service: Service, tenant: str) -> 
     broken = deploying(server={"get_resource": "server"})
     properties = {"flavor": "f", "image": "i", "networks": [{"network": "n"}]}
     broken["resources"]["server"] = {"type": "OS::Nova::Server", "properties": properties}
-    for given in ({}, {"user_data_format": "RAW"}):
-        properties.update(given)  # type: ignore[arg-type]
+    for change in ({}, {"user_data_format": "RAW"}):
+        properties.update(change)  # type: ignore[arg-type]
         answer = service.call("POST", f"/v1/{tenant}/validate", {"template": broken})
         assert answer.status == 400
         assert (
@@ -524,7 +532,7 @@ def test_a_server_without_an_agent_is_refused(service: Service, tenant: str) -> 
         )
 
 
-def test_a_config_of_another_stack_may_be_deployed_and_its_end_is_said(
+def test_a_config_of_another_stack_may_be_deployed_until_it_is_deleted(
     service: Service, tenant: str, guest: Guest
 ) -> None:
     config = {"type": "OS::Heat::SoftwareConfig", "properties": {"config": "shared"}}

@@ -93,7 +93,7 @@ def test_a_stack_without_description_timeout_and_tags_shows_heats_defaults(
     assert service.get(f"/v1/{tenant}/stacks")["stacks"][0]["tags"] is None
 
 
-def test_outputs_are_left_out_where_they_shall_not_be_resolved(service: Service, tenant: str) -> None:
+def test_outputs_are_omitted_where_they_are_not_to_be_resolved(service: Service, tenant: str) -> None:
     path = service.made(tenant, "quick", chain(2))
     assert "outputs" not in service.get(f"{path}?resolve_outputs=False")["stack"]
     assert service.get(f"{path}?resolve_outputs=True")["stack"]["outputs"][0]["output_value"] == "x"
@@ -125,7 +125,7 @@ def test_a_bare_name_or_id_is_redirected_to_the_full_path_with_its_query(
 
 
 @pytest.mark.parametrize("below", ["resources", "events", "template", "environment", "files", "outputs"])
-def test_what_lies_below_a_bare_name_is_redirected(service: Service, tenant: str, below: str) -> None:
+def test_paths_below_a_bare_name_are_redirected(service: Service, tenant: str, below: str) -> None:
     path = service.create(tenant, "named", flat(1))
     answer = service.call("GET", f"/v1/{tenant}/stacks/named/{below}")
     assert answer.status == 302
@@ -171,7 +171,7 @@ def test_a_deleted_stack_can_be_changed_no_more(
 
 
 @pytest.mark.parametrize("actions", [["suspend"], ["suspend", "resume"]])
-def test_what_is_suspended_or_resumed_already_stays_as_it_is(
+def test_suspending_or_resuming_twice_changes_nothing(
     service: Service, tenant: str, actions: list[str]
 ) -> None:
     path = service.made(tenant, "still", flat(1))
@@ -198,15 +198,16 @@ def test_a_name_is_free_again_after_the_deletion(service: Service, tenant: str) 
 def test_two_tenants_may_use_one_name_and_do_not_see_each_others_stacks(
     service: Service, tenant: str
 ) -> None:
-    other = f"{tenant}-other"
-    mine, theirs = service.create(tenant, "shared", flat(1)), service.create(other, "shared", flat(2))
+    other_tenant = f"{tenant}-other"
+    first = service.create(tenant, "shared", flat(1))
+    second = service.create(other_tenant, "shared", flat(2))
     assert len(service.get(f"/v1/{tenant}/stacks")["stacks"]) == 1
-    stolen = theirs.replace(f"/{other}/", f"/{tenant}/")
+    stolen = second.replace(f"/{other_tenant}/", f"/{tenant}/")
     for method, below in (("GET", ""), ("GET", "/resources"), ("GET", "/events"), ("DELETE", "")):
         assert fault(service.call(method, stolen + below)) == (404, "EntityNotFound")
-    assert fault(service.call("GET", f"/v1/{tenant}/stacks/{theirs.rsplit('/', 1)[1]}"))[0] == 404
-    assert service.settled(theirs)["stack_status"] == "CREATE_COMPLETE", "nobody else deleted it"
-    assert service.settled(mine)["stack_status"] == "CREATE_COMPLETE"
+    assert fault(service.call("GET", f"/v1/{tenant}/stacks/{second.rsplit('/', 1)[1]}"))[0] == 404
+    assert service.settled(second)["stack_status"] == "CREATE_COMPLETE", "nobody else deleted it"
+    assert service.settled(first)["stack_status"] == "CREATE_COMPLETE"
 
 
 def test_a_project_header_must_name_the_tenant_of_the_path(service: Service, tenant: str) -> None:
@@ -217,7 +218,7 @@ def test_a_project_header_must_name_the_tenant_of_the_path(service: Service, ten
     assert "another" in answer.error["message"]
 
 
-def test_a_stack_can_be_deleted_while_it_is_made(service: Service, tenant: str) -> None:
+def test_a_stack_can_be_deleted_during_its_creation(service: Service, tenant: str) -> None:
     held = {"resource_registry": {"resources": {"r0": {"hooks": "pre-delete"}}}}
     path = service.create(tenant, "hasty", flat(3, action_wait_secs={"create": 3600}), environment=held)
     wait_for(lambda: service.get(f"{path}/resources")["resources"][0]["physical_resource_id"] != "")
@@ -230,9 +231,9 @@ def test_a_stack_can_be_deleted_while_it_is_made(service: Service, tenant: str) 
     assert service.settled(path)["stack_status"] == "DELETE_COMPLETE"
 
 
-def test_an_action_that_is_none_is_told(service: Service, tenant: str) -> None:
+def test_an_unknown_action_is_an_error(service: Service, tenant: str) -> None:
     path = service.made(tenant, "acted", flat(1)) + "/actions"
-    for body, status, told in (
+    for body, status, message in (
         ({}, 400, "No action specified"),
         ({"check": None, "cancel_update": None}, 400, "Multiple actions specified"),
         ({"explode": None}, 400, "Invalid action explode specified; known are: cancel_update, "),
@@ -241,4 +242,4 @@ def test_an_action_that_is_none_is_told(service: Service, tenant: str) -> None:
     ):
         answer = service.call("POST", path, body)
         assert answer.status == status
-        assert told in answer.body["error"]["message"]
+        assert message in answer.body["error"]["message"]

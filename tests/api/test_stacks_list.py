@@ -117,17 +117,18 @@ def test_a_stack_is_filtered_by_its_id(zoo: Zoo) -> None:
 @pytest.mark.parametrize("order", [{}, {"sort_keys": "name"}, {"sort_keys": "updated_time"}])
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_following_the_links_shows_each_stack_once(zoo: Zoo, size: int, order: Json) -> None:
-    seen, url = [], zoo.url(limit=size, **order)
+    names = []
+    url = zoo.url(limit=size, **order)
     for _ in range(10):
         page = zoo.service.get(url)
-        seen += [stack["stack_name"] for stack in page["stacks"]]
+        names += [stack["stack_name"] for stack in page["stacks"]]
         if "links" not in page:
             break
         (link,) = page["links"]
         assert link["rel"] == "next"
         assert f"limit={size}" in link["href"]
         url = link["href"]
-    assert seen == zoo.names(**order)
+    assert names == zoo.names(**order)
 
 
 def test_a_marker_may_be_deleted_meanwhile(zoo: Zoo) -> None:
@@ -189,10 +190,10 @@ def test_nobody_lists_the_stacks_of_all_tenants(zoo: Zoo) -> None:
 
 
 def test_the_detailed_list_also_has_the_parameters(zoo: Zoo) -> None:
-    found = zoo.service.get(f"/v1/{zoo.tenant}/stacks/detail?name=ant")["stacks"]
-    assert [stack["stack_name"] for stack in found] == ["ant"]
-    assert found[0]["parameters"]["OS::stack_id"] == zoo.id("ant")
-    assert "outputs" not in found[0]
+    stacks = zoo.service.get(f"/v1/{zoo.tenant}/stacks/detail?name=ant")["stacks"]
+    assert [stack["stack_name"] for stack in stacks] == ["ant"]
+    assert stacks[0]["parameters"]["OS::stack_id"] == zoo.id("ant")
+    assert "outputs" not in stacks[0]
 
 
 def test_a_tenant_without_stacks_has_an_empty_list(service: Service, tenant: str) -> None:

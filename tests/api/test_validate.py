@@ -16,7 +16,7 @@ def random(length: Json = None, **sections: Json) -> Json:
     return template({"text": text}, **{"parameters": parameters, **sections})
 
 
-def shown(**more: Json) -> Json:
+def number_field(**more: Json) -> Json:
     return {"Type": "Number", "Description": "How long", "NoEcho": "false", "Label": "aparam", **more}
 
 
@@ -27,18 +27,18 @@ def answer(service: Service, tenant: str, body: Json, *, query: str = "", **fiel
 
 
 def nested(service: Service, tenant: str, body: Json, **fields: Json) -> Json:
-    found = answer(service, tenant, body, query="?show_nested=true", **fields)
-    assert found.status == 200, found
-    return found.body
+    response = answer(service, tenant, body, query="?show_nested=true", **fields)
+    assert response.status == 200, response
+    return response.body
 
 
 def test_a_file_that_is_a_type_is_in_the_environment_also_without_show_nested(
     service: Service, tenant: str
 ) -> None:
     body = template({"r": {"type": "mine.yaml"}})
-    found = answer(service, tenant, body, files={"mine.yaml": random()}).body
-    assert found["Environment"]["resource_registry"] == {"mine.yaml": "mine.yaml", "resources": {}}
-    assert "NestedParameters" not in found
+    validation = answer(service, tenant, body, files={"mine.yaml": random()}).body
+    assert validation["Environment"]["resource_registry"] == {"mine.yaml": "mine.yaml", "resources": {}}
+    assert "NestedParameters" not in validation
 
 
 def test_the_parameters_of_nested_stacks_are_shown_on_all_levels(service: Service, tenant: str) -> None:
@@ -52,24 +52,24 @@ def test_the_parameters_of_nested_stacks_are_shown_on_all_levels(service: Servic
         {"r": {"type": "middle.yaml", "properties": {"aparam": {"get_param": "size"}}}, "none": one()},
         parameters={"size": {"type": "number", "default": 5}},
     )
-    found = nested(service, tenant, body, files={"middle.yaml": middle, "inner.yaml": random()})
-    assert found["NestedParameters"] == {
+    validation = nested(service, tenant, body, files={"middle.yaml": middle, "inner.yaml": random()})
+    assert validation["NestedParameters"] == {
         "r": {
             "Type": "middle.yaml",
             "Description": "in between",
-            "Parameters": {"aparam": shown(Value=5)},
+            "Parameters": {"aparam": number_field(Value=5)},
             "ParameterGroups": [{"label": "g", "parameters": ["aparam"]}],
             "NestedParameters": {
                 "inside": {
                     "Type": "inner.yaml",
                     "Description": "No description",
-                    "Parameters": {"aparam": shown(Default=10)},
+                    "Parameters": {"aparam": number_field(Default=10)},
                 }
             },
         }
     }
     # The file that only the nested stack uses is none of this environment's types.
-    registry = found["Environment"]["resource_registry"]
+    registry = validation["Environment"]["resource_registry"]
     assert registry == {"middle.yaml": "middle.yaml", "resources": {}}
 
 
@@ -83,8 +83,8 @@ def test_a_group_shows_one_member(service: Service, tenant: str) -> None:
         "parameter_defaults": {"aparam": 20},
     }
     files = {"mine.yaml": random()}
-    found = nested(service, tenant, template({"g": group}), files=files, environment=environment)
-    assert found["NestedParameters"] == {
+    validation = nested(service, tenant, template({"g": group}), files=files, environment=environment)
+    assert validation["NestedParameters"] == {
         "g": {
             "Type": "OS::Heat::ResourceGroup",
             "Description": "No description",
@@ -93,12 +93,12 @@ def test_a_group_shows_one_member(service: Service, tenant: str) -> None:
                 "0": {
                     "Type": "My::Random",
                     "Description": "No description",
-                    "Parameters": {"aparam": shown(Default=20, Value=7)},
+                    "Parameters": {"aparam": number_field(Default=20, Value=7)},
                 }
             },
         }
     }
-    assert found["Environment"]["resource_registry"] == {"My::Random": "mine.yaml", "resources": {}}
+    assert validation["Environment"]["resource_registry"] == {"My::Random": "mine.yaml", "resources": {}}
 
 
 def test_a_template_in_a_property_is_a_nested_stack(service: Service, tenant: str) -> None:
@@ -106,8 +106,8 @@ def test_a_template_in_a_property_is_a_nested_stack(service: Service, tenant: st
         "type": "OS::Heat::Stack",
         "properties": {"template": {"get_file": "mine.yaml"}, "parameters": {"aparam": 4}},
     }
-    found = nested(service, tenant, template({"s": stack}), files={"mine.yaml": random()})
-    assert found["NestedParameters"]["s"]["Parameters"] == {"aparam": shown(Default=10, Value=4)}
+    validation = nested(service, tenant, template({"s": stack}), files={"mine.yaml": random()})
+    assert validation["NestedParameters"]["s"]["Parameters"] == {"aparam": number_field(Default=10, Value=4)}
 
 
 @pytest.mark.parametrize(
@@ -121,10 +121,10 @@ def test_values_that_are_not_known_are_left_out(
     if in_group:
         child = {"type": "OS::Heat::ResourceGroup", "properties": {"resource_def": child}}
     body = template({"r": child, "other": one()}, parameters={"missing": {"type": "number"}})
-    found = nested(service, tenant, body, files={"mine.yaml": random(parameters={"aparam": NUMBER})})
-    entry = found["NestedParameters"]["r"]
+    validation = nested(service, tenant, body, files={"mine.yaml": random(parameters={"aparam": NUMBER})})
+    entry = validation["NestedParameters"]["r"]
     entry = entry["NestedParameters"]["0"] if in_group else entry
-    assert entry["Parameters"] == {"aparam": shown()}
+    assert entry["Parameters"] == {"aparam": number_field()}
 
 
 MISSING = {
@@ -147,12 +147,14 @@ UNKNOWN: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("value", UNKNOWN.values(), ids=UNKNOWN)
-def test_what_depends_on_missing_values_is_accepted(service: Service, tenant: str, value: Json) -> None:
+def test_properties_that_depend_on_missing_values_are_accepted(
+    service: Service, tenant: str, value: Json
+) -> None:
     body = template(
         {"r": one(value=value), "other": one()}, parameters=MISSING, outputs={"o": {"value": value}}
     )
-    found = answer(service, tenant, body)
-    assert found.status == 200, found
+    response = answer(service, tenant, body)
+    assert response.status == 200, response
 
 
 @pytest.mark.parametrize(
@@ -173,8 +175,8 @@ def test_a_resource_that_may_not_exist_is_not_judged(service: Service, tenant: s
         outputs={"o": {"value": {"get_attr": ["r", "x"]}, "condition": condition}},
     )
     wrong = template({"r": {"type": "OS::No::Such"}})
-    found = answer(service, tenant, body, files={"wrong.yaml": wrong})
-    assert found.status == 200, found
+    response = answer(service, tenant, body, files={"wrong.yaml": wrong})
+    assert response.status == 200, response
     assert answer(service, tenant, body, parameters={"on": True, "word": "a"}).status == 400
 
 
@@ -196,9 +198,9 @@ def test_the_rest_is_checked_although_values_are_missing(
     service: Service, tenant: str, resources: Json, where: str
 ) -> None:
     files = {"inner.yaml": random("long")}
-    found = answer(service, tenant, template(resources, parameters=MISSING), files=files)
-    assert fault(found)[0] == 400
-    assert where in found.error["message"]
+    response = answer(service, tenant, template(resources, parameters=MISSING), files=files)
+    assert fault(response)[0] == 400
+    assert where in response.error["message"]
 
 
 def test_a_value_that_a_nested_stack_lacks_is_no_error(service: Service, tenant: str) -> None:
@@ -208,8 +210,8 @@ def test_a_value_that_a_nested_stack_lacks_is_no_error(service: Service, tenant:
         body = template(
             {"r": {"type": "mine.yaml", "properties": properties}, "r2": one()}, parameters=MISSING
         )
-        found = answer(service, tenant, body, files={"mine.yaml": child})
-        assert found.status == 200, found
+        response = answer(service, tenant, body, files={"mine.yaml": child})
+        assert response.status == 200, response
     sent = {"stack_name": "s", "template": template({"r": {"type": "mine.yaml"}})}
     sent["files"] = {"mine.yaml": json.dumps(child)}
     refused = service.call("POST", f"/v1/{tenant}/stacks", sent)
@@ -221,9 +223,9 @@ def test_a_value_that_a_nested_stack_lacks_is_no_error(service: Service, tenant:
 def test_a_default_against_its_own_constraint_is_warned_of(service: Service, tenant: str) -> None:
     declared = {"type": "string", "default": "9", "constraints": [{"allowed_pattern": "[a-z]+"}]}
     body = template({"r": one(value={"get_param": "p"})}, parameters={"p": declared})
-    found = answer(service, tenant, body)
-    assert found.status == 200, found
-    [warning] = found.body["Warnings"]
+    response = answer(service, tenant, body)
+    assert response.status == 200, response
+    [warning] = response.body["Warnings"]
     assert warning.startswith("parameters.p.default: no stack can be created with this template: ")
     assert '"9" does not match' in warning
     for parameters in ({}, {"p": "a"}):
@@ -253,10 +255,10 @@ def test_a_repetition_over_a_value_that_is_not_known_is_accepted(service: Servic
         for index, repeat in enumerate(repeats)
     }
     body = template({**resources, "other": one()}, parameters=missing)
-    found = answer(service, tenant, body)
-    assert found.status == 200, found
-    found = answer(service, tenant, template({"n": {"type": "n.yaml"}}), files={"n.yaml": body})
-    assert found.status == 200, found
+    response = answer(service, tenant, body)
+    assert response.status == 200, response
+    response = answer(service, tenant, template({"n": {"type": "n.yaml"}}), files={"n.yaml": body})
+    assert response.status == 200, response
 
 
 def test_many_equal_nested_stacks_are_described_within_the_budget(service: Service, tenant: str) -> None:
@@ -268,8 +270,8 @@ def test_many_equal_nested_stacks_are_described_within_the_budget(service: Servi
         files[f"{level}.yaml"] = template(children)
     body = template({"r": {"type": "0.yaml"}})
     assert answer(service, tenant, body, files=files).status == 200
-    found = answer(service, tenant, body, files=files, query="?show_nested=1")
-    assert fault(found) == (400, "RequestLimitExceeded")
+    response = answer(service, tenant, body, files=files, query="?show_nested=1")
+    assert fault(response) == (400, "RequestLimitExceeded")
 
 
 def parameter(**declared: Json) -> Json:
@@ -406,13 +408,13 @@ def test_errors_begin_with_heats_texts(
 ) -> None:
     files = {"inner.yaml": json.dumps(random("long"))}
     sent = {"template": body, "files": files, **({} if path == "validate" else {"stack_name": "s"})}
-    found = service.call("POST", f"/v1/{tenant}/{path}", sent)
-    assert fault(found) == (400, kind)
-    assert found.error["message"].startswith(text)
+    response = service.call("POST", f"/v1/{tenant}/{path}", sent)
+    assert fault(response) == (400, kind)
+    assert response.error["message"].startswith(text)
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "text"),
+    ("values", "kind", "text"),
     [
         ({}, "UserParameterMissing", "The Parameter (p) was not provided."),
         ({"q": 1, "p": 1}, "UnknownUserParameter", "The Parameter (q) was not defined in template."),
@@ -420,13 +422,13 @@ def test_errors_begin_with_heats_texts(
     ],
 )
 def test_errors_of_given_parameters_begin_with_heats_texts(
-    service: Service, tenant: str, given: Json, kind: str, text: str
+    service: Service, tenant: str, values: Json, kind: str, text: str
 ) -> None:
     body = template({}, parameters={"p": {"type": "number"}})
-    sent = {"template": body, "stack_name": "s", "parameters": given}
-    found = service.call("POST", f"/v1/{tenant}/stacks", sent)
-    assert fault(found) == (400, kind)
-    assert found.error["message"].startswith(text)
+    sent = {"template": body, "stack_name": "s", "parameters": values}
+    response = service.call("POST", f"/v1/{tenant}/stacks", sent)
+    assert fault(response) == (400, kind)
+    assert response.error["message"].startswith(text)
 
 
 @pytest.mark.parametrize(
@@ -449,15 +451,15 @@ def test_errors_of_given_parameters_begin_with_heats_texts(
 def test_errors_of_environments_begin_with_heats_texts(
     service: Service, tenant: str, environment: Json, kind: str, text: str
 ) -> None:
-    found = answer(service, tenant, template({"r": one()}), environment=environment)
-    assert fault(found) == (400, kind)
-    assert found.error["message"].startswith(text)
+    response = answer(service, tenant, template({"r": one()}), environment=environment)
+    assert fault(response) == (400, kind)
+    assert response.error["message"].startswith(text)
 
 
-def test_what_is_above_a_limit_is_a_request_above_it(service: Service, tenant: str) -> None:
-    found = answer(service, tenant, "description: " + "x" * 600_000)
-    assert fault(found) == (400, "RequestLimitExceeded")
-    assert found.error["message"].startswith("Request limit exceeded: ")
+def test_a_template_above_a_limit_is_refused(service: Service, tenant: str) -> None:
+    response = answer(service, tenant, "description: " + "x" * 600_000)
+    assert fault(response) == (400, "RequestLimitExceeded")
+    assert response.error["message"].startswith("Request limit exceeded: ")
 
 
 def test_an_output_that_cannot_be_computed_has_an_error_up_to_the_root(service: Service, tenant: str) -> None:
@@ -473,16 +475,16 @@ def test_an_output_that_cannot_be_computed_has_an_error_up_to_the_root(service: 
 
     files = {"inner.yaml": json.dumps(inner), "middle.yaml": json.dumps(around("low", "inner.yaml"))}
     path = service.made(tenant, "s", around("parent", "middle.yaml"), files=files)
-    shown = {item["output_key"]: item for item in service.get(path)["stack"]["outputs"]}
-    assert (shown["a"]["output_value"], "output_error" in shown["a"]) == ("a", False)
-    assert shown["b"]["output_value"] is None
-    assert shown["b"]["output_error"] == (
+    by_key = {item["output_key"]: item for item in service.get(path)["stack"]["outputs"]}
+    assert (by_key["a"]["output_value"], "output_error" in by_key["a"]) == ("a", False)
+    assert by_key["b"]["output_value"] is None
+    assert by_key["b"]["output_error"] == (
         "Error in parent output b: Error in low output b: The Parameter (foo) was not provided."
     )
     path = service.made(tenant, "flat", around("parent", "inner.yaml"), files=files)
-    shown = {item["output_key"]: item for item in service.get(path)["stack"]["outputs"]}
-    assert shown["b"]["output_error"] == "Error in parent output b: The Parameter (foo) was not provided."
-    assert shown["gone"]["output_error"] == "The Referenced Attribute (parent gone) is incorrect."
+    by_key = {item["output_key"]: item for item in service.get(path)["stack"]["outputs"]}
+    assert by_key["b"]["output_error"] == "Error in parent output b: The Parameter (foo) was not provided."
+    assert by_key["gone"]["output_error"] == "The Referenced Attribute (parent gone) is incorrect."
 
 
 FITTING: Json = {
@@ -516,9 +518,9 @@ def test_a_template_that_does_not_fit_the_type_that_it_is_mapped_to_is_refused(
     fields = {"environment": environment, "files": {"mine.yaml": template({}, **FITTING)}}
     assert answer(service, tenant, body, **fields).status == 200
     fields["files"] = {"mine.yaml": template({}, **{**FITTING, **sections})}
-    found = answer(service, tenant, body, **fields)
-    assert fault(found) == (400, "StackValidationFailed")
-    assert found.error["message"] == f"{text} (resources.r)"
+    response = answer(service, tenant, body, **fields)
+    assert fault(response) == (400, "StackValidationFailed")
+    assert response.error["message"] == f"{text} (resources.r)"
 
 
 @pytest.mark.parametrize("kind", ["My::Text", "OS::Heat::RandomString"])
@@ -532,35 +534,35 @@ def test_a_template_for_one_resource_has_to_fit_the_one_for_all_of_its_type(
     body = template({"r": {"type": kind}})
     fields = {"environment": {"resource_registry": registry}, "files": files}
     assert answer(service, tenant, body, **fields).status == 200
-    found = answer(service, tenant, body, **{**fields, "files": {**files, "one.yaml": template({})}})
-    assert fault(found) == (400, "StackValidationFailed")
-    assert found.error["message"] == f"Attribute b for facade {kind} missing in provider (resources.r)"
+    response = answer(service, tenant, body, **{**fields, "files": {**files, "one.yaml": template({})}})
+    assert fault(response) == (400, "StackValidationFailed")
+    assert response.error["message"] == f"Attribute b for facade {kind} missing in provider (resources.r)"
 
 
 def test_a_template_without_a_required_property_of_the_type_is_refused(service: Service, tenant: str) -> None:
     body = template({"r": {"type": "OS::Heat::ResourceGroup"}})
     environment = {"resource_registry": {"OS::Heat::ResourceGroup": "mine.yaml"}}
-    found = answer(service, tenant, body, environment=environment, files={"mine.yaml": template({})})
+    response = answer(service, tenant, body, environment=environment, files={"mine.yaml": template({})})
     text = "Required property resource_def for facade OS::Heat::ResourceGroup missing in provider"
-    assert (found.status, found.error["message"]) == (400, f"{text} (resources.r)")
+    assert (response.status, response.error["message"]) == (400, f"{text} (resources.r)")
 
 
-def test_a_validation_may_pass_over_types_that_are_not_there(service: Service, tenant: str) -> None:
+def test_a_validation_may_ignore_types_that_are_not_available(service: Service, tenant: str) -> None:
     body = template(
         {"r": {"type": "OS::Octavia::Listener"}, "u": one(value={"get_attr": ["r", "show"]})},
         outputs={"o": {"value": {"get_attr": ["r", "show"]}}},
     )
-    found = answer(service, tenant, body)
-    assert fault(found) == (400, "ResourceTypeUnavailable")
-    assert found.error["message"].startswith("HEAT-E99001 Service octavia is not available")
+    response = answer(service, tenant, body)
+    assert fault(response) == (400, "ResourceTypeUnavailable")
+    assert response.error["message"].startswith("HEAT-E99001 Service octavia is not available")
     assert answer(service, tenant, body, query="?ignore_errors=99001").status == 200
     wrong = template({"r": {"type": "OS::Octavia::Listener"}, "w": one(valeu=1)})
     assert fault(answer(service, tenant, wrong, query="?ignore_errors=99001"))[0] == 400
-    shown = service.call("GET", f"/v1/{tenant}/resource_types/OS::Octavia::Listener")
-    assert fault(shown) == (400, "ResourceTypeUnavailable")
+    refused = service.call("GET", f"/v1/{tenant}/resource_types/OS::Octavia::Listener")
+    assert fault(refused) == (400, "ResourceTypeUnavailable")
 
 
-def test_what_is_probably_not_meant_is_warned_of(service: Service, tenant: str) -> None:
+def test_probable_mistakes_are_warned_of(service: Service, tenant: str) -> None:
     body = template(
         {
             "a": one(value={"get_param": "used"}),
@@ -575,9 +577,9 @@ def test_what_is_probably_not_meant_is_warned_of(service: Service, tenant: str) 
             "open": {"value": {"get_param": "used"}},
         },
     )
-    found = answer(service, tenant, body)
-    assert found.status == 200, found
-    misspelt, output, unused = found.body["Warnings"]
+    response = answer(service, tenant, body)
+    assert response.status == 200, response
+    misspelt, output, unused = response.body["Warnings"]
     assert misspelt == (
         'resources.b.properties.value[0]: "get_parm" is no function, so it is data; did you mean "get_param"?'
     )
@@ -603,8 +605,8 @@ def test_a_key_that_a_map_has_twice_is_a_warning(service: Service, tenant: str) 
     text = "heat_template_version: 2018-08-31\nresources: {}\nresources:\n  r: {type: inner.yaml}\n"
     inner = "heat_template_version: 2018-08-31\nresources: {}\nresources: {}\n"
     files = {"inner.yaml": inner, "broken.yaml": "a: ["}
-    found = service.call("POST", f"/v1/{tenant}/validate", {"template": text, "files": files})
-    assert found.body["Warnings"] == [
+    response = service.call("POST", f"/v1/{tenant}/validate", {"template": text, "files": files})
+    assert response.body["Warnings"] == [
         f'{name}: the key "resources" is in its map twice, again in line 3; the last one counts'
         for name in ("template", "inner.yaml")
     ]
@@ -620,14 +622,14 @@ def test_all_errors_of_a_template_are_named_at_once(service: Service, tenant: st
         },
         outputs={"o": {"values": 1}},
     )
-    found = answer(service, tenant, body)
-    assert found.status == 400
-    errors = found.error["errors"]
-    first, count, *further = found.error["message"].splitlines()
+    response = answer(service, tenant, body)
+    assert response.status == 400
+    errors = response.error["errors"]
+    first, count, *further = response.error["message"].splitlines()
     assert first.endswith(errors[0]["message"]), "what clients match is the first one"
     assert count == "3 more errors:"
-    assert further == [f"- {one['path']}: {one['message']}" for one in errors[1:]]
-    assert sorted(one["path"] for one in errors) == [
+    assert further == [f"- {error['path']}: {error['message']}" for error in errors[1:]]
+    assert sorted(error["path"] for error in errors) == [
         "outputs.o",
         "resources.a.type",
         "resources.c.properties.wait_secs",
@@ -644,7 +646,7 @@ def test_all_errors_of_a_template_are_named_at_once(service: Service, tenant: st
     ]:
         named = {"stack_name": "other"} if method == "POST" else {}
         refused = service.call(method, path, {"template": body, **named})
-        assert refused.error == found.error, (method, path)
+        assert refused.error == response.error, (method, path)
     many = template({f"r{n}": {"type": "No::Such::Type"} for n in range(20)})
     assert len(answer(service, tenant, many).error["errors"]) == 10
     alone = answer(service, tenant, template({"a": one(no="x"), "b": one()})).error
@@ -654,7 +656,7 @@ def test_all_errors_of_a_template_are_named_at_once(service: Service, tenant: st
         "AWSTemplateFormatVersion": "2010-09-09",
         "Resources": {name: {"Type": "No::Such::Type"} for name in "ab"},
     }
-    assert [one["path"] for one in answer(service, tenant, native).error["errors"]] == [
+    assert [error["path"] for error in answer(service, tenant, native).error["errors"]] == [
         "Resources.a.Type",
         "Resources.b.Type",
     ]
