@@ -110,8 +110,8 @@ class Machine:
 
     def _story(self) -> str:
         logs = sorted(self.path("/run/log").glob("*.service"))
-        told = [f"{path.name}:\n{path.read_text(errors='replace')[-1500:]}" for path in logs]
-        return "\n".join([self.process.tail(), *told])
+        tails = [f"{path.name}:\n{path.read_text(errors='replace')[-1500:]}" for path in logs]
+        return "\n".join([self.process.tail(), *tails])
 
     def systemctl(self, *arguments: str) -> str:
         """Run systemctl, which must succeed."""
@@ -124,8 +124,8 @@ class Machine:
     def wait_for(self, unit: str, name: str, value: str, within: float = 180.0) -> float:
         """Wait until a property of a unit has this value; the seconds it took."""
         began = time.monotonic()
-        told = lambda: f"{unit} {name}={self.show(unit, name)}\n{self.log(unit)[-3000:]}"  # noqa: E731
-        wait_for(lambda: self.show(unit, name) == value, within, told)
+        describe = lambda: f"{unit} {name}={self.show(unit, name)}\n{self.log(unit)[-3000:]}"  # noqa: E731
+        wait_for(lambda: self.show(unit, name) == value, within, describe)
         return time.monotonic() - began
 
     def wait_restarted(self, unit: str, before: str) -> None:
@@ -165,10 +165,10 @@ class Machine:
 
 def _cgroup_folder() -> pathlib.Path:
     """A new folder below our own cgroup."""
-    found = subprocess.run(
+    mounts = subprocess.run(
         ["findmnt", "-n", "-t", "cgroup2", "-o", "TARGET"], capture_output=True, text=True, check=True
     )
-    mounted = pathlib.Path(found.stdout.split()[0])
+    mounted = pathlib.Path(mounts.stdout.split()[0])
     lines = pathlib.Path("/proc/self/cgroup").read_text().splitlines()
-    own = next(line.removeprefix("0::") for line in lines if line.startswith("0::"))
-    return mounted / own.strip("/") / f"stoker-test-{os.getpid()}"
+    cgroup = next(line.removeprefix("0::") for line in lines if line.startswith("0::"))
+    return mounted / cgroup.strip("/") / f"stoker-test-{os.getpid()}"

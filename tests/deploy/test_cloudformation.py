@@ -52,14 +52,14 @@ class Cloud:
     def keys(self, user: str, role: str, project: str) -> Credentials:
         """A user with a role in a project, and EC2 credentials of theirs for it."""
         keystone = self._keystone
-        made = keystone.make("user", name=user, domain_id="default", password=PASSWORD)
-        keystone.grant(made, project, role)
+        user_id = keystone.make("user", name=user, domain_id="default", password=PASSWORD)
+        keystone.grant(user_id, project, role)
         headers = {"X-Auth-Token": keystone.token("admin", "admin")}
-        url = f"{keystone.url}/users/{made}/credentials/OS-EC2"
+        url = f"{keystone.url}/users/{user_id}/credentials/OS-EC2"
         answer = requests.post(url, json={"tenant_id": project}, headers=headers, timeout=30)
         assert answer.status_code == 201, answer.text
-        found = answer.json()["credential"]
-        return Credentials(found["access"], found["secret"])
+        credential = answer.json()["credential"]
+        return Credentials(credential["access"], credential["secret"])
 
     def client(self, keys: Credentials, service: Service | None = None) -> Json:
         return boto3.client(
@@ -74,10 +74,10 @@ class Cloud:
 
 @pytest.fixture(scope="module")
 def cloud(keystone: Keystone, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
-    made = Cloud(keystone, tmp_path_factory.mktemp("cloudformation"))
-    yield made
-    made.service.stop()
-    made.trusting.stop()
+    started = Cloud(keystone, tmp_path_factory.mktemp("cloudformation"))
+    yield started
+    started.service.stop()
+    started.trusting.stop()
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +85,9 @@ def member(cloud: Cloud) -> Credentials:
     return cloud.keys("aws-member", "member", cloud.project)
 
 
-def refused(call: typing.Callable[[], Json]) -> tuple[int, str]:
+def refused(request: typing.Callable[[], Json]) -> tuple[int, str]:
     with pytest.raises(ClientError) as caught:
-        call()
+        request()
     answer = caught.value.response
     return answer["ResponseMetadata"]["HTTPStatusCode"], answer["Error"]["Code"]
 
@@ -101,11 +101,11 @@ def test_a_user_makes_a_stack_in_the_project_of_their_key(cloud: Cloud, member: 
         return str(cfn.describe_stacks(StackName="signed")["Stacks"][0]["StackStatus"])
 
     wait_for(lambda: now() == "CREATE_COMPLETE", 120, now)
-    shown = cfn.describe_stack_resources(StackName=arn)["StackResources"]
-    assert [item["LogicalResourceId"] for item in shown] == ["r"]
+    resources = cfn.describe_stack_resources(StackName=arn)["StackResources"]
+    assert [item["LogicalResourceId"] for item in resources] == ["r"]
 
 
-def test_stacks_that_need_a_trust_are_made_elsewhere_and_worked_on_here(
+def test_stacks_that_need_a_trust_are_created_elsewhere_and_continued_here(
     cloud: Cloud, member: Credentials, keystone: Keystone
 ) -> None:
     """Keystone lets nobody delegate what a signed request gives them."""
@@ -115,8 +115,8 @@ def test_stacks_that_need_a_trust_are_made_elsewhere_and_worked_on_here(
     assert cfn.list_stacks()["StackSummaries"] == []
     body = {"stack_name": "made", "template": json.loads(TEMPLATE)}
     token = {"X-Auth-Token": keystone.token("aws-member", "aws")}
-    made = cloud.trusting.call("POST", f"/v1/{cloud.project}/stacks", body, headers=token)
-    assert made.status == 201, made
+    answer = cloud.trusting.call("POST", f"/v1/{cloud.project}/stacks", body, headers=token)
+    assert answer.status == 201, answer
 
     def becomes(status: str) -> None:
         wait_for(lambda: cfn.describe_stacks(StackName="made")["Stacks"][0]["StackStatus"] == status, 120)

@@ -34,11 +34,12 @@ exec "$@"
 class Stack:
     """A host on which nothing but the plugin's own work is done."""
 
-    def __init__(self, work: pathlib.Path, library: str) -> None:
-        self.work, self.library = work, library
-        self.record = work / "record"
-        self.conf = work / "etc" / "stoker.conf"
-        commands = work / "bin"
+    def __init__(self, folder: pathlib.Path, library: str) -> None:
+        self.work = folder
+        self.library = library
+        self.record = folder / "record"
+        self.conf = folder / "etc" / "stoker.conf"
+        commands = folder / "bin"
         commands.mkdir()
         for name in RECORDED:
             self.command(name, RECORDER)
@@ -165,7 +166,7 @@ def test_the_configuration_is_for_its_owner_only_and_keeps_its_key(recorded: Sta
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("url", "expected"),
     [
         ("mysql+pymysql://u:p@h/stoker?charset=utf8", "mysql+pymysql://u:p@h/stoker?charset=utf8mb4"),
         ("mysql+pymysql://u:p@h/s?charset=utf8&plugin=x", "mysql+pymysql://u:p@h/s?charset=utf8mb4&plugin=x"),
@@ -174,10 +175,10 @@ def test_the_configuration_is_for_its_owner_only_and_keeps_its_key(recorded: Sta
     ],
 )
 def test_the_database_is_reached_by_our_driver_with_all_of_unicode(
-    recorded: Stack, given: str, wanted: str
+    recorded: Stack, url: str, expected: str
 ) -> None:
-    done = recorded.run("call", "stoker_database_url", DATABASE_URL=given)
-    assert done.stdout.strip() == wanted
+    done = recorded.run("call", "stoker_database_url", DATABASE_URL=url)
+    assert done.stdout.strip() == expected
 
 
 def test_every_conductor_is_a_process_of_its_own(stack: Stack) -> None:
@@ -192,11 +193,11 @@ def test_every_conductor_is_a_process_of_its_own(stack: Stack) -> None:
 
 
 def test_unstack_stops_all_of_them_the_api_first(recorded: Stack) -> None:
-    stopped = [call[1] for call in recorded.must("unstack") if call[0] == "stop_process"]
+    stopped = [command[1] for command in recorded.must("unstack") if command[0] == "stop_process"]
     assert stopped == ["stoker-api", "stoker-conductor-1", "stoker-conductor-2"]
 
 
-def test_clean_removes_what_was_made(recorded: Stack) -> None:
+def test_clean_removes_the_configuration_and_the_data(recorded: Stack) -> None:
     recorded.must("call", "configure_stoker")
     assert recorded.conf.exists()
     uwsgi = str(recorded.conf.parent / "stoker-api-uwsgi.ini")
@@ -206,17 +207,17 @@ def test_clean_removes_what_was_made(recorded: Stack) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variables", "told"),
+    ("variables", "message"),
     [
         ({"ENABLED_SERVICES": "mysql,h-api"}, "disable one of them"),
         ({"STOKER_CONDUCTORS": "many"}, "STOKER_CONDUCTORS must be a whole number"),
         ({"STOKER_CONDUCTORS": "0"}, "STOKER_CONDUCTORS must be a whole number"),
     ],
 )
-def test_what_cannot_work_is_told_first(stack: Stack, variables: dict[str, str], told: str) -> None:
+def test_wrong_settings_are_refused_first(stack: Stack, variables: dict[str, str], message: str) -> None:
     done = stack.run("stack", "pre-install", **variables)
     assert done.returncode == 1
-    assert told in done.stdout + done.stderr
+    assert message in done.stdout + done.stderr
 
 
 @pytest.mark.skipif(CHECKOUT is None, reason="DEVSTACK_DIR names no checkout of devstack")
@@ -234,6 +235,6 @@ def test_devstack_itself_configures_it(tmp_path: pathlib.Path) -> None:
     uwsgi.read(stack.conf.parent / "stoker-api-uwsgi.ini")
     assert uwsgi["uwsgi"]["module"] == "stoker.cli.wsgi:application"
     assert uwsgi["uwsgi"]["lazy-apps"].strip() == "true"
-    asked = [" ".join(call) for call in calls if call[0] == "openstack"]
-    assert any("service" in line and "orchestration" in line for line in asked)
-    assert any("endpoint" in line and "orchestration/v1/$(project_id)s" in line for line in asked)
+    requests = [" ".join(command) for command in calls if command[0] == "openstack"]
+    assert any("service" in line and "orchestration" in line for line in requests)
+    assert any("endpoint" in line and "orchestration/v1/$(project_id)s" in line for line in requests)

@@ -31,15 +31,16 @@ def blocks(heading: str) -> list[str]:
     """The indented blocks below a heading."""
     section = TEXT.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     assert section, heading
-    found, lines = [], [*section.splitlines(), "end"]
+    blocks_found = []
+    lines = [*section.splitlines(), "end"]
     block: list[str] = []
     for line in lines:
         if line.startswith("    ") or (block and not line.strip()):
             block.append(line[4:])
         elif block:
-            found.append("\n".join(block).strip() + "\n")
+            blocks_found.append("\n".join(block).strip() + "\n")
             block = []
-    return found
+    return blocks_found
 
 
 def commands(heading: str, program: str) -> list[list[str]]:
@@ -52,7 +53,8 @@ class Walk:
     """Somebody who does what the text says."""
 
     def __init__(self, folder: pathlib.Path, keystone: Keystone) -> None:
-        self.folder, self.keystone = folder, keystone
+        self.folder = folder
+        self.keystone = keystone
         self.port = free_port()
         self.config = folder / "stoker.conf"
         self.daemons: dict[str, Process] = {}
@@ -61,7 +63,8 @@ class Walk:
     def configure(self, rabbitmq: RabbitMQ, database: str, etcd: Etcd, memcached: Memcached) -> None:
         """The production configuration."""
         (text,) = [block for block in blocks("For production") if block.startswith("[DEFAULT]")]
-        name, db_port = database.rsplit("/", 1)[1], database.rsplit(":", 1)[1].partition("/")[0]
+        name = database.rsplit("/", 1)[1]
+        db_port = database.rsplit(":", 1)[1].partition("/")[0]
         replaced = {
             **{f"mq{number}:5672": f"{HOST}:{rabbitmq.port}" for number in (1, 2, 3)},
             "stoker:DBPASS@db1,db2/stoker": f"stoker:DBPASS@{HOST},{HOST}/{name}",
@@ -75,8 +78,8 @@ class Walk:
         for old, new in replaced.items():
             assert old in text, old
             text = text.replace(old, new)
-        own = f"[api]\nbind_port = {self.port}\n[coordination]\ngroup = {self.folder.name}\n"
-        self.config.write_text(text + own)
+        sections = f"[api]\nbind_port = {self.port}\n[coordination]\ngroup = {self.folder.name}\n"
+        self.config.write_text(text + sections)
         self.env["PGPORT"] = db_port  # One port in the URL would be that of the first host only.
 
     def run(self, command: typing.Sequence[object], **more: str) -> str:
@@ -127,23 +130,23 @@ def walk(
     etcd: Etcd,
     memcached: Memcached,
 ) -> Iterator[Walk]:
-    made = Walk(tmp_path, keystone)
+    configured = Walk(tmp_path, keystone)
     for arguments in commands("What must be there", "rabbitmqctl"):
         rabbitmq.control(*arguments)
-    made.configure(rabbitmq, postgresql.create_database(), etcd, memcached)
-    yield made
-    made.stop()
+    configured.configure(rabbitmq, postgresql.create_database(), etcd, memcached)
+    yield configured
+    configured.stop()
 
 
 @pytest.mark.long
-def test_who_follows_the_text_has_two_conductors_that_run_stacks(walk: Walk) -> None:
+def test_the_installation_guide_gives_two_conductors_that_run_stacks(walk: Walk) -> None:
     walk.stoker("manage", "db", "sync")
     assert walk.stoker("manage", "config", "validate", "--connect").endswith("nothing is wrong\n")
     walk.stoker("status", "upgrade", "check")
     walk.keystone.make("region", id=REGION)
-    asked = commands("Keystone", "openstack")
-    assert len(asked) == 6
-    for arguments in asked:
+    requests = commands("Keystone", "openstack")
+    assert len(requests) == 6
+    for arguments in requests:
         line = [
             part.replace("RegionOne", REGION).replace("HOST:8004", f"{HOST}:{walk.port}")
             for part in arguments
@@ -161,8 +164,8 @@ def test_who_follows_the_text_has_two_conductors_that_run_stacks(walk: Walk) -> 
     walk.daemons["api"].wait_for_text("listens on", 60)
 
     def both() -> bool:
-        shown = walk.stoker("manage", "ring", "show")
-        return all(re.search(rf"{host} .* active .*True", shown) for host in ("walk-1", "walk-2"))
+        ring = walk.stoker("manage", "ring", "show")
+        return all(re.search(rf"{host} .* active .*True", ring) for host in ("walk-1", "walk-2"))
 
     wait_for(both, 180)
     (template,) = [block for block in blocks("The daemons") if block.startswith("heat_template_version")]

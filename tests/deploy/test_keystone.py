@@ -89,7 +89,8 @@ class Cloud:
 @pytest.fixture(scope="module")
 def cloud(keystone: Keystone, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     folder = tmp_path_factory.mktemp("keystone")
-    policy, config = folder / "policy.yaml", folder / "keystone.conf"
+    policy = folder / "policy.yaml"
+    config = folder / "keystone.conf"
     policy.write_text("")
     projects = {"admin": keystone.id_of("project", "admin")}
     for project in ("alpha", "beta"):
@@ -113,7 +114,7 @@ def cloud(keystone: Keystone, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.mark.commit
-def test_what_the_service_is_may_be_asked_without_a_token(cloud: Cloud) -> None:
+def test_versions_and_health_are_served_without_a_token(cloud: Cloud) -> None:
     assert cloud.service.call("GET", "/").status == 300
     assert cloud.service.call("GET", "/healthcheck").status == 200
 
@@ -132,19 +133,22 @@ def test_the_client_finds_the_service_in_the_catalogue_and_works_with_a_password
 ) -> None:
     (tmp_path / "t.yaml").write_text(json.dumps(TEMPLATE))
     command = ["stack", "create", "shown", "-t", str(tmp_path / "t.yaml"), "--wait", "--poll", "1"]
-    made = cloud.openstack("alpha-member", "alpha", *command)
-    assert made["stack_status"] == "CREATE_COMPLETE"
+    stack = cloud.openstack("alpha-member", "alpha", *command)
+    assert stack["stack_status"] == "CREATE_COMPLETE"
     listed = cloud.openstack("alpha-reader", "alpha", "stack", "list")
     assert [(item["Stack Name"], item["Stack Status"]) for item in listed] == [("shown", "CREATE_COMPLETE")]
 
 
 @pytest.mark.commit
-def test_the_path_of_another_project_is_forbidden_and_its_stack_not_to_be_found(cloud: Cloud) -> None:
+def test_the_path_of_another_project_is_forbidden_and_its_stack_not_found(cloud: Cloud) -> None:
     path = cloud.create("beta", "private")
-    own = path.replace(cloud.projects["beta"], cloud.projects["alpha"])
+    own_path = path.replace(cloud.projects["beta"], cloud.projects["alpha"])
     for method, body in (("GET", None), ("DELETE", None), ("PUT", {"template": TEMPLATE})):
         assert fault(cloud.as_user("alpha-member", "alpha", method, path, body)) == (403, "Forbidden")
-        assert fault(cloud.as_user("alpha-member", "alpha", method, own, body)) == (404, "EntityNotFound")
+        assert fault(cloud.as_user("alpha-member", "alpha", method, own_path, body)) == (
+            404,
+            "EntityNotFound",
+        )
     stack_id = path.rpartition("/")[2]
     by_id = cloud.as_user("alpha-member", "alpha", "GET", f"/v1/{{own}}/stacks/{stack_id}")
     assert fault(by_id) == (404, "EntityNotFound")
@@ -153,8 +157,8 @@ def test_the_path_of_another_project_is_forbidden_and_its_stack_not_to_be_found(
 @pytest.mark.commit
 def test_a_reader_looks_and_touches_nothing(cloud: Cloud) -> None:
     path = cloud.create("beta", "looked-at")
-    seen = cloud.as_user("beta-reader", "beta", "GET", path)
-    assert seen.status == 200
+    answer = cloud.as_user("beta-reader", "beta", "GET", path)
+    assert answer.status == 200
     body = {"stack_name": "more", "template": TEMPLATE}
     for method, where, sent in (
         ("POST", "/v1/{own}/stacks", body),
@@ -197,9 +201,9 @@ def test_an_admin_lists_all_projects_where_the_policy_file_lets_him(cloud: Cloud
 
     # The admin sees and deletes a stack of another's by its id.
     stack_id = paths["beta"].rpartition("/")[2]
-    found = cloud.as_user("admin", "admin", "GET", f"/v1/{{own}}/stacks/{stack_id}")
-    assert found.status == 302
-    assert found.headers["Location"].endswith(paths["beta"])
+    redirect = cloud.as_user("admin", "admin", "GET", f"/v1/{{own}}/stacks/{stack_id}")
+    assert redirect.status == 302
+    assert redirect.headers["Location"].endswith(paths["beta"])
     assert cloud.as_user("admin", "admin", "GET", paths["beta"]).status == 200
     assert cloud.as_user("admin", "admin", "DELETE", paths["beta"]).status == 204
 
@@ -219,7 +223,8 @@ def test_types_and_updates_without_a_change_have_rules_of_their_own(cloud: Cloud
         ),
         120,
     )
-    again, changed = {"existing": True}, {"existing": True, "tags": "x"}
+    again = {"existing": True}
+    changed = {"existing": True, "tags": "x"}
     assert fault(cloud.as_user("alpha-reader", "alpha", "PATCH", path, again)) == (403, "Forbidden")
     before = cloud.policy.read_text()
     cloud.policy.write_text(before + RULED)
@@ -277,7 +282,7 @@ def begun_with_a_hasty_token(cloud: Cloud, body: Json) -> tuple[str, str]:
     return token, f"{stacks}/{body['stack_name']}/{answer.body['stack']['id']}"
 
 
-def test_a_stack_goes_on_after_the_token_that_began_it_has_expired(cloud: Cloud) -> None:
+def test_a_stack_continues_after_the_token_of_its_creation_has_expired(cloud: Cloud) -> None:
     token, path = begun_with_a_hasty_token(cloud, {"stack_name": "long", "template": HELD})
     wait_for(lambda: cloud.with_token(token, "GET", path).status == 401, LIVES[-1] + 60)
 
@@ -285,8 +290,8 @@ def test_a_stack_goes_on_after_the_token_that_began_it_has_expired(cloud: Cloud)
         return cloud.as_user("alpha-member", "alpha", method, path, body)
 
     def status() -> str:
-        shown: str = ask("GET", path).body["stack"]["stack_status"]
-        return shown
+        stack_status: str = ask("GET", path).body["stack"]["stack_status"]
+        return stack_status
 
     assert status() == "CREATE_IN_PROGRESS"
     signal = f"{path}/resources/handle/signal"

@@ -59,11 +59,11 @@ project_domain_id = default
 
 
 def a_template(context: Json, parameters: Json, **properties: Json) -> Json:
-    given = {"template": {"get_file": "remote.yaml"}, "context": context, "parameters": parameters}
+    fields = {"template": {"get_file": "remote.yaml"}, "context": context, "parameters": parameters}
     return {
         "heat_template_version": "2018-08-31",
         "parameters": {"hush": {"type": "string", "hidden": True, "default": "hush-hush"}},
-        "resources": {"away": {"type": "OS::Heat::Stack", "properties": {**given, **properties}}},
+        "resources": {"away": {"type": "OS::Heat::Stack", "properties": {**fields, **properties}}},
         "outputs": {
             "told": {"value": {"get_attr": ["away", "told"]}},
             "file": {"value": {"get_attr": ["away", "outputs", "file"]}},
@@ -76,7 +76,8 @@ class Regions:
     """A Keystone with the regions north and south, and a Stoker in each."""
 
     def __init__(self, keystone: Keystone, folder: pathlib.Path) -> None:
-        self.keystone, self.folder = keystone, folder
+        self.keystone = keystone
+        self.folder = folder
         self.project = keystone.make("project", name="regions", domain_id="default")
         self.user = keystone.make("user", name="rover", domain_id="default", password=PASSWORD)
         # Barbican's default policy has roles of its own.
@@ -120,14 +121,14 @@ class Regions:
             return self.ask(self.north, "GET", path).body["stack"]
 
         wait_for(lambda: not now()["stack_status"].endswith("IN_PROGRESS"), 180, now)
-        found = now()
-        assert found["stack_status"] == status, found["stack_status_reason"]
-        return {item["output_key"]: item["output_value"] for item in found["outputs"]}
+        stack = now()
+        assert stack["stack_status"] == status, stack["stack_status_reason"]
+        return {item["output_key"]: item["output_value"] for item in stack["outputs"]}
 
     def away(self, query: str = "") -> list[Json]:
         """The stacks of the project in the region south."""
-        found: list[Json] = self.ask(self.south, "GET", f"/v1/{{own}}/stacks?{query}").body["stacks"]
-        return found
+        stacks: list[Json] = self.ask(self.south, "GET", f"/v1/{{own}}/stacks?{query}").body["stacks"]
+        return stacks
 
     def release(self, stack: Json) -> None:
         """Send the signal for which a stack in the region south waits."""
@@ -154,19 +155,19 @@ class Regions:
         folder = self.folder / region
         folder.mkdir(exist_ok=True)
         config = folder / "extra.conf"
-        given = {"region": region, "auth_url": self.keystone.url, "password": PASSWORD}
-        config.write_text(CONFIG.format(**given))
+        values = {"region": region, "auth_url": self.keystone.url, "password": PASSWORD}
+        config.write_text(CONFIG.format(**values))
         return Service(folder, config=config)
 
 
 @pytest.fixture(scope="module")
 def regions(keystone: Keystone, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Regions]:
-    made = Regions(keystone, tmp_path_factory.mktemp("regions"))
-    yield made
-    made.north.stop()
-    made.south.stop()
-    made.proxy.close()
-    keystone.remove("service", made.service)  # Other tests have the same catalog.
+    started = Regions(keystone, tmp_path_factory.mktemp("regions"))
+    yield started
+    started.north.stop()
+    started.south.stop()
+    started.proxy.close()
+    keystone.remove("service", started.service)  # Other tests have the same catalog.
 
 
 def test_a_stack_lives_in_another_region(regions: Regions) -> None:
@@ -175,8 +176,8 @@ def test_a_stack_lives_in_another_region(regions: Regions) -> None:
     outputs = regions.wait(path, "CREATE_COMPLETE")
     [stack] = regions.away()
     assert outputs == {"told": "one", "file": "a note", "name": stack["stack_name"]}
-    shown = regions.resource(path)
-    assert (shown["resource_type"], shown["physical_resource_id"]) == ("OS::Heat::Stack", stack["id"])
+    resource = regions.resource(path)
+    assert (resource["resource_type"], resource["physical_resource_id"]) == ("OS::Heat::Stack", stack["id"])
     assert regions.ask(regions.north, "GET", f"{path}/resources?nested_depth=2").body["resources"][1:] == []
 
     regions.update(path, a_template(place, {"text": "two"}))
@@ -193,7 +194,9 @@ def test_a_stack_lives_in_another_region(regions: Regions) -> None:
     assert regions.away() == []
 
 
-def test_a_failure_there_is_the_reason_here_and_an_update_repairs_the_same_stack(regions: Regions) -> None:
+def test_a_remote_failure_is_the_reason_and_an_update_repairs_the_same_stack(
+    regions: Regions,
+) -> None:
     place = {"region_name": "south"}
     path = regions.create("failing", a_template(place, {"text": "one", "fails": True}))
     regions.wait(path, "CREATE_FAILED")
@@ -298,8 +301,8 @@ def test_a_stack_lives_in_another_cloud(regions: Regions, vault: Barbican) -> No
     assert [item["id"] for item in regions.away()] == [stack["id"]]
 
     # One for another project: another stack there, and this one is deleted.
-    other = regions.keystone.make("project", name="elsewhere", domain_id="default")
-    regions.keystone.grant(regions.user, other, "member")
+    second_project = regions.keystone.make("project", name="elsewhere", domain_id="default")
+    regions.keystone.grant(regions.user, second_project, "member")
     moved = {**place, "credential_secret_id": store(credential(regions, project_name="elsewhere"))}
     regions.update(path, a_template(moved, {"text": "three"}))
     assert regions.wait(path, "UPDATE_COMPLETE")["told"] == "three"

@@ -79,15 +79,15 @@ class Tenant:
 
     def create(self, name: str) -> str:
         body = {"stack_name": name, "template": WAITING}
-        made = self.call("POST", f"/v1/{self.id}/stacks", body)
-        return f"/v1/{self.id}/stacks/{name}/{made['stack']['id']}"
+        answer = self.call("POST", f"/v1/{self.id}/stacks", body)
+        return f"/v1/{self.id}/stacks/{name}/{answer['stack']['id']}"
 
     def outputs(self, path: str) -> dict[str, Json]:
-        shown = self.call("GET", path)["stack"]["outputs"]
-        return {output["output_key"]: output["output_value"] for output in shown}
+        outputs = self.call("GET", path)["stack"]["outputs"]
+        return {output["output_key"]: output["output_value"] for output in outputs}
 
-    def told(self, path: str) -> dict[str, str]:
-        """The outputs, once all that tells how to signal is there."""
+    def signal_addresses(self, path: str) -> dict[str, str]:
+        """The outputs, once all signal addresses have a value."""
         names = ("curl", "endpoint", "token", "cfn", "aws", "update", "alarm")
         wait_for(lambda: all(self.outputs(path)[name] for name in names), 120, lambda: self.outputs(path))
         return self.outputs(path)
@@ -101,9 +101,9 @@ class Tenant:
 
 @pytest.fixture(scope="module")
 def tenant(keystone: Keystone, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenant]:
-    made = Tenant(keystone, tmp_path_factory.mktemp("signals"))
-    yield made
-    made.service.stop()
+    started = Tenant(keystone, tmp_path_factory.mktemp("signals"))
+    yield started
+    started.service.stop()
 
 
 @pytest.fixture(scope="module")
@@ -120,43 +120,50 @@ def shell(command: str, body: str | None = None) -> int:
 
 
 @pytest.mark.commit
-def test_what_the_stack_tells_is_all_that_curl_needs(tenant: Tenant, waiting: str) -> None:
-    told = tenant.told(waiting)
+def test_the_outputs_of_the_stack_are_all_that_curl_needs(tenant: Tenant, waiting: str) -> None:
+    addresses = tenant.signal_addresses(waiting)
     success = '{"status": "SUCCESS"}'
-    assert shell(told["curl"], success) == 200
-    assert shell(f"curl -X POST -H 'X-Auth-Token: {told['token']}' {told['endpoint']}", success) == 200
-    assert shell(f"curl -X POST '{told['curl'].split(chr(39))[-2]}'") == 200, "without a body"
-    assert shell(f"curl -X POST '{json.loads(told['cfn'])['alarm_url']}'", success) == 200
+    assert shell(addresses["curl"], success) == 200
+    assert (
+        shell(f"curl -X POST -H 'X-Auth-Token: {addresses['token']}' {addresses['endpoint']}", success) == 200
+    )
+    assert shell(f"curl -X POST '{addresses['curl'].split(chr(39))[-2]}'") == 200, "without a body"
+    assert shell(f"curl -X POST '{json.loads(addresses['cfn'])['alarm_url']}'", success) == 200
     # As cfn-signal does.
-    aws = f"curl -X PUT -H 'Content-Type:' '{told['aws']}'"
+    aws = f"curl -X PUT -H 'Content-Type:' '{addresses['aws']}'"
     assert shell(aws, json.dumps(AWS_SIGNAL)) == 200
     tenant.wait(waiting, "CREATE_COMPLETE")
 
-    assert shell(f"curl -X POST '{told['alarm']}'", '{"current": "alarm"}') == 200
+    assert shell(f"curl -X POST '{addresses['alarm']}'", '{"current": "alarm"}') == 200
     wait_for(lambda: tenant.outputs(waiting)["size"] == 2, 120)
-    assert shell(f"curl -X POST '{told['native']}'") == 401, "that one takes a token of Keystone's"
+    assert shell(f"curl -X POST '{addresses['native']}'") == 401, "that one takes a token of Keystone's"
 
 
 def test_a_signature_is_good_for_its_own_resource_only(tenant: Tenant, waiting: str) -> None:
-    told = tenant.told(waiting)
-    others = told["alarm"].replace("/up/", "/handle/")
-    endpoint, _, signature = told["aws"].partition("?Signature=")
-    native = told["endpoint"].rpartition("/")[0]
-    for url in (endpoint, others, f"{told['endpoint']}?Signature={signature}", f"{endpoint}?Signature=00"):
+    addresses = tenant.signal_addresses(waiting)
+    foreign = addresses["alarm"].replace("/up/", "/handle/")
+    endpoint, _, signature = addresses["aws"].partition("?Signature=")
+    native = addresses["endpoint"].rpartition("/")[0]
+    for url in (
+        endpoint,
+        foreign,
+        f"{addresses['endpoint']}?Signature={signature}",
+        f"{endpoint}?Signature=00",
+    ):
         answer = tenant.service.call("POST", url, AWS_SIGNAL)
         assert fault(answer) == (403, "Forbidden")
         assert "the signature of this address is missing or wrong" in answer.error["message"]
-    for url in (native, f"{native}?Signature={told['token']}", native.rpartition("/resources/")[0]):
-        answer = tenant.service.call("POST", url, {}, headers={"X-Auth-Token": told["token"]})
+    for url in (native, f"{native}?Signature={addresses['token']}", native.rpartition("/resources/")[0]):
+        answer = tenant.service.call("POST", url, {}, headers={"X-Auth-Token": addresses["token"]})
         assert answer.status in (401, 405), "it opens nothing else"
 
 
-def test_who_says_himself_who_he_is_is_not_believed(tenant: Tenant, waiting: str) -> None:
+def test_identity_headers_of_the_client_are_ignored(tenant: Tenant, waiting: str) -> None:
     """Requests to signed addresses do not come past the middleware that looks after these headers."""
     claimed = {"X-Identity-Status": "Confirmed", "X-Project-Id": tenant.id, "X-Roles": "admin"}
     path = f"/v1/{tenant.id}/stacks/waiting/resources/resources/up/signal/1"
     assert fault(tenant.service.call("POST", path, {}, headers=claimed)) == (401, "Unauthorized")
-    signed = tenant.told(waiting)["aws"].partition("?")[0]
+    signed = tenant.signal_addresses(waiting)["aws"].partition("?")[0]
     assert fault(tenant.service.call("POST", signed, {}, headers=claimed)) == (403, "Forbidden")
 
 

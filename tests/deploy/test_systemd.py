@@ -20,7 +20,9 @@ from harness.waiting import wait_for
 
 Json = typing.Any
 UNITS = sorted((ROOT / "systemd").glob("*.service"))
-API, ONE, TWO = "stoker-api", "stoker-conductor@1", "stoker-conductor@2"
+API = "stoker-api"
+ONE = "stoker-conductor@1"
+TWO = "stoker-conductor@2"
 WATCHDOG = 3.0
 FAR_TOO_OPEN = 20
 """Tenths of systemd's exposure level."""
@@ -29,10 +31,12 @@ FAR_TOO_OPEN = 20
 def load(seconds: float) -> Json:
     """Return a template of 200 resources, each of which waits so long."""
     names = (str(number) for number in range(200))
-    one = {"type": "OS::Heat::TestResource"}
+    definition = {"type": "OS::Heat::TestResource"}
     return {
         "heat_template_version": "2018-08-31",
-        "resources": {f"r{n}": {**one, "properties": {"wait_secs": seconds, "value": n}} for n in names},
+        "resources": {
+            f"r{n}": {**definition, "properties": {"wait_secs": seconds, "value": n}} for n in names
+        },
     }
 
 
@@ -41,9 +45,9 @@ def test_a_unit_gives_the_daemon_no_more_than_it_needs(unit: pathlib.Path) -> No
     command = ["systemd-analyze", "security", "--offline=yes", f"--threshold={FAR_TOO_OPEN}", unit]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout
-    found = re.search(r"Overall exposure level for \S+: ([0-9.]+)", done.stdout)
-    assert found is not None
-    assert float(found[1]) * 10 <= FAR_TOO_OPEN
+    match = re.search(r"Overall exposure level for \S+: ([0-9.]+)", done.stdout)
+    assert match is not None
+    assert float(match[1]) * 10 <= FAR_TOO_OPEN
 
 
 class Site:
@@ -99,13 +103,13 @@ def site(
     tmp_path_factory: pytest.TempPathFactory, postgresql: PostgreSQL, rabbitmq: RabbitMQ, etcd: Etcd
 ) -> Iterator[Site]:
     try:
-        found = Site(
+        started = Site(
             tmp_path_factory.mktemp("systemd"), postgresql, bus=rabbitmq.create_vhost(), group=etcd.url
         )
     except MissingServer as error:
         pytest.fail(str(error), pytrace=False)
-    yield found
-    found.machine.close()
+    yield started
+    started.machine.close()
 
 
 @pytest.fixture
@@ -128,9 +132,9 @@ def test_what_is_started_serves_when_systemctl_returns(site: Site, machine: Mach
 def test_a_daemon_runs_as_its_own_user_with_no_right_at_all(machine: Machine) -> None:
     for unit in (API, ONE):
         status = machine.run("cat", f"/proc/{machine.show(unit, 'MainPID')}/status")
-        said = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
-        assert said["Uid"].split()[0] == machine.run("id", "-u", "stoker").strip()
-        assert (said["CapBnd"].strip("0"), said["NoNewPrivs"], said["Seccomp"]) == ("", "1", "2")
+        fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+        assert fields["Uid"].split()[0] == machine.run("id", "-u", "stoker").strip()
+        assert (fields["CapBnd"].strip("0"), fields["NoNewPrivs"], fields["Seccomp"]) == ("", "1", "2")
 
 
 def test_expressions_are_evaluated_within_limits(site: Site, machine: Machine) -> None:
@@ -142,8 +146,8 @@ def test_expressions_are_evaluated_within_limits(site: Site, machine: Machine) -
     }
     template = {"heat_template_version": "2018-08-31", "resources": resources}
     path = site.deployment.create("expressions", template)
-    found = site.deployment.wait_final(path)
-    assert found["stack_status"] == "CREATE_COMPLETE", found
+    stack = site.deployment.wait_final(path)
+    assert stack["stack_status"] == "CREATE_COMPLETE", stack
     for expression in ("pow(9, pow(9, 9))", "shiftBitsLeft(1, 99999999999)"):
         template = {"heat_template_version": "2018-08-31", "resources": {"r": yaql(expression, None)}}
         body = {"stack_name": "refused", "template": template}
@@ -152,8 +156,8 @@ def test_expressions_are_evaluated_within_limits(site: Site, machine: Machine) -
     poison = {"r": yaql("regex('(a+)+$').matches($.data)", late)}
     poison["source"] = resources["source"]
     path = site.deployment.create("poison", {"heat_template_version": "2018-08-31", "resources": poison})
-    found = site.deployment.wait_final(path)
-    assert "took more than 1 s" in found["stack_status_reason"]
+    stack = site.deployment.wait_final(path)
+    assert "took more than 1 s" in stack["stack_status_reason"]
 
 
 def yaql(expression: str, data: object) -> dict[str, object]:
@@ -161,15 +165,15 @@ def yaql(expression: str, data: object) -> dict[str, object]:
     return {"type": "OS::Heat::TestResource", "properties": {"value": value}}
 
 
-def test_a_reload_takes_over_what_can_change_and_says_what_cannot(site: Site, machine: Machine) -> None:
+def test_a_reload_applies_reloadable_options_and_names_the_others(site: Site, machine: Machine) -> None:
     before = machine.show(ONE, "MainPID")
     site.configure("[conductor]\nweight = 3\nthreads = 7\n[DEFAULT]\ndebug = true\n")
     machine.systemctl("reload", ONE, API)
-    wanted = "the configuration was read again; changed: DEFAULT.debug, conductor.weight; need a restart: "
-    machine.wait_for(ONE, "StatusText", f"{wanted}conductor.threads")
+    status = "the configuration was read again; changed: DEFAULT.debug, conductor.weight; need a restart: "
+    machine.wait_for(ONE, "StatusText", f"{status}conductor.threads")
     assert machine.show(ONE, "ActiveState") == "active"
     assert machine.show(ONE, "MainPID") == before
-    machine.wait_for(API, "StatusText", f"{wanted}conductor.threads")
+    machine.wait_for(API, "StatusText", f"{status}conductor.threads")
     wait_for(lambda: " DEBUG " in machine.log(ONE), 120)
     rows = "SELECT weight FROM conductor WHERE host = 'boiler-1'"
     name = site.deployment.database_url.rpartition("/")[2]
@@ -182,7 +186,7 @@ def test_a_reload_takes_over_what_can_change_and_says_what_cannot(site: Site, ma
     assert site.postgresql.execute(rows, name) == [(3.0,)]
 
 
-def test_a_report_is_written_on_sigusr2_and_the_daemon_goes_on(machine: Machine) -> None:
+def test_a_report_is_written_on_sigusr2_and_the_daemon_continues(machine: Machine) -> None:
     for unit, section in ((API, "Requests"), (ONE, "Duties")):
         before = machine.show(unit, "MainPID")
         machine.systemctl("kill", "--kill-whom=main", "-s", "USR2", unit)
@@ -199,7 +203,8 @@ def test_what_is_killed_comes_back(machine: Machine) -> None:
 
 
 def test_a_process_that_hangs_is_replaced(machine: Machine) -> None:
-    before, restarts = machine.show(API, "MainPID"), int(machine.show(API, "NRestarts"))
+    before = machine.show(API, "MainPID")
+    restarts = int(machine.show(API, "NRestarts"))
     with machine.watched(API):
         machine.systemctl("kill", "-s", "STOP", API)
         machine.wait_restarted(API, before)
@@ -207,10 +212,11 @@ def test_a_process_that_hangs_is_replaced(machine: Machine) -> None:
 
 
 def test_a_conductor_whose_work_loop_hangs_is_replaced(site: Site, machine: Machine) -> None:
-    before, known = machine.show(ONE, "MainPID"), len(machine.log(ONE))
+    before = machine.show(ONE, "MainPID")
+    logged = len(machine.log(ONE))
 
     def is_printed(text: str) -> bool:
-        return text in machine.log(ONE)[known:]
+        return text in machine.log(ONE)[logged:]
 
     with machine.watched(ONE):
         with site.locked("task"):
@@ -220,7 +226,7 @@ def test_a_conductor_whose_work_loop_hangs_is_replaced(site: Site, machine: Mach
         machine.wait_restarted(ONE, before)
 
 
-def test_a_conductor_that_has_nothing_to_do_is_left_alone(machine: Machine) -> None:
+def test_an_idle_conductor_is_not_restarted(machine: Machine) -> None:
     """It feeds its watchdog in time, again and again; a stall of the whole machine is not its fault."""
     before = {unit: machine.show(unit, "MainPID") for unit in (API, ONE, TWO)}
     began = {unit: machine.fed(unit) for unit in before}
@@ -237,7 +243,7 @@ def test_a_conductor_that_has_nothing_to_do_is_left_alone(machine: Machine) -> N
     assert {unit: machine.show(unit, "MainPID") for unit in began} == before
 
 
-def test_a_stop_under_load_ends_well_and_the_others_go_on(site: Site, machine: Machine) -> None:
+def test_a_stop_under_load_ends_cleanly_and_the_others_continue(site: Site, machine: Machine) -> None:
     loaded = load(10)
     loaded["resources"] |= templates.HELD
     path = site.deployment.create("loaded", loaded)
@@ -267,7 +273,7 @@ def test_a_daemon_that_cannot_start_tries_again_until_it_can(site: Site, machine
     machine.systemctl("stop", ONE)
     site.configure("[database]\nconnection = postgresql+psycopg://u@127.0.0.1:1/none\n")
     assert machine.call("systemctl", "start", ONE).returncode == 1
-    told = "cannot start: [database] connection"
-    wait_for(lambda: machine.log(ONE).count(told) >= 2, 180, lambda: machine.log(ONE)[-3000:])
+    message = "cannot start: [database] connection"
+    wait_for(lambda: machine.log(ONE).count(message) >= 2, 180, lambda: machine.log(ONE)[-3000:])
     site.configure("")
     machine.wait_for(ONE, "ActiveState", "active")

@@ -45,7 +45,8 @@ class Cloud:
     """A project with two members, and a Stoker with a type that needs a credential."""
 
     def __init__(self, keystone: Keystone, folder: pathlib.Path) -> None:
-        self.keystone, self.folder = keystone, folder
+        self.keystone = keystone
+        self.folder = folder
         self.project = keystone.make("project", name="trusts", domain_id="default")
         self.users = {
             name: keystone.make("user", name=name, domain_id="default", password=PASSWORD)
@@ -115,24 +116,25 @@ class Cloud:
             timeout=30,
         )
         assert answer.ok, answer.text
-        found: list[Json] = answer.json()["trusts"]
-        return found
+        trusts: list[Json] = answer.json()["trusts"]
+        return trusts
 
 
 @pytest.fixture(scope="module")
 def cloud(keystone: Keystone, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
-    made = Cloud(keystone, tmp_path_factory.mktemp("trusts"))
-    yield made
-    made.service.stop()
-    made.proxy.close()
+    started = Cloud(keystone, tmp_path_factory.mktemp("trusts"))
+    yield started
+    started.service.stop()
+    started.proxy.close()
 
 
 @pytest.mark.commit
 def test_a_stack_acts_for_its_user_when_his_token_is_revoked(cloud: Cloud) -> None:
-    token, gate = cloud.token("trustor"), cloud.folder / "long"
-    made = cloud.create(token, "long", gate)
-    assert made.status == 201, made
-    path = f"/v1/{{own}}/stacks/long/{made.body['stack']['id']}"
+    token = cloud.token("trustor")
+    gate = cloud.folder / "long"
+    answer = cloud.create(token, "long", gate)
+    assert answer.status == 201, answer
+    path = f"/v1/{{own}}/stacks/long/{answer.body['stack']['id']}"
     requests.delete(
         f"{cloud.keystone.url}/auth/tokens",
         headers={"X-Auth-Token": token, "X-Subject-Token": token},
@@ -143,8 +145,8 @@ def test_a_stack_acts_for_its_user_when_his_token_is_revoked(cloud: Cloud) -> No
 
     gate.touch()
     outputs = cloud.wait("trustor", path, "CREATE_COMPLETE")
-    told = {"user": "trustor", "project": cloud.project, "roles": ["member", "reader"]}
-    assert outputs == {"told": told, "inside": "trustor"}
+    identity = {"user": "trustor", "project": cloud.project, "roles": ["member", "reader"]}
+    assert outputs == {"told": identity, "inside": "trustor"}
     [trust] = cloud.trusts("trustor")
     assert trust["trustee_user_id"] == cloud.users["trustee"]
     assert trust["id"].encode() not in b"".join(
@@ -165,8 +167,8 @@ def test_a_stack_acts_for_its_user_when_his_token_is_revoked(cloud: Cloud) -> No
 def test_an_update_renews_a_credential_that_keystone_does_not_take_any_more(cloud: Cloud) -> None:
     gate = cloud.folder / "renewed"
     gate.touch()
-    made = cloud.create(cloud.token("trustor"), "renewed", gate)
-    path = f"/v1/{{own}}/stacks/renewed/{made.body['stack']['id']}"
+    answer = cloud.create(cloud.token("trustor"), "renewed", gate)
+    path = f"/v1/{{own}}/stacks/renewed/{answer.body['stack']['id']}"
     cloud.wait("trustor", path, "CREATE_COMPLETE")
     [trust] = cloud.trusts("trustor")
     requests.delete(
@@ -185,7 +187,7 @@ def test_an_update_renews_a_credential_that_keystone_does_not_take_any_more(clou
     assert cloud.trusts("trustor") == []
 
 
-def test_what_cannot_be_handed_over_is_refused_and_nothing_is_left(cloud: Cloud) -> None:
+def test_a_trust_that_keystone_refuses_leaves_nothing(cloud: Cloud) -> None:
     """Keystone lets nobody who has a trust's token, or an application credential's, make a trust."""
     user = cloud.users["successor"]
     before = cloud.trusts("successor")
@@ -205,8 +207,8 @@ def test_what_cannot_be_handed_over_is_refused_and_nothing_is_left(cloud: Cloud)
     assert fault(refused) == (403, "Forbidden")
     assert "Keystone does not let you hand your rights over" in refused.error["message"]
     # A name that is taken, and a template that is wrong, leave no trust behind.
-    taken = cloud.create(cloud.token("successor"), "renewed", cloud.folder / "never")
-    assert fault(taken) == (409, "StackExists")
+    duplicate = cloud.create(cloud.token("successor"), "renewed", cloud.folder / "never")
+    assert fault(duplicate) == (409, "StackExists")
     wrong = {"stack_name": "wrong", "template": {**a_template(cloud.folder), "outputs": {"x": {}}}}
     assert cloud.call(cloud.token("successor"), "POST", "/v1/{own}/stacks", wrong).status == 400
     assert cloud.trusts("successor") == before
@@ -235,8 +237,8 @@ def test_a_process_that_is_killed_between_keystones_answer_and_the_commit_leaves
     # In this process another trust of the same user's is in use.
     gate = cloud.folder / "living"
     gate.touch()
-    made = cloud.create(cloud.token("trustor"), "living", gate)
-    path = f"/v1/{{own}}/stacks/living/{made.body['stack']['id']}"
+    answer = cloud.create(cloud.token("trustor"), "living", gate)
+    path = f"/v1/{{own}}/stacks/living/{answer.body['stack']['id']}"
     cloud.wait("trustor", path, "CREATE_COMPLETE")
     before = cloud.trusts("trustor")
     assert before
@@ -259,7 +261,7 @@ def test_a_process_that_is_killed_between_keystones_answer_and_the_commit_leaves
     # The time in which it might still be confirmed is over.
     assert cloud.change("UPDATE credential SET unused_at = 1 WHERE unused_at IS NOT NULL") == 1
     wait_for(lambda: cloud.trusts("trustor") == before, 120, lambda: cloud.trusts("trustor"))
-    gone = "UPDATE credential SET body = body WHERE unused_at IS NOT NULL"
-    wait_for(lambda: cloud.change(gone) == 0, 120)
+    unused = "UPDATE credential SET body = body WHERE unused_at IS NOT NULL"
+    wait_for(lambda: cloud.change(unused) == 0, 120)
     cloud.ask("trustor", "DELETE", path)
     wait_for(lambda: len(cloud.trusts("trustor")) == len(before) - 1, 120, lambda: cloud.trusts("trustor"))
