@@ -46,21 +46,21 @@ FOREVER = 3600
 
 class Commands(typing.NamedTuple):
     code: int
-    told: str
+    output: str
 
 
 def chapters() -> dict[str, list[str]]:
     """The lines of each chapter by its heading."""
-    found: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     chapter: list[str] = []
     for line in HANDBOOK.read_text().splitlines():
         if line.startswith("#"):
             chapter = []
         if line.startswith("### "):
-            found[line[4:]] = chapter
+            texts[line[4:]] = chapter
         else:
             chapter.append(line)
-    return found
+    return texts
 
 
 def excerpt(heading: str) -> list[str]:
@@ -70,18 +70,19 @@ def excerpt(heading: str) -> list[str]:
     return block[1:]
 
 
-def lines_as_shown(shown: Sequence[str], printed: str) -> list[str]:
+def lines_as_shown(shown_lines: Sequence[str], printed: str) -> list[str]:
     """The printed lines that fit those shown, in order; an ellipsis stands for anything.
 
     :raises AssertionError: one fits none.
     """
-    rest, found = iter(printed.splitlines()), []
-    for line in shown:
+    printed_lines = iter(printed.splitlines())
+    fitting = []
+    for line in shown_lines:
         pattern = ".*".join(re.escape(part) for part in line.split("…"))
-        match = next((text for text in rest if re.fullmatch(pattern, text)), None)
+        match = next((text for text in printed_lines if re.fullmatch(pattern, text)), None)
         assert match is not None, f"{line!r} is not in its place in:\n{printed}"
-        found.append(match)
-    return found
+        fitting.append(match)
+    return fitting
 
 
 def proposed(lines: Sequence[str]) -> list[str]:
@@ -139,7 +140,9 @@ class Stage:
 
     def whole(self) -> None:
         """All servers are there, and both conductors are in the ring."""
-        self.away, self.is_back, self.before_commands = None, False, lambda: None
+        self.away = None
+        self.is_back = False
+        self.before_commands = lambda: None
         for server in (self.postgres, self.etcd, self.broker):
             server.start()
         for host in HOSTS:
@@ -194,7 +197,8 @@ class Stage:
 
     def manage(self, *arguments: str) -> Commands:
         """stoker-manage, in this process: starting one takes a second."""
-        out, err = io.StringIO(), io.StringIO()
+        out = io.StringIO()
+        err = io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = manage.main(["--config-file", str(self.deployment.config), *arguments])
         cfg.CONF.reset()
@@ -202,13 +206,13 @@ class Stage:
 
     def inspect(self, stack_id: str) -> str:
         """What it says; without the name of our file in the commands."""
-        told = self.manage("stack", "inspect", stack_id).told
-        return told.replace(f" --config-file {self.deployment.config}", "")
+        output = self.manage("stack", "inspect", stack_id).output
+        return output.replace(f" --config-file {self.deployment.config}", "")
 
     def causes(self, stack_id: str) -> set[str]:
         """The causes that are told to programs."""
-        told = json.loads(self.manage("stack", "inspect", stack_id, "-f", "json").told)
-        return {entry["cause"] for entry in [*told["general"], *told["tasks"]]}
+        report = json.loads(self.manage("stack", "inspect", stack_id, "-f", "json").output)
+        return {entry["cause"] for entry in [*report["general"], *report["tasks"]]}
 
     def run(self, command: str) -> None:
         """Run a command that was proposed."""
@@ -223,34 +227,36 @@ class Stage:
         else:
             assert program == "stoker-manage"
             done = self.manage(*arguments)
-            assert done.code == 0 or (self.is_back and "nothing of it is unfinished" in done.told), done
+            assert done.code == 0 or (self.is_back and "nothing of it is unfinished" in done.output), done
 
     def validate(self, arguments: Sequence[str]) -> None:
         """It names what is away; then that comes back."""
-        code, told = self.manage(*arguments)
+        code, output = self.manage(*arguments)
         if self.away is None:
-            assert (code, told.splitlines()[-1]) == (0, "nothing is wrong")
+            assert (code, output.splitlines()[-1]) == (0, "nothing is wrong")
             return
         server, option = self.away
-        wrong = [line for line in told.splitlines() if not line.endswith("answers")]
+        wrong = [line for line in output.splitlines() if not line.endswith("answers")]
         assert code == 1
-        assert len(wrong) == 2, told
+        assert len(wrong) == 2, output
         assert option in wrong[0]
         server.start()
-        self.away, self.is_back = None, True
+        self.away = None
+        self.is_back = True
 
     def other_api(self) -> str:
         """An API whose messages go to where nobody listens; its root."""
-        own, port = self.deployment, free_port()
-        lines = own.config.read_text().splitlines()
+        deployment = self.deployment
+        port = free_port()
+        lines = deployment.config.read_text().splitlines()
         changed = [
             f"transport_url = {self.broker.create_vhost()}" if line.startswith("transport_url") else line
             for line in lines
         ]
         config = self.directory / f"other{port}.conf"
-        config.write_text("\n".join(changed).replace(f"bind_port = {own.port}", f"bind_port = {port}"))
+        config.write_text("\n".join(changed).replace(f"bind_port = {deployment.port}", f"bind_port = {port}"))
         command = [BIN / "stoker-api", "--config-file", config]
-        process = Program(command, log=config.with_suffix(".log"), env=own.env)
+        process = Program(command, log=config.with_suffix(".log"), env=deployment.env)
         self._others.append(process)
         process.wait_for_port(port)
         return f"http://127.0.0.1:{port}"
@@ -262,12 +268,12 @@ def stage(directory: pathlib.Path) -> Iterator[Stage]:
     for command in manage.COMMANDS.values():
         command.load()  # Now: a conductor that is away is not waited for while commands are imported.
     with RabbitMQ() as broker, PostgreSQL() as postgres, Etcd() as etcd:
-        made = Stage(directory, broker, postgres, etcd)
+        staged = Stage(directory, broker, postgres, etcd)
         try:
-            made.whole()
-            yield made
+            staged.whole()
+            yield staged
         finally:
-            made.stop()
+            staged.stop()
 
 
 def indented(text: str) -> str:

@@ -62,8 +62,11 @@ def flood(service: Service, head: bytes, ends: threading.Event) -> None:
 @pytest.mark.alone
 def test_health_and_others_are_answered_and_memory_is_bounded(service: Service) -> None:
     path = service.made("t", "s", {"heat_template_version": "2018-08-31", "resources": {}})
-    before, worst, slowest = resident(service), 0, 0.0
-    ends, before_it = threading.Event(), pace.measure()
+    before = resident(service)
+    worst = 0
+    slowest = 0.0
+    ends = threading.Event()
+    before_it = pace.measure()
     quiet = [connect(service) for _ in range(80)]
     for number, client in enumerate(quiet):
         client.sendall(QUIET[number % len(QUIET)])

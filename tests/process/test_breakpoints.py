@@ -31,21 +31,21 @@ def notified(rabbitmq: RabbitMQ) -> str:
 @pytest.fixture
 def heard(notified: str) -> Iterator[Heard]:
     cfg.CONF.reset()
-    with listening(options.load([], program="test", files=[]), notified) as found:
-        yield found
+    with listening(options.load([], program="test", files=[]), notified) as listener:
+        yield listener
     cfg.CONF.reset()
 
 
 @pytest.fixture
 def deployment(tmp_path: pathlib.Path, servers: Servers, notified: str) -> Iterator[Deployment]:
-    made = servers.deployment(
+    started = servers.deployment(
         tmp_path,
         f"[oslo_messaging_notifications]\ndriver = messagingv2\ntransport_url = {notified}\n",
     )
-    made.start_api()
-    made.start_conductors(*HOSTS)
-    yield made
-    made.stop()
+    started.start_api()
+    started.start_conductors(*HOSTS)
+    yield started
+    started.stop()
 
 
 def counted(deployment: Deployment, sql: str) -> int:
@@ -56,9 +56,9 @@ def counted(deployment: Deployment, sql: str) -> int:
 
 def wait_heard(heard: Heard, event: str, count: int) -> list[Json]:
     """Return the payloads of an event as soon as there are so many."""
-    found = lambda: heard.of(f"orchestration.{event}")  # noqa: E731
-    wait_for(lambda: len(found()) >= count, 60, lambda: f"{event}: {len(found())}")
-    return found()
+    notifications = lambda: heard.of(f"orchestration.{event}")  # noqa: E731
+    wait_for(lambda: len(notifications()) >= count, 60, lambda: f"{event}: {len(notifications())}")
+    return notifications()
 
 
 def test_all_conductors_are_killed_while_stacks_are_held_and_every_stack_completes(
@@ -105,9 +105,9 @@ def test_all_conductors_are_killed_while_stacks_are_held_and_every_stack_complet
     complete = "SELECT count(*) FROM stack WHERE action = 'CREATE' AND status = 'COMPLETE'"
     assert counted(deployment, complete) == COUNT
     for reason in ("CREATE paused until Hook pre-create is cleared", "Hook pre-create is cleared"):
-        told = f"SELECT count(*) FROM event WHERE reason = '{reason}'"
-        assert counted(deployment, told) == 3 * COUNT, "each once"
+        statement = f"SELECT count(*) FROM event WHERE reason = '{reason}'"
+        assert counted(deployment, statement) == 3 * COUNT, "each once"
     for event in ("breakpoint.reached", "breakpoint.cleared", "stack.create.start", "stack.create.end"):
         count = COUNT if event.startswith("stack") else 4 * COUNT
-        found = wait_heard(heard, event, count)
-        assert len({str(payload) for payload in found}) == len(found) == count, "each once"
+        payloads = wait_heard(heard, event, count)
+        assert len({str(payload) for payload in payloads}) == len(payloads) == count, "each once"

@@ -8,7 +8,8 @@ import sys
 
 from harness import attacks
 
-SECONDS, MIB = 2.0, 100.0
+SECONDS = 2.0
+MIB = 100.0
 """Processor time and memory that a request may take that is refused.
 
 The time is for the reference machine, on which the slowest attacks take 1.3 s: 2,000,000 steps of work,
@@ -17,7 +18,7 @@ measures in the attack's own process, before and after it.  So other tests may r
 """
 
 
-def test_what_asks_for_too_much_is_refused_soon_and_takes_little_memory() -> None:
+def test_excessive_templates_are_refused_soon_and_take_little_memory() -> None:
     tests = pathlib.Path(attacks.__file__).parents[1]
     ended = subprocess.run(
         [sys.executable, "-m", "harness.attacks"],
@@ -28,13 +29,14 @@ def test_what_asks_for_too_much_is_refused_soon_and_takes_little_memory() -> Non
         timeout=840,
         check=True,
     )
-    found = {one["name"]: one for one in map(json.loads, ended.stdout.splitlines())}
-    killed = [name for name in attacks.names() if name not in found]
+    reports = {report["name"]: report for report in map(json.loads, ended.stdout.splitlines())}
+    killed = [name for name in attacks.names() if name not in reports]
     assert not killed, f"took too long or too much: {killed}\n{ended.stderr[-2000:]}"
-    for name, one in found.items():
-        wanted = attacks.expected(name)
-        assert one["ended"].startswith(wanted), name
-        assert bool(wanted) == bool(one["ended"]), f"{name}: {one['ended']}"
-        taken, most = one["seconds"], SECONDS * one["slower"]
-        assert taken < most, f"{name} takes {taken:.1f} of {most:.1f} seconds of processor time"
-        assert one["mib"] < MIB, f"{name} takes {one['mib']:.0f} MiB"
+    for name, report in reports.items():
+        expected = attacks.expected(name)
+        assert report["ended"].startswith(expected), name
+        assert bool(expected) == bool(report["ended"]), f"{name}: {report['ended']}"
+        used = report["seconds"]
+        most = SECONDS * report["slower"]
+        assert used < most, f"{name} takes {used:.1f} of {most:.1f} seconds of processor time"
+        assert report["mib"] < MIB, f"{name} takes {report['mib']:.0f} MiB"

@@ -24,11 +24,11 @@ OPTIONS = f"[stacks]\ncancel_grace = {GRACE}\n[conductor]\nthreads = 80\nmost_wr
 
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory: pytest.TempPathFactory, servers: Servers) -> Iterator[Deployment]:
-    made = servers.deployment(tmp_path_factory.mktemp("cancel"), OPTIONS, plugins=True)
-    made.start_api()
-    made.start_conductors(*HOSTS)
-    yield made
-    made.stop()
+    started = servers.deployment(tmp_path_factory.mktemp("cancel"), OPTIONS, plugins=True)
+    started.start_api()
+    started.start_conductors(*HOSTS)
+    yield started
+    started.stop()
 
 
 def template(**groups: tuple[int, str, Json]) -> Json:
@@ -80,28 +80,30 @@ def test_all_steps_that_yield_end_at_once(deployment: Deployment) -> None:
 def test_steps_that_hang_hold_nothing_up_and_leave_nothing_behind(
     deployment: Deployment, tmp_path: pathlib.Path
 ) -> None:
-    things, released = tmp_path / "things", tmp_path / "released"
-    things.mkdir()
-    made, hangs = {"directory": str(things)}, {"blocked_until": str(released)}
+    folder = tmp_path / "things"
+    released = tmp_path / "released"
+    folder.mkdir()
+    external = {"directory": str(folder)}
+    hangs = {"blocked_until": str(released)}
     path = deployment.create(
         "hangs",
         template(
-            e=(10, "Test::External", {**made, **hangs}),
+            e=(10, "Test::External", {**external, **hangs}),
             b=(10, "Test::Blocking", {"until": str(released)}),
-            ok=(20, "Test::External", made),
+            ok=(20, "Test::External", external),
         ),
     )
     hung = {"CREATE_COMPLETE": 20, "CREATE_IN_PROGRESS": 20}
     wait_for(lambda: statuses(deployment, path) == hung, 60, lambda: str(statuses(deployment, path)))
     cancel(deployment, path)
-    shown = deployment.show(path)
-    assert shown["stack_status"] == "CREATE_FAILED"
-    assert {step["conductor"] for step in shown["not_stopped"]} <= set(HOSTS)
-    assert len(shown["not_stopped"]) == 20
+    stack = deployment.show(path)
+    assert stack["stack_status"] == "CREATE_FAILED"
+    assert {step["conductor"] for step in stack["not_stopped"]} <= set(HOSTS)
+    assert len(stack["not_stopped"]) == 20
     goal = template(
-        e=(10, "Test::External", made),
+        e=(10, "Test::External", external),
         b=(10, "Test::Blocking", {"seconds": 0}),
-        ok=(20, "Test::External", made),
+        ok=(20, "Test::External", external),
     )
     assert deployment.call("PUT", path, {"template": goal})[0] == 202
     # It is reported once a second, and no more when the threads have come back.
@@ -115,9 +117,9 @@ def test_steps_that_hang_hold_nothing_up_and_leave_nothing_behind(
     assert "not_stopped" not in deployment.show(path)
     before = resources(deployment, path)
     released.touch()
-    wait_for(lambda: len(list(things.iterdir())) == 30, 60, lambda: str(list(things.iterdir())))
-    kept = {row["physical_resource_id"] for row in before if row["resource_type"] == "Test::External"}
-    assert {file.stem for file in things.iterdir()} == kept
+    wait_for(lambda: len(list(folder.iterdir())) == 30, 60, lambda: str(list(folder.iterdir())))
+    remaining = {row["physical_resource_id"] for row in before if row["resource_type"] == "Test::External"}
+    assert {file.stem for file in folder.iterdir()} == remaining
     assert resources(deployment, path) == before, "late results change nothing"
     wait_for(lambda: lost() == 0, 60)
 
@@ -130,16 +132,17 @@ def resources(deployment: Deployment, path: str) -> list[Json]:
 def test_a_cancel_reaches_its_end_while_conductors_and_the_broker_fail(
     tmp_path: pathlib.Path, servers: Servers
 ) -> None:
-    things, released = tmp_path / "things", tmp_path / "released"
-    things.mkdir()
+    folder = tmp_path / "things"
+    released = tmp_path / "released"
+    folder.mkdir()
     with RabbitMQ() as broker:
-        own = dataclasses.replace(servers, rabbitmq=broker)
-        deployment = own.deployment(tmp_path, OPTIONS, plugins=True)
+        own_servers = dataclasses.replace(servers, rabbitmq=broker)
+        deployment = own_servers.deployment(tmp_path, OPTIONS, plugins=True)
         try:
             deployment.start_api()
             deployment.start_conductors(*HOSTS)
-            slow = {"directory": str(things), "poll_secs": 3600}
-            hangs = {"directory": str(things), "blocked_until": str(released)}
+            slow = {"directory": str(folder), "poll_secs": 3600}
+            hangs = {"directory": str(folder), "blocked_until": str(released)}
             path = deployment.create(
                 "faults",
                 template(
@@ -161,7 +164,7 @@ def test_a_cancel_reaches_its_end_while_conductors_and_the_broker_fail(
                 ("DELETE", "COMPLETE")
             ]
             wait_for(lambda: running(deployment) == 0, 60)
-            wait_for(lambda: not list(things.iterdir()), 60, lambda: str(list(things.iterdir())))
+            wait_for(lambda: not list(folder.iterdir()), 60, lambda: str(list(folder.iterdir())))
         finally:
             deployment.stop()
 
@@ -176,12 +179,12 @@ def test_a_conductor_with_too_many_hanging_threads_drains_and_ends_to_be_replace
         deployment.start_conductors("one")
         path = deployment.create("hangs", template(b=(3, "Test::Blocking", {"seconds": 3600})))
         wait_for(lambda: running(deployment) == 3, 60)
-        other = deployment.create("goes-on", template(r=(2, "OS::Heat::TestResource", {"wait_secs": 4})))
+        second = deployment.create("goes-on", template(r=(2, "OS::Heat::TestResource", {"wait_secs": 4})))
         cancel(deployment, path)
         worn_out = deployment.conductors["one"]
         wait_for(lambda: not worn_out.is_running, 60, worn_out.tail)
         assert worn_out.exit_code == 75
         deployment.launch_conductor("one")
-        assert deployment.wait_final(other)["stack_status"] == "CREATE_COMPLETE"
+        assert deployment.wait_final(second)["stack_status"] == "CREATE_COMPLETE"
     finally:
         deployment.stop()

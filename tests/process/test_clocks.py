@@ -57,24 +57,26 @@ class Hosts:
 
 @pytest.fixture
 def hosts(tmp_path: pathlib.Path, servers: Servers) -> Iterator[Hosts]:
-    made = Hosts(tmp_path, servers)
-    yield made
-    made.deployment.stop()
+    started = Hosts(tmp_path, servers)
+    yield started
+    started.deployment.stop()
 
 
-def shown(hosts: Hosts) -> dict[str, float]:
+def clocks(hosts: Hosts) -> dict[str, float]:
     rows = json.loads(hosts.deployment.manage("service", "list", "-f", "json"))
     return {row["Host"]: row["Clock ahead"] for row in rows}
 
 
-def test_no_timeout_is_early_or_late_and_work_goes_on(hosts: Hosts) -> None:
+def test_no_timeout_is_early_or_late_and_stacks_complete(hosts: Hosts) -> None:
     deployment = hosts.deployment
     began: dict[str, float] = {}
     for number in range(COUNT):
         now = time.monotonic()
         began[deployment.create(f"s{number}", templates.flat(1, wait_secs=600))] = now
     wait_for(
-        lambda: shown(hosts) == {"one": HOURS, "two": -HOURS, "three": 0.0}, 60, lambda: str(shown(hosts))
+        lambda: clocks(hosts) == {"one": HOURS, "two": -HOURS, "three": 0.0},
+        60,
+        lambda: str(clocks(hosts)),
     )
     for host, ahead in (("api", -HOURS), ("one", -HOURS), ("two", HOURS), ("three", HOURS)):
         hosts.set(host, ahead)
@@ -91,6 +93,6 @@ def test_no_timeout_is_early_or_late_and_work_goes_on(hosts: Hosts) -> None:
     assert not early
     final = deployment.wait_final(deployment.create("polled", templates.flat(20, wait_secs=1)))
     assert final["stack_status"] == "CREATE_COMPLETE"
-    told = "This host's clock differs from the database's by"
+    warning = "This host's clock differs from the database's by"
     for host in ("one", "two", "three"):
-        deployment.conductors[host].wait_for_text(told)
+        deployment.conductors[host].wait_for_text(warning)

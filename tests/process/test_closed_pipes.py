@@ -79,7 +79,7 @@ def states(folder: pathlib.Path) -> list[str]:
         return [row[0] for row in conn.execute("SELECT state FROM conductor ORDER BY host")]
 
 
-def test_stoker_serve_stops_when_what_it_prints_is_not_read(start: Start, tmp_path: pathlib.Path) -> None:
+def test_stoker_serve_stops_when_its_output_is_not_read(start: Start, tmp_path: pathlib.Path) -> None:
     served = serve(start, tmp_path)
     served.out.close()
     served.err.close()
@@ -126,7 +126,7 @@ def test_a_daemon_stops_whose_log_goes_into_a_closed_pipe(
     assert daemon.err.read() == ""
 
 
-def test_a_command_whose_output_is_not_read_to_its_end_says_nothing_of_it(config: pathlib.Path) -> None:
+def test_a_command_whose_output_pipe_closes_early_prints_no_error(config: pathlib.Path) -> None:
     for command in ("stoker-status upgrade check", "stoker-manage service list"):
         program, *arguments = command.split()
         line = f"{BIN / program} --config-file {config} {' '.join(arguments)} | true"

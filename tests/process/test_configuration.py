@@ -83,7 +83,7 @@ def write(folder: pathlib.Path, text: str, database: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "text", "told"),
+    ("program", "text", "message"),
     [
         pytest.param("stoker-api", *TABLE[0], marks=pytest.mark.commit),
         *(("stoker-api", *row) for row in TABLE[1:]),
@@ -91,19 +91,19 @@ def write(folder: pathlib.Path, text: str, database: str) -> None:
         *(("stoker-conductor", *row) for row in CONDUCTOR_ONLY[1:]),
     ],
 )
-def test_a_daemon_says_what_is_wrong(
-    tmp_path: pathlib.Path, database: str, program: str, text: str, told: str
+def test_a_daemon_names_errors_of_its_configuration(
+    tmp_path: pathlib.Path, database: str, program: str, text: str, message: str
 ) -> None:
     write(tmp_path, text, database)
-    done = run(program, tmp_path, real=(text, told) in (TABLE[0], CONDUCTOR_ONLY[0]))
+    done = run(program, tmp_path, real=(text, message) in (TABLE[0], CONDUCTOR_ONLY[0]))
     assert done.returncode == 1, done.stderr
     assert done.stderr.startswith(f"{program}: cannot start: ")
-    assert told in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert "secret@" not in done.stderr
 
 
-def test_a_database_that_was_never_set_up_is_told_with_the_command_that_does_it(
+def test_an_empty_database_is_reported_with_the_command_that_sets_it_up(
     tmp_path: pathlib.Path,
 ) -> None:
     write(tmp_path, KEY, f"[database]\nconnection = sqlite:///{tmp_path}/new.sqlite\n")
@@ -119,7 +119,7 @@ def test_a_database_that_was_never_set_up_is_told_with_the_command_that_does_it(
     assert run("stoker-manage", tmp_path, "ring", "show").returncode == 0
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: pathlib.Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: pathlib.Path) -> None:
     for program, arguments in (("stoker-api", []), ("stoker-manage", ["ring", "show"])):
         done = run(program, tmp_path, *arguments, real=True)
         assert done.returncode == 1
@@ -138,19 +138,19 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize(("program", "arguments"), PROGRAMS)
-def test_without_a_configuration_it_is_said_where_one_was_looked_for(
+def test_without_a_configuration_the_searched_places_are_named(
     tmp_path: pathlib.Path, program: str, arguments: list[str]
 ) -> None:
     if pathlib.Path("/etc/stoker").exists() or pathlib.Path("/etc/stoker.conf").exists():
         pytest.skip("a Stoker is installed on this machine, with its configuration")
     env = {"HOME": str(tmp_path), "STOKER_CONFIG_FILE": ""}
     done = programs.run([BIN / program, *arguments], env=env)
-    told = done.stdout + done.stderr
-    assert done.returncode in (1, 2), told
-    assert "no configuration was found: searched for stoker.conf or stoker-" in told
-    assert f"{tmp_path}/.stoker, {tmp_path}, /etc/stoker, /etc; name another file by --config-file" in told
-    assert "STOKER_CONFIG_FILE" in told
-    assert "sqlite" not in told.lower()
+    output = done.stdout + done.stderr
+    assert done.returncode in (1, 2), output
+    assert "no configuration was found: searched for stoker.conf or stoker-" in output
+    assert f"{tmp_path}/.stoker, {tmp_path}, /etc/stoker, /etc; name another file by --config-file" in output
+    assert "STOKER_CONFIG_FILE" in output
+    assert "sqlite" not in output.lower()
 
 
 def test_it_looks_where_it_says(tmp_path: pathlib.Path) -> None:
@@ -190,7 +190,7 @@ def test_a_file_on_the_command_line_goes_before_the_one_in_the_environment(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["ring", "show", "--stack", "nothing"], "there is no stack nothing, by id or by name"),
         (["ring", "drain", "nobody"], "nobody"),
@@ -205,13 +205,13 @@ def test_a_file_on_the_command_line_goes_before_the_one_in_the_environment(
         (["db", "purge", "--batch", "0"], "--batch must be between 1 and 500, not 0"),
     ],
 )
-def test_an_order_of_the_admins_that_cannot_be_carried_out_is_told(
-    tmp_path: pathlib.Path, database: str, arguments: list[str], told: str
+def test_a_failing_admin_command_names_the_reason(
+    tmp_path: pathlib.Path, database: str, arguments: list[str], message: str
 ) -> None:
     write(tmp_path, KEY, database)
     done = run("stoker-manage", tmp_path, *arguments)
     assert done.returncode != 0
-    assert told in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -278,19 +278,19 @@ def test_an_upgrade_is_checked_against_what_is_stored_and_what_runs(
         conn.execute("DELETE FROM setting WHERE name = 'x'")
         conn.execute("DELETE FROM conductor")
         conn.commit()
-    told = " ".join(checked.stdout.replace("|", " ").split())
+    report = " ".join(checked.stdout.replace("|", " ").split())
     assert checked.returncode == 2
-    assert f"key {sealed.partition('.')[0]} is not among [secrets] key" in told
-    assert "old speaks 0.9: stop them first" in told
+    assert f"key {sealed.partition('.')[0]} is not among [secrets] key" in report
+    assert "old speaks 0.9: stop them first" in report
     assert run("stoker-status", tmp_path, "upgrade", "check").returncode == 0
 
 
-def test_what_was_deleted_is_purged_by_hand(tmp_path: pathlib.Path, database: str) -> None:
+def test_deleted_stacks_are_purged_by_hand(tmp_path: pathlib.Path, database: str) -> None:
     write(tmp_path, KEY, database)
-    gone = {"action": "DELETE", "status": "COMPLETE", "live_name": None}
+    deleted = {"action": "DELETE", "status": "COMPLETE", "live_name": None}
     opened = Database(database.partition("connection = ")[2].strip())
     for hours in (1, 30, 50):
-        store(opened, a_stack(**gone, deleted_at=time.time() - 3600 * hours))
+        store(opened, a_stack(**deleted, deleted_at=time.time() - 3600 * hours))
     opened.close()
     done = run("stoker-manage", tmp_path, "db", "purge", "--older-than", "1d", "--batch", "1")
     assert done.returncode == 0, done.stderr
@@ -300,15 +300,15 @@ def test_what_was_deleted_is_purged_by_hand(tmp_path: pathlib.Path, database: st
 
 
 @pytest.mark.parametrize(
-    ("revision", "status", "told"),
+    ("revision", "status", "message"),
     [
         (revisions.NEWEST, 0, ""),
         (f"{revisions.NUMBER + 1:04}_expand", 1, "of the next release: upgrade all daemons to it"),
         (f"{revisions.NUMBER + 1:04}_contract", 2, "use the release that has migrated it"),
     ],
 )
-def test_what_is_to_be_done_about_the_schema_is_told(
-    tmp_path: pathlib.Path, revision: str, status: int, told: str
+def test_the_upgrade_check_names_the_next_step(
+    tmp_path: pathlib.Path, revision: str, status: int, message: str
 ) -> None:
     write(tmp_path, KEY, f"[database]\nconnection = sqlite:///{tmp_path}/new.sqlite\n")
     database = Database(f"sqlite:///{tmp_path}/new.sqlite")
@@ -318,21 +318,21 @@ def test_what_is_to_be_done_about_the_schema_is_told(
     database.close()
     checked = run("stoker-status", tmp_path, "upgrade", "check")
     assert checked.returncode == status
-    assert told in " ".join(checked.stdout.replace("|", " ").split())
+    assert message in " ".join(checked.stdout.replace("|", " ").split())
 
 
-def test_a_database_of_a_newer_release_is_left_alone(tmp_path: pathlib.Path, database: str) -> None:
+def test_a_database_of_a_newer_release_is_not_changed(tmp_path: pathlib.Path, database: str) -> None:
     write(tmp_path, KEY, f"[database]\nconnection = sqlite:///{tmp_path}/new.sqlite\n")
     assert run("stoker-manage", tmp_path, "db", "sync", "--expand").returncode == 0
-    made = Database(f"sqlite:///{tmp_path}/new.sqlite")
+    opened = Database(f"sqlite:///{tmp_path}/new.sqlite")
     newer = f"{revisions.NUMBER + 2:04}_expand"  # The next one's code may work beside this release's.
-    made.write(lambda conn: conn.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{newer}'"))
-    made.close()
+    opened.write(lambda conn: conn.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{newer}'"))
+    opened.close()
     for arguments in ([], ["--expand"], ["--contract"]):
         done = run("stoker-manage", tmp_path, "db", "sync", *arguments)
         assert done.returncode == 1
-        told = f"the database is at {newer}, this release knows {revisions.NEWEST} at the most: use the"
-        assert told in done.stderr
+        message = f"the database is at {newer}, this release knows {revisions.NEWEST} at the most: use the"
+        assert message in done.stderr
         assert "Traceback" not in done.stderr
     version = run("stoker-manage", tmp_path, "db", "version")
     assert (version.stdout, version.stderr) == (f"{newer}\n", "it is too new for this code\n")

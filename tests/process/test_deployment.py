@@ -28,11 +28,11 @@ def deployment(
     request: pytest.FixtureRequest, tmp_path: pathlib.Path, servers: Servers
 ) -> Iterator[Deployment]:
     kind = getattr(request, "param", Program)
-    made = servers.deployment(tmp_path, "[DEFAULT]\nrpc_response_timeout = 10\n", kind=kind)
+    deployed = servers.deployment(tmp_path, "[DEFAULT]\nrpc_response_timeout = 10\n", kind=kind)
     try:
-        yield made
+        yield deployed
     finally:
-        made.stop()
+        deployed.stop()
 
 
 def conductors_of(deployment: Deployment, path: str) -> collections.Counter[str]:
@@ -114,8 +114,8 @@ def test_a_stack_times_out_also_when_its_owner_is_killed(deployment: Deployment)
         stack = deployment.wait_final(path)
         assert (stack["stack_status"], stack["stack_status_reason"]) == ("CREATE_FAILED", "Create timed out")
         _, answer = deployment.call("GET", f"{path}/events?resource_status=FAILED")
-        own = [item for item in answer["events"] if item["resource_name"].startswith("slow")]
-        assert len(own) == 1, "the timeout struck once"
+        events = [item for item in answer["events"] if item["resource_name"].startswith("slow")]
+        assert len(events) == 1, "the timeout struck once"
 
 
 def _shorten(deployment: Deployment, *, seconds: float) -> None:
@@ -141,7 +141,7 @@ def test_the_ring_settles_after_a_rebalance_and_a_drain_moves_the_slice(deployme
     )
 
 
-def test_after_a_death_all_that_is_shown_tells_the_same_and_never_more_than_one_ring(
+def test_after_a_death_all_views_agree_and_never_show_more_than_one_ring(
     deployment: Deployment,
 ) -> None:
     deployment.start_api()
@@ -149,22 +149,22 @@ def test_after_a_death_all_that_is_shown_tells_the_same_and_never_more_than_one_
     deployment.manage("ring", "rebalance", "--wait")
     deployment.conductors["two"].kill()
     while True:
-        shown = by_host(json.loads(deployment.manage("ring", "show", "-f", "json")))
-        assert sum(row["Shards"] for row in shown.values()) <= 4096
-        assert sum(row["Share"] for row in shown.values()) <= 1.0002
-        assert shown["two"]["Alive"] is False
+        ring = by_host(json.loads(deployment.manage("ring", "show", "-f", "json")))
+        assert sum(row["Shards"] for row in ring.values()) <= 4096
+        assert sum(row["Share"] for row in ring.values()) <= 1.0002
+        assert ring["two"]["Alive"] is False
         listed = by_host(json.loads(deployment.manage("service", "list", "-f", "json")))
         assert listed["two"]["Status"] == "down"
-        told = by_host(deployment.call("GET", "/v1/t/services")[1]["services"], "host")
-        assert told["two"]["status"] == "down"
-        if shown["two"]["Shards"] == 0:
+        services = by_host(deployment.call("GET", "/v1/t/services")[1]["services"], "host")
+        assert services["two"]["status"] == "down"
+        if ring["two"]["Shards"] == 0:
             break
-    for row in [*shown.values(), *listed.values()]:
+    for row in [*ring.values(), *listed.values()]:
         datetime.datetime.strptime(row["Reported"], "%Y-%m-%dT%H:%M:%S%z")
     well = "settled: every one of 4096 shards has one owner; not alive: two"
     wait_for(lambda: deployment.manage("ring", "show").splitlines()[-1] == well, 60)
-    shown = by_host(json.loads(deployment.manage("ring", "show", "-f", "json")))
-    assert [shown[host]["Alive"] for host in ("one", "three")] == [True, True]
+    ring = by_host(json.loads(deployment.manage("ring", "show", "-f", "json")))
+    assert [ring[host]["Alive"] for host in ("one", "three")] == [True, True]
 
 
 def by_host(rows: list[Json], name: str = "Host") -> dict[str, Json]:
@@ -192,18 +192,18 @@ def test_a_restarted_broker_and_a_paused_conductor_lose_nothing(
 def test_the_same_works_on_mariadb_with_a_file_group(
     tmp_path: pathlib.Path, rabbitmq: RabbitMQ, mariadb: MariaDB
 ) -> None:
-    made = Deployment(
+    deployment = Deployment(
         tmp_path,
         database_url=mariadb.create_database(),
         transport_url=rabbitmq.create_vhost(),
         backend_url=f"file://{tmp_path / 'group'}",
     )
     try:
-        made.start_api()
-        made.start_conductors("one", "two")
-        path = made.create("maria", templates.layered(5, 20))
-        assert made.wait_final(path)["stack_status"] == "CREATE_COMPLETE"
-        made.call("DELETE", path)
-        assert made.wait_final(path)["stack_status"] == "DELETE_COMPLETE"
+        deployment.start_api()
+        deployment.start_conductors("one", "two")
+        path = deployment.create("maria", templates.layered(5, 20))
+        assert deployment.wait_final(path)["stack_status"] == "CREATE_COMPLETE"
+        deployment.call("DELETE", path)
+        assert deployment.wait_final(path)["stack_status"] == "DELETE_COMPLETE"
     finally:
-        made.stop()
+        deployment.stop()

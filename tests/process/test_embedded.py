@@ -51,10 +51,10 @@ class Embedded:
 
 @pytest.fixture
 def embedded(tmp_path: pathlib.Path) -> Iterator[Embedded]:
-    made = Embedded(tmp_path)
-    yield made
-    if made.process is not None and made.process.is_running:
-        made.process.kill()
+    started = Embedded(tmp_path)
+    yield started
+    if started.process is not None and started.process.is_running:
+        started.process.kill()
 
 
 def create(embedded: Embedded, name: str, template: object, **fields: object) -> str:
@@ -65,7 +65,7 @@ def create(embedded: Embedded, name: str, template: object, **fields: object) ->
 
 
 @pytest.mark.commit
-def test_a_stack_in_progress_goes_on_after_the_whole_process_was_killed(embedded: Embedded) -> None:
+def test_a_stack_in_progress_continues_after_the_whole_process_was_killed(embedded: Embedded) -> None:
     first = embedded.start(kind=Process)
     hooks = {"resource_registry": {"resources": {"l2_0": {"hooks": "pre-create"}}}}  # It cannot end before.
     path = create(embedded, "survivor", templates.layered(3, 4, wait_secs=2), environment=hooks)
@@ -117,8 +117,8 @@ def test_its_configuration_holds_the_key_for_its_owner_only_and_serves_the_admin
     mode = stat.S_IMODE(os.stat(embedded.data / "stoker.conf").st_mode)
     assert mode == 0o600
     assert "every one of 4096 shards has one owner" in embedded.manage("ring", "rebalance", "--wait")
-    shown = embedded.manage("ring", "show", "-f", "value", "-c", "Host", "-c", "Shards")
-    shares = dict(line.split() for line in shown.splitlines())
+    printed = embedded.manage("ring", "show", "-f", "value", "-c", "Host", "-c", "Shards")
+    shares = dict(line.split() for line in printed.splitlines())
     assert set(shares) == {"conductor-1", "conductor-2", "conductor-3"}
     assert sum(map(int, shares.values())) == 4096
     drained = embedded.manage("ring", "drain", "conductor-1", "--wait").splitlines()
@@ -129,9 +129,9 @@ def test_its_configuration_holds_the_key_for_its_owner_only_and_serves_the_admin
     back = embedded.manage("ring", "undrain", "conductor-1", "--wait").splitlines()[-1]
     assert back.startswith(f"conductor-1 is active: it owns {shares['conductor-1']} shards")
     *_, summary = embedded.manage("ring", "plan", "--leave", "conductor-1").splitlines()
-    moved, said = summary.split("% of the ring moves, with 0 stacks in progress; then the shares are ")
+    moved, shares_text = summary.split("% of the ring moves, with 0 stacks in progress; then the shares are ")
     assert 33 <= int(moved) <= 37
-    assert set(said.split(", ")) == {"conductor-2 50%", "conductor-3 50%"}
+    assert set(shares_text.split(", ")) == {"conductor-2 50%", "conductor-3 50%"}
     path = create(embedded, "owned", templates.flat(1, wait_secs=-1))
     stack_id = path.rsplit("/", 1)[1]
     owner = embedded.manage("ring", "show", "--stack", stack_id, "-f", "value", "-c", "Owner").strip()
@@ -149,7 +149,7 @@ def test_its_configuration_holds_the_key_for_its_owner_only_and_serves_the_admin
         (["--config-file", "/no/such/file"], "/no/such/file"),
     ],
 )
-def test_wrong_arguments_are_told(tmp_path: pathlib.Path, arguments: list[str], message: str) -> None:
+def test_wrong_arguments_are_errors(tmp_path: pathlib.Path, arguments: list[str], message: str) -> None:
     command = [BIN / "stoker", "serve", "--data-dir", tmp_path / "data", *arguments]
     done = run(command)
     assert done.returncode != 0
@@ -157,7 +157,7 @@ def test_wrong_arguments_are_told(tmp_path: pathlib.Path, arguments: list[str], 
     assert "Traceback" not in done.stderr
 
 
-def test_a_port_that_is_taken_is_told(embedded: Embedded, tmp_path: pathlib.Path) -> None:
+def test_a_port_in_use_is_reported(embedded: Embedded, tmp_path: pathlib.Path) -> None:
     embedded.start()
     command = [BIN / "stoker", "serve", "--data-dir", tmp_path / "other", "--port", str(embedded.port)]
     done = run(command)
@@ -166,7 +166,7 @@ def test_a_port_that_is_taken_is_told(embedded: Embedded, tmp_path: pathlib.Path
     assert str(embedded.port) in done.stderr
 
 
-def test_the_demonstration_runs_and_says_nothing_but_its_own(tmp_path: pathlib.Path) -> None:
+def test_the_demonstration_runs_and_prints_only_its_own_lines(tmp_path: pathlib.Path) -> None:
     command = [sys.executable, ROOT / "examples" / "demo.py"]
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     done = subprocess.run(
@@ -181,10 +181,10 @@ def test_the_demonstration_runs_and_says_nothing_but_its_own(tmp_path: pathlib.P
     assert done.stdout.rstrip().endswith("although a conductor was lost.")
 
 
-def test_its_figures_are_shown_where_they_are_wanted(embedded: Embedded, tmp_path: pathlib.Path) -> None:
-    wanted = tmp_path / "metrics.conf"
-    wanted.write_text("[metrics]\napi = true\n")
-    embedded.start("--conductors", "1", "--config-file", str(wanted))
+def test_its_metrics_are_served_where_they_are_enabled(embedded: Embedded, tmp_path: pathlib.Path) -> None:
+    extra = tmp_path / "metrics.conf"
+    extra.write_text("[metrics]\napi = true\n")
+    embedded.start("--conductors", "1", "--config-file", str(extra))
     assert call(embedded.url, "GET", "/v1/demo/stacks")[0] == 200
     with urllib.request.urlopen(f"{embedded.url}/metrics", timeout=60) as answer:
         assert 'route="/v1/{tenant_id}/stacks",status="200"} 1.0' in answer.read().decode()

@@ -25,11 +25,11 @@ LATE: Json = {"get_attr": ["source", "output"]}
 
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory: pytest.TempPathFactory, servers: Servers) -> Iterator[Deployment]:
-    made = servers.deployment(tmp_path_factory.mktemp("expressions"))
-    made.start_api()
-    made.start_conductors(*HOSTS)
-    yield made
-    made.stop()
+    started = servers.deployment(tmp_path_factory.mktemp("expressions"))
+    started.start_api()
+    started.start_conductors(*HOSTS)
+    yield started
+    started.stop()
 
 
 def yaql(expression: str, data: Json) -> Json:
@@ -68,16 +68,16 @@ class Visitor(threading.Thread):
 
 
 @pytest.mark.alone
-def test_poison_stacks_fail_and_all_others_go_on(deployment: Deployment) -> None:
+def test_poison_stacks_fail_and_all_others_complete(deployment: Deployment) -> None:
     with Visitor(deployment) as visitor:
         poisoned = [deployment.create(f"pill{number}", pill()) for number in range(6)]
-        others = [deployment.create(f"other{number}", chain(5)) for number in range(10)]
-        assert {deployment.wait_final(path)["stack_status"] for path in others} == {"CREATE_COMPLETE"}
+        harmless = [deployment.create(f"other{number}", chain(5)) for number in range(10)]
+        assert {deployment.wait_final(path)["stack_status"] for path in harmless} == {"CREATE_COMPLETE"}
         for path in poisoned:
-            found = deployment.wait_final(path)
-            assert found["stack_status"] == "CREATE_FAILED"
-            assert "took more than 1 s" in found["stack_status_reason"]
-            assert "regex" in found["stack_status_reason"]
+            stack = deployment.wait_final(path)
+            assert stack["stack_status"] == "CREATE_FAILED"
+            assert "took more than 1 s" in stack["stack_status_reason"]
+            assert "regex" in stack["stack_status_reason"]
     assert visitor.wrong == []
     assert len(visitor.waited) > 10
     assert max(visitor.waited) < pace.measure().wall, sorted(visitor.waited)[-5:]
@@ -106,8 +106,8 @@ def test_requests_that_compute_for_ever_are_refused_within_two_seconds(deploymen
             status, answer = deployment.call(
                 "POST", "/v1/t/stacks", {"stack_name": "refused", "template": body}
             )
-            taken = time.monotonic() - since
-            assert taken < 2 * before.worse(pace.measure()).wall
+            elapsed = time.monotonic() - since
+            assert elapsed < 2 * before.worse(pace.measure()).wall
             assert (status, answer["error"]["type"]) == (400, "RequestLimitExceeded"), answer
             assert answer["error"]["message"].startswith(path), answer
     assert max(visitor.waited) < pace.measure().wall, sorted(visitor.waited)[-5:]
@@ -123,11 +123,11 @@ def test_an_output_that_computes_for_ever_is_shown_as_an_error(deployment: Deplo
     assert deployment.wait_final(path)["stack_status"] == "CREATE_COMPLETE"
     status, answer = deployment.call("GET", path)
     assert status == 200
-    found = {item["output_key"]: item for item in answer["stack"]["outputs"]}
-    assert found["good"].get("output_value") == len(POISON), found["good"]
-    assert "took more than 1 s" in found["bad0"]["output_error"]
-    assert all(found[f"bad{number}"]["output_value"] is None for number in range(20))
-    assert "no time is left" in found["bad19"]["output_error"]
+    by_key = {item["output_key"]: item for item in answer["stack"]["outputs"]}
+    assert by_key["good"].get("output_value") == len(POISON), by_key["good"]
+    assert "took more than 1 s" in by_key["bad0"]["output_error"]
+    assert all(by_key[f"bad{number}"]["output_value"] is None for number in range(20))
+    assert "no time is left" in by_key["bad19"]["output_error"]
 
 
 @pytest.mark.commit
@@ -140,9 +140,9 @@ def test_the_processes_of_a_conductor_are_replaced_and_end_with_it(deployment: D
     path = deployment.create("sums", template(summed(50)))
     assert deployment.wait_final(path)["stack_status"] == "CREATE_COMPLETE"
     wait_for(lambda: fork_servers(conductor.pid) not in ([], [fork_server]), 60)
-    left = [*fork_servers(conductor.pid), *children(fork_servers(conductor.pid)[0])]
+    before = [*fork_servers(conductor.pid), *children(fork_servers(conductor.pid)[0])]
     conductor.kill()
-    wait_for(lambda: not any(map(is_there, left)), 60)
+    wait_for(lambda: not any(map(is_there, before)), 60)
 
 
 def summed(count: int) -> Json:

@@ -15,9 +15,9 @@ READY = "is in the ring and serves"
 
 @pytest.fixture
 def deployment(tmp_path: pathlib.Path, servers: Servers) -> Iterator[Deployment]:
-    made = servers.deployment(tmp_path)
-    yield made
-    made.stop()
+    deployed = servers.deployment(tmp_path)
+    yield deployed
+    deployed.stop()
 
 
 @pytest.fixture
@@ -25,16 +25,16 @@ def proxy(deployment: Deployment) -> Iterator[SilentProxy]:
     url = sa.make_url(deployment.database_url)
     assert url.host is not None
     assert url.port is not None
-    made = SilentProxy((url.host, url.port))
-    yield made
-    made.close()
+    silent = SilentProxy((url.host, url.port))
+    yield silent
+    silent.close()
 
 
-def behind(deployment: Deployment, proxy: SilentProxy) -> pathlib.Path:
+def through_proxy(deployment: Deployment, proxy: SilentProxy) -> pathlib.Path:
     """A configuration that reaches the database through the proxy."""
     url = sa.make_url(deployment.database_url).set(host="127.0.0.1", port=proxy.port)
     connection = f"connection = {url.render_as_string(hide_password=False)}"
-    path = deployment.directory / "behind.conf"
+    path = deployment.directory / "proxied.conf"
     usual = f"connection = {deployment.database_url}"
     path.write_text(deployment.config.read_text().replace(usual, connection))
     assert str(proxy.port) in path.read_text()
@@ -46,7 +46,7 @@ def test_a_conductor_that_gets_no_answer_leaves_the_ring_and_comes_back_with_the
 ) -> None:
     deployment.start_api()
     deployment.start_conductors("well")
-    cut = deployment.launch_conductor("cut", "--config-file", str(behind(deployment, proxy)))
+    cut = deployment.launch_conductor("cut", "--config-file", str(through_proxy(deployment, proxy)))
     cut.wait_for_text(READY)
     well = deployment.conductors["well"]
     wait_for(lambda: "The ring has 2 members now" in well.text(), 60, well.tail)

@@ -54,8 +54,8 @@ ELSEWHERE = {
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with stage(tmp_path_factory.mktemp("handbook")) as made:
-        yield made
+    with stage(tmp_path_factory.mktemp("handbook")) as staged:
+        yield staged
 
 
 def case(heading: str) -> Callable[[Callable[[Stage], Iterator[str]]], None]:
@@ -111,9 +111,9 @@ def _cancel(scene: Stage) -> Iterator[str]:
 def _written_off(scene: Stage) -> Iterator[str]:
     for host in HOSTS:
         scene.restart(host)
-    made = len(list(scene.things.glob("*.external"))) + 2
+    expected = len(list(scene.things.glob("*.external"))) + 2
     path = scene.deployment.create("written-off", template(disk=scene.hanging(), other=scene.hanging()))
-    wait_for(lambda: len(list(scene.things.glob("*.external"))) == made, 60)
+    wait_for(lambda: len(list(scene.things.glob("*.external"))) == expected, 60)
     assert scene.manage("stack", "retry", id_of(path), "--resource", "disk").code == 0
     lost = "SELECT max(threads_written_off) FROM conductor"
     wait_for(lambda: scene.query(lost)[0][0] == 1, 60)
@@ -125,9 +125,9 @@ def _busy(scene: Stage) -> Iterator[str]:
     for host in HOSTS:
         scene.deployment.conductors[host].kill()
     scene.restart(HOSTS[0])
-    made = len(list(scene.things.glob("*.external"))) + 2
+    expected = len(list(scene.things.glob("*.external"))) + 2
     scene.deployment.create("hogs", template(a=scene.hanging(), b=scene.hanging()))
-    wait_for(lambda: len(list(scene.things.glob("*.external"))) == made, 60)
+    wait_for(lambda: len(list(scene.things.glob("*.external"))) == expected, 60)
     path = scene.deployment.create("busy", template(quick=QUICK))
     wait_for(lambda: "threads" in scene.causes(id_of(path)), 60, lambda: scene.inspect(id_of(path)))
     yield path
@@ -196,7 +196,7 @@ def _coordination(scene: Stage) -> Iterator[str]:
 
 
 @case("All conductors are gone")
-def _gone(scene: Stage) -> Iterator[str]:
+def _no_conductors(scene: Stage) -> Iterator[str]:
     for host in HOSTS:
         scene.deployment.conductors[host].kill()
     path = scene.deployment.create("gone", template(quick=QUICK))
@@ -238,18 +238,18 @@ OFTEN = "A conductor is killed"
     "heading",
     [pytest.param(heading, marks=[pytest.mark.commit] if heading == OFTEN else []) for heading in MAKE],
 )
-def test_what_is_stuck_is_explained_as_the_handbook_shows_and_put_right_as_proposed(
+def test_stuck_stacks_are_explained_as_the_handbook_shows_and_repaired_as_proposed(
     scene: Stage, heading: str
 ) -> None:
     scene.whole()
     with MAKE[heading](scene) as path:
-        told = scene.inspect(id_of(path))
-        commands = proposed(lines_as_shown(excerpt(heading), told))
+        report = scene.inspect(id_of(path))
+        commands = proposed(lines_as_shown(excerpt(heading), report))
         if heading == "The database is unavailable":
             assert not commands
             scene.postgres.start()
         else:
-            assert commands, indented(told)
+            assert commands, indented(report)
             assert scene.show_status(path).endswith("IN_PROGRESS"), "it is stuck"
         scene.before_commands()
         for command in commands:
@@ -263,15 +263,17 @@ def test_a_stack_is_failed_by_hand_and_updated_then(scene: Stage) -> None:
     path = scene.hang("failed")
     done = scene.manage("stack", "fail", "failed", "--reason", "it was a mistake")
     assert done.code == 0, done
-    assert f"stack failed ({id_of(path)}) is CREATE_FAILED: it was a mistake" in done.told
-    assert "disk: its step on c-" in done.told
+    assert f"stack failed ({id_of(path)}) is CREATE_FAILED: it was a mistake" in done.output
+    assert "disk: its step on c-" in done.output
     assert scene.deployment.show(path)["stack_status_reason"] == "it was a mistake"
-    told = scene.inspect(id_of(path))
-    assert "! it was a mistake" in told
-    assert f"sooner: openstack stack update --existing {id_of(path)}" in told
+    report = scene.inspect(id_of(path))
+    assert "! it was a mistake" in report
+    assert f"sooner: openstack stack update --existing {id_of(path)}" in report
     again = scene.manage("stack", "fail", id_of(path))
     assert again.code == 1
-    assert "stack failed is CREATE_FAILED: it does nothing; to continue: openstack stack update" in again.told
+    assert (
+        "stack failed is CREATE_FAILED: it does nothing; to continue: openstack stack update" in again.output
+    )
     body = {"template": template(disk=scene.hanging(seconds=0))}
     assert scene.deployment.call("PUT", path, body)[0] == 202
     assert scene.deployment.wait_final(path)["stack_status"] == "UPDATE_COMPLETE"
@@ -287,7 +289,7 @@ def test_a_stack_is_failed_and_deleted_while_no_conductor_runs(scene: Stage) -> 
     assert scene.show_status(path) == "CREATE_FAILED"
     assert scene.deployment.call("DELETE", path)[0] == 204
     retried = scene.manage("stack", "retry", id_of(path))
-    assert "no conductor is alive: the work is done when one is back" in retried.told
+    assert "no conductor is alive: the work is done when one is back" in retried.output
     scene.restart(HOSTS[0])
     assert scene.deployment.wait_final(path)["stack_status"] == "DELETE_COMPLETE"
 

@@ -38,7 +38,7 @@ def heavy() -> list[bytes]:
 
 
 @dataclasses.dataclass
-class Asked:
+class Client:
     """Answers of one address to one client.
 
     :ivar answers: the status and the seconds of each.
@@ -109,13 +109,14 @@ def test_health_is_answered_within_a_second_and_others_are_answered(service: Ser
     path = service.made("other", "s", {"heat_template_version": "2018-08-31", "resources": {}})
     attack = Attack(service.url.removeprefix("http://"), heavy())
     assert len(attack.bodies) > 30
-    health, others = Asked("/healthcheck"), Asked(path)
+    health = Client("/healthcheck")
+    stack_client = Client(path)
     ends = threading.Event()
     senders = [lambda first=first: attack.send(first * 2, ends) for first in range(CLIENTS)]
-    askers = [lambda asked=asked: asked.ask(service.url, ends) for asked in (health, others)]
+    askers = [lambda client=client: client.ask(service.url, ends) for client in (health, stack_client)]
     slower = carry_out([*senders, *askers], attack, ends)
     assert len(attack.answers) > CLIENTS
     assert set(attack.answers) <= {201, 400, 409}
-    assert {status for status, _ in [*health.answers, *others.answers]} == {200}
+    assert {status for status, _ in [*health.answers, *stack_client.answers]} == {200}
     assert health.slowest < slower
     assert len(health.answers) >= SECONDS / 2 / slower

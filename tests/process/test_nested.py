@@ -15,18 +15,19 @@ from harness.waiting import wait_for
 Json = typing.Any
 HOSTS = ("one", "two", "three")
 THREADS = 4
-LEAF, LEVEL = "file:///leaf.yaml", "file:///level{}.yaml"
+LEAF = "file:///leaf.yaml"
+LEVEL = "file:///level{}.yaml"
 OTHER_THREADS = 25
 """Of a conductor, beside those of its pool: duties, membership, message bus, work loop."""
 
 
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory: pytest.TempPathFactory, servers: Servers) -> Iterator[Deployment]:
-    made = servers.deployment(tmp_path_factory.mktemp("nested"), f"[conductor]\nthreads = {THREADS}\n")
-    made.start_api()
-    made.start_conductors(*HOSTS)
-    yield made
-    made.stop()
+    started = servers.deployment(tmp_path_factory.mktemp("nested"), f"[conductor]\nthreads = {THREADS}\n")
+    started.start_api()
+    started.start_conductors(*HOSTS)
+    yield started
+    started.stop()
 
 
 def leaf(**properties: Json) -> str:
@@ -60,8 +61,8 @@ def query(deployment: Deployment, sql: str, **values: Json) -> list[Json]:
 
 def statuses(deployment: Deployment, root: str) -> dict[tuple[str, str], int]:
     """How many stacks of a tree are in which state."""
-    found = query(deployment, "SELECT action, status FROM stack WHERE root_id = :root", root=root)
-    return dict(collections.Counter((action, status) for action, status in found))
+    rows = query(deployment, "SELECT action, status FROM stack WHERE root_id = :root", root=root)
+    return dict(collections.Counter((action, status) for action, status in rows))
 
 
 def threads(deployment: Deployment, host: str) -> int:
@@ -108,13 +109,13 @@ def test_killing_a_conductor_in_the_middle_of_a_tree_changes_nothing_in_the_resu
     deployment.conductors["two"].kill()
     assert deployment.wait_final(path, 180)["stack_status"] == "CREATE_COMPLETE"
     assert statuses(deployment, id_of(path)) == {("CREATE", "COMPLETE"): 1 + 3 + 9 + 27}
-    made = query(
+    counts = query(
         deployment,
         "SELECT count(*), count(DISTINCT r.physical_id) FROM resource r JOIN stack s ON s.id = r.stack_id "
         "WHERE s.root_id = :root",
         root=id_of(path),
     )
-    assert made == [(39 + 27, 39 + 27)]
+    assert counts == [(39 + 27, 39 + 27)]
     daemon = deployment.launch_conductor("two")
     daemon.wait_for_text("is in the ring and serves")
     assert deployment.call("DELETE", path)[0] == 204
@@ -125,13 +126,13 @@ def test_a_root_that_is_deleted_or_updated_in_the_middle_converges(deployment: D
     template, files = tree(2, 4, action_wait_secs={"create": 300})
     path = deployment.create("middle", template, files=files)
     wait_for(lambda: sum(statuses(deployment, id_of(path)).values()) == 1 + 4 + 16, 180)
-    quick, others = tree(2, 3, wait_secs=0)
-    assert deployment.call("PUT", path, {"template": quick, "files": others})[0] == 202
+    quick, nested = tree(2, 3, wait_secs=0)
+    assert deployment.call("PUT", path, {"template": quick, "files": nested})[0] == 202
     assert deployment.wait_final(path, 180)["stack_status"] == "UPDATE_COMPLETE"
     alive = "SELECT count(*) FROM stack WHERE root_id = :root AND deleted_at IS NULL"
     assert query(deployment, alive, root=id_of(path)) == [(1 + 3 + 9,)]
-    slow, others = tree(2, 5, action_wait_secs={"create": 300})
-    assert deployment.call("PUT", path, {"template": slow, "files": others})[0] == 202
+    slow, nested = tree(2, 5, action_wait_secs={"create": 300})
+    assert deployment.call("PUT", path, {"template": slow, "files": nested})[0] == 202
     wait_for(lambda: query(deployment, alive, root=id_of(path))[0][0] > 1 + 3 + 9, 180)
     assert deployment.call("DELETE", path)[0] == 204
     wait_for(lambda: set(statuses(deployment, id_of(path))) == {("DELETE", "COMPLETE")}, 180)

@@ -37,7 +37,7 @@ class Site:
 
     :ivar blocked: the stack whose step hangs.
     :ivar one: the conductor that lives; two was killed.
-    :ivar left: how many tasks two held when it was killed.
+    :ivar orphaned: number of tasks that two held when it was killed.
     """
 
     deployment: Deployment
@@ -45,7 +45,7 @@ class Site:
     ports: dict[str, int]
     creates: int = 0
     blocked: str = ""
-    left: int = 0
+    orphaned: int = 0
 
     @property
     def released(self) -> pathlib.Path:
@@ -99,14 +99,14 @@ def site(tmp_path_factory: pytest.TempPathFactory, servers: Servers) -> Iterator
     targets = {"stoker-api": [deployment.port], "stoker-conductor": [*ports.values()]}
     try:
         with Prometheus(targets) as prometheus:
-            made = Site(deployment, prometheus, ports)
+            observed = Site(deployment, prometheus, ports)
             deployment.start_api()
             for host, port in ports.items():
                 deployment.launch_conductor(host, "--metrics-port", str(port))
             for host in ports:
                 deployment.conductors[host].wait_for_text("is in the ring and serves")
-            live_through(made)
-            yield made
+            live_through(observed)
+            yield observed
     except MissingServer as error:
         pytest.fail(str(error), pytrace=False)
     finally:
@@ -128,12 +128,12 @@ def live_through(site: Site) -> None:
     site.wait_value('sum(stoker_timeouts_total{what="resource"})', 1)
     gate = deployment.directory / "gate"
     gated = {"type": "Test::Gated", "properties": {"until": str(gate)}}
-    left = site.create("left", templates.template({f"r{n}": gated for n in range(30)}))
+    unfinished = site.create("left", templates.template({f"r{n}": gated for n in range(30)}))
     site.wait_value("sum(stoker_tasks_in_hand)", 30)
-    site.left = site.claims("two")
+    site.orphaned = site.claims("two")
     deployment.conductors["two"].kill()
     gate.touch()
-    deployment.wait_final(left)
+    deployment.wait_final(unfinished)
     hangs = {"type": "Test::Blocking", "properties": {"until": str(site.released)}}
     site.blocked = site.create("hangs", templates.template({"deaf": hangs}))
     site.wait_value("sum(stoker_threads_busy)", 1)
@@ -163,12 +163,12 @@ def test_a_report_names_the_step_that_hangs_and_holds_no_secret(site: Site) -> N
     assert re.search(r"\nTaskDue +20\S+Z +[\d.]+ s +well\n", report)
     site.deployment.api.wait_for_text("Requests ")
     wait_for(lambda: site.deployment.api.text().rstrip().endswith("none"), 60)
-    for secret in (found[1] for found in secrets if found):
+    for secret in (match[1] for match in secrets if match):
         assert secret not in report
         assert secret not in site.deployment.api.text()
 
 
-def test_prometheus_has_seen_what_has_happened(site: Site) -> None:
+def test_prometheus_has_the_metrics_of_all_that_happened(site: Site) -> None:
     prometheus = site.prometheus
     instance = f'instance="{HOST}:{site.ports["one"]}"'
     site.wait_value(f'up{{job="stoker-conductor",{instance}}}', 1)
@@ -181,9 +181,9 @@ def test_prometheus_has_seen_what_has_happened(site: Site) -> None:
     assert prometheus.value(
         'histogram_quantile(1, sum by (le) (stoker_due_lag_seconds_bucket{what="stack"}))'
     )
-    taken = prometheus.value("stoker_takeovers_total")
-    assert taken is not None
-    assert 0 < taken <= site.left, "what two held, and nothing else"
+    takeovers = prometheus.value("stoker_takeovers_total")
+    assert takeovers is not None
+    assert 0 < takeovers <= site.orphaned, "what two held, and nothing else"
     site.wait_value('stoker_cancels_answered_total{how="given_up"}', 1)
     posts = 'route="/v1/{tenant_id}/stacks",method="POST",status="201"'
     site.wait_value(f"stoker_api_requests_total{{{posts}}}", site.creates)
@@ -210,14 +210,14 @@ def test_every_query_of_the_dashboard_returns_data(site: Site) -> None:
     assert not empty, "\n".join(empty)
 
 
-def test_the_expressions_that_the_operator_is_told_to_watch_are_ones(site: Site) -> None:
+def test_the_documented_expressions_are_valid(site: Site) -> None:
     guide = (ROOT / "doc/observation.md").read_text()
     table = guide[guide.index("| expression |") : guide.index("## Health")]
-    found = [
+    expressions = [
         text for line in table.splitlines()[2:] for text in re.findall(r"`([^`]+)`", line.split(" | ")[0])
     ]
-    assert len(found) >= 8
-    for expression in found:
+    assert len(expressions) >= 8
+    for expression in expressions:
         site.prometheus.query(expression)  # An error of PromQL's is one of HTTP's.
 
 
@@ -227,7 +227,7 @@ def test_the_result_that_comes_too_late_is_refused(site: Site) -> None:
     site.wait_value("stoker_threads_written_off", 0)
 
 
-def test_lines_of_the_log_say_their_request_project_and_stack(site: Site) -> None:
+def test_log_lines_have_their_request_project_and_stack(site: Site) -> None:
     assert site.deployment.api is not None
     stack_id = site.blocked.rsplit("/", 1)[1]
     begun = rf"\[(req-\S+) t {stack_id}\] Stack \S+ \({stack_id}\): CREATE started as (trv-\S+)\n"
@@ -235,16 +235,16 @@ def test_lines_of_the_log_say_their_request_project_and_stack(site: Site) -> Non
     assert re.search(rf"\[{request} t -\] POST /v1/{{tenant_id}}/stacks 201 ", site.deployment.api.text())
     log = site.one.text()
     assert re.search(rf"\[{traversal} t {stack_id}\] Stack \S+ \({stack_id}\) timed out", log)
-    told = f"[{request} t {stack_id}] "
-    assert re.search(rf"{re.escape(told)}The step of task \d+ \(resource deaf, create\) did not stop", log)
-    assert re.search(rf"{re.escape(told)}A late result of task \d+", log)
+    prefix = f"[{request} t {stack_id}] "
+    assert re.search(rf"{re.escape(prefix)}The step of task \d+ \(resource deaf, create\) did not stop", log)
+    assert re.search(rf"{re.escape(prefix)}A late result of task \d+", log)
     for line in [*log.splitlines(), *site.deployment.api.text().splitlines()]:
         if stack_id in line and re.match(r"\d{4}-\d\d-\d\d ", line):
             assert re.search(rf" \[\S+ t {stack_id}\] ", line), line
 
 
 @pytest.mark.commit
-def test_health_tells_draining_from_dead(site: Site) -> None:
+def test_health_distinguishes_draining_from_dead(site: Site) -> None:
     wait_for(lambda: site.health() == (200, "serving\n"), 60, lambda: str(site.health()))
     site.deployment.manage("ring", "drain", "one")
     wait_for(lambda: site.health()[0] == 503, 60)
@@ -252,15 +252,15 @@ def test_health_tells_draining_from_dead(site: Site) -> None:
     site.wait_value("stoker_healthy", 0)
     site.deployment.manage("ring", "undrain", "one")
     wait_for(lambda: site.health() == (200, "serving\n"), 60)
-    asked = urllib.request.Request(f"http://{HOST}:{site.ports['one']}/healthcheck", method="HEAD")
-    with urllib.request.urlopen(asked, timeout=60) as answer:
+    request = urllib.request.Request(f"http://{HOST}:{site.ports['one']}/healthcheck", method="HEAD")
+    with urllib.request.urlopen(request, timeout=60) as answer:
         assert (answer.status, answer.read()) == (200, b"")
     assert get(f"http://{HOST}:{site.ports['one']}/else")[0] == 404
     with pytest.raises(OSError, match="refused"):
         site.health("two")
 
 
-def test_an_api_that_ends_still_answers_but_says_so(site: Site) -> None:
+def test_a_draining_api_answers_requests_and_is_not_healthy(site: Site) -> None:
     api = site.deployment.api
     assert api is not None
     api.send(signal.SIGTERM)
@@ -276,13 +276,13 @@ def test_the_dashboard_is_one_that_grafana_loads() -> None:
     assert DASHBOARD["schemaVersion"] >= 36
     assert {variable["name"] for variable in DASHBOARD["templating"]["list"]} == {"datasource", "instance"}
     assert len({panel["id"] for panel in panels}) == len(panels)
-    taken: set[tuple[int, int]] = set()
+    occupied: set[tuple[int, int]] = set()
     for panel in panels:
         place = panel["gridPos"]
         cells = {(place["x"] + x, place["y"] + y) for x in range(place["w"]) for y in range(place["h"])}
-        assert not cells & taken, panel["title"]
+        assert not cells & occupied, panel["title"]
         assert max(x for x, _ in cells) < 24
-        taken |= cells
+        occupied |= cells
         if panel["type"] != "row":
             assert panel["fieldConfig"]["defaults"]["unit"] in ("s", "ops", "reqps", "short")
             assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
@@ -290,7 +290,7 @@ def test_the_dashboard_is_one_that_grafana_loads() -> None:
             assert all(s == {"type": "prometheus", "uid": "${datasource}"} for s in sources)
 
 
-def test_a_port_that_is_taken_is_told_at_the_start(tmp_path: pathlib.Path, site: Site) -> None:
+def test_a_port_in_use_is_reported_at_the_start(tmp_path: pathlib.Path, site: Site) -> None:
     port = str(site.ports["one"])
     command = [BIN / "stoker-conductor", "--config-file", site.deployment.config, "--metrics-port", port]
     done = Program(command, log=tmp_path / "log")

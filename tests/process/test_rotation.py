@@ -36,9 +36,9 @@ class Keys:
         return str(key)
 
     def put(self, *keys: str) -> None:
-        others = [line for line in self._file.read_text().splitlines() if not line.startswith("key")]
+        without_keys = [line for line in self._file.read_text().splitlines() if not line.startswith("key")]
         lines = "\n".join(f"key = {key}" for key in keys)
-        self._file.write_text("\n".join(others).replace("[secrets]", f"[secrets]\n{lines}") + "\n")
+        self._file.write_text("\n".join(without_keys).replace("[secrets]", f"[secrets]\n{lines}") + "\n")
 
     def rotate(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [BIN / "stoker-manage", "--config-file", self._file, "secrets", "rotate", *arguments]
@@ -53,16 +53,19 @@ def started(directory: pathlib.Path) -> Service:
 
 @pytest.mark.commit
 def test_a_key_is_changed_under_running_daemons_and_the_old_one_removed(tmp_path: pathlib.Path) -> None:
-    service, keys = started(tmp_path), Keys(tmp_path)
+    service = started(tmp_path)
+    keys = Keys(tmp_path)
     path = service.made("t", "before", TEMPLATE, **GIVEN)
-    made = service.get(path)["stack"]["outputs"][0]["output_value"]
+    value = service.get(path)["stack"]["outputs"][0]["output_value"]
     service.stop()
-    old, new = keys.first, Sealer.generate_key()
-    [old_id], [new_id] = Sealer([old]).fingerprints, Sealer([new]).fingerprints
+    old = keys.first
+    new = Sealer.generate_key()
+    [old_id] = Sealer([old]).fingerprints
+    [new_id] = Sealer([new]).fingerprints
 
     keys.put(new, old)
     service = started(tmp_path)
-    others = [service.create("t", f"meanwhile{number}", TEMPLATE, **GIVEN) for number in range(5)]
+    later = [service.create("t", f"meanwhile{number}", TEMPLATE, **GIVEN) for number in range(5)]
     checked = keys.rotate("--check")
     assert checked.returncode == 2, checked
     assert f"key {old_id}: still needed, sealed " in checked.stdout
@@ -72,8 +75,8 @@ def test_a_key_is_changed_under_running_daemons_and_the_old_one_removed(tmp_path
     assert "content: 1 rows resealed\n" in rotated.stdout
     assert "content: 1 environments moved to their new ids\n" in rotated.stdout
     assert rotated.stdout.endswith(f"key {old_id}: not needed any more\n")
-    for other in others:
-        assert service.settled(other)["stack_status"] == "CREATE_COMPLETE"
+    for later_path in later:
+        assert service.settled(later_path)["stack_status"] == "CREATE_COMPLETE"
     assert keys.rotate("--check").returncode == 0
     service.stop()
 
@@ -82,23 +85,24 @@ def test_a_key_is_changed_under_running_daemons_and_the_old_one_removed(tmp_path
     checked = keys.rotate("--check")
     assert (checked.returncode, checked.stderr) == (0, "")
     assert re.fullmatch(f"key {new_id}, the first: sealed [0-9]+ values .*\n", checked.stdout)
-    assert service.get(path)["stack"]["outputs"][0]["output_value"] == made
+    assert service.get(path)["stack"]["outputs"][0]["output_value"] == value
     answer = service.call("PATCH", path, {"parameters": {}})
     assert answer.status == 202, answer
     assert service.settled(path)["stack_status"] == "UPDATE_COMPLETE"
     service.stop()
 
 
-def test_a_key_that_is_missing_is_named_but_not_told(tmp_path: pathlib.Path) -> None:
-    service, keys = started(tmp_path), Keys(tmp_path)
+def test_a_missing_key_is_named_by_its_fingerprint_only(tmp_path: pathlib.Path) -> None:
+    service = started(tmp_path)
+    keys = Keys(tmp_path)
     service.made("t", "sealed", TEMPLATE, **GIVEN)
     service.stop()
     old = keys.first
     keys.put(Sealer.generate_key())
     refused = keys.rotate("--wait", "1")
     assert refused.returncode == 1, refused
-    told = f"key {Sealer([old]).fingerprints[0]} is not among [secrets] key, and sealed "
-    assert refused.stderr.startswith(told)
+    message = f"key {Sealer([old]).fingerprints[0]} is not among [secrets] key, and sealed "
+    assert refused.stderr.startswith(message)
     assert old not in refused.stderr + refused.stdout
     keys.put("not a key")
     wrong = keys.rotate("--check")

@@ -6,7 +6,8 @@ import re
 import pytest
 from client.serving import Service
 
-FIRST, SECOND = "planted-Qz7vKp-first", "planted-Xw3mRt-second"
+FIRST = "planted-Qz7vKp-first"
+SECOND = "planted-Xw3mRt-second"
 CONFIG = "[DEFAULT]\ndebug = true\ndefault_log_levels = sqlalchemy=WARN\n"
 TEMPLATE = {
     "heat_template_version": "2018-08-31",
@@ -42,16 +43,16 @@ TEMPLATE = {
 
 
 @pytest.mark.commit
-def test_a_planted_secret_is_found_nowhere(tmp_path: pathlib.Path) -> None:
+def test_a_planted_secret_is_stored_nowhere_in_clear(tmp_path: pathlib.Path) -> None:
     config = tmp_path / "debug.conf"
     config.write_text(CONFIG)
     service = Service(tmp_path, config=config)
-    given = {"password": FIRST, "plain": "planted-in-the-open"}
-    path = service.made("t", "sealed", TEMPLATE, parameters=given)
-    made = _outputs(service, path)
-    assert made["said"] == f"with-{FIRST}", "the secret was used, or this test would prove nothing"
+    parameters = {"password": FIRST, "plain": "planted-in-the-open"}
+    path = service.made("t", "sealed", TEMPLATE, parameters=parameters)
+    outputs = _outputs(service, path)
+    assert outputs["said"] == f"with-{FIRST}", "the secret was used, or this test would prove nothing"
 
-    urls = [re.findall("http[^']*", made[name])[-1] for name in ("curl", "aws", "policy")]
+    urls = [re.findall("http[^']*", outputs[name])[-1] for name in ("curl", "aws", "policy")]
     signatures = [url.partition("Signature=")[2] for url in urls]
     assert len(set(signatures) - {""}) == 3
     body = {"UniqueId": "1", "Status": "SUCCESS", "Reason": "", "Data": ""}
@@ -59,7 +60,9 @@ def test_a_planted_secret_is_found_nowhere(tmp_path: pathlib.Path) -> None:
     assert [service.call("POST", *pair).status for pair in zip(urls, sent, strict=True)] == [200, 200, 404]
     assert service.call("POST", urls[0], {"status": "neither"}).status == 400
 
-    answer = service.call("PUT", path, {"template": TEMPLATE, "parameters": {**given, "password": SECOND}})
+    answer = service.call(
+        "PUT", path, {"template": TEMPLATE, "parameters": {**parameters, "password": SECOND}}
+    )
     assert answer.status == 202, answer
     assert service.settled(path)["stack_status"] == "UPDATE_COMPLETE"
     assert _outputs(service, path)["said"] == f"with-{SECOND}"
@@ -71,31 +74,31 @@ def test_a_planted_secret_is_found_nowhere(tmp_path: pathlib.Path) -> None:
         },
         {**TEMPLATE, "outputs": {"bad": {"value": {"get_attr": [_PARAM, "x"]}}}},
     ):
-        body = {"stack_name": "refused", "template": template, "parameters": given}
+        body = {"stack_name": "refused", "template": template, "parameters": parameters}
         refused = service.call("POST", "/v1/t/stacks", body)
         assert refused.status == 400, refused
         assert FIRST not in str(refused.body)
-    for what in ("", "/events", "/resources", "/environment"):
-        body = service.get(f"{path}{what}")
+    for part in ("", "/events", "/resources", "/environment"):
+        body = service.get(f"{path}{part}")
         body.get("stack", {}).pop("outputs", None)
-        shown = str(body)
-        assert FIRST not in shown
-        assert SECOND not in shown
-        assert not [signature for signature in signatures if signature in shown]
+        answer_text = str(body)
+        assert FIRST not in answer_text
+        assert SECOND not in answer_text
+        assert not [signature for signature in signatures if signature in answer_text]
     service.stop()
 
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     everything = {file: file.read_bytes() for file in files}
     assert any(b"planted-in-the-open" in text for text in everything.values()), "the database was read"
     assert any(b" DEBUG " in text for text in everything.values()), "the log was read"
-    for secret in (FIRST, SECOND, made["made"], *signatures):
-        found = [str(file) for file, text in everything.items() if secret.encode() in text]
-        assert not found, f"{secret} stands in {found}"
+    for secret in (FIRST, SECOND, outputs["made"], *signatures):
+        leaks = [str(file) for file, text in everything.items() if secret.encode() in text]
+        assert not leaks, f"{secret} is stored in {leaks}"
 
 
 _PARAM = {"get_param": "password"}
 
 
 def _outputs(service: Service, path: str) -> dict[str, str]:
-    shown = service.get(path)["stack"]["outputs"]
-    return {output["output_key"]: output["output_value"] for output in shown}
+    outputs = service.get(path)["stack"]["outputs"]
+    return {output["output_key"]: output["output_value"] for output in outputs}

@@ -39,17 +39,17 @@ class Start(typing.Protocol):
 
 @pytest.fixture
 def start(tmp_path: pathlib.Path, servers: Servers) -> Iterator[Start]:
-    made: list[Deployment] = []
+    deployments: list[Deployment] = []
 
     def begin(options: str = "", hosts: Sequence[str] = HOSTS) -> Deployment:
         deployment = servers.deployment(tmp_path, options, plugins=True)
-        made.append(deployment)
+        deployments.append(deployment)
         deployment.start_api()
         deployment.start_conductors(*hosts)
         return deployment
 
     yield begin
-    for deployment in made:
+    for deployment in deployments:
         deployment.stop()
 
 
@@ -78,7 +78,8 @@ def put_deadlines(deployment: Deployment, deadlines: Sequence[tuple[str, float]]
 def test_300_stacks_survive_a_kill_and_their_timeouts_strike_once_by_the_new_owner(
     start: Start, tmp_path: pathlib.Path
 ) -> None:
-    deployment, gate = start(f"timeout = {TIMEOUT}\n"), tmp_path / "gate"
+    deployment = start(f"timeout = {TIMEOUT}\n")
+    gate = tmp_path / "gate"
     create_many(deployment, [f"work{n}" for n in range(260)], gated(1, gate, every=5))
     create_many(deployment, [f"late{n}" for n in range(40)], templates.flat(1, wait_secs=-1))
     assert unfinished(deployment) == 300
@@ -95,7 +96,8 @@ def test_300_stacks_survive_a_kill_and_their_timeouts_strike_once_by_the_new_own
     assert repeated(deployment) == []
     struck = query(deployment, "SELECT stack_id, conductor, at FROM event WHERE reason = 'Create timed out'")
     who = {stack_id: (conductor, at) for stack_id, conductor, at in struck}
-    before, after = ring(*HOSTS), ring("one", "three")
+    before = ring(*HOSTS)
+    after = ring("one", "three")
     bereaved = 0
     for stack_id, shard, deadline in deadlines:
         conductor, at = who[stack_id]
@@ -107,10 +109,11 @@ def test_300_stacks_survive_a_kill_and_their_timeouts_strike_once_by_the_new_own
 
 
 @pytest.mark.alone
-def test_a_conductor_restarted_on_its_host_takes_up_what_its_predecessor_left_within_a_second(
+def test_a_restarted_conductor_resumes_its_predecessors_tasks_within_a_second(
     start: Start, tmp_path: pathlib.Path
 ) -> None:
-    deployment, gate = start("timeout = 300\n"), tmp_path / "gate"
+    deployment = start("timeout = 300\n")
+    gate = tmp_path / "gate"
     create_many(deployment, [f"s{n}" for n in range(30)], gated(4, gate, every=3))
     claimed = "SELECT count(*) FROM task WHERE member = :member AND state = 'running'"
     members = "SELECT member, count(*) FROM task WHERE state = 'running' GROUP BY member"
@@ -131,11 +134,12 @@ def test_a_conductor_restarted_on_its_host_takes_up_what_its_predecessor_left_wi
 def test_a_rebalance_settles_in_two_seconds_and_a_drain_with_work_in_progress_fails_nothing(
     start: Start, tmp_path: pathlib.Path
 ) -> None:
-    deployment, gate = start(), tmp_path / "gate"
+    deployment = start()
+    gate = tmp_path / "gate"
     settled = "every one of 4096 shards has one owner"
     own_start, _ = seconds_of(lambda: deployment.manage("ring", "show"))
     tries = [seconds_of(lambda: deployment.manage("ring", "rebalance", "--wait")) for _ in range(2)]
-    assert all(settled in told for _, told in tries)
+    assert all(settled in message for _, message in tries)
     assert min(seconds for seconds, _ in tries) - own_start < 2 * pace.measure().wall
     create_many(deployment, [f"s{n}" for n in range(20)], gated(6, gate, every=2))
     deployment.manage("ring", "drain", "two")

@@ -129,11 +129,11 @@ def check(deployment: Deployment) -> tuple[int, str]:
     """What stoker-status has against it: the exit code, and the details."""
     command = [BIN / "stoker-status", "--config-file", deployment.config, "upgrade", "check", "--json"]
     done = run(command)
-    found = [one["details"] for one in json.loads(done.stdout)["checks"]]
-    return done.returncode, "; ".join(details for details in found if details)
+    findings = [check_result["details"] for check_result in json.loads(done.stdout)["checks"]]
+    return done.returncode, "; ".join(details for details in findings if details)
 
 
-def test_daemons_do_not_start_before_the_schema_is_expanded_and_say_what_to_run(
+def test_daemons_do_not_start_before_the_schema_is_expanded_and_name_the_command(
     make: Make, new: pathlib.Path
 ) -> None:
     deployment = make("sqlite")
@@ -142,9 +142,9 @@ def test_daemons_do_not_start_before_the_schema_is_expanded_and_say_what_to_run(
         daemon.wait_for_text(READY)
     deployment.manage("db", "sync", "--expand", code=new)
     deployment.launch_conductor("one", code=new).wait_for_text(READY)
-    status, told = check(deployment)
+    status, message = check(deployment)
     assert status == 1
-    assert f"the database is at {EXPANDED}, of the next release: upgrade all daemons to it" in told
+    assert f"the database is at {EXPANDED}, of the next release: upgrade all daemons to it" in message
 
 
 @dataclass(frozen=True)
@@ -177,8 +177,8 @@ def begin(deployment: Deployment, name: str) -> str:
     path = deployment.create(name, {"heat_template_version": "2018-08-31", "resources": resources})
     of = "FROM task t JOIN stack s ON s.id = t.stack_id WHERE t.state = 'running' AND s.name = :name"
     members = f"SELECT DISTINCT t.member {of}"
-    there = sum(daemon.is_running for daemon in deployment.conductors.values())
-    wait_for(lambda: len(query(deployment, members, name=name)) == there, 120)
+    running = sum(daemon.is_running for daemon in deployment.conductors.values())
+    wait_for(lambda: len(query(deployment, members, name=name)) == running, 120)
     return path
 
 
@@ -192,8 +192,8 @@ def cancelled_within(deployment: Deployment, path: str, seconds: float) -> None:
     with urllib.request.urlopen(request, timeout=60):
         pass
     stack_id = path.rsplit("/", 1)[1]
-    left = "SELECT count(*) FROM task WHERE stack_id = :id AND member IS NOT NULL"
-    wait_for(lambda: query(deployment, left, id=stack_id)[0][0] == 0, seconds)
+    claimed = "SELECT count(*) FROM task WHERE stack_id = :id AND member IS NOT NULL"
+    wait_for(lambda: query(deployment, claimed, id=stack_id)[0][0] == 0, seconds)
 
 
 REFUSED = re.compile(r"does not support RPC version|was refused")
@@ -202,12 +202,12 @@ REFUSED = re.compile(r"does not support RPC version|was refused")
 def pin(deployment: Deployment, version: str) -> None:
     """For the API, while it runs."""
     assert deployment.api is not None
-    told = deployment.api.text().count("upgrade_levels.conductor")
+    before = deployment.api.text().count("upgrade_levels.conductor")
     text = deployment.config.read_text().partition("[upgrade_levels]")[0]
     deployment.config.write_text(f"{text}[upgrade_levels]\nconductor = {version}\n")
     deployment.api.send(signal.SIGHUP)
     api = deployment.api
-    wait_for(lambda: api.text().count("upgrade_levels.conductor") > told, 60)
+    wait_for(lambda: api.text().count("upgrade_levels.conductor") > before, 60)
 
 
 def test_conductors_that_understand_other_messages_work_together(pair: Pair) -> None:
@@ -215,9 +215,9 @@ def test_conductors_that_understand_other_messages_work_together(pair: Pair) -> 
     cancelled_within(deployment, begin(deployment, "both"), 10)
     rows = json.loads(deployment.manage("service", "list", "-f", "json"))
     assert {row["Host"]: row["RPC"] for row in rows} == {"old": VERSION, "new": RPC}
-    status, told = check(deployment)
+    status, message = check(deployment)
     assert status == 1
-    assert told.endswith(f"this release speaks RPC {VERSION}, new speaks {RPC}: they work together")
+    assert message.endswith(f"this release speaks RPC {VERSION}, new speaks {RPC}: they work together")
     pin(deployment, VERSION)
     cancelled_within(deployment, begin(deployment, "pinned"), 10)
     pin(deployment, "auto")

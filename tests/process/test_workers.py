@@ -61,11 +61,11 @@ class Manager:
 
 def children(pid: int) -> list[int]:
     """The direct ones."""
-    found = []
+    pids = []
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(OSError):  # The thread has ended meanwhile.
-            found += [int(child) for child in (task / "children").read_text().split()]
-    return found
+            pids += [int(child) for child in (task / "children").read_text().split()]
+    return pids
 
 
 def cmdline(pid: int) -> bytes:
@@ -76,11 +76,11 @@ def cmdline(pid: int) -> bytes:
 
 @pytest.fixture
 def manager(tmp_path: pathlib.Path) -> Iterator[Manager]:
-    made = Manager(tmp_path)
-    yield made
-    if made.process is not None:
-        made.process.kill()
-    made.socket.close()
+    started = Manager(tmp_path)
+    yield started
+    if started.process is not None:
+        started.process.kill()
+    started.socket.close()
 
 
 @pytest.fixture
@@ -99,9 +99,7 @@ def api(request: pytest.FixtureRequest, manager: Manager) -> Process:
 
 
 @pytest.mark.parametrize("api", [Process], indirect=True, ids=["started for real"])
-def test_systemd_hears_of_the_start_once_all_workers_serve_and_of_the_stop(
-    manager: Manager, api: Process
-) -> None:
+def test_systemd_is_notified_once_all_workers_serve_and_at_the_stop(manager: Manager, api: Process) -> None:
     assert len(manager.workers()) == 2
     assert api.text().count(f"stoker-api listens on 127.0.0.1:{manager.port}") == 2
     ready = [message for message in manager.heard if "READY" in message]
@@ -132,9 +130,9 @@ def test_a_reload_keeps_the_workers(manager: Manager, api: Process) -> None:
     manager.config.write_text(manager.config.read_text() + "[DEFAULT]\ndebug = true\n")
     api.send(signal.SIGHUP)
     wait_for(lambda: manager.hears("READY=1"), 60, api.tail)
-    told = [message.replace("\n", " ") for message in manager.heard if "WATCHDOG" not in message]
-    assert re.match(r"RELOADING=1 MONOTONIC_USEC=\d+$", told[0])
-    assert told[1:] == ["READY=1 STATUS=the configuration was read again; changed: DEFAULT.debug"]
+    messages = [message.replace("\n", " ") for message in manager.heard if "WATCHDOG" not in message]
+    assert re.match(r"RELOADING=1 MONOTONIC_USEC=\d+$", messages[0])
+    assert messages[1:] == ["READY=1 STATUS=the configuration was read again; changed: DEFAULT.debug"]
     assert manager.workers() == before
     assert api.text().count("The configuration was read again; changed: DEFAULT.debug") == 3
 
@@ -164,7 +162,7 @@ def test_a_worker_that_dies_or_hangs_is_replaced_while_the_other_serves(
     assert api.stop() == 0
 
 
-def test_a_report_is_asked_of_each_worker(manager: Manager, api: Process) -> None:
+def test_each_worker_writes_its_report(manager: Manager, api: Process) -> None:
     api.send(signal.SIGUSR2)
     wait_for(lambda: api.text().count("product = Stoker") == 2, 60, api.tail)
     assert manager.healthy()

@@ -50,7 +50,7 @@ def test_a_configuration_that_is_wrong_ends_the_server(tmp_path: pathlib.Path) -
         server.wait_for_port(port)
 
 
-def test_two_workers_tell_the_figures_of_both(tmp_path: pathlib.Path) -> None:
+def test_two_workers_serve_the_metrics_of_both(tmp_path: pathlib.Path) -> None:
     config = set_up(tmp_path, "[metrics]\napi = true\n")
     shared = tmp_path / "figures"
     shared.mkdir()
@@ -63,9 +63,9 @@ def test_two_workers_tell_the_figures_of_both(tmp_path: pathlib.Path) -> None:
             assert call(f"http://127.0.0.1:{port}", "GET", "/v1/t/stacks")[0] == 200
         for port in ports:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
-                told = answer.read().decode()
+                figures = answer.read().decode()
             route = 'method="GET",route="/v1/{tenant_id}/stacks",status="200"'
-            assert f"stoker_api_requests_total{{{route}}} 3.0" in told
+            assert f"stoker_api_requests_total{{{route}}} 3.0" in figures
     finally:
         for worker in workers:
             worker.kill()
