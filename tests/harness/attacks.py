@@ -264,8 +264,8 @@ def dependencies_by_an_alias() -> None:
     every = [f"r{index}" for index in range(640)]
     first = "".join(f"  {name}: {{type: N}}\n" for name in every)
     listed = f"  s0: {{type: N, depends_on: &a [{', '.join(every)}]}}\n"
-    others = "".join(f"  s{index}: {{type: N, depends_on: *a}}\n" for index in range(1, 755))
-    send(f"heat_template_version: {VERSION}\nresources:\n{first}{listed}{others}")
+    dependents = "".join(f"  s{index}: {{type: N, depends_on: *a}}\n" for index in range(1, 755))
+    send(f"heat_template_version: {VERSION}\nresources:\n{first}{listed}{dependents}")
 
 
 # -- environments ----------------------------------------------------------------------------------
@@ -280,7 +280,8 @@ def _values(count: int) -> Json:
 def a_registry_that_removes_again_and_again() -> None:
     entries: Json = {}
     for index in range(40_000):
-        entries[f"a{index}"], entries[f"c{index}*"] = "b", None
+        entries[f"a{index}"] = "b"
+        entries[f"c{index}*"] = None
     send(_values(1), environment={"resource_registry": entries})
 
 
@@ -358,10 +359,10 @@ def half_a_million_brackets() -> None:
 # -- nested stacks ---------------------------------------------------------------------------------
 
 
-def _nested(body: Json, times: int, given: Json = None) -> Json:
+def _nested(body: Json, times: int, properties: Json = None) -> Json:
     text = json.dumps({"heat_template_version": VERSION, **body})
     resources = {
-        f"n{index}": {"type": "child.yaml", "properties": {} if given is None else given(index)}
+        f"n{index}": {"type": "child.yaml", "properties": {} if properties is None else properties(index)}
         for index in range(times)
     }
     return {"resources": resources}, {"child.yaml": text}
@@ -407,16 +408,17 @@ def a_chain_of_5000_members_of_which_5000_attributes_are_asked() -> None:
 
 def _carry_out(name: str) -> dict[str, Json]:
     pace = measure()
-    before, since = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    since = time.process_time()
     try:
         _ATTACKS[name][1]()
         ended = ""
     except TemplateError as error:
         ended = str(error)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    taken = time.process_time() - since
+    used = time.process_time() - since
     slower = pace.worse(measure()).processor
-    return {"name": name, "seconds": taken, "slower": slower, "mib": grown / 1024, "ended": ended[:300]}
+    return {"name": name, "seconds": used, "slower": slower, "mib": grown / 1024, "ended": ended[:300]}
 
 
 def main() -> None:

@@ -70,8 +70,8 @@ class Barbican(Server):
             raise MissingServer(f"Barbican in {HOME}", "none: it comes from PyPI")
         folder = self.directory / ".barbican"
         folder.mkdir()
-        given = {"auth_url": self._keystone.url, "password": PASSWORD, "host": HOST, "port": self.port}
-        (folder / "barbican.conf").write_text(CONFIG.format(directory=self.directory, **given))
+        values = {"auth_url": self._keystone.url, "password": PASSWORD, "host": HOST, "port": self.port}
+        (folder / "barbican.conf").write_text(CONFIG.format(directory=self.directory, **values))
         paste = HOME / "etc" / "barbican" / "barbican-api-paste.ini"
         (self.directory / "barbican_application.py").write_text(APPLICATION.format(paste=paste))
 

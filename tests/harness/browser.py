@@ -81,7 +81,7 @@ class Browser:
         page = context.new_page()
         page.on("pageerror", lambda error: self.troubles.append(str(error)))
         page.on("dialog", lambda dialog: self.troubles.append(f"a dialog: {dialog.message}"))
-        page.on("console", lambda said: self._note(said.type, said.text))
+        page.on("console", lambda message: self._note(message.type, message.text))
         return page
 
     def _note(self, kind: str, text: str) -> None:
@@ -94,8 +94,9 @@ class Browser:
         for context in self._contexts:
             context.close()
         self._contexts.clear()
-        found, self.troubles = self.troubles, []
-        return found
+        troubles = self.troubles
+        self.troubles = []
+        return troubles
 
 
 def shoot(page: Page, name: str) -> None:

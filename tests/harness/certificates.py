@@ -15,11 +15,11 @@ def write_certificate(path: pathlib.Path, name: str) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     try:
-        own: x509.GeneralName = x509.IPAddress(ipaddress.ip_address(name))
+        host: x509.GeneralName = x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:
-        own = x509.DNSName(name)
+        host = x509.DNSName(name)
     now = datetime.datetime.now(datetime.UTC)
-    made = (
+    certificate = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(subject)
@@ -27,9 +27,9 @@ def write_certificate(path: pathlib.Path, name: str) -> None:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([own]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([host]), critical=False)
         .sign(key, hashes.SHA256())
     )
     form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     text = key.private_bytes(serialization.Encoding.PEM, *form)
-    path.write_bytes(text + made.public_bytes(serialization.Encoding.PEM))
+    path.write_bytes(text + certificate.public_bytes(serialization.Encoding.PEM))

@@ -22,21 +22,21 @@ def nothing(*_: object) -> typing.Any:
 
 
 def duty_context(
-    database: Database, ring: object, *, settings: DutySettings | None = None, **others: typing.Any
+    database: Database, ring: object, *, settings: DutySettings | None = None, **collaborators: typing.Any
 ) -> DutyContext:
     """Return a context with the given collaborators; the duty may use no others."""
-    given: dict[str, typing.Any] = {
+    fields: dict[str, typing.Any] = {
         "hints": None,
         "clock": database.clock,
         "roll_back": nothing,
         "revoke": nothing,
         "post": nothing,
         "background": lambda name: AtOnce(),
-        **others,
+        **collaborators,
     }
     return DutyContext(
         database=database,
         ring=typing.cast(typing.Any, ring),
         settings=CurrentSettings(settings or DutySettings("a")),
-        **given,
+        **fields,
     )

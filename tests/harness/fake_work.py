@@ -82,8 +82,10 @@ class FakeChildren:
 
     def members(self, child: str) -> Sequence[GroupMember]:
         bodies = self.goals[child].template["resources"] if child in self.goals else {}
-        found = [GroupMember(name, body, f"ref-{name}", name in self.failed) for name, body in bodies.items()]
-        return sorted(found, key=lambda item: (not item.is_failed, item.name))
+        group_members = [
+            GroupMember(name, body, f"ref-{name}", name in self.failed) for name, body in bodies.items()
+        ]
+        return sorted(group_members, key=lambda item: (not item.is_failed, item.name))
 
     def file(self, name: str) -> str:
         if name not in self.files:
@@ -98,11 +100,11 @@ class FakeChildren:
 
     def end(self, child: str, status: str = "COMPLETE", reason: str = "") -> None:
         """The child comes to an end."""
-        found = self.states[child]
-        if (found.action, status) == ("DELETE", "COMPLETE"):
+        state = self.states[child]
+        if (state.action, status) == ("DELETE", "COMPLETE"):
             del self.states[child]
         else:
-            self.states[child] = ChildState(found.action, status, reason, traversal=found.traversal)
+            self.states[child] = ChildState(state.action, status, reason, traversal=state.traversal)
 
     def _begin(self, child: str, action: str, goal: ChildGoal | None = None) -> None:
         self.told.append((action, child))
@@ -225,12 +227,12 @@ def target_of(
 
 def after(target: ResourceView, step: Step) -> ResourceView:
     """The resource with what a step wants to be stored."""
-    kept = {name: getattr(target, name) for name in target.__dataclass_fields__}
+    fields = {name: getattr(target, name) for name in target.__dataclass_fields__}
     if step.physical_id is not None:
-        kept["physical_id"] = step.physical_id
+        fields["physical_id"] = step.physical_id
     if step.data is not None:
-        kept["data"] = step.data
-    return ResourceView(**kept)
+        fields["data"] = step.data
+    return ResourceView(**fields)
 
 
 def run(

@@ -166,17 +166,18 @@ def _handler(proxy: FaultProxy, target: str) -> type[http.server.BaseHTTPRequest
         def _passed_on(self, body: bytes) -> requests.Response:
             # With its Host: so the addresses in answers are the proxy's.
             headers = {name: value for name, value in self.headers.items() if name.lower() not in _OWN}
-            url, headers = target + self.path, {**headers, "Accept-Encoding": "identity"}
+            url = target + self.path
+            headers = {**headers, "Accept-Encoding": "identity"}
             return self.session.request(
                 self.command, url, data=body, headers=headers, timeout=120, allow_redirects=False
             )
 
-        def _answer(self, got: requests.Response) -> None:
-            self.send_response(got.status_code)
-            for name, value in got.headers.items():
+        def _answer(self, response: requests.Response) -> None:
+            self.send_response(response.status_code)
+            for name, value in response.headers.items():
                 if name.lower() not in (*_OWN, "date", "server"):
                     self.send_header(name, value)
-            self._end(got.content)
+            self._end(response.content)
 
         def _fail(self, status: int) -> None:
             self.send_response(status)

@@ -127,32 +127,33 @@ class ForkServer:
         :param command: the script and its arguments.
         :param env: all of its environment.
         """
-        ours, theirs = socket.socketpair()
+        local, remote = socket.socketpair()
         order = {
             "command": [os.fspath(part) for part in command],
             "env": dict(env),
             "directory": os.fspath(directory or pathlib.Path.cwd()),
         }
-        with self._lock, theirs:
+        with self._lock, remote:
             control = self._control or self._begin()
-            socket.send_fds(control, [json.dumps(order).encode()], [out, err, theirs.fileno()])
+            socket.send_fds(control, [json.dumps(order).encode()], [out, err, remote.fileno()])
             pid = int(control.recv(16))
-        return Child(pid, ours)
+        return Child(pid, local)
 
     def _begin(self) -> socket.socket:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+        local, remote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with remote:
             # -P: what is beside this file must not hide packages of the same names.
-            command = [sys.executable, "-P", __file__, str(theirs.fileno())]
+            command = [sys.executable, "-P", __file__, str(remote.fileno())]
             server = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[remote.fileno()],
                 start_new_session=True,
             )
-        self.pid, self._control = server.pid, ours
-        return ours
+        self.pid = server.pid
+        self._control = local
+        return local
 
 
 # -- the server's side -----------------------------------------------------------------------------
@@ -252,19 +253,19 @@ def _end(code: int) -> typing.NoReturn:
 def _find_packages(folder: str, env: Mapping[str, str]) -> None:
     """As Python does for a script in that folder."""
     before = (os.environ.get("PYTHONPATH") or os.pathsep).split(os.pathsep)
-    others = [path for path in sys.path if path not in before]
+    remaining = [path for path in sys.path if path not in before]
     named = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
-    sys.path[:] = [folder, *named, *others]
+    sys.path[:] = [folder, *named, *remaining]
 
 
 def main() -> None:
     """The server."""
     for name in PRELOADED:
         importlib.import_module(name)
-    others = list(sys.path)
+    path = list(sys.path)
     _find_packages(os.path.dirname(sys.executable), os.environ)
     stevedore.ExtensionManager("any")  # It keeps what is installed on this path.
-    sys.path[:] = others
+    sys.path[:] = path
     cliff.command._get_distributions_by_modules()  # A command's help names its package.
     assert len(os.listdir("/proc/self/task")) == 1, "a fork leaves other threads behind"
     gc.freeze()

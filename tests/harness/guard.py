@@ -60,17 +60,17 @@ GUARD = Guard()
 def clean_up(entries: list[str]) -> None:
     """Kill and remove what the entries name."""
     for entry in entries:
-        kind, _, what = entry.partition(" ")
+        kind, _, value = entry.partition(" ")
         if kind == "process":
-            procs = proctree.tree(int(what))
+            procs = proctree.tree(int(value))
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(int(what), signal.SIGKILL)
+                os.killpg(int(value), signal.SIGKILL)
             proctree.send(procs, signal.SIGKILL)
             proctree.wait_gone(procs, 5.0)
     for entry in entries:
-        kind, _, what = entry.partition(" ")
+        kind, _, value = entry.partition(" ")
         if kind == "directory":
-            shutil.rmtree(what, ignore_errors=True)
+            shutil.rmtree(value, ignore_errors=True)
 
 
 def watch(lines: typing.Iterable[str]) -> None:

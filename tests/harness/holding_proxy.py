@@ -28,7 +28,7 @@ class HoldingProxy:
             def _pass_on(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 headers = {name: self.headers[name] for name in _PASSED_ON if self.headers[name]}
-                got = requests.request(
+                response = requests.request(
                     self.command, target + self.path, data=body, headers=headers, timeout=120
                 )
                 if proxy.holds.is_set() and self.command == "POST" and self.path.endswith(held):
@@ -36,14 +36,14 @@ class HoldingProxy:
                     proxy._over.wait()
                     self.close_connection = True
                     return
-                self.send_response(got.status_code)
+                self.send_response(response.status_code)
                 for name in ("X-Subject-Token", "Content-Type", "Location"):
-                    if name in got.headers:
-                        self.send_header(name, got.headers[name])
-                self.send_header("Content-Length", str(len(got.content)))
+                    if name in response.headers:
+                        self.send_header(name, response.headers[name])
+                self.send_header("Content-Length", str(len(response.content)))
                 self.end_headers()
                 if self.command != "HEAD":
-                    self.wfile.write(got.content)
+                    self.wfile.write(response.content)
 
             def log_message(self, *args: typing.Any) -> None:
                 """It says nothing."""

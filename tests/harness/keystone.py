@@ -46,7 +46,8 @@ class Keystone(Server):
         self._configure("keystone.conf", 3600)
         manage = [BIN / "keystone-manage", "--config-file", self.directory / "keystone.conf"]
         self._run(*manage, "db_sync")
-        user, group = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(os.getegid()).gr_name
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        group = grp.getgrgid(os.getegid()).gr_name
         self._run(*manage, "fernet_setup", "--keystone-user", user, "--keystone-group", group)
         urls = [
             part for kind in ("admin", "internal", "public") for part in (f"--bootstrap-{kind}-url", self.url)
@@ -106,8 +107,8 @@ class Keystone(Server):
     def make(self, kind: str, **fields: Json) -> str:
         """Make a project, user, service, endpoint or role; its id."""
         answer = self._admin("POST", f"/{kind}s", {kind: fields})
-        found: str = answer[kind]["id"]
-        return found
+        object_id: str = answer[kind]["id"]
+        return object_id
 
     def remove(self, kind: str, item: str) -> None:
         """Delete what `make` has made; a service goes with its endpoints."""
@@ -115,14 +116,14 @@ class Keystone(Server):
 
     def grant(self, user: str, project: str, role: str) -> None:
         """Give a user a role in a project, by their ids and the role's name."""
-        (found,) = self._admin("GET", f"/roles?name={role}")["roles"]
-        self._admin("PUT", f"/projects/{project}/users/{user}/roles/{found['id']}")
+        (role_row,) = self._admin("GET", f"/roles?name={role}")["roles"]
+        self._admin("PUT", f"/projects/{project}/users/{user}/roles/{role_row['id']}")
 
     def id_of(self, kind: str, name: str) -> str:
         """The id of the project or user of this name."""
-        (found,) = self._admin("GET", f"/{kind}s?name={name}")[f"{kind}s"]
-        wanted: str = found["id"]
-        return wanted
+        (entry,) = self._admin("GET", f"/{kind}s?name={name}")[f"{kind}s"]
+        object_id: str = entry["id"]
+        return object_id
 
     def _admin(self, method: str, path: str, body: Json = None) -> Json:
         headers = {"X-Auth-Token": self.token("admin", "admin")}

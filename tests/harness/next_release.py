@@ -9,7 +9,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 SCHEMA = pathlib.Path(__file__).parent / "next_schema"
 NUMBER = revisions.NUMBER + 1
 MIGRATIONS = upgrade.Migrations(NUMBER, (*upgrade.OWN.folders, SCHEMA))
-EXPANDED, NEWEST = MIGRATIONS.expanded, MIGRATIONS.newest
+EXPANDED = MIGRATIONS.expanded
+NEWEST = MIGRATIONS.newest
 RPC = "1.99"
 LEFT_OUT = (".*", "tests", "benchmarks", "doc", "build", "releasenotes", "*.egg-info")
 CHANGED = {
@@ -32,12 +33,12 @@ def next_release(directory: pathlib.Path) -> pathlib.Path:
     shutil.copytree(ROOT, target, ignore=shutil.ignore_patterns(*LEFT_OUT))
     for name, changes in CHANGED.items():
         text = (target / name).read_text()
-        for here, there in changes:
-            assert text.count(here) == 1, f"{name}: {here}"
-            text = text.replace(here, there)
+        for original, replacement in changes:
+            assert text.count(original) == 1, f"{name}: {original}"
+            text = text.replace(original, replacement)
         (target / name).write_text(text)
     for migration in SCHEMA.glob("example_*.py"):
         text = migration.read_text().replace("revisions.NUMBER + 1", "revisions.NUMBER")
-        own = text.replace("revisions.NEWEST", "revisions.newest(revisions.NUMBER - 1)")
-        (target / "db/schema/migrations/versions" / migration.name).write_text(own)
+        code = text.replace("revisions.NEWEST", "revisions.newest(revisions.NUMBER - 1)")
+        (target / "db/schema/migrations/versions" / migration.name).write_text(code)
     return directory

@@ -23,19 +23,19 @@ class Pace(typing.NamedTuple):
     processor: float
     wall: float
 
-    def worse(self, other: "Pace") -> "Pace":
+    def worse(self, second: "Pace") -> "Pace":
         """Return the larger factors of two measurements, as from before and after what is bounded."""
-        return Pace(max(self.processor, other.processor), max(self.wall, other.wall))
+        return Pace(max(self.processor, second.processor), max(self.wall, second.wall))
 
 
 def work(rounds: int = ROUNDS) -> int:
     """Do what Stoker's pure functions do most: calls, maps, lists, texts, checks of types."""
-    found = 0
+    length = 0
     for number in range(rounds):
         part = {"name": f"r{number}", "items": [number, None]}
         for value in part.values():
-            found += isinstance(value, str) and len(value)
-    return found
+            length += isinstance(value, str) and len(value)
+    return length
 
 
 def measure(
@@ -49,7 +49,9 @@ def measure(
     :param processor: seconds of this thread's processor time.
     :param wall: seconds that never jump.
     """
-    began_wall, began_processor = wall(), processor()
+    began_wall = wall()
+    began_processor = processor()
     run()
-    used, passed = processor() - began_processor, wall() - began_wall
+    used = processor() - began_processor
+    passed = wall() - began_wall
     return Pace(max(1.0, used / REFERENCE), max(1.0, passed / REFERENCE))

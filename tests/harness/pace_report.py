@@ -38,8 +38,10 @@ class PaceReport:
 
     def text(self) -> str:
         """Return the line that is printed."""
-        found = sorted(pace.processor for pace in self._paces)
-        middle, low, high = statistics.median(found), found[0], found[-1]
+        times = sorted(pace.processor for pace in self._paces)
+        middle = statistics.median(times)
+        low = times[0]
+        high = times[-1]
         return (
             f"This machine took {middle:.1f} times ({low:.1f} to {high:.1f}) as much of a processor's time "
             "as the one for which the suite's minutes are meant."

@@ -15,7 +15,8 @@ def install(directory: pathlib.Path) -> pathlib.Path:
 
     :param directory: gets the package's source, and the folder.
     """
-    source, site = directory / "acme-stoker", directory / "site"
+    source = directory / "acme-stoker"
+    site = directory / "site"
     files = FILE.findall(PAGE.read_text())
     assert len(files) == 3
     for text, name in files:
@@ -30,5 +31,5 @@ def install(directory: pathlib.Path) -> pathlib.Path:
 
 def template(resource_type: str) -> str:
     """The page's template that has a resource of this type."""
-    [found] = [text for text in TEMPLATE.findall(PAGE.read_text()) if f"type: {resource_type}\n" in text]
-    return str(found)
+    [matching] = [text for text in TEMPLATE.findall(PAGE.read_text()) if f"type: {resource_type}\n" in text]
+    return str(matching)

@@ -66,8 +66,8 @@ class Cooperative(ResourceType):
     def _labour(self, action: str, target: ResourceView, context: StepContext) -> Step:
         if action in target.properties["actions"]:
             until = context.now() + target.properties["seconds"]
-            while (left := until - context.now()) > 0:
-                context.pause(min(left, target.properties["slice"]))
+            while (remaining := until - context.now()) > 0:
+                context.pause(min(remaining, target.properties["slice"]))
         return Done(physical_id=target.physical_id or target.physical_name)
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
@@ -151,9 +151,9 @@ class External(ResourceType):
         return {"path": str(_path(target, target.physical_id)) if target.physical_id else None}
 
     def _look(self, until: float, physical_id: str, context: StepContext) -> Step:
-        left = until - context.now()
-        if left > 0:
-            return Poll({"until": until}, after=left, physical_id=physical_id)
+        remaining = until - context.now()
+        if remaining > 0:
+            return Poll({"until": until}, after=remaining, physical_id=physical_id)
         return Done(physical_id=physical_id)
 
 

@@ -7,7 +7,7 @@ import socket
 
 HOST = "127.0.0.1"
 LOWEST = 15000
-_given: set[int] = set()
+_assigned: set[int] = set()
 WORKERS = 32
 """Processes of one run that may look for ports at the same time: each has ports of its own."""
 
@@ -31,7 +31,7 @@ def free_port() -> int:
     highest = _lowest_ephemeral()
     for _ in range(1000):
         port = random.randrange(LOWEST + _share(), highest, WORKERS)
-        if port in _given:
+        if port in _assigned:
             continue
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -39,6 +39,6 @@ def free_port() -> int:
                 probe.bind((HOST, port))
             except OSError:
                 continue
-        _given.add(port)
+        _assigned.add(port)
         return port
     raise RuntimeError(f"no free port between {LOWEST} and {highest}")

@@ -121,14 +121,14 @@ class Process:
         """Wait until it listens on the port of the loopback interface; errors as above."""
         self._wait(lambda: _is_open(port), within, f"listen on port {port}")
 
-    def _wait(self, condition: typing.Callable[[], bool], within: float, what: str) -> None:
+    def _wait(self, condition: typing.Callable[[], bool], within: float, action: str) -> None:
         began = time.monotonic()
         while not condition():
             if not self.is_running:
                 raise ProcessEnded(f"{self.name} ended with {self.exit_code}:\n{self.tail()}")
             if over(began, within):
                 waited = time.monotonic() - began
-                raise TimeoutError(f"{self.name} does not {what} after {waited:.1f} s:\n{self.tail()}")
+                raise TimeoutError(f"{self.name} does not {action} after {waited:.1f} s:\n{self.tail()}")
             time.sleep(0.02)
 
     def send(self, number: signal.Signals) -> None:
@@ -159,9 +159,9 @@ class Process:
         except subprocess.TimeoutExpired:
             self.kill()
             raise TimeoutError(f"{self.name} did not stop in {within} s:\n{self.tail()}") from None
-        if left := proctree.wait_gone(procs, max(0.0, end - time.monotonic())):
-            proctree.send(left, signal.SIGKILL)
-            raise TimeoutError(f"{self.name} left processes behind: {left}")
+        if remaining := proctree.wait_gone(procs, max(0.0, end - time.monotonic())):
+            proctree.send(remaining, signal.SIGKILL)
+            raise TimeoutError(f"{self.name} left processes behind: {remaining}")
         GUARD.process_ended(self.pid)
         return code
 

@@ -44,10 +44,10 @@ def tree(pid: int) -> list[Proc]:
     for entry in PROC.iterdir():
         if entry.name.isdigit() and (proc := read(int(entry.name))) is not None:
             children.setdefault(proc.parent, []).append(proc)
-    found = [first]
-    for proc in found:
-        found.extend(children.get(proc.pid, ()))
-    return found
+    procs = [first]
+    for proc in procs:
+        procs.extend(children.get(proc.pid, ()))
+    return procs
 
 
 def is_alive(proc: Proc) -> bool:
@@ -71,6 +71,6 @@ def wait_gone(procs: list[Proc], within: float) -> list[Proc]:
     :returns: those that still run after that time.
     """
     end = time.monotonic() + within
-    while (left := [proc for proc in procs if is_alive(proc)]) and time.monotonic() < end:
+    while (remaining := [proc for proc in procs if is_alive(proc)]) and time.monotonic() < end:
         time.sleep(0.01)
-    return left
+    return remaining

@@ -64,12 +64,12 @@ class Prometheus(Server):
         """
         address = f"{self.url}/api/v1/query?{urllib.parse.urlencode({'query': expression})}"
         with urllib.request.urlopen(address, timeout=60) as answer:
-            found: typing.Any = json.load(answer)["data"]["result"]
-        values = [(series["metric"], float(series["value"][1])) for series in found]
+            series_list: typing.Any = json.load(answer)["data"]["result"]
+        values = [(series["metric"], float(series["value"][1])) for series in series_list]
         return [(labels, value) for labels, value in values if not math.isnan(value)]
 
     def value(self, expression: str) -> float | None:
         """That of the one series; None: there is none."""
-        found = self.query(expression)
-        assert len(found) <= 1, found
-        return found[0][1] if found else None
+        values = self.query(expression)
+        assert len(values) <= 1, values
+        return values[0][1] if values else None

@@ -79,7 +79,8 @@ class RabbitMQ(Server):
 
     def _prepare(self) -> None:
         find_program("rabbitmq-server", PACKAGE)
-        self._epmd_port, self._node_port = free_port(), free_port()
+        self._epmd_port = free_port()
+        self._node_port = free_port()
         (self.directory / "rabbitmq.conf").write_text(CONFIGURATION.format(host=HOST, port=self.port))
         (self.directory / "enabled_plugins").write_text("[].\n")
         cookie = self.directory / ".erlang.cookie"
@@ -99,21 +100,21 @@ class RabbitMQ(Server):
         return [str(PROGRAMS / "rabbitmq-server")]
 
     def _environment(self) -> dict[str, str]:
-        own = self.directory
+        directory = self.directory
         return {
-            "HOME": str(own),
+            "HOME": str(directory),
             "ERL_EPMD_PORT": str(self._epmd_port),
             "ERL_EPMD_ADDRESS": HOST,
             "RABBITMQ_NODENAME": f"stoker{self.port}@localhost",
             "RABBITMQ_DIST_PORT": str(self._node_port),
-            "RABBITMQ_CONF_ENV_FILE": str(own / "rabbitmq-env.conf"),
-            "RABBITMQ_CONFIG_FILE": str(own / "rabbitmq.conf"),
-            "RABBITMQ_ADVANCED_CONFIG_FILE": str(own / "advanced.config"),
-            "RABBITMQ_ENABLED_PLUGINS_FILE": str(own / "enabled_plugins"),
-            "RABBITMQ_MNESIA_BASE": str(own / "data"),
-            "RABBITMQ_LOG_BASE": str(own),
+            "RABBITMQ_CONF_ENV_FILE": str(directory / "rabbitmq-env.conf"),
+            "RABBITMQ_CONFIG_FILE": str(directory / "rabbitmq.conf"),
+            "RABBITMQ_ADVANCED_CONFIG_FILE": str(directory / "advanced.config"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(directory / "enabled_plugins"),
+            "RABBITMQ_MNESIA_BASE": str(directory / "data"),
+            "RABBITMQ_LOG_BASE": str(directory),
             "RABBITMQ_LOGS": "-",
-            "RABBITMQ_PID_FILE": str(own / "pid"),
+            "RABBITMQ_PID_FILE": str(directory / "pid"),
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": ERLANG,
         }
 

@@ -57,17 +57,17 @@ def serving() -> Iterator[ScriptedService]:
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def answer(self) -> None:
-            asked = f"{self.command} {self.path}"
-            given = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            service.asked.append(asked)
-            service.sent.append(json.loads(given) if given else None)
+            request = f"{self.command} {self.path}"
+            sent_body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            service.asked.append(request)
+            service.sent.append(json.loads(sent_body) if sent_body else None)
             service.accepted.append(self.headers.get("Accept"))
-            found = service.answers.get(asked) or service.answers.get(asked.partition("?")[0], NOT_FOUND)
-            text = found.body if isinstance(found.body, str) else json.dumps(found.body)
-            body = b"" if found.body is None else text.encode()
-            self.send_response(found.status)
-            kind = "text/html" if isinstance(found.body, str) else "application/json"
-            headers = {"Content-Type": kind, "x-openstack-request-id": "req-1", **found.headers}
+            answer = service.answers.get(request) or service.answers.get(request.partition("?")[0], NOT_FOUND)
+            text = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
+            body = b"" if answer.body is None else text.encode()
+            self.send_response(answer.status)
+            kind = "text/html" if isinstance(answer.body, str) else "application/json"
+            headers = {"Content-Type": kind, "x-openstack-request-id": "req-1", **answer.headers}
             for name, value in {**headers, "Content-Length": str(len(body))}.items():
                 self.send_header(name, value)
             self.end_headers()

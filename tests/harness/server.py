@@ -36,8 +36,8 @@ def find_program(name: str, package: str, *patterns: str) -> pathlib.Path:
     :raises MissingServer: there is none.
     """
     path = os.pathsep.join([os.environ.get("PATH", ""), *SEARCHED])
-    if found := shutil.which(name, path=path):
-        return pathlib.Path(found)
+    if program := shutil.which(name, path=path):
+        return pathlib.Path(program)
     for pattern in patterns:
         if matches := sorted(pathlib.Path("/").glob(pattern)):
             return matches[-1]

@@ -24,16 +24,17 @@ class SilentProxy:
     def restore(self) -> None:
         """Pass on again; what was open is reset, as by a peer that knows nothing of it any more."""
         self.silent.clear()
-        stale, self._sockets = self._sockets, []
-        for one in stale:
+        stale = self._sockets
+        self._sockets = []
+        for connection in stale:
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+                connection.shutdown(socket.SHUT_RDWR)
+            connection.close()
 
     def close(self) -> None:
         """Close everything."""
-        for one in [self._listener, *self._sockets]:
-            one.close()
+        for connection in [self._listener, *self._sockets]:
+            connection.close()
 
     def _accept(self) -> None:
         while True:

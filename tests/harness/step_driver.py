@@ -104,7 +104,7 @@ class Driven:
     ) -> None:
         self.plugin = plugin
         self.work = context
-        self._given = dict(properties)
+        self._values = dict(properties)
         stack = StackFacts(str(uuid.uuid4()), f"stack-{uuid.uuid4().hex[:6]}", "project")
         key = str(uuid.uuid4())
         self.target = ResourceView(
@@ -126,11 +126,12 @@ class Driven:
 
         :param properties: None: the template has the property no more.
         """
-        plugin, before = self.plugin, self.target.properties
+        plugin = self.plugin
+        before = self.target.properties
         # What was resolved has null for what is not given, which would be an empty value.
-        asked = {**self._given, **properties}
-        given = {name: value for name, value in asked.items() if value is not None}
-        after = self._resolved(given)
+        merged = {**self._values, **properties}
+        values = {name: value for name, value in merged.items() if value is not None}
+        after = self._resolved(values)
         names = changed(plugin.properties_schema, before, after)
         if not names:
             return "same"
@@ -138,7 +139,7 @@ class Driven:
             return "immutable"
         if replacement_needed(plugin.properties_schema, names) or plugin.needs_replace(before, after):
             return "replace"
-        self._given = given
+        self._values = values
         self.target = dataclasses.replace(
             self.target, properties=after, previous=before, key=str(uuid.uuid4()), attempt=1
         )

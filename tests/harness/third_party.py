@@ -17,5 +17,6 @@ def with_plugins(directory: pathlib.Path, module: str = "harness.plugins") -> di
     (metadata / "entry_points.txt").write_text(
         f"[stoker.resource_types]\nharness = {module}:RESOURCE_TYPES\n"
     )
-    own = os.environ.get("PYTHONPATH")  # Where the tests are run of a copy that is not the installed one.
-    return {"PYTHONPATH": os.pathsep.join([str(directory), str(TESTS), *([own] if own else [])])}
+    # Where the tests are run of a copy that is not the installed one.
+    inherited = os.environ.get("PYTHONPATH")
+    return {"PYTHONPATH": os.pathsep.join([str(directory), str(TESTS), *([inherited] if inherited else [])])}

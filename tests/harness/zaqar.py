@@ -39,15 +39,15 @@ class Zaqar(Server):
     def messages(self, project: Project, queue: str) -> list[Json]:
         """The bodies of the messages that a queue of the project has, in their order."""
         headers = {"X-Auth-Token": project.token, "Client-ID": str(uuid.uuid4())}
-        found: list[Json] = []
+        bodies: list[Json] = []
         path = f"/v2/queues/{queue}/messages?limit=20"
         while True:
             answer = requests.get(f"{self.url}{path}", headers=headers, timeout=120)
             assert answer.status_code == 200, answer.text
             page = answer.json()
             if not page["messages"]:
-                return found
-            found += [message["body"] for message in page["messages"]]
+                return bodies
+            bodies += [message["body"] for message in page["messages"]]
             path = next(link["href"] for link in page["links"] if link["rel"] == "next")
 
     def register(self) -> None:

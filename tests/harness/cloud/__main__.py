@@ -13,7 +13,7 @@ import typing
 import yaml
 from harness.cloud.access import CLOUDS, READY
 from harness.cloud.layout import PASSWORD, REGION, Layout
-from harness.cloud.making import made
+from harness.cloud.making import prepare
 from harness.cloud.running import Running
 from harness.guard import GUARD
 
@@ -23,38 +23,38 @@ LOOK = 1.0
 
 def main() -> int:
     """Run a cloud until SIGTERM, SIGINT or the end of a process; the exit code."""
-    given = _parser().parse_args()
+    arguments = _parser().parse_args()
     _leave_at(lambda *_: sys.exit(0))
-    kept = made()
-    if given.prepare:
+    prepared = prepare()
+    if arguments.prepare:
         return 0
-    directory: pathlib.Path = given.directory.resolve()
+    directory: pathlib.Path = arguments.directory.resolve()
     directory.mkdir(parents=True, exist_ok=True)
     if any(file.name != "log" for file in directory.iterdir()):
         print(f"{directory} is not empty", file=sys.stderr)
         return 2
-    if given.remove:
+    if arguments.remove:
         GUARD.directory(directory)
-    cloud = Running(directory, kept)
+    cloud = Running(directory, prepared)
     try:
         cloud.start_servers()
         cloud.start()
         _tell(cloud.layout)
-        return _serve(cloud, given.until)
+        return _serve(cloud, arguments.until)
     finally:
         _leave_at(signal.SIG_IGN)
         (directory / READY).unlink(missing_ok=True)
         cloud.close()
-        if given.remove:
+        if arguments.remove:
             shutil.rmtree(directory, ignore_errors=True)
             GUARD.directory_removed(directory)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="harness.cloud", description="A real OpenStack for the tests.")
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("directory", nargs="?", type=pathlib.Path, help="new; for all that the services write")
-    what.add_argument("--prepare", action="store_true", help="make the databases, and end")
+    mode = parser.add_mutually_exclusive_group(required=True)
+    mode.add_argument("directory", nargs="?", type=pathlib.Path, help="new; for all that the services write")
+    mode.add_argument("--prepare", action="store_true", help="make the databases, and end")
     parser.add_argument("--until", type=int, metavar="PID", help="end with this process")
     parser.add_argument("--remove", action="store_true", help="remove the directory at the end")
     return parser
@@ -89,8 +89,8 @@ def _tell(layout: Layout) -> None:
 def _serve(cloud: Running, until: int | None) -> int:
     waited = [] if until is None else [os.pidfd_open(until)]
     while not select.select(waited, [], [], LOOK)[0]:
-        if (told := cloud.ended()) is not None:
-            print(told, file=sys.stderr, flush=True)
+        if (message := cloud.ended()) is not None:
+            print(message, file=sys.stderr, flush=True)
             return 1
     return 0
 

@@ -48,10 +48,10 @@ class Cloud:
         """Make a project with one user, who has these roles."""
         identity = self.admin.identity
         name = f"project-{uuid.uuid4().hex[:8]}"
-        made = identity.create_project(name=name, domain_id="default")
+        project = identity.create_project(name=name, domain_id="default")
         user = identity.create_user(name=name, domain_id="default", password=PASSWORD)
         for role in roles:
-            identity.assign_project_role_to_user(made, user, identity.find_role(role))
+            identity.assign_project_role_to_user(project, user, identity.find_role(role))
         return self.existing(name)
 
     def remove_project(self, project: Project) -> None:

@@ -61,7 +61,7 @@ class Sample:
         return list(Uses(self.schemas, self.files, aliases).of(self.template))
 
     @functools.cached_property
-    def wanted(self) -> Sequence[Wanted]:
+    def declared(self) -> Sequence[Wanted]:
         """Its parameters."""
         definitions = self.template.get("parameters") or {}
         return [
@@ -73,19 +73,19 @@ class Sample:
         """Values for all parameters that name something of a cloud, or have no default."""
         set_already = {**self.environment.get("parameters", {})}
         chosen = {
-            wanted.name: value
-            for wanted in self.wanted
-            if wanted.name not in set_already and (value := wanted.value()) is not None
+            parameter.name: value
+            for parameter in self.declared
+            if parameter.name not in set_already and (value := parameter.value()) is not None
         }
         return {**set_already, **chosen, **self.given.parameters}
 
     def things(self) -> Iterator[tuple[str, str]]:
         """Kinds, named by their constraints, and names of the things that it wants to find."""
         parameters = self.parameters()
-        for given in (parameters, self.change() or {}):
-            for wanted in self.wanted:
-                kind = wanted.kind()
-                if kind in THINGS and isinstance(value := given.get(wanted.name), str | int):
+        for values in (parameters, self.change() or {}):
+            for parameter in self.declared:
+                kind = parameter.kind()
+                if kind in THINGS and isinstance(value := values.get(parameter.name), str | int):
                     yield kind, str(value)
         for use in self.uses:
             if use.parameter is None and isinstance(use.value, str) and use.value:
@@ -98,10 +98,10 @@ class Sample:
         present = self.parameters()
         if self.given.change is not None:
             return {**present, **self.given.change}
-        for wanted in sorted(self.wanted, key=lambda wanted: wanted.rank):
-            value = present.get(wanted.name, wanted.definition.get("default"))
-            if (other := wanted.other(value)) is not None:
-                return {**present, wanted.name: other}
+        for parameter in sorted(self.declared, key=lambda parameter: parameter.rank):
+            value = present.get(parameter.name, parameter.definition.get("default"))
+            if (changed := parameter.different(value)) is not None:
+                return {**present, parameter.name: changed}
         return None
 
 
@@ -130,11 +130,11 @@ class _CheckoutAddress(urllib.request.BaseHandler):
         if not request.full_url.startswith(f"{self._address}/"):
             return None
         path = self._root / request.full_url.removeprefix(f"{self._address}/")
-        found: typing.Any = urllib.response.addinfourl(
+        response: typing.Any = urllib.response.addinfourl(
             io.BytesIO(path.read_bytes()), {}, request.full_url, 200
         )
-        found.msg = "OK"
-        return found
+        response.msg = "OK"
+        return response
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,17 +176,17 @@ class Checkout:
         for pattern, value in self.given.items():
             if fnmatch.fnmatch(name, pattern):
                 fields.update(value)
-        given = Given(**fields)
+        overrides = Given(**fields)
         files, parsed = template_utils.process_template_path(str(self.root / name))
         environment: Json = {}
-        if given.environment:
+        if overrides.environment:
             more, environment = template_utils.process_environment_and_files(
-                str(self.root / given.environment)
+                str(self.root / overrides.environment)
             )
             files = {**files, **more}
         texts = {address: _text(content) for address, content in files.items()}
         types = frozenset(_all_types(parsed, texts, environment.get("resource_registry") or {}))
-        return Sample(name, parsed, texts, environment, types, given, self.schemas)
+        return Sample(name, parsed, texts, environment, types, overrides, self.schemas)
 
 
 def read(path: pathlib.Path) -> Json:
@@ -209,15 +209,15 @@ def _all_types(template: Json, files: Mapping[str, str], aliases: Mapping[str, J
     """Yield the types that the templates need of Stoker: those that no template of theirs defines."""
     templates = [template]
     for text in files.values():
-        found = yaml.load(text, Reader) if "heat_template_version" in text else None  # noqa: S506
-        templates += [found] if isinstance(found, dict) else []
-    for found in templates:
-        yield from (kind for kind in _types(found) if kind not in aliases and "::" in kind)
+        document = yaml.load(text, Reader) if "heat_template_version" in text else None  # noqa: S506
+        templates += [document] if isinstance(document, dict) else []
+    for document in templates:
+        yield from (kind for kind in _types(document) if kind not in aliases and "::" in kind)
 
 
-def _types(found: Json) -> Iterator[str]:
+def _types(document: Json) -> Iterator[str]:
     """Yield the types of the resources in a template, those of groups' members, too."""
-    pending = [found.get("resources")]
+    pending = [document.get("resources")]
     while pending:
         value = pending.pop()
         if isinstance(value, dict):

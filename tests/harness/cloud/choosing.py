@@ -14,8 +14,14 @@ Json = typing.Any
 FLAVOR = "nova.flavor"
 FLAVORS = ("m1.tiny", "m1.small")
 """The one that is given at first, and the one of the update."""
-KEY, NETWORK, SUBNET, ROUTER = "templates-key", "templates-net", "templates-subnet", "templates-router"
-GROUP, VOLUME, PORT, SERVER = "default", "templates-volume", "templates-port", "templates-server"
+KEY = "templates-key"
+NETWORK = "templates-net"
+SUBNET = "templates-subnet"
+ROUTER = "templates-router"
+GROUP = "default"
+VOLUME = "templates-volume"
+PORT = "templates-port"
+SERVER = "templates-server"
 """Names of what a project has before a template is tried; the last three only where it wants them."""
 OUTSIDE_NETWORK = "external network"
 """The kind of networks to the outside; "neutron.network" is one of the project's own."""
@@ -108,8 +114,8 @@ class Wanted:
     @property
     def rules(self) -> list[Json]:
         """Its own constraints, and those of the properties that get its value."""
-        own = list(self.definition.get("constraints") or ())
-        return own + [rule for use in self.uses for rule in use.constraints]
+        constraints = list(self.definition.get("constraints") or ())
+        return constraints + [rule for use in self.uses for rule in use.constraints]
 
     def kind(self) -> str | None:
         """The kind of value that it gets, as custom constraints are named; None: any."""
@@ -118,20 +124,20 @@ class Wanted:
         for kind in (*placed, *used):
             if kind in KINDS:
                 return kind
-        own = [rule.get("custom_constraint") for rule in self.definition.get("constraints") or ()]
-        for kind in own:
+        kinds = [rule.get("custom_constraint") for rule in self.definition.get("constraints") or ()]
+        for kind in kinds:
             if kind in KINDS:
                 return self._inside_or_outside(kind)
         if self.uses and not all(TEXT.search(use.place) for use in self.uses):
             return None
         if "cidr" in str(self.definition.get("description")).lower():
             return "net_cidr"
-        found = next((kind for pattern, kind in NAMES if re.search(pattern, self.name.lower())), None)
-        return found if found is None else self._inside_or_outside(found)
+        named = next((kind for pattern, kind in NAMES if re.search(pattern, self.name.lower())), None)
+        return named if named is None else self._inside_or_outside(named)
 
     def _inside_or_outside(self, kind: str) -> str:
-        said = f"{self.name} {self.definition.get('description', '')}".lower()
-        outside = kind == "neutron.network" and OUTSIDE.search(said)
+        text = f"{self.name} {self.definition.get('description', '')}".lower()
+        outside = kind == "neutron.network" and OUTSIDE.search(text)
         return OUTSIDE_NETWORK if outside else kind
 
     def value(self) -> Json:
@@ -139,8 +145,8 @@ class Wanted:
         has_default = "default" in self.definition
         if self.definition.get("type") == "number" and not has_default:
             return self._invented()  # Of a thing it is the name.
-        if (found := self._named()) is not None and self._may_replace_default():
-            return self._shaped(found) if self._allows(found) else self._invented()
+        if (named := self._named()) is not None and self._may_replace_default():
+            return self._shaped(named) if self._allows(named) else self._invented()
         if has_default and self.definition["default"] is not None:
             return None
         return self._invented()
@@ -150,9 +156,10 @@ class Wanted:
         """The lower, the more an update to another value does."""
         return 0 if self.kind() == FLAVOR else 1 if "name" in self.name else 2
 
-    def other(self, present: Json) -> Json:
+    def different(self, present: Json) -> Json:
         """Return another value that an update may give it; None: none is known."""
-        kind, listed = self.kind(), self._allowed()
+        kind = self.kind()
+        listed = self._allowed()
         if self.definition.get("immutable") or kind not in (None, FLAVOR):
             return None
         if listed or kind == FLAVOR:
@@ -165,8 +172,8 @@ class Wanted:
     def _next_number(self, present: Json) -> int | None:
         """Return the next whole number, if it may be that."""
         ranges = [rule["range"] for rule in self.rules if "range" in rule]
-        wanted = int(present or 0) + 1
-        return wanted if all(wanted <= bounds.get("max", wanted) for bounds in ranges) else None
+        number = int(present or 0) + 1
+        return number if all(number <= bounds.get("max", number) for bounds in ranges) else None
 
     def _may_replace_default(self) -> bool:
         default = self.definition.get("default")

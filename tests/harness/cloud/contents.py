@@ -16,7 +16,9 @@ FLAVORS = {
     "m1.large": (4, 8192, 80),
 }
 """Cores, MiB of memory, GiB of disk."""
-IMAGE, EXTERNAL, VOLUME_TYPE = "cirros", "public", "standard"
+IMAGE = "cirros"
+EXTERNAL = "public"
+VOLUME_TYPE = "standard"
 INTERFACES = ("public", "internal", "admin")
 
 
@@ -48,10 +50,10 @@ def make_accounts(layout: Layout) -> None:
         for role in roles:
             project = projects.get(name, projects["service"])
             identity.assign_project_role_to_user(project, user, identity.find_role(role))
-    known = {service.type for service in identity.services()}
+    types = {service.type for service in identity.services()}
     for service in SERVICES:
         for kind, path in service.endpoints:
-            if kind in known:  # Keystone has entered itself.
+            if kind in types:  # Keystone has entered itself.
                 continue
             entry = identity.create_service(name=service.name, type=kind)
             url = f"{layout.url(service.name)}{path}"
@@ -81,5 +83,5 @@ def make_things(layout: Layout) -> None:
         is_dhcp_enabled=False,
     )
     # Cinder makes its default type itself, as soon as it is asked for it.
-    if VOLUME_TYPE not in {found.name for found in admin.block_storage.types()}:
+    if VOLUME_TYPE not in {volume_type.name for volume_type in admin.block_storage.types()}:
         admin.block_storage.create_type(name=VOLUME_TYPE)

@@ -19,15 +19,15 @@ NO_HURRY = {
 class CloudDatabase(MariaDB):
     """A MariaDB server with room for a dozen services.
 
-    :param kept: the archive of a server that was stopped; None: it begins empty.
+    :param archive: the archive of a server that was stopped; None: it begins empty.
     """
 
     name = "Cloud-MariaDB"
     settings = {**SETTINGS, **NO_HURRY}
 
-    def __init__(self, kept: pathlib.Path | None = None) -> None:
+    def __init__(self, archive: pathlib.Path | None = None) -> None:
         super().__init__()
-        self._kept = kept
+        self._kept = archive
 
     def _prepare(self) -> None:
         if self._kept is None:

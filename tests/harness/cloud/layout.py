@@ -63,7 +63,7 @@ class Layout:
 
     def environment(self) -> dict[str, str]:
         """The variables of all programs of the cloud."""
-        found: dict[str, str] = {
+        variables: dict[str, str] = {
             "PYTHONPATH": str(INSTALLED / "plugins"),
             "PYTHONWARNINGS": "ignore",
             "PYTHONDONTWRITEBYTECODE": "",  # What they import is compiled with the first start.
@@ -72,8 +72,8 @@ class Layout:
             "OS_NEUTRON_CONFIG_FILES": "neutron.conf",
         }
         for name in ("glance", "placement", "neutron", "nova"):
-            found[f"OS_{name.upper()}_CONFIG_DIR"] = str(self.config(name))
-        return found
+            variables[f"OS_{name.upper()}_CONFIG_DIR"] = str(self.config(name))
+        return variables
 
 
 def serving(service: str, module: str, port: int, requests: pathlib.Path, *arguments: str) -> list[str]:

@@ -27,28 +27,28 @@ AT_ONCE = 3
 MAKERS = ("configuration.py", "contents.py", "layout.py", "making.py", "services.py")
 
 
-def made() -> pathlib.Path:
+def prepare() -> pathlib.Path:
     """The folder of the archives; makes them where there are none of this version."""
-    wanted = KEPT / _version()
+    prepared = KEPT / _version()
     KEPT.mkdir(exist_ok=True)
     with _lock(KEPT / "lock"):
-        if not wanted.exists():
+        if not prepared.exists():
             with tempfile.TemporaryDirectory(prefix="stoker-cloud-making-") as folder:
-                _make(pathlib.Path(folder), wanted)
+                _make(pathlib.Path(folder), prepared)
             versions = [folder for folder in KEPT.iterdir() if folder.is_dir()]
             for old in sorted(versions, key=lambda folder: folder.stat().st_mtime)[:-VERSIONS]:
                 shutil.rmtree(old)
-    return wanted
+    return prepared
 
 
 def _version() -> str:
     """A short text that changes with everything that the databases depend on."""
     files = [file for file in INSTALLED.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
     files += [pathlib.Path(__file__).parent / name for name in MAKERS]
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for file in sorted(files):
-        found.update(f"{file.name}\0".encode() + file.read_bytes())
-    return found.hexdigest()[:16]
+        digest.update(f"{file.name}\0".encode() + file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 @contextlib.contextmanager
@@ -58,7 +58,7 @@ def _lock(path: pathlib.Path) -> Iterator[None]:
         yield
 
 
-def _make(folder: pathlib.Path, wanted: pathlib.Path) -> None:
+def _make(folder: pathlib.Path, prepared: pathlib.Path) -> None:
     cloud = Running(folder, None)
     try:
         cloud.start_servers()
@@ -76,12 +76,12 @@ def _make(folder: pathlib.Path, wanted: pathlib.Path) -> None:
         _run(cloud.layout, "nova-manage", "--config-file", _config("nova", cloud.layout), *DISCOVER)
         contents.make_things(cloud.layout)
         cloud.stop_services()
-        unfinished = wanted.with_suffix(".unfinished")
+        unfinished = prepared.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir()
         cloud.database.keep(unfinished / "database.tar.gz")
         pack(folder, unfinished / "state.tar.gz", "state")
-        unfinished.rename(wanted)
+        unfinished.rename(prepared)
     finally:
         cloud.close()
 

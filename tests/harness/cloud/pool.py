@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from harness.cloud.access import Cloud
 from harness.cloud.project import Project
 
-MEMBER, ADMIN = ("member",), ("member", "admin")
+MEMBER = ("member",)
+ADMIN = ("member", "admin")
 """Roles of a project's user."""
 
 

@@ -74,40 +74,42 @@ class Project:
     @property
     def token(self) -> str:
         """A token of the user's for the project."""
-        found: str = self.connection.session.get_token()
-        return found
+        token: str = self.connection.session.get_token()
+        return token
 
     def leftovers(self) -> dict[str, list[str]]:
         """All things in the project: kind -> names or ids; empty: nothing at all."""
-        found = self._found()
-        return {kind: list(found[kind].values()) for kind in DELETE if kind in found}
+        remaining = self._objects()
+        return {kind: list(remaining[kind].values()) for kind in DELETE if kind in remaining}
 
     def clean(self) -> None:
         """Delete whatever is in it, and give it the limits of all projects.
 
         :raises TimeoutError: something stays.
         """
-        found = self._found()
+        remaining = self._objects()
         for kind, delete in DELETE.items():
-            if kind in found:
-                self._remove(kind, found[kind], delete)
-                found = self._found()
+            if kind in remaining:
+                self._remove(kind, remaining[kind], delete)
+                remaining = self._objects()
         for kind, revert in LIMITS.items():
-            if kind in found:
+            if kind in remaining:
                 revert(self.admin, self.id)
 
-    def _found(self) -> dict[str, dict[str, str]]:
+    def _objects(self) -> dict[str, dict[str, str]]:
         return self.rows.of(self.id, self.user_id)
 
-    def _remove(self, kind: str, things: Mapping[str, str], delete: Delete) -> None:
+    def _remove(self, kind: str, objects: Mapping[str, str], delete: Delete) -> None:
         """Delete things of one kind; a deletion that is refused, as during a creation, is tried again."""
         end = time.monotonic() + GONE_WITHIN
-        refused = self._delete(delete, things)
-        while left := self._found().get(kind):
+        refused = self._delete(delete, objects)
+        while remaining := self._objects().get(kind):
             if time.monotonic() > end:
-                raise TimeoutError(f"these {kind} of {self.name} stay: {sorted(left.values())}: {refused}")
+                raise TimeoutError(
+                    f"these {kind} of {self.name} stay: {sorted(remaining.values())}: {refused}"
+                )
             time.sleep(AGAIN if refused else 0.05)
-            refused = self._delete(delete, [key for key in refused if key in left])
+            refused = self._delete(delete, [key for key in refused if key in remaining])
 
     def _delete(self, delete: Delete, keys: Iterable[str]) -> dict[str, str]:
         """Delete things; return those that are refused, with the reasons."""

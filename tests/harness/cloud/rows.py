@@ -77,12 +77,12 @@ class Rows:
 
     def of(self, project: str, user: str) -> dict[str, dict[str, str]]:
         """All things of a project and its user: kind -> id -> name, or the id where there is no name."""
-        found: dict[str, dict[str, str]] = {}
+        rows: dict[str, dict[str, str]] = {}
         with self._engine.connect() as connection:
             for kind, key, name in connection.execute(QUERY, {"project": project, "user": user}):
-                things = found.setdefault(kind, {})
-                things[key] = things.get(key) or name or key
-        return found
+                names = rows.setdefault(kind, {})
+                names[key] = names.get(key) or name or key
+        return rows
 
     @functools.cached_property
     def _engine(self) -> sqlalchemy.Engine:

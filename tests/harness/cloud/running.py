@@ -33,15 +33,15 @@ class Running:
     """A cloud while it runs.  For one thread.
 
     :param directory: for what the services write.
-    :param kept: the archives of a cloud that was made before; None: it begins empty.
+    :param prepared: the archives of a cloud that was made before; None: it begins empty.
     """
 
-    def __init__(self, directory: pathlib.Path, kept: pathlib.Path | None) -> None:
+    def __init__(self, directory: pathlib.Path, prepared: pathlib.Path | None) -> None:
         if not (BIN / "nova-manage").exists():
             raise MissingServer(f"OpenStack in {HOME}", "none: it comes from PyPI")
-        self._kept = kept
+        self._kept = prepared
         self._directory = directory
-        self.database = CloudDatabase(kept / "database.tar.gz" if kept else None)
+        self.database = CloudDatabase(prepared / "database.tar.gz" if prepared else None)
         self.broker = RabbitMQ()
         self._processes: dict[str, Process] = {}
         ports = {service.name: free_port() for service in SERVICES}
@@ -107,8 +107,8 @@ class Running:
     def _wait(self, began: float, names: Sequence[str], serves: Callable[[str], bool]) -> None:
         for name in names:
             while not serves(name):
-                if (told := self.ended()) is not None:
-                    raise ProcessEnded(told)
+                if (message := self.ended()) is not None:
+                    raise ProcessEnded(message)
                 if over(began, START_WITHIN):
                     waited = time.monotonic() - began
                     raise TimeoutError(f"{name} does not serve after {waited:.1f} s:\n{self._story(name)}")
@@ -142,16 +142,16 @@ class Running:
         answer = requests.get(url, headers=headers, timeout=120)
         if answer.status_code != 200:
             raise ProcessEnded(f"{url}: {answer.status_code} {answer.text}")
-        return next(found for found in answer.json().values() if isinstance(found, list))
+        return next(value for value in answer.json().values() if isinstance(value, list))
 
     def _reads(self, daemon: Daemon) -> bool:
         """True if the daemon reads its queue."""
         with amqp.Connection(f"{HOST}:{self.broker.port}", connect_timeout=60, read_timeout=60) as connection:
             try:
-                found = connection.channel().queue_declare(daemon.queue, passive=True)
+                queue = connection.channel().queue_declare(daemon.queue, passive=True)
             except amqp.NotFound:
                 return False
-            return bool(found.consumer_count)
+            return bool(queue.consumer_count)
 
     def _story(self, name: str) -> str:
         logs = [self.layout.log(name).with_suffix(".out"), self.layout.log(name)]

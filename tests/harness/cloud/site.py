@@ -10,7 +10,9 @@ from openstack import exceptions
 from stoker.resources.openstack.nova.registry import RESOURCE_TYPES
 
 Json = typing.Any
-IMAGE, FLAVOR, BIGGER = "cirros", "m1.tiny", "m1.small"
+IMAGE = "cirros"
+FLAVOR = "m1.tiny"
+BIGGER = "m1.small"
 
 
 class Site:
@@ -41,8 +43,8 @@ class Site:
     def server(self, called: str = "srv", **properties: Json) -> Driven:
         """A server that is not created yet; None leaves out one of the usual properties."""
         usual = {"image": IMAGE, "flavor": FLAVOR, "networks": [{"network": self.network.id}]}
-        given = {key: value for key, value in {**usual, **properties}.items() if value is not None}
-        return Driven(RESOURCE_TYPES["OS::Nova::Server"](), self.work, given, called)
+        values = {key: value for key, value in {**usual, **properties}.items() if value is not None}
+        return Driven(RESOURCE_TYPES["OS::Nova::Server"](), self.work, values, called)
 
     def create_all(self, servers: Sequence[Driven]) -> Sequence[Driven]:
         """Create servers side by side."""
@@ -72,5 +74,5 @@ class Site:
 
     def addresses(self, server: Driven) -> list[str]:
         """The server's addresses as the witness sees them."""
-        found = self.found(server).addresses.values()
-        return sorted(entry["addr"] for entries in found for entry in entries)
+        networks = self.found(server).addresses.values()
+        return sorted(entry["addr"] for entries in networks for entry in entries)

@@ -65,10 +65,10 @@ class Stacks:
 
     def clean(self) -> None:
         """Delete all stacks that are left, and wait for the end, good or bad."""
-        left = self.all()
-        for stack in left:
+        remaining = self.all()
+        for stack in remaining:
             self.call("DELETE", stack.path)
-        for stack in left:
+        for stack in remaining:
             self.wait_for(lambda path=stack.path: self._is_over(path), lambda path=stack.path: path)  # type: ignore[misc]
 
     def wait_for(self, condition: typing.Callable[[], bool], why: typing.Callable[[], str]) -> None:
@@ -103,9 +103,9 @@ class Stack:
     def wait(self, status: str) -> Json:
         """Wait until no action is in progress; the stack, which must have this status."""
         self.stacks.wait_for(lambda: not self._status().endswith("IN_PROGRESS"), self._story)
-        found = self.show()
-        assert found["stack_status"] == status, self._story()
-        return found
+        stack = self.show()
+        assert stack["stack_status"] == status, self._story()
+        return stack
 
     def update(self, template: Json, **fields: Json) -> Json:
         """Update it, and wait until that is complete."""
@@ -151,8 +151,8 @@ class Stack:
 
     def physical_id(self, name: str) -> str:
         """By which the service knows what the resource has made."""
-        found: str = self.resource(name)["physical_resource_id"]
-        return found
+        physical: str = self.resource(name)["physical_resource_id"]
+        return physical
 
     def outputs(self) -> Mapping[str, Json]:
         """The values of its outputs by name."""
@@ -179,10 +179,10 @@ class Stack:
         return bool(status == "DELETE_COMPLETE")
 
     def _story(self) -> str:
-        found = self.show()
-        told = [f"{found['stack_name']}: {found['stack_status']}: {found['stack_status_reason']}"]
-        told += [
+        stack = self.show()
+        lines = [f"{stack['stack_name']}: {stack['stack_status']}: {stack['stack_status_reason']}"]
+        lines += [
             f"  {name} ({item['resource_type']}): {item['resource_status']}: {item['resource_status_reason']}"
             for name, item in self.resources().items()
         ]
-        return "\n".join(told)
+        return "\n".join(lines)

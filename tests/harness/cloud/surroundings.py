@@ -20,15 +20,15 @@ def furnish(project: Project, sample: Sample) -> Mapping[str, str]:
     :returns: the ids of the things that templates want by id, by name.
     """
     network = project.connection.network
-    made = network.create_network(name=NETWORK)
-    subnet = network.create_subnet(network_id=made.id, ip_version=4, cidr="192.168.99.0/24", name=SUBNET)
+    created = network.create_network(name=NETWORK)
+    subnet = network.create_subnet(network_id=created.id, ip_version=4, cidr="192.168.99.0/24", name=SUBNET)
     public = network.find_network(EXTERNAL)
     router = network.create_router(name=ROUTER, external_gateway_info={"network_id": public.id})
     network.add_interface_to_router(router, subnet_id=subnet.id)
     project.connection.compute.create_keypair(name=KEY)
-    wanted = sorted(set(sample.things()))
-    ids = {name: _make(project, made.id, kind, name) for kind, name in wanted}
-    return {name: found for name, found in ids.items() if found is not None}
+    needed = sorted(set(sample.things()))
+    ids = {name: _make(project, created.id, kind, name) for kind, name in needed}
+    return {name: object_id for name, object_id in ids.items() if object_id is not None}
 
 
 def _make(project: Project, network: str, kind: str, name: str) -> str | None:
@@ -70,10 +70,10 @@ def _make_image(project: Project, name: str) -> None:
 def _make_network(project: Project, name: str) -> None:
     """Make a network that the project's router connects to the outside."""
     network = project.connection.network
-    made = network.create_network(name=name)
-    taken = len(list(network.subnets(project_id=project.id)))
-    cidr = f"192.168.{99 - taken}.0/24"
-    subnet = network.create_subnet(network_id=made.id, ip_version=4, cidr=cidr)
+    created = network.create_network(name=name)
+    used = len(list(network.subnets(project_id=project.id)))
+    cidr = f"192.168.{99 - used}.0/24"
+    subnet = network.create_subnet(network_id=created.id, ip_version=4, cidr=cidr)
     network.add_interface_to_router(network.find_router(ROUTER), subnet_id=subnet.id)
 
 
@@ -83,8 +83,10 @@ def _make_outside(project: Project, name: str) -> None:
     with _SHARED:
         if network.find_network(name) is not None:
             return
-        made = network.create_network(name=name, is_router_external=True)
-        network.create_subnet(network_id=made.id, ip_version=4, cidr="172.25.0.0/16", is_dhcp_enabled=False)
+        created = network.create_network(name=name, is_router_external=True)
+        network.create_subnet(
+            network_id=created.id, ip_version=4, cidr="172.25.0.0/16", is_dhcp_enabled=False
+        )
 
 
 def _make_flavor(project: Project, name: str) -> None:

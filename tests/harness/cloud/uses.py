@@ -64,31 +64,32 @@ class Uses:
                 yield from self._of_resource(body, depth)
 
     def _of_resource(self, body: Json, depth: int) -> Iterator[Use]:
-        kind, given = body["type"], body.get("properties")
+        kind = body["type"]
+        properties = body.get("properties")
         yield from self._walk(body.get("external_id"), {}, f"{kind} external_id", depth)
         address = self.aliases.get(kind, kind)
         if isinstance(address, str) and address in self.files:
-            yield from self._of_nested(given, address, depth)
-        elif (address := _template_of(given)) in self.files:
-            yield from self._of_nested(given.get("parameters"), address, depth)
-        elif isinstance(given, Mapping):
+            yield from self._of_nested(properties, address, depth)
+        elif (address := _template_of(properties)) in self.files:
+            yield from self._of_nested(properties.get("parameters"), address, depth)
+        elif isinstance(properties, Mapping):
             schema = self.schemas(kind)
-            for name, value in given.items():
+            for name, value in properties.items():
                 yield from self._walk(value, schema.get(name) or {}, f"{kind} {name}", depth)
 
-    def _of_nested(self, given: Json, address: str, depth: int) -> Iterator[Use]:
+    def _of_nested(self, values: Json, address: str, depth: int) -> Iterator[Use]:
         """Yield what the properties of a nested template are used for in it, and its literal ones."""
-        if depth >= DEEPEST or not isinstance(given, Mapping):
+        if depth >= DEEPEST or not isinstance(values, Mapping):
             return
         template = yaml.load(self.files[address], Reader)  # noqa: S506
         for use in self.of(template, depth + 1):
             if use.parameter is None:
                 yield use
-            elif (value := given.get(use.parameter)) is not None:
+            elif (value := values.get(use.parameter)) is not None:
                 yield from self._walk(value, use.schema, use.place, depth)
         for name, definition in (template.get("parameters") or {}).items():
-            if name in given:
-                yield from self._walk(given[name], definition, f"{address} {name}", depth)
+            if name in values:
+                yield from self._walk(values[name], definition, f"{address} {name}", depth)
 
     def _walk(self, value: Json, schema: Mapping[str, Json], place: str, depth: int) -> Iterator[Use]:
         inner = schema.get("schema") or {}

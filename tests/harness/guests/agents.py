@@ -96,7 +96,8 @@ class Agents:
     def _install(self) -> None:
         for phase in PHASES:
             (self._directory / "phases" / phase).mkdir(parents=True)
-        source, configure = AGENTS / "heat-config", self._directory / "phases" / "configure.d"
+        source = AGENTS / "heat-config"
+        configure = self._directory / "phases" / "configure.d"
         apply = f"#!/bin/sh\nexec os-apply-config -t {source / 'os-apply-config'} -o {self._root}\n"
         _program(configure / "20-os-apply-config", apply)
         self._copy(source / "os-refresh-config/configure.d/55-heat-config", configure / "55-heat-config")
@@ -107,8 +108,8 @@ class Agents:
 
     def _copy(self, source: pathlib.Path, target: pathlib.Path) -> None:
         """Copy a program of Python's, to be run by the agents' own."""
-        _, _, rest = source.read_text().partition("\n")
-        _program(target, f"#!{INSTALLED / 'bin' / 'python'}\n{rest}")
+        _, _, body = source.read_text().partition("\n")
+        _program(target, f"#!{INSTALLED / 'bin' / 'python'}\n{body}")
 
 
 def _program(path: pathlib.Path, text: str) -> None:

@@ -28,8 +28,8 @@ class PlayedServers:
     def poll(self, server_id: str) -> str:
         """Let the agent of a server poll once, and apply what is new; return what it has said."""
         if server_id not in self._agents:
-            found = json.loads(user_data_parts(self._project, server_id)["cfn-init-data"])
-            config = dict(found["os-collect-config"])
+            init_data = json.loads(user_data_parts(self._project, server_id)["cfn-init-data"])
+            config = dict(init_data["os-collect-config"])
             # There is no metadata service that answers as EC2's does.
             config["collectors"] = [name for name in config["collectors"] if name != "ec2"]
             self._agents[server_id] = Agents(self._directory / server_id, config, reporting=self._groups)
@@ -39,5 +39,5 @@ class PlayedServers:
 def user_data_parts(project: Project, server_id: str) -> dict[str | None, str]:
     """Return the parts of user_data that cloud-init would find in a server, by their names."""
     user_data = base64.b64decode(project.admin.compute.get_server(server_id).user_data).decode()
-    found: Json = email.message_from_string(user_data).get_payload()
-    return {part.get_filename(): part.get_payload(decode=True).decode() for part in found}
+    parts: Json = email.message_from_string(user_data).get_payload()
+    return {part.get_filename(): part.get_payload(decode=True).decode() for part in parts}

@@ -30,8 +30,9 @@ class Answers:
     def new(self) -> list[tuple[str, str, int]]:
         """Method, route and status of each request since the last call."""
         text = self._service.process.text()
-        found, self._read = ANSWERED.findall(text[self._read :]), len(text)
-        return [(method, route, int(status)) for method, route, status in found]
+        requests = ANSWERED.findall(text[self._read :])
+        self._read = len(text)
+        return [(method, route, int(status)) for method, route, status in requests]
 
 
 @dataclasses.dataclass
@@ -81,9 +82,9 @@ class Dashboard:
 
 def dialog(page: Page, title: str) -> Locator:
     """The dialog of this title, once it is there."""
-    shown = page.locator(".modal").filter(has=page.get_by_role("heading", name=title, exact=True))
-    expect(shown).to_be_visible()
-    return shown
+    modal = page.locator(".modal").filter(has=page.get_by_role("heading", name=title, exact=True))
+    expect(modal).to_be_visible()
+    return modal
 
 
 def choose(form: Locator, label: str, option: str) -> None:
@@ -128,9 +129,9 @@ def row(page: Page, name: str) -> Locator:
 
 def act(page: Page, name: str, action: str) -> Locator:
     """Let a stack's row do something, by the list of its actions; its row, in the list that comes."""
-    there = row(page, name)
-    there.locator(".dropdown-toggle").click()
-    there.get_by_text(action, exact=True).click()
+    line = row(page, name)
+    line.locator(".dropdown-toggle").click()
+    line.get_by_text(action, exact=True).click()
     return row(page, name)
 
 

@@ -45,8 +45,9 @@ class Horizon(Server):
     def troubles(self) -> list[str]:
         """Return the lines of its log since the last call that tell of errors."""
         text = self.process.text()
-        found, self._read = TROUBLE.findall(text[self._read :]), len(text)
-        return found
+        troubles = TROUBLE.findall(text[self._read :])
+        self._read = len(text)
+        return troubles
 
     def recovered(self) -> None:
         """Forget what has gone wrong; every line of it must be about an error that Horizon shows its user."""

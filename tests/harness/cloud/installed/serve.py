@@ -20,30 +20,30 @@ def logged(application, path):
     """The application, whose requests are written down; any thread may call it."""
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
-    def call(environ, start_response):
-        asked = f"{environ['REQUEST_METHOD']} {environ.get('REQUEST_URI') or environ['PATH_INFO']}"
+    def application_call(environ, start_response):
+        request = f"{environ['REQUEST_METHOD']} {environ.get('REQUEST_URI') or environ['PATH_INFO']}"
 
         def started(status, *more):
             project = environ.get("HTTP_X_PROJECT_ID", "-")
-            os.write(file, f"{asked} {status.partition(' ')[0]} {project}\n".encode())
+            os.write(file, f"{request} {status.partition(' ')[0]} {project}\n".encode())
             return start_response(status, *more)
 
         return application(environ, started)
 
-    return call
+    return application_call
 
 
 def alone(application):
     """The application, for one request at a time."""
     lock = threading.Lock()
 
-    def call(environ, start_response):
+    def application_call(environ, start_response):
         with lock, contextlib.ExitStack() as closed:
             parts = application(environ, start_response)
             closed.callback(getattr(parts, "close", lambda: None))
             return list(parts)
 
-    return call
+    return application_call
 
 
 def unchunked(application):
@@ -53,14 +53,14 @@ def unchunked(application):
     request of the connection, and refuses it.
     """
 
-    def call(environ, start_response):
+    def application_call(environ, start_response):
         if environ.get("HTTP_TRANSFER_ENCODING", "").lower() == "chunked":
             body = environ["wsgi.input"].read()
             del environ["HTTP_TRANSFER_ENCODING"]
             environ |= {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
         return application(environ, start_response)
 
-    return call
+    return application_call
 
 
 if __name__ == "__main__":
