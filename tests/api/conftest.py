@@ -63,7 +63,7 @@ class Refusals:
 
 @pytest.fixture(scope="session")
 def existing(quiet: Service) -> str:
-    return quiet.made("quiet", "existing", flat(1))
+    return quiet.created("quiet", "existing", flat(1))
 
 
 @pytest.fixture

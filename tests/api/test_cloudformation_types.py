@@ -61,7 +61,7 @@ def outputs(service: Service, path: str) -> dict[str, Json]:
 
 
 def test_a_post_to_the_alarm_url_scales_the_group(service: Service) -> None:
-    path = service.made("launched", "web", GROUP, **MAPPED)
+    path = service.created("launched", "web", GROUP, **MAPPED)
     values = outputs(service, path)
     assert values["Servers"] == "fedora"
     assert values["Url"] == values["Reference"]

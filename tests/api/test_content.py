@@ -24,7 +24,7 @@ ENVIRONMENT = {"parameters": {"secret": "s3cret"}, "parameter_defaults": {"word"
 @pytest.fixture(scope="module")
 def path(service: Service) -> str:
     fields = {"environment": ENVIRONMENT, "files": FILES, "parameters": {"word": "given"}}
-    return service.made("content", "kept", TEMPLATE, **fields)
+    return service.created("content", "kept", TEMPLATE, **fields)
 
 
 def test_the_template_comes_back_unchanged(service: Service, path: str) -> None:
@@ -33,7 +33,7 @@ def test_the_template_comes_back_unchanged(service: Service, path: str) -> None:
 
 def test_a_template_in_yaml_comes_back_parsed(service: Service, tenant: str) -> None:
     text = "heat_template_version: 2018-08-31\nresources:\n  r: {type: OS::Heat::None}\n"
-    stored_template = service.get(service.made(tenant, "yaml", text) + "/template")
+    stored_template = service.get(service.created(tenant, "yaml", text) + "/template")
     assert stored_template == {
         "heat_template_version": "2018-08-31",
         "resources": {"r": {"type": "OS::Heat::None"}},
@@ -56,7 +56,7 @@ def test_the_environment_comes_back_with_its_secrets_masked(service: Service, pa
 
 def test_environment_files_are_merged_in_their_order(service: Service, tenant: str) -> None:
     files = {"a.yaml": "parameters: {word: first, secret: x}", "b.yaml": "parameters: {word: second}"}
-    path = service.made(tenant, "merged", TEMPLATE, files=files, environment_files=["a.yaml", "b.yaml"])
+    path = service.created(tenant, "merged", TEMPLATE, files=files, environment_files=["a.yaml", "b.yaml"])
     assert service.get(f"{path}/environment")["parameters"]["word"] == "second"
     assert service.get(path)["stack"]["parameters"]["word"] == "second"
 
@@ -105,7 +105,7 @@ def test_an_output_of_a_failed_resource_has_no_value(service: Service, tenant: s
 def test_texts_of_all_of_unicode_come_back(service: Service, tenant: str) -> None:
     text = "Ωmega 漢字 😀 \u202e 'quote' \\ %s {x}"
     body = template({text: one(value=text)}, description=text, outputs={text: {"value": text}})
-    path = service.made(tenant, "unicode", body, tags=[text])
+    path = service.created(tenant, "unicode", body, tags=[text])
     stack = service.get(path)["stack"]
     assert (stack["description"], stack["tags"]) == (text, [text])
     assert stack["outputs"][0]["output_value"] == text

@@ -23,7 +23,7 @@ BY_TYPE = [item for item in STORY if item[0] == "pair"] + [item for item in STOR
 
 @pytest.fixture(scope="module")
 def path(service: Service) -> str:
-    return service.made("events", "pair", chain(2))
+    return service.created("events", "pair", chain(2))
 
 
 def listed(service: Service, path: str, **query: Json) -> list[Json]:
@@ -142,14 +142,14 @@ def test_events_of_one_resource(service: Service, path: str) -> None:
 
 
 def test_events_outlive_the_stack(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "brief", chain(1))
+    path = service.created(tenant, "brief", chain(1))
     service.call("DELETE", path)
     service.settled(path)
     assert story(listed(service, path))[-1] == ("brief", "DELETE_COMPLETE")
 
 
 def test_an_event_is_found_only_where_it_belongs(service: Service, path: str, tenant: str) -> None:
-    other_path = service.made(tenant, "other", chain(1))
+    other_path = service.created(tenant, "other", chain(1))
     first = listed(service, path)[1]
     second = listed(service, path)[3]
     for url in (
@@ -163,7 +163,7 @@ def test_an_event_is_found_only_where_it_belongs(service: Service, path: str, te
 
 @pytest.mark.parametrize("marker", ["nothing", "another's"])
 def test_a_wrong_marker_is_refused(service: Service, path: str, tenant: str, marker: str) -> None:
-    own_path = service.made(tenant, "own", chain(1))
+    own_path = service.created(tenant, "own", chain(1))
     wrong = listed(service, path)[0]["id"] if marker == "another's" else marker
     answer = service.call("GET", f"{own_path}/events?marker={wrong}")
     assert fault(answer) == (400, "HTTPBadRequest")

@@ -159,7 +159,7 @@ class Project:
         return self.call("POST", "validate", {"template": PLAIN, **change})
 
     def _created_path(self) -> str:
-        path = self.service.made(self.name, "s", PLAIN, parameters={"p": "first"})
+        path = self.service.created(self.name, "s", PLAIN, parameters={"p": "first"})
         return path.removeprefix(f"/v1/{self.name}/")
 
     def _update(self, change: Json) -> Answer:
@@ -223,7 +223,7 @@ def test_a_field_changes_something_or_is_refused_by_name(
 
 @pytest.mark.parametrize("action", ["check", "suspend", "resume", "cancel_update", "cancel_without_rollback"])
 def test_details_of_an_action_that_has_none_are_refused(service: Service, tenant: str, action: str) -> None:
-    path = service.made(tenant, "s", PLAIN)
+    path = service.created(tenant, "s", PLAIN)
     answer = service.call("POST", f"{path}/actions", {action: {"resources": ["r"]}})
     assert answer.status == 400
     assert f"{action}: the action takes no details" in answer.error["message"]
@@ -308,10 +308,10 @@ def filled(service: Service) -> Mapping[str, str]:
     """A project that has two of everything; return what placeholders of QUERIES stand for."""
     project = Project(service, "filled")
     prefix = "/v1/filled/"
-    service.made("filled", "zebra", PLAIN, tags="red")
-    service.made("filled", "other", PLAIN)
-    deleted = service.made("filled", "gone", PLAIN)
-    path = service.made("filled", "ant", NESTING, files=INNER, tags="blue")
+    service.created("filled", "zebra", PLAIN, tags="red")
+    service.created("filled", "other", PLAIN)
+    deleted = service.created("filled", "gone", PLAIN)
+    path = service.created("filled", "ant", NESTING, files=INNER, tags="blue")
     assert service.call("DELETE", deleted).status == 204
     service.settled(deleted)
     snapshot = project.call("POST", f"{path.removeprefix(prefix)}/snapshots", {})

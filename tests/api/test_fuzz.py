@@ -97,7 +97,7 @@ def a_path(chance: random.Random, route: str, values: dict[str, str]) -> str:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_request_breaks_a_route(service: Service, tenant: str, seed: int) -> None:
-    path = service.made(tenant, "known", flat(2), tags="a,b")
+    path = service.created(tenant, "known", flat(2), tags="a,b")
     values = {
         "{tenant_id}": tenant,
         "{stack_name}": "known",

@@ -105,12 +105,12 @@ def error_of(answer: requests.Response) -> tuple[int, str]:
 
 @pytest.fixture
 def guest(service: Service, tenant: str) -> Guest:
-    return Guest(service, service.made(tenant, "guarded", template()))
+    return Guest(service, service.created(tenant, "guarded", template()))
 
 
 @pytest.fixture
 def polled(service: Service, tenant: str) -> Guest:
-    return Guest(service, service.made(tenant, "polled", template("POLL_TEMP_URL")))
+    return Guest(service, service.created(tenant, "polled", template("POLL_TEMP_URL")))
 
 
 def test_a_guest_reads_the_metadata_and_the_deployments_of_its_server(guest: Guest) -> None:
@@ -168,7 +168,7 @@ def test_a_request_without_a_signature_is_refused_and_one_without_an_action_show
 
 
 def test_the_keys_of_another_project_or_stack_are_no_good(guest: Guest, service: Service) -> None:
-    stranger = Guest(service, service.made(f"{guest.project}x", "guarded", template()))
+    stranger = Guest(service, service.created(f"{guest.project}x", "guarded", template()))
     keys = stranger.config["cfn"]
     assert keys["access_key_id"] != guest.config["cfn"]["access_key_id"]
     mixed = {"AWSAccessKeyId": keys["access_key_id"]}
@@ -312,7 +312,7 @@ class HeatGuest:
 
 
 def test_an_account_of_a_server_reads_its_metadata_and_nothing_else(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "polled", template("POLL_SERVER_HEAT", {"mine": 1}))
+    path = service.created(tenant, "polled", template("POLL_SERVER_HEAT", {"mine": 1}))
     account = Guest(service, path).config["heat"]
     assert set(account) == {"auth_url", "user_id", "password", "project_id", "stack_id", "resource_name"}
     version = requests.get(account["auth_url"], timeout=120).json()["version"]
@@ -328,7 +328,7 @@ def test_an_account_of_a_server_reads_its_metadata_and_nothing_else(service: Ser
     assert guest.call("POST", account["stack_id"], "server/signal", {}).status_code == 403
     assert guest.call("GET", "x/00000000-0000-0000-0000-000000000000", "server/metadata").status_code == 403
     other_guest = HeatGuest(
-        Guest(service, service.made(tenant, "two", template("POLL_SERVER_HEAT"))).config["heat"]
+        Guest(service, service.created(tenant, "two", template("POLL_SERVER_HEAT"))).config["heat"]
     )
     assert other_guest.log_in() == 201
     assert other_guest.call("GET", account["stack_id"], "server/metadata").status_code == 403
@@ -385,7 +385,7 @@ def handle(service: Service, tenant: str) -> tuple[Guest, str]:
     """The handle of a wait condition, and the ARN in Heat's addresses for signals to it."""
     body: Json = template()
     body["resources"]["handle"] = {"type": "OS::Heat::WaitConditionHandle"}
-    path = service.made(tenant, "waits", body)
+    path = service.created(tenant, "waits", body)
     return Guest(service, path), f"arn:openstack:heat::{tenant}:stacks/waits/{path.rpartition('/')[2]}"
 
 

@@ -273,7 +273,7 @@ def test_a_secret_is_nowhere_in_clear(watched: Watched, way: str) -> None:
     )
     assert preview.status == 200, preview
     assert first not in json.dumps(preview.body)
-    path = watched.service.made(TENANT, name, **filled(body, first))
+    path = watched.service.created(TENANT, name, **filled(body, first))
     assert watched.output(path, "said") == filled(way_in.output, first), "the secret was used"
     watched.check(path, first)
 
@@ -367,7 +367,7 @@ def test_environment_files_that_name_a_hidden_parameter_are_not_stored(watched: 
         "plain.yaml": "parameter_defaults: {another: value}",
     }
     fields = {"files": files, "environment_files": ["plain.yaml", "secret.yaml"]}
-    path = watched.service.made(TENANT, "merged", outer(CHILD), **fields)
+    path = watched.service.created(TENANT, "merged", outer(CHILD), **fields)
     assert set(watched.service.get(f"{path}/files")) == {"child.yaml", "plain.yaml"}
     environment = watched.service.get(f"{path}/environment")
     assert environment["parameter_defaults"] == {"another": "value", "password": "******"}
@@ -383,7 +383,7 @@ def test_parameters_that_are_not_hidden_are_shown_in_a_nested_stack(watched: Wat
         parameters={"plain": {"type": "string"}, "password": HIDDEN},
     )
     parameters = {"plain": "in-the-open", "password": SECRET}
-    path = watched.service.made(TENANT, "open", body, parameters=parameters, files=OTHER_CHILD)
+    path = watched.service.created(TENANT, "open", body, parameters=parameters, files=OTHER_CHILD)
     [child] = watched.nested(path)
     assert watched.service.get(child)["stack"]["parameters"]["other"] == "in-the-open"
 
@@ -392,7 +392,7 @@ def test_a_group_whose_size_is_known_late_hides_nothing(watched: Watched) -> Non
     body = group("OS::Heat::ResourceGroup", MEMBER, count={"get_attr": ["size", "value"]})
     body["resources"]["size"] = {"type": "OS::Heat::Value", "properties": {"value": 1}}
     fields = {"files": OTHER_CHILD, "environment": {"parameter_defaults": {"another": "in-the-open"}}}
-    path = watched.service.made(TENANT, "late-size", body, parameters={"password": SECRET}, **fields)
+    path = watched.service.created(TENANT, "late-size", body, parameters={"password": SECRET}, **fields)
     environment = watched.service.get(f"{path}/environment")
     assert environment["parameter_defaults"] == {"another": "in-the-open"}
     watched.check(path, SECRET)

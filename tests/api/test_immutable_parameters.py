@@ -20,7 +20,7 @@ def body(values: Json, **parameters: Json) -> Json:
 @pytest.fixture
 def path(service: Service, tenant: str) -> str:
     fields = body({"fixed": "one", "secret": "first"})
-    return service.made(tenant, "s", fields["template"], parameters=fields["parameters"])
+    return service.created(tenant, "s", fields["template"], parameters=fields["parameters"])
 
 
 @pytest.mark.parametrize(

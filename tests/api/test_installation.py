@@ -35,7 +35,7 @@ def test_foreign_pages_and_names_are_refused(service: Service, tenant: str) -> N
 
 
 def test_a_slash_at_the_end_changes_nothing(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "s", chain(1))
+    path = service.created(tenant, "s", chain(1))
     assert service.get(f"{path}/") == service.get(path)
     assert service.get(f"/v1/{tenant}/stacks/")["stacks"][0]["stack_name"] == "s"
 
@@ -183,7 +183,7 @@ def test_a_form_that_is_filled_from_a_validation_creates_the_stack_with_its_hidd
         name: field["Value"] if "Value" in field else field["Default"]
         for name, field in validation["Parameters"].items()
     }
-    path = service.made(tenant, "form", body, parameters=form)
+    path = service.created(tenant, "form", body, parameters=form)
     values = {item["output_key"]: item["output_value"] for item in service.get(path)["stack"]["outputs"]}
     assert values == {"declared": "f1rst", "defaulted": "s3cond", "given": "th1rd"}
     for answer in (

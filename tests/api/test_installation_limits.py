@@ -32,7 +32,7 @@ def names(service: Service, project: str, query: str = "") -> list[str]:
 
 
 def test_a_project_has_no_more_stacks_than_it_may_have(limited: Service) -> None:
-    paths = [limited.made("full", name, flat(1)) for name in ("a", "b", "c")]
+    paths = [limited.created("full", name, flat(1)) for name in ("a", "b", "c")]
     body: Json = {"stack_name": "d", "template": flat(1)}
     for path in ("stacks", "stacks/preview"):
         answer = limited.call("POST", f"/v1/full/{path}", body)
@@ -42,16 +42,18 @@ def test_a_project_has_no_more_stacks_than_it_may_have(limited: Service) -> None
             "Please delete some stacks."
         )
     assert names(limited, "full", "show_deleted=true") == ["c", "b", "a"]
-    limited.made("other", "d", flat(1))
+    limited.created("other", "d", flat(1))
     limited.call("DELETE", paths[0])
     limited.settled(paths[0])
-    limited.made("full", "d", flat(1))
+    limited.created("full", "d", flat(1))
 
 
 def test_nested_stacks_are_not_counted(limited: Service) -> None:
     group = {"type": "OS::Heat::ResourceGroup", "properties": {"count": 1, "resource_def": flat_member()}}
     for name in ("a", "b", "c"):
-        limited.made("nested", name, {"heat_template_version": "2021-04-16", "resources": {"group": group}})
+        limited.created(
+            "nested", name, {"heat_template_version": "2021-04-16", "resources": {"group": group}}
+        )
     assert len(names(limited, "nested", "show_nested=true")) == 6
 
 
@@ -77,7 +79,7 @@ def test_simultaneous_requests_pass_up_to_the_limit(limited: Service) -> None:
 
 def test_lists_omit_stacks_with_a_hidden_tag_unless_requested(limited: Service) -> None:
     paths = {
-        name: limited.made("tags", name, flat(1), tags=tags)
+        name: limited.created("tags", name, flat(1), tags=tags)
         for name, tags in {"plain": "web", "infra": "web,infra", "service": "service"}.items()
     }
     everything = ["service", "infra", "plain"]
@@ -101,7 +103,7 @@ def test_a_stack_in_the_own_region_is_nested(limited: Service) -> None:
         {"type": "OS::Heat::Stack", "properties": {"template": inner, "context": place}} for place in places
     ]
     local, remote = (template({"stack": body}) for body in bodies)
-    path = limited.made("regions", "own", local)
+    path = limited.created("regions", "own", local)
     assert len(limited.get(f"{path}/resources?nested_depth=1")["resources"]) == 2
     # Another region has requests, which need a credential of a user.
     failed = limited.settled(limited.create("regions", "other", remote))

@@ -24,7 +24,7 @@ def names(service: Service, tenant: str) -> list[str]:
 
 
 def test_a_nested_stack_is_found_by_its_name(service: Service, tenant: str) -> None:
-    service.made(tenant, "tree", outer("one"))
+    service.created(tenant, "tree", outer("one"))
     (name,) = names(service, tenant)
     for below in ("", "/resources", "/events", "/template"):
         answer = service.call("GET", f"/v1/{tenant}/stacks/{name}{below}")
@@ -35,7 +35,7 @@ def test_a_nested_stack_is_found_by_its_name(service: Service, tenant: str) -> N
 
 
 def test_the_link_to_a_nested_stack_is_valid_after_an_update_too(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "tree", outer("one"))
+    path = service.created(tenant, "tree", outer("one"))
     for word in ("two", "three"):
         assert service.call("PUT", path, {"template": outer(word)}).status == 202
         assert service.settled(path)["stack_status"] == "UPDATE_COMPLETE"
@@ -45,14 +45,14 @@ def test_the_link_to_a_nested_stack_is_valid_after_an_update_too(service: Servic
 
 
 def test_a_top_level_stack_goes_before_a_nested_one_of_its_name(service: Service, tenant: str) -> None:
-    service.made(tenant, "tree", outer("one"))
+    service.created(tenant, "tree", outer("one"))
     (name,) = names(service, tenant)
-    path = service.made(tenant, name, flat(1))
+    path = service.created(tenant, name, flat(1))
     assert service.call("GET", f"/v1/{tenant}/stacks/{name}").headers["Location"].endswith(path)
 
 
 def test_the_link_to_an_adopted_nested_stack_is_valid(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "tree", outer("one"))
+    path = service.created(tenant, "tree", outer("one"))
     document = service.get(f"{path}/export")
     body = {"stack_name": "again", "adopt_stack_data": json.dumps(document)}
     answer = service.call("POST", f"/v1/{tenant}/stacks", body)
@@ -67,7 +67,7 @@ def test_the_link_to_an_adopted_nested_stack_is_valid(service: Service, tenant: 
 def test_a_nested_stack_names_its_owner_and_has_the_timeout_of_its_root(
     service: Service, tenant: str
 ) -> None:
-    path = service.made(tenant, "tree", outer("one"), timeout_mins=7)
+    path = service.created(tenant, "tree", outer("one"), timeout_mins=7)
     (child,) = service.get(f"{path}/resources")["resources"]
     assert "parent_resource" not in child
     (href,) = [link["href"] for link in child["links"] if link["rel"] == "nested"]

@@ -98,7 +98,7 @@ def output(service: Service, path: str) -> Json:
 
 def test_an_entry_renames_types_and_a_later_file_wins(operated: Service) -> None:
     body = template({"old": {"type": "OS::Quantum::TestResource"}, "later": {"type": "Acme::Later"}})
-    path = operated.made("names", "s", body)
+    path = operated.created("names", "s", body)
     details = operated.get(f"{path}/resources/later?with_attr=output")["resource"]
     assert (details["resource_type"], "output" in details["attributes"]) == ("Acme::Later", True)
 
@@ -108,7 +108,7 @@ def test_a_type_can_be_a_template_of_the_operators(operated: Service) -> None:
         {"pair": {"type": "Acme::Pair", "properties": {"value": "x"}}},
         outputs={"out": {"value": {"get_attr": ["pair", "both"]}}},
     )
-    path = operated.made("pairs", "s", body)
+    path = operated.created("pairs", "s", body)
     assert output(operated, path) == "x"
     types = resources(operated, path)
     assert types["pair"] == "Acme::Pair"
@@ -130,9 +130,9 @@ def test_a_file_of_the_request_precedes_one_of_the_same_name(operated: Service) 
         {"leaf": {"type": "leaf.yaml", "properties": {"value": "x"}}},
         outputs={"out": {"value": {"get_attr": ["leaf", "value"]}}},
     )
-    assert output(operated, operated.made("files", "theirs", body)) == "x"
+    assert output(operated, operated.created("files", "theirs", body)) == "x"
     leaf = LEAF.replace("{get_attr: [only, output]}", "own")
-    assert output(operated, operated.made("files", "own", body, files={"leaf.yaml": leaf})) == "own"
+    assert output(operated, operated.created("files", "own", body, files={"leaf.yaml": leaf})) == "own"
 
 
 def test_a_template_may_have_the_type_that_it_replaces(operated: Service) -> None:
@@ -140,7 +140,7 @@ def test_a_template_may_have_the_type_that_it_replaces(operated: Service) -> Non
         {"text": {"type": "OS::Heat::RandomString", "properties": {"length": 7}}},
         outputs={"out": {"value": {"get_attr": ["text", "value"]}}},
     )
-    path = operated.made("wrapped", "s", body)
+    path = operated.created("wrapped", "s", body)
     assert resources(operated, path).keys() == {"text", "inner"}
     assert len(output(operated, path)) == 7
     body["resources"]["text"]["properties"]["length"] = 9
@@ -148,7 +148,7 @@ def test_a_template_may_have_the_type_that_it_replaces(operated: Service) -> Non
     assert operated.settled(path)["stack_status"] == "UPDATE_COMPLETE"
     assert len(output(operated, path)) == 9
     group = {"count": 2, "resource_def": {"type": "OS::Heat::RandomString"}}
-    grouped = operated.made(
+    grouped = operated.created(
         "wrapped", "g", template({"group": {"type": "OS::Heat::ResourceGroup", "properties": group}})
     )
     assert resources(operated, grouped).keys() == {"group", "0", "1", "inner"}
@@ -157,7 +157,7 @@ def test_a_template_may_have_the_type_that_it_replaces(operated: Service) -> Non
 def test_the_environment_of_a_stack_precedes(operated: Service) -> None:
     body = template({"text": {"type": "OS::Heat::RandomString"}, "pair": {"type": "Acme::Pair"}})
     registry = {"OS::Heat::RandomString": "OS::Heat::RandomString", "Acme::Pair": "OS::Heat::None"}
-    path = operated.made("own", "s", body, environment={"resource_registry": registry})
+    path = operated.created("own", "s", body, environment={"resource_registry": registry})
     assert resources(operated, path).keys() == {"text", "pair"}
 
 
@@ -176,10 +176,10 @@ def test_parameters_get_the_operators_defaults_on_all_levels(operated: Service) 
         outputs={"out": {"value": [{"get_attr": ["r", "output"]}, nested]}},
     )
     files = {"inner.yaml": json.dumps(inner)}
-    path = operated.made("defaults", "s", body, files=files)
+    path = operated.created("defaults", "s", body, files=files)
     assert output(operated, path) == ["3 blue none", "blue"]
     environment = {"parameter_defaults": {"colour": "green"}, "parameters": {"size": "5"}}
-    path = operated.made("defaults", "t", body, files=files, environment=environment)
+    path = operated.created("defaults", "t", body, files=files, environment=environment)
     assert output(operated, path) == ["5 green none", "green"]
     validation = operated.call("POST", "/v1/defaults/validate", {"template": body, "files": files}).body
     assert validation["Parameters"]["colour"]["Default"] == "blue"
@@ -189,7 +189,7 @@ def test_parameters_hidden_by_an_operators_template_are_hidden_in_all_stacks(ope
     body = template({"r": one()}, parameters={"secret": {"type": "string"}, "plain": {"type": "string"}})
     files = {"env.yaml": "parameters: {secret: s3same, plain: seen}"}
     named = {"files": files, "environment_files": ["env.yaml"]}
-    path = operated.made("hidden", "s", body, **named)
+    path = operated.created("hidden", "s", body, **named)
     parameters = operated.get(path)["stack"]["parameters"]
     assert (parameters["secret"], parameters["plain"]) == ("******", "seen")
     assert "s3same" not in json.dumps(operated.get(f"{path}/environment"))
@@ -231,8 +231,8 @@ def test_changed_files_count_after_a_restart_also_for_stacks_that_exist(tmp_path
         outputs={"out": {"value": {"get_attr": ["leaf", "value"]}}},
     )
     with serving(tmp_path, config) as service:
-        leaf = service.made("p", "leaf", body)
-        path = service.made("p", "off", template({"r": one()}))
+        leaf = service.created("p", "leaf", body)
+        path = service.created("p", "off", template({"r": one()}))
     (tmp_path / "templates/leaf.yaml").write_text(LEAF.replace("{get_attr: [only, output]}", "new"))
     for old in ("10-first", "20-second"):
         (tmp_path / f"environment.d/{old}.yaml").unlink()

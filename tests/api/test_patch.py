@@ -19,7 +19,7 @@ def parameter_values(service: Service, path: str) -> Json:
 @pytest.mark.parametrize("place", ["parameters", "environment"])
 def test_the_value_of_a_removed_parameter_is_dropped(service: Service, tenant: str, place: str) -> None:
     fields: Json = {"parameters": GIVEN} if place == "parameters" else {"environment": {"parameters": GIVEN}}
-    path = service.made(tenant, "s", template({"a": one()}, parameters=TWO), **fields)
+    path = service.created(tenant, "s", template({"a": one()}, parameters=TWO), **fields)
     answer = service.call("PATCH", path, {"template": template({"a": one()}, parameters=ONE)})
     assert answer.status == 202, answer.body
     service.settled(path)
@@ -30,7 +30,7 @@ def test_the_value_of_a_removed_parameter_is_dropped(service: Service, tenant: s
 
 
 def test_an_unknown_parameter_of_the_request_is_refused(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "s", template({"a": one()}, parameters=TWO), parameters=GIVEN)
+    path = service.created(tenant, "s", template({"a": one()}, parameters=TWO), parameters=GIVEN)
     body = {"template": template({"a": one()}, parameters=ONE), "parameters": {"lost": "new"}}
     assert fault(service.call("PATCH", path, body)) == (400, "UnknownUserParameter")
     assert fault(service.call("PATCH", path, {"parameters": {"none": "x"}})) == (400, "UnknownUserParameter")
@@ -41,7 +41,7 @@ WITH_DEFAULT: Json = {"size": {"type": "string"}, "kind": {"type": "string", "de
 
 @pytest.mark.parametrize("place", ["environment", "environment_files"])
 def test_an_environment_is_merged_over_the_stacks(service: Service, tenant: str, place: str) -> None:
-    path = service.made(
+    path = service.created(
         tenant,
         "s",
         template(
@@ -71,7 +71,7 @@ def test_an_environment_is_merged_over_the_stacks(service: Service, tenant: str,
 
 
 def test_a_wrong_environment_is_refused(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "s", template({"a": one()}))
+    path = service.created(tenant, "s", template({"a": one()}))
     answer = service.call("PATCH", path, {"environment": {"parameter": {}}})
     assert answer.status == 400
     assert "environment" in answer.error["message"]

@@ -43,7 +43,7 @@ def test_a_preview_shows_old_and_new_values(service: Service, tenant: str) -> No
         }
         return template(resources if value == "m" else {**resources, "more": one()})
 
-    path = service.made(tenant, "s", document("m", "1"))
+    path = service.created(tenant, "s", document("m", "1"))
     preview = changes(service, path, template=document("n", "2"))
     assert values_of(preview["updated"]) == {"up": {"value": ("m", "n")}, "text": {}}, (
         "its value is not known yet"
@@ -61,7 +61,7 @@ def test_a_preview_shows_old_and_new_values(service: Service, tenant: str) -> No
 
 
 def test_a_failure_is_named_as_the_cause(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "s", template({"a": one(value="m")}))
+    path = service.created(tenant, "s", template({"a": one(value="m")}))
     failing = template({"a": one(value="m", fail=True)})
     assert service.call("PUT", path, {"template": failing}).status == 202
     assert service.settled(path)["stack_status"] == "UPDATE_FAILED"
@@ -74,7 +74,7 @@ def test_a_failure_is_named_as_the_cause(service: Service, tenant: str) -> None:
 def test_hidden_values_are_masked(service: Service, tenant: str, use: Json) -> None:
     parameters = {"word": {"type": "string", "hidden": True}}
     body = template({"a": one(value=use)}, parameters=parameters)
-    path = service.made(tenant, "s", body, parameters={"word": "planted-one"})
+    path = service.created(tenant, "s", body, parameters={"word": "planted-one"})
     preview = changes(service, path, template=body, parameters={"word": "planted-two"})
     assert values_of(preview["updated"]) == {"a": {"value": ("******", "******")}}
     assert "planted" not in json.dumps(preview)
@@ -94,7 +94,7 @@ def test_nested_stacks_show_values_too_and_mask_what_their_templates_hide(
             }
         )
 
-    path = service.made(tenant, "s", document("one"), files=INNER)
+    path = service.created(tenant, "s", document("one"), files=INNER)
     preview = changes(service, path, "?show_nested=true", template=document("two"), files=INNER)
     assert "planted" not in json.dumps(preview)
     values = values_of(preview["updated"])
@@ -111,7 +111,7 @@ def test_nested_stacks_show_values_too_and_mask_what_their_templates_hide(
 
 
 def test_large_values_are_cut(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "s", template({"a": one(value="x" * 20000 + "m")}))
+    path = service.created(tenant, "s", template({"a": one(value="x" * 20000 + "m")}))
     (change,) = changes(service, path, template=template({"a": one(value="x" * 20000 + "n")}))["updated"]
     assert change["property_changes"]["value"] == {
         "old": f"…{'x' * 20}m",

@@ -48,7 +48,7 @@ def group(count: int) -> Json:
 
 def test_resources_are_counted_with_nested_ones_as_the_request_has_them(limited: Service) -> None:
     text = "Request limit exceeded: The stacks of the project would have 6 resources, above its quota of 5."
-    path = limited.made("nested", "a", group(2))
+    path = limited.created("nested", "a", group(2))
     assert used(limited, "nested") == {"stacks": 1, "resources": 3}
     body = {"stack_name": "b", "template": flat(3)}
     assert refused(limited.call("POST", "/v1/nested/stacks", body)).startswith(text)
@@ -60,12 +60,12 @@ def test_resources_are_counted_with_nested_ones_as_the_request_has_them(limited:
     limited.call("DELETE", path)
     limited.settled(path)
     assert used(limited, "nested") == {}
-    limited.made("nested", "b", flat(3))
+    limited.created("nested", "b", flat(3))
 
 
 def test_goals_and_snapshots_share_a_quota_of_bytes(limited: Service) -> None:
     body = {"template": flat(1), "files": {"f": "x" * 12000}}
-    path = limited.made("large", "a", flat(1))
+    path = limited.created("large", "a", flat(1))
     text = "Request limit exceeded: The stacks and snapshots of the project would have "
     assert limited.call("PUT", path, body).status == 202
     limited.settled(path)
@@ -74,11 +74,11 @@ def test_goals_and_snapshots_share_a_quota_of_bytes(limited: Service) -> None:
     assert refused(limited.call("POST", f"{path}/snapshots", {})).startswith(text)
     assert limited.call("PUT", path, {"template": flat(1)}).status == 202
     limited.settled(path)
-    limited.made("large", "b", flat(1))
+    limited.created("large", "b", flat(1))
 
 
 def test_snapshots_are_counted_over_all_stacks_of_a_project(limited: Service) -> None:
-    paths = [limited.made("kept", name, flat(1)) for name in "abc"]
+    paths = [limited.created("kept", name, flat(1)) for name in "abc"]
     for path in paths[:2]:
         assert limited.call("POST", f"{path}/snapshots", {}).status == 200
     text = "You have reached the maximum snapshots per tenant, 2. Please delete some snapshots."
@@ -90,7 +90,7 @@ def test_an_operator_gives_a_project_more(limited: Service) -> None:
     body = {"stack_name": "s", "template": flat(6)}
     refused(limited.call("POST", "/v1/grown/stacks", body))
     assert manage(limited, "quota", "set", "grown", "resources=6", "snapshots=-1").returncode == 0
-    limited.made("grown", "s", flat(6))
+    limited.created("grown", "s", flat(6))
     lines = manage(limited, "quota", "show", "grown", "-f", "value").stdout.splitlines()
     assert {"resources 6 5 6", "snapshots -1 2 0", "stacks 512 512 1"} <= set(lines)
     assert manage(limited, "quota", "delete", "grown").returncode == 0

@@ -66,7 +66,7 @@ def test_many_tenants_may_take_one_name_at_once(service: Service, tenant: str) -
 
 
 def test_many_deletions_at_once_delete_once(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "doomed", flat(2))
+    path = service.created(tenant, "doomed", flat(2))
     answers = at_once(service, lambda http, number: http.delete(service.url + path, timeout=120))
     assert {answer.status_code for answer in answers} <= {204, 404}
     assert 204 in {answer.status_code for answer in answers}

@@ -156,7 +156,7 @@ class Places(typing.NamedTuple):
 
 @pytest.fixture(scope="module")
 def places(service: Service) -> Places:
-    stack = service.made("reference", "pair", TEMPLATE)
+    stack = service.created("reference", "pair", TEMPLATE)
     root = stack.partition("/stacks/")[0]
     snapshot = service.call("POST", f"{stack}/snapshots", {"name": "first"}).body["id"]
     service.settled(stack)

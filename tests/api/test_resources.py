@@ -21,7 +21,7 @@ def path(service: Service) -> str:
         "odd name, 100%": {"type": "OS::Heat::RandomString", "properties": {"length": 5}},
         "none": {"type": "OS::Heat::None"},
     }
-    return service.made("resources", "four", template(resources))
+    return service.created("resources", "four", template(resources))
 
 
 def names(service: Service, path: str, **query: Json) -> set[str]:
@@ -153,7 +153,7 @@ def test_signals_end_a_wait_and_are_stored_as_metadata_and_events(service: Servi
 
 
 def test_a_suspended_resource_takes_no_signal(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "s", template({"handle": {"type": "OS::Heat::WaitConditionHandle"}}))
+    path = service.created(tenant, "s", template({"handle": {"type": "OS::Heat::WaitConditionHandle"}}))
     assert service.call("POST", f"{path}/actions", {"suspend": None}).status == 200
     service.settled(path)
     answer = service.call("POST", f"{path}/resources/handle/signal", {"id": "1"})
@@ -191,7 +191,7 @@ def test_a_signal_to_a_resource_that_takes_none_is_an_error(service: Service, pa
 
 
 def test_a_resource_is_marked_unhealthy_and_healthy_again(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "health", template({"r": one()}))
+    path = service.created(tenant, "health", template({"r": one()}))
     url = f"{path}/resources/r"
     assert service.call("PATCH", url, {"mark_unhealthy": False}).status == 200
     assert status(service, path, "r") == "CREATE_COMPLETE", "a sound resource stays as it is"
@@ -210,7 +210,7 @@ def test_a_resource_is_marked_unhealthy_and_healthy_again(service: Service, tena
 
 def test_a_physical_id_of_several_resources_names_none_of_them(service: Service, tenant: str) -> None:
     external = {"type": "OS::Heat::TestResource", "external_id": "same"}
-    path = service.made(tenant, "same", template({"a": external, "b": external}))
+    path = service.created(tenant, "same", template({"a": external, "b": external}))
     ids = {item["physical_resource_id"] for item in service.get(f"{path}/resources")["resources"]}
     assert ids == {"same"}
     answer = service.call("PATCH", f"{path}/resources/same", {"mark_unhealthy": True})
@@ -235,7 +235,7 @@ def stolen(service: Service) -> Json:
 def test_metadata_is_in_clear_for_guests_and_masked_elsewhere(service: Service, tenant: str) -> None:
     parameters = {"word": {"type": "string", "hidden": True}}
     resources = {"r": {**one(), "metadata": {"word": {"get_param": "word"}}}}
-    path = service.made(
+    path = service.created(
         tenant, "hidden", template(resources, parameters=parameters), parameters={"word": "W"}
     )
     assert service.get(f"{path}/resources/r/metadata") == {"metadata": {"word": "W"}}
@@ -256,7 +256,7 @@ def test_a_stolen_token_opens_nothing_by_any_way_in(service: Service, tenant: st
         "v": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "p"}}},
         "handle": {"type": "OS::Heat::WaitConditionHandle", "metadata": {"m": {"get_attr": ["v", "value"]}}},
     }
-    path = service.made(tenant, "thief", template(resources, **sections), parameters={"p": {"t": token}})
+    path = service.created(tenant, "thief", template(resources, **sections), parameters={"p": {"t": token}})
     for data in (token, {"$fn": "yaql", "args": [{"expression": "range(0, 1000000000).len()", "data": {}}]}):
         assert service.call("POST", f"{path}/resources/handle/signal", {"data": data}).status == 200
     metadata = service.get(f"{path}/resources/handle/metadata")["metadata"]
@@ -282,5 +282,5 @@ def test_an_adopted_random_string_has_no_value(service: Service, tenant: str) ->
         {"r": {"type": "OS::Heat::RandomString", "external_id": "theirs"}},
         outputs={"value": {"value": {"get_resource": "r"}}},
     )
-    stack = service.get(service.made(tenant, "s", document))["stack"]
+    stack = service.get(service.created(tenant, "s", document))["stack"]
     assert (stack["stack_status"], stack["outputs"][0]["output_value"]) == ("CREATE_COMPLETE", None)

@@ -23,7 +23,7 @@ def snapshot_of(service: Service, path: str, **body: Json) -> Json:
 
 
 def test_a_snapshot_has_heats_shape_from_its_first_answer_on(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "s", flat(2, value="x"), tags="a,b", files={"f": "text"})
+    path = service.created(tenant, "s", flat(2, value="x"), tags="a,b", files={"f": "text"})
     first = snapshot_of(service, path)
     assert set(first) == SHAPE
     assert (first["name"], first["action"], first["status"], first["status_reason"]) == (
@@ -55,7 +55,7 @@ def test_a_snapshot_has_heats_shape_from_its_first_answer_on(service: Service, t
 
 
 def test_a_snapshot_is_restored_and_deleted_by_the_statuses_of_heat(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "s", flat(1, value="x"))
+    path = service.created(tenant, "s", flat(1, value="x"))
     snapshot = f"{path}/snapshots/{snapshot_of(service, path, name='n')['id']}"
     assert service.call("PUT", path, {"template": flat(1, value="y")}).status == 202
     service.settled(path)
@@ -72,8 +72,8 @@ def test_a_snapshot_is_restored_and_deleted_by_the_statuses_of_heat(service: Ser
 
 
 def test_a_snapshot_of_another_stack_is_not_found(service: Service, tenant: str) -> None:
-    first = service.made(tenant, "a", flat(1))
-    second = service.made(tenant, "b", flat(1))
+    first = service.created(tenant, "a", flat(1))
+    second = service.created(tenant, "b", flat(1))
     snapshot_id = snapshot_of(service, first)["id"]
     assert fault(service.call("GET", f"{second}/snapshots/{snapshot_id}")) == (404, "SnapshotNotFound")
     assert fault(service.call("POST", f"{second}/snapshots/{snapshot_id}/restore")) == (
@@ -87,7 +87,7 @@ def test_wrong_snapshot_requests_are_errors(service: Service, tenant: str) -> No
     path = service.create(tenant, "s", template({"r": one(action_wait_secs={"create": -1})}))
     assert fault(service.call("POST", f"{path}/snapshots")) == (409, "ActionInProgress")
     assert service.call("DELETE", path).status == 204
-    path = service.made(tenant, "t", flat(1))
+    path = service.created(tenant, "t", flat(1))
     for body, message in (
         ({"name": 5}, "name: 5 is not of type string or null"),
         ({"name": "n" * 256}, "name: "),
@@ -182,7 +182,7 @@ def test_the_request_wins_over_the_document(service: Service, tenant: str) -> No
 
 
 def test_neither_export_nor_abandon_finds_a_deleted_stack(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "s", flat(1))
+    path = service.created(tenant, "s", flat(1))
     assert service.call("DELETE", f"{path}/abandon").status == 200
     assert service.get(path)["stack"]["stack_status"] == "DELETE_COMPLETE"
     assert fault(service.call("DELETE", f"{path}/abandon")) == (404, "EntityNotFound")

@@ -246,7 +246,7 @@ def test_every_action_that_is_asked_for_is_deployed_and_all_of_it_is_deleted(
 
 
 def test_without_a_signal_or_an_action_nothing_waits(service: Service, tenant: str, guest: Guest) -> None:
-    path = service.made(tenant, "quiet", deploying(signal_transport="NO_SIGNAL"))
+    path = service.created(tenant, "quiet", deploying(signal_transport="NO_SIGNAL"))
     [deployment] = deployments(service, tenant)
     assert (deployment["status"], deployment["status_reason"]) == (
         "COMPLETE",
@@ -254,7 +254,7 @@ def test_without_a_signal_or_an_action_nothing_waits(service: Service, tenant: s
     )
     [config] = guest.deployed()
     assert not {"deploy_signal_id", "deploy_signal_verb"} & {item["name"] for item in config["inputs"]}
-    service.made(tenant, "later", deploying(actions=["UPDATE"], server="other"))
+    service.created(tenant, "later", deploying(actions=["UPDATE"], server="other"))
     assert len(deployments(service, tenant)) == 1
     for name in ("quiet", "later"):
         [nested] = [s for s in service.get(f"/v1/{tenant}/stacks")["stacks"] if s["stack_name"] == name]
@@ -266,7 +266,7 @@ def test_without_a_signal_or_an_action_nothing_waits(service: Service, tenant: s
 def test_an_input_may_replace_the_deployment(service: Service, tenant: str, guest: Guest) -> None:
     first = deploying(signal_transport="NO_SIGNAL", input_values={"word": "one"})
     first["resources"]["config"]["properties"]["inputs"][0]["replace_on_change"] = True
-    path = service.made(tenant, "s", first)
+    path = service.created(tenant, "s", first)
     [before] = deployments(service, tenant)
     for word, is_same in (("one", True), ("two", False)):
         values = {"word": word, "size": 4}
@@ -300,7 +300,7 @@ def test_structured_deployments_put_the_inputs_in(service: Service, tenant: str,
             },
         },
     }
-    service.made(tenant, "lax", template(resources))
+    service.created(tenant, "lax", template(resources))
     [deployment] = guest.deployed()
     assert deployment["config"] == {
         "a": {"deep": [1]},
@@ -332,7 +332,7 @@ def test_a_component_is_deployed_for_the_actions_of_its_configs(
             },
         },
     }
-    path = service.made(tenant, "s", template(resources))
+    path = service.created(tenant, "s", template(resources))
     [deployment] = guest.deployed()
     assert (deployment["group"], deployment["config"]) == ("component", {"configs": parts})
     for name, action in (("suspend", "SUSPEND"), ("resume", "SUSPEND")):
@@ -367,7 +367,7 @@ def test_parts_become_one_message_of_mime(service: Service, tenant: str) -> None
         },
     }
     config = {"value": {"get_attr": ["message", "config"]}}
-    path = service.made(tenant, "s", template(resources, outputs={"config": config}))
+    path = service.created(tenant, "s", template(resources, outputs={"config": config}))
     text = outputs(service.get(path)["stack"])["config"]
     parts: typing.Any = email.message_from_string(text).get_payload()
     assert [part.get_content_type() for part in parts] == ["text/plain", "text/x-shellscript", "text/x-other"]
@@ -395,7 +395,9 @@ def test_a_secret_in_a_message_of_mime_stays_one(service: Service, tenant: str) 
         },
     }
     hidden = {"p": {"type": "string", "hidden": True}}
-    path = service.made(tenant, "s", template(resources, parameters=hidden), parameters={"p": "s3cret-word"})
+    path = service.created(
+        tenant, "s", template(resources, parameters=hidden), parameters={"p": "s3cret-word"}
+    )
     config_id = service.get(f"{path}/resources/message")["resource"]["physical_resource_id"]
     config = service.get(f"/v1/{tenant}/software_configs/{config_id}")["software_config"]
     assert config["config"] == "******"
@@ -482,7 +484,7 @@ def test_a_group_keeps_its_deployments_when_its_type_gets_the_new_name(
 
     old = f"{kind}Deployments"
     new = f"{kind}DeploymentGroup"
-    path = service.made(tenant, "s", grouped(old))
+    path = service.created(tenant, "s", grouped(old))
     assert group()["resource_type"] == f"OS::Heat::{old}"
     before = group()["physical_resource_id"], deployments(service, tenant)[0]["id"]
     preview = service.call("PUT", f"{path}/preview", {"template": grouped(new)}).body["resource_changes"]
@@ -536,10 +538,10 @@ def test_a_config_of_another_stack_may_be_deployed_until_it_is_deleted(
     service: Service, tenant: str, guest: Guest
 ) -> None:
     config = {"type": "OS::Heat::SoftwareConfig", "properties": {"config": "shared"}}
-    owner = service.made(tenant, "owner", template({"config": config}))
+    owner = service.created(tenant, "owner", template({"config": config}))
     config_id = service.get(f"{owner}/resources/config")["resource"]["physical_resource_id"]
     user = deploying(config=config_id, signal_transport="NO_SIGNAL")
-    path = service.made(tenant, "user", user)
+    path = service.created(tenant, "user", user)
     assert [c["config"] for c in guest.deployed()] == ["shared"]
     service.call("DELETE", owner)
     wait_for(lambda: service.get(owner)["stack"]["stack_status"] == "DELETE_COMPLETE")

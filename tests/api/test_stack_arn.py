@@ -15,7 +15,7 @@ def arn(path: str) -> str:
 @pytest.mark.parametrize("safe", ["/", "/:", ""])
 @pytest.mark.parametrize("below", ["", "/resources", "/resources/r0", "/resources/r0/metadata", "/events"])
 def test_an_arn_redirects_to_the_full_path(service: Service, tenant: str, safe: str, below: str) -> None:
-    path = service.made(tenant, "s", flat(1))
+    path = service.created(tenant, "s", flat(1))
     named = urllib.parse.quote(arn(path) + below, safe=safe)
     answer = service.call("GET", f"/v1/{tenant}/stacks/{named}?a=b")
     assert (answer.status, answer.headers["Location"]) == (302, f"{service.url}{path}{below}?a=b")
@@ -23,14 +23,14 @@ def test_an_arn_redirects_to_the_full_path(service: Service, tenant: str, safe: 
 
 
 def test_each_method_is_redirected(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "s", flat(1))
+    path = service.created(tenant, "s", flat(1))
     for method in ("POST", "PUT", "PATCH", "DELETE"):
         answer = service.call(method, f"/v1/{tenant}/stacks/{arn(path)}")
         assert (answer.status, answer.headers["Location"]) == (302, service.url + path)
 
 
 def test_an_arn_leads_to_its_project_where_the_caller_needs_rights(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "s", flat(1))
+    path = service.created(tenant, "s", flat(1))
     answer = service.call("GET", f"/v1/{tenant}x/stacks/{arn(path)}", headers={"X-Project-Id": f"{tenant}x"})
     assert answer.headers["Location"] == service.url + path
     refused = service.call("GET", path, headers={"X-Project-Id": f"{tenant}x"})

@@ -44,7 +44,7 @@ def test_a_create_answers_201_with_the_id_and_the_link_in_body_and_header(
 
 
 def test_a_shown_stack_has_heats_fields(service: Service, tenant: str) -> None:
-    path = service.made(
+    path = service.created(
         tenant, "rich", rich(), parameters={"secret": "s3cret"}, tags="one,two", timeout_mins=7
     )
     stack = service.get(path)["stack"]
@@ -86,7 +86,7 @@ def test_a_shown_stack_has_heats_fields(service: Service, tenant: str) -> None:
 def test_a_stack_without_description_timeout_and_tags_shows_heats_defaults(
     service: Service, tenant: str
 ) -> None:
-    stack = service.get(service.made(tenant, "plain", flat(1)))["stack"]
+    stack = service.get(service.created(tenant, "plain", flat(1)))["stack"]
     assert stack["description"] == stack["template_description"] == "No description"
     assert (stack["timeout_mins"], stack["tags"]) == (None, [])
     # As in Heat a list shows null in its place.
@@ -94,7 +94,7 @@ def test_a_stack_without_description_timeout_and_tags_shows_heats_defaults(
 
 
 def test_outputs_are_omitted_where_they_are_not_to_be_resolved(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "quick", chain(2))
+    path = service.created(tenant, "quick", chain(2))
     assert "outputs" not in service.get(f"{path}?resolve_outputs=False")["stack"]
     assert service.get(f"{path}?resolve_outputs=True")["stack"]["outputs"][0]["output_value"] == "x"
 
@@ -140,7 +140,7 @@ def test_a_post_below_a_bare_name_is_redirected_too(service: Service, tenant: st
 
 
 def test_a_deleted_stack_is_found_by_its_id_only(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "gone", flat(2))
+    path = service.created(tenant, "gone", flat(2))
     answer = service.call("DELETE", path)
     assert (answer.status, answer.body) == (204, None)
     stack = service.settled(path)
@@ -164,7 +164,7 @@ def test_a_deleted_stack_is_found_by_its_id_only(service: Service, tenant: str) 
 def test_a_deleted_stack_can_be_changed_no_more(
     service: Service, tenant: str, method: str, below: str, body: Json
 ) -> None:
-    path = service.made(tenant, "gone", flat(1))
+    path = service.created(tenant, "gone", flat(1))
     service.call("DELETE", path)
     service.settled(path)
     assert fault(service.call(method, path + below, body)) == (404, "EntityNotFound")
@@ -174,7 +174,7 @@ def test_a_deleted_stack_can_be_changed_no_more(
 def test_suspending_or_resuming_twice_changes_nothing(
     service: Service, tenant: str, actions: list[str]
 ) -> None:
-    path = service.made(tenant, "still", flat(1))
+    path = service.created(tenant, "still", flat(1))
     for action in actions:
         service.call("POST", f"{path}/actions", {action: None})
         service.settled(path)
@@ -185,7 +185,7 @@ def test_suspending_or_resuming_twice_changes_nothing(
 
 
 def test_a_name_is_free_again_after_the_deletion(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "again", flat(1))
+    path = service.created(tenant, "again", flat(1))
     body = {"stack_name": "again", "template": flat(1)}
     refused = service.call("POST", f"/v1/{tenant}/stacks", body)
     assert fault(refused) == (409, "StackExists")
@@ -232,7 +232,7 @@ def test_a_stack_can_be_deleted_during_its_creation(service: Service, tenant: st
 
 
 def test_an_unknown_action_is_an_error(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "acted", flat(1)) + "/actions"
+    path = service.created(tenant, "acted", flat(1)) + "/actions"
     for body, status, message in (
         ({}, 400, "No action specified"),
         ({"check": None, "cancel_update": None}, 400, "Multiple actions specified"),

@@ -35,7 +35,7 @@ def zoo(service: Service) -> Iterator[Zoo]:
     for name, tags in TAGS.items():
         body = template({"r": one(fail=True)}) if name == "dog" else flat(1)
         paths[name] = service.create("zoo", name, body, tags=tags)
-    paths["eel"] = service.made("zoo", "eel", flat(1))
+    paths["eel"] = service.created("zoo", "eel", flat(1))
     service.call("DELETE", paths["eel"])
     for path in paths.values():
         service.settled(path)

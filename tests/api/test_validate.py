@@ -474,14 +474,14 @@ def test_an_output_that_cannot_be_computed_has_an_error_up_to_the_root(service: 
         return template({name: {"type": child}}, outputs=outputs)
 
     files = {"inner.yaml": json.dumps(inner), "middle.yaml": json.dumps(around("low", "inner.yaml"))}
-    path = service.made(tenant, "s", around("parent", "middle.yaml"), files=files)
+    path = service.created(tenant, "s", around("parent", "middle.yaml"), files=files)
     by_key = {item["output_key"]: item for item in service.get(path)["stack"]["outputs"]}
     assert (by_key["a"]["output_value"], "output_error" in by_key["a"]) == ("a", False)
     assert by_key["b"]["output_value"] is None
     assert by_key["b"]["output_error"] == (
         "Error in parent output b: Error in low output b: The Parameter (foo) was not provided."
     )
-    path = service.made(tenant, "flat", around("parent", "inner.yaml"), files=files)
+    path = service.created(tenant, "flat", around("parent", "inner.yaml"), files=files)
     by_key = {item["output_key"]: item for item in service.get(path)["stack"]["outputs"]}
     assert by_key["b"]["output_error"] == "Error in parent output b: The Parameter (foo) was not provided."
     assert by_key["gone"]["output_error"] == "The Referenced Attribute (parent gone) is incorrect."

@@ -114,7 +114,7 @@ class Service:
         assert answer.status == 201, answer
         return f"/v1/{tenant}/stacks/{name}/{answer.body['stack']['id']}"
 
-    def made(self, tenant: str, name: str, template: Json, **fields: Json) -> str:
+    def created(self, tenant: str, name: str, template: Json, **fields: Json) -> str:
         """Create a stack and wait until it is complete; its path."""
         path = self.create(tenant, name, template, **fields)
         assert self.settled(path)["stack_status"] == "CREATE_COMPLETE", self.get(path)

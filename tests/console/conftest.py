@@ -71,7 +71,7 @@ class Console:
 
     def made(self, name: str, given: Json, **fields: Json) -> str:
         """Create a stack and wait until it is complete; the address of its page."""
-        return self.address(self.service.made(self.project, name, given, **fields))
+        return self.address(self.service.created(self.project, name, given, **fields))
 
     @staticmethod
     def address(path: str) -> str:

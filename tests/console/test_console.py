@@ -436,7 +436,7 @@ def _at_work(console: Console) -> list[str]:
 
 @pytest.mark.full
 def test_another_project_s_stack_is_not_shown(console: Console, service: Service) -> None:
-    path = service.made("somebody-else", "private", flat(1))
+    path = service.created("somebody-else", "private", flat(1))
     page = console.open(console.address(path))
     expect(page.get_by_role("alert").filter(has_text="does not exist any more")).to_be_visible()
     page.goto(f"{service.url}/console/#/")

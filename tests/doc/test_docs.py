@@ -299,7 +299,7 @@ def test_the_plugin_of_the_guide_is_installed_and_works(tmp_path: pathlib.Path) 
     example, _ = examples_of("plugins.md")
     running = Service(tmp_path, conductors=1, env={"PYTHONPATH": str(site)})
     try:
-        path = running.made("t", "s", example.template, parameters={"board": str(board)})
+        path = running.created("t", "s", example.template, parameters={"board": str(board)})
         [output] = running.get(path)["stack"]["outputs"]
         assert pathlib.Path(output["output_value"]).read_text() == "buy milk"
         changed = example.template.replace("buy milk", "buy bread")

@@ -95,7 +95,7 @@ def test_a_door_takes_one_new_file_and_two_lines(name: str, tmp_path: pathlib.Pa
 
 @pytest.mark.full
 def test_the_resource_type_creates_and_the_function_evaluates(service: Service) -> None:
-    path = service.made("t", "s", TEMPLATE)
+    path = service.created("t", "s", TEMPLATE)
     outputs = {item["output_key"]: item["output_value"] for item in service.get(path)["stack"]["outputs"]}
     assert outputs == {"number": 1, "list": ["c", 1, "a"]}
     schema = service.get("/v1/t/resource_types/OS::Heat::Dice")

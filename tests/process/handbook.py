@@ -210,7 +210,7 @@ class Stage:
         return output.replace(f" --config-file {self.deployment.config}", "")
 
     def causes(self, stack_id: str) -> set[str]:
-        """The causes that are told to programs."""
+        """The causes in the JSON output."""
         report = json.loads(self.manage("stack", "inspect", stack_id, "-f", "json").output)
         return {entry["cause"] for entry in [*report["general"], *report["tasks"]]}
 

@@ -61,7 +61,7 @@ def flood(service: Service, head: bytes, ends: threading.Event) -> None:
 
 @pytest.mark.alone
 def test_health_and_others_are_answered_and_memory_is_bounded(service: Service) -> None:
-    path = service.made("t", "s", {"heat_template_version": "2018-08-31", "resources": {}})
+    path = service.created("t", "s", {"heat_template_version": "2018-08-31", "resources": {}})
     before = resident(service)
     worst = 0
     slowest = 0.0

@@ -106,7 +106,7 @@ def carry_out(targets: list[typing.Any], attack: Attack, ends: threading.Event) 
 
 @pytest.mark.alone
 def test_health_is_answered_within_a_second_and_others_are_answered(service: Service) -> None:
-    path = service.made("other", "s", {"heat_template_version": "2018-08-31", "resources": {}})
+    path = service.created("other", "s", {"heat_template_version": "2018-08-31", "resources": {}})
     attack = Attack(service.url.removeprefix("http://"), heavy())
     assert len(attack.bodies) > 30
     health = Client("/healthcheck")

@@ -55,7 +55,7 @@ def started(directory: pathlib.Path) -> Service:
 def test_a_key_is_changed_under_running_daemons_and_the_old_one_removed(tmp_path: pathlib.Path) -> None:
     service = started(tmp_path)
     keys = Keys(tmp_path)
-    path = service.made("t", "before", TEMPLATE, **GIVEN)
+    path = service.created("t", "before", TEMPLATE, **GIVEN)
     value = service.get(path)["stack"]["outputs"][0]["output_value"]
     service.stop()
     old = keys.first
@@ -95,7 +95,7 @@ def test_a_key_is_changed_under_running_daemons_and_the_old_one_removed(tmp_path
 def test_a_missing_key_is_named_by_its_fingerprint_only(tmp_path: pathlib.Path) -> None:
     service = started(tmp_path)
     keys = Keys(tmp_path)
-    service.made("t", "sealed", TEMPLATE, **GIVEN)
+    service.created("t", "sealed", TEMPLATE, **GIVEN)
     service.stop()
     old = keys.first
     keys.put(Sealer.generate_key())

@@ -48,7 +48,7 @@ def test_a_planted_secret_is_stored_nowhere_in_clear(tmp_path: pathlib.Path) -> 
     config.write_text(CONFIG)
     service = Service(tmp_path, config=config)
     parameters = {"password": FIRST, "plain": "planted-in-the-open"}
-    path = service.made("t", "sealed", TEMPLATE, parameters=parameters)
+    path = service.created("t", "sealed", TEMPLATE, parameters=parameters)
     outputs = _outputs(service, path)
     assert outputs["said"] == f"with-{FIRST}", "the secret was used, or this test would prove nothing"
 
