@@ -188,7 +188,7 @@ TABLE = {
 
 
 @pytest.mark.parametrize(("fields", "kind", "fragments"), TABLE.values(), ids=TABLE)
-def test_what_comes_with_a_template_is_refused_if_it_is_broken(
+def test_broken_files_and_environments_are_refused(
     refusals: Refusals, fields: Json, kind: str, fragments: list[str]
 ) -> None:
     refusals.create(kind, *fragments, **fields)

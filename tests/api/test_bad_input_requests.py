@@ -181,7 +181,7 @@ def test_a_wrong_query_below_a_stack_is_refused(refusals: Refusals, below: str, 
 
 
 @pytest.mark.parametrize("path", ABSENCES)
-def test_what_is_not_there_is_not_found(refusals: Refusals, path: str) -> None:
+def test_missing_objects_are_not_found(refusals: Refusals, path: str) -> None:
     refusals.check(refusals.service.call("GET", path), 404, ABSENT, "could not be found")
 
 

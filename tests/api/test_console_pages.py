@@ -39,7 +39,7 @@ def test_head_answers_as_get_without_the_body(service: Service, path: str) -> No
     assert {name: head.headers.get(name) for name in names} == {name: page.headers[name] for name in names}
 
 
-def test_head_of_what_only_takes_posts_is_not_allowed(service: Service) -> None:
+def test_head_is_not_allowed_where_only_post_is(service: Service) -> None:
     assert service.call("HEAD", "/console/login").status == service.call("GET", "/console/login").status
 
 

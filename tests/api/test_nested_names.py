@@ -44,7 +44,7 @@ def test_the_link_to_a_nested_stack_is_valid_after_an_update_too(service: Servic
     assert service.get(href)["stack"]["stack_name"] == names(service, tenant)[0]
 
 
-def test_a_top_level_stack_goes_before_a_nested_one_of_its_name(service: Service, tenant: str) -> None:
+def test_a_top_level_stack_has_precedence_over_a_nested_one(service: Service, tenant: str) -> None:
     service.created(tenant, "tree", outer("one"))
     (name,) = names(service, tenant)
     path = service.created(tenant, name, flat(1))

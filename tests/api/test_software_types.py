@@ -97,7 +97,10 @@ def outputs(stack: Json) -> dict[str, Json]:
 def deployments(service: Service, tenant: str) -> list[Json]:
     path = f"/v1/{tenant}/software_deployments"
     ids = [item["id"] for item in service.get(path)["software_deployments"]]
-    return [service.get(f"{path}/{key}")["software_deployment"] for key in ids]
+    answers = [service.call("GET", f"{path}/{key}") for key in ids]
+    assert {answer.status for answer in answers} <= {200, 404}, answers
+    # A deployment may be deleted between the list and its own request.
+    return [answer.body["software_deployment"] for answer in answers if answer.status == 200]
 
 
 def configs(service: Service, tenant: str) -> list[Json]:
@@ -257,8 +260,8 @@ def test_without_a_signal_or_an_action_nothing_waits(service: Service, tenant: s
     service.created(tenant, "later", deploying(actions=["UPDATE"], server="other"))
     assert len(deployments(service, tenant)) == 1
     for name in ("quiet", "later"):
-        [nested] = [s for s in service.get(f"/v1/{tenant}/stacks")["stacks"] if s["stack_name"] == name]
-        service.call("DELETE", f"/v1/{tenant}/stacks/{name}/{nested['id']}")
+        [stack] = [s for s in service.get(f"/v1/{tenant}/stacks")["stacks"] if s["stack_name"] == name]
+        service.call("DELETE", f"/v1/{tenant}/stacks/{name}/{stack['id']}")
     wait_for(lambda: (deployments(service, tenant), configs(service, tenant)) == ([], []))
     assert path
 

@@ -47,7 +47,7 @@ def test_an_arn_leads_to_its_project_where_the_caller_needs_rights(service: Serv
         "arn:openstack:heat::p:servers/a/b",
     ],
 )
-def test_what_is_no_arn_is_not_found(service: Service, tenant: str, name: str) -> None:
+def test_a_wrong_arn_is_not_found(service: Service, tenant: str, name: str) -> None:
     answer = service.call("GET", f"/v1/{tenant}/stacks/{name}")
     assert fault(answer) == (404, "EntityNotFound")
 

@@ -56,7 +56,7 @@ def test_existing_keeps_the_fields_that_are_not_given(openstack: OpenStack) -> N
     assert openstack.json("stack", "show", "s")["tags"] == ["a", "b"]
 
 
-def test_a_replacement_moves_its_followers_and_goes_away(openstack: OpenStack) -> None:
+def test_a_replacement_moves_its_followers_and_is_deleted(openstack: OpenStack) -> None:
     path = create(openstack, replaced=True)
     before = physical(openstack)
     openstack.run("stack", "update", "s", "-t", path, "--parameter", "word=two", *WAIT)

@@ -91,8 +91,8 @@ class Runner:
 
     def run(self, sample: Sample) -> Result:
         """Try one template; anything that goes wrong is its result."""
-        if sample.given.skip:
-            return Result(sample.name, "skipped", reason=sample.given.skip)
+        if sample.overrides.skip:
+            return Result(sample.name, "skipped", reason=sample.overrides.skip)
         if lacks := tuple(sorted(sample.types - self._types)):
             return Result(sample.name, "lacks types", reason=", ".join(lacks), lacks=lacks)
         began = time.monotonic()
@@ -120,7 +120,7 @@ class Runner:
             tools = TOOL.findall("\n".join([json.dumps(sample.template), *sample.files.values()]))
             servers = PlayedServers(pathlib.Path(folder), project, set(tools))
             waits = HANDLE in sample.types
-            trial = Trial(stacks, servers, self._within, waits, sample.given.broken_outputs)
+            trial = Trial(stacks, servers, self._within, waits, sample.overrides.broken_outputs)
             try:
                 trial.run(body, change and _by_id(change, ids))
             finally:

@@ -24,7 +24,7 @@ def site(project: Project) -> Site:
 
 def test_a_server_of_an_image_and_a_flavor_by_name(site: Site) -> None:
     server = site.server(networks=[{"network": "net"}]).create()
-    remote = site.found(server)
+    remote = site.server_view(server)
     assert (remote.status, remote.flavor["original_name"]) == ("ACTIVE", FLAVOR)
     assert remote.image.id == site.connection.image.find_image(IMAGE).id
     assert remote.name == server.attribute("name") == server.attribute("show")["name"]
@@ -67,7 +67,7 @@ def test_all_that_is_given_arrives(site: Site) -> None:
         deployment_swift_data={"container": "c", "object": "o"},
         reservation_id="ignored",
     ).create()
-    remote = site.found(server)
+    remote = site.server_view(server)
     assert (remote.key_name, remote.availability_zone, remote.disk_config) == ("key", "nova", "MANUAL")
     assert remote.metadata == {"text": "a", "number": "1", "map": '{"b": []}'}
     assert remote.has_config_drive
@@ -300,7 +300,7 @@ def test_a_server_for_which_there_is_no_room_fails_with_the_services_words(site:
 
 def test_what_was_deleted_behind_our_back_is_missed(site: Site) -> None:
     server = site.server(networks=[{"subnet": "net-subnet"}]).create()
-    remote = site.found(server)
+    remote = site.server_view(server)
     site.connection.compute.delete_server(remote)
     site.connection.compute.wait_for_delete(remote, interval=0.2, wait=WITHIN)
     with pytest.raises(PermanentError, match=f"compute 404: Instance {server.id} could not be found"):

@@ -28,13 +28,13 @@ def test_a_server_is_suspended_and_resumed(site: Site) -> None:
     server = site.server().create()
     for _ in range(2):  # The second time it is there already.
         server.act("suspend")
-        assert site.found(server).status == "SUSPENDED"
+        assert site.server_view(server).status == "SUSPENDED"
     assert server.attribute("show")["status"] == "SUSPENDED"
     with pytest.raises(PermanentError, match="'status': expected 'ACTIVE', got 'SUSPENDED'"):
         server.act("check")
     for _ in range(2):
         server.act("resume")
-        assert site.found(server).status == "ACTIVE"
+        assert site.server_view(server).status == "ACTIVE"
     server.act("check")
 
 

@@ -67,7 +67,7 @@ def test_changes_in_place_and_changes_that_replace(site: Site) -> None:
     assert server.update(metadata={"b": 3, "c": {"d": 4}}) == "updated"
     assert server.update(tags=["green", "red"]) == "updated"
     assert server.update(admin_pass="another word") == "updated"
-    remote = site.found(server)
+    remote = site.server_view(server)
     assert (remote.name, remote.metadata) == ("renamed", {"b": "3", "c": '{"d": 4}'})
     assert server.attribute("tags") == ["green", "red"]
     assert server.attribute("name") == "renamed"
@@ -77,7 +77,7 @@ def test_changes_in_place_and_changes_that_replace(site: Site) -> None:
         assert server.update(**{name: value}) == "updated", name
     assert server.update(user_data="#!/bin/sh") == "updated"  # It is ignored, as the policy says now.
     assert server.update(name=None, tags=None, metadata=None) == "updated"
-    remote = site.found(server)
+    remote = site.server_view(server)
     assert remote.name.startswith(f"{server.target.stack.name}-srv-")
     assert (remote.metadata, server.attribute("tags")) == ({}, [])
     server.delete()
@@ -87,7 +87,7 @@ def test_changes_in_place_and_changes_that_replace(site: Site) -> None:
 def test_another_flavor_resizes_and_confirms(site: Site) -> None:
     server = site.server().create()
     assert server.update(flavor=BIGGER) == "updated"
-    remote = site.found(server)
+    remote = site.server_view(server)
     assert (remote.status, remote.flavor["original_name"]) == ("ACTIVE", BIGGER)
     flavor = site.connection.compute.find_flavor(BIGGER)
     assert server.update(flavor=flavor.id) == "updated"  # The same by its id: nothing to do.
@@ -101,7 +101,7 @@ def test_a_resize_without_room_fails_and_keeps_the_server(site: Site) -> None:
         server = site.server().create()
         with pytest.raises(PermanentError, match=f"Resizing to '{huge.id}' failed, status 'ACTIVE'"):
             server.update(flavor=huge.id)
-        assert site.found(server).flavor["original_name"] == FLAVOR
+        assert site.server_view(server).flavor["original_name"] == FLAVOR
         assert not server.plugin.needs_replace_failed(server.target, site.work)
         assert server.update(flavor=FLAVOR) in ("same", "updated")
     finally:
@@ -116,7 +116,7 @@ def test_another_image_rebuilds(site: Site, policy: str) -> None:
     server = site.server(image_update_policy=policy).create()
     if policy == "REBUILD":
         assert server.update(image="other", metadata={"a": "b"}, admin_pass="word") == "updated"
-        remote = site.found(server)
+        remote = site.server_view(server)
         assert (remote.status, remote.image.id, remote.metadata) == ("ACTIVE", image.id, {"a": "b"})
     else:  # This hypervisor cannot, and says so.
         with pytest.raises(PermanentError, match=r"status 'ERROR': Message: .*preserv"):
@@ -127,7 +127,7 @@ def test_new_user_data_can_rebuild(site: Site) -> None:
     server = site.server(user_data="a", user_data_update_policy="REBUILD").create()
     assert server.update(user_data="b") == "updated"
     assert "rebuild" in _actions(site, server)
-    assert site.found(server).status == "ACTIVE"
+    assert site.server_view(server).status == "ACTIVE"
 
 
 def test_interfaces_are_added_kept_and_removed(site: Site) -> None:
@@ -191,7 +191,7 @@ def test_an_update_that_a_crash_interrupts_anywhere_makes_nothing_twice(site: Si
         if isinstance(step, Done):
             break
         site.work.pause(min(step.after, 1.0))
-    remote = site.found(server)
+    remote = site.server_view(server)
     assert (remote.status, remote.flavor["original_name"]) == ("ACTIVE", BIGGER)
     assert site.addresses(server) == ["10.7.0.60"]
     assert len(site.ports()) == 1

@@ -142,7 +142,7 @@ def test_an_external_server_on_an_external_network_is_read_and_left_alone(
     assert stack.physical_id("server") == server.id
     stack.action("check")
     stack.delete()
-    assert site.found(server).status == "ACTIVE"
+    assert site.server_view(server).status == "ACTIVE"
     assert len(site.ports()) == 1
 
     missing = {**template["resources"]["net"], "external_id": port.id}

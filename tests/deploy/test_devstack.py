@@ -107,7 +107,7 @@ def recorded(tmp_path: pathlib.Path) -> Stack:
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_shellcheck_has_nothing_to_say(script: str) -> None:
+def test_shellcheck_finds_nothing(script: str) -> None:
     program = shutil.which("shellcheck")
     assert program, "shellcheck is not installed: run `make test-deps`"
     done = subprocess.run([program, "-x", ROOT / script], capture_output=True, text=True, check=False)

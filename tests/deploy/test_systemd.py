@@ -122,7 +122,7 @@ def machine(site: Site) -> Iterator[Machine]:
         site.down()
 
 
-def test_what_is_started_serves_when_systemctl_returns(site: Site, machine: Machine) -> None:
+def test_a_started_unit_serves_when_systemctl_returns(site: Site, machine: Machine) -> None:
     wait_for(lambda: site.conductors() == {"boiler-1": "up", "boiler-2": "up"}, 120)
     path = site.deployment.create("first", load(1))
     assert machine.show(ONE, "StatusText") == "boiler-1 is in the ring"
@@ -196,7 +196,7 @@ def test_a_report_is_written_on_sigusr2_and_the_daemon_continues(machine: Machin
         assert machine.show(unit, "MainPID") == before
 
 
-def test_what_is_killed_comes_back(machine: Machine) -> None:
+def test_a_killed_daemon_is_restarted(machine: Machine) -> None:
     before = machine.show(ONE, "MainPID")
     machine.systemctl("kill", "-s", "KILL", ONE)
     machine.wait_restarted(ONE, before)

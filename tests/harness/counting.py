@@ -1,4 +1,4 @@
-"""A recorder of figures that can be asked."""
+"""A recorder of metrics whose values a test can read."""
 
 import collections
 
@@ -6,7 +6,7 @@ from stoker.observe.metrics import Metric
 
 
 class Counting:
-    """A recorder that keeps all it is told."""
+    """A recorder that stores all values."""
 
     def __init__(self) -> None:
         self.counts: collections.Counter[tuple[str, ...]] = collections.Counter()
@@ -23,5 +23,5 @@ class Counting:
     def of(self, metric: Metric, *labels: str) -> int:
         return self.counts[(metric.name, *labels)]
 
-    def seen(self, metric: Metric, *labels: str) -> list[float]:
+    def observed(self, metric: Metric, *labels: str) -> list[float]:
         return self.values.get((metric.name, *labels), [])

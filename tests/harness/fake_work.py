@@ -28,15 +28,15 @@ START = 1_700_000_000.0
 class FakeChildren:
     """Implements resources.children.Children: stacks that stand where they were begun.
 
-    :ivar goals: by the child's id; the last one asked for.
-    :ivar states: by the child's id.
-    :ivar told: what was asked for, in order.
+    :ivar goals: last requested goals by the child's id.
+    :ivar states: states by the child's id.
+    :ivar requests: actions and ids of the children, in the order of the calls.
     """
 
     def __init__(self) -> None:
         self.goals: dict[str, ChildGoal] = {}
         self.states: dict[str, ChildState] = {}
-        self.told: list[tuple[str, str]] = []
+        self.requests: list[tuple[str, str]] = []
         self.values: dict[str, Json] = {}
         self.files: dict[str, str] = {}
         self.failed: set[str] = set()
@@ -62,7 +62,7 @@ class FakeChildren:
         return self.states.get(child)
 
     def delete_snapshot(self, child: str, key: str) -> None:
-        self.told.append(("DELETE_SNAPSHOT", child))
+        self.requests.append(("DELETE_SNAPSHOT", child))
 
     def find(self, key: str) -> str | None:
         child = f"child-{key}"[:36]
@@ -107,8 +107,8 @@ class FakeChildren:
             self.states[child] = ChildState(state.action, status, reason, traversal=state.traversal)
 
     def _begin(self, child: str, action: str, goal: ChildGoal | None = None) -> None:
-        self.told.append((action, child))
-        traversal = str(len(self.told))
+        self.requests.append((action, child))
+        traversal = str(len(self.requests))
         self.states[child] = ChildState(action, "IN_PROGRESS", f"Stack {action} started", traversal=traversal)
         if goal is not None:
             self.goals[child] = goal

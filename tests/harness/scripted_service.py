@@ -33,16 +33,16 @@ NOT_FOUND = Answer(404, {"itemNotFound": {"message": "none", "code": 404}})
 class ScriptedService:
     """The service.
 
-    :ivar answers: by "METHOD path?query", or by "METHOD path" for any query; everything else gets 404.
-    :ivar asked: what was asked, in order.
-    :ivar sent: the bodies of these requests; None: there was none.
-    :ivar accepted: the media types that they asked for.
+    :ivar answers: answers by "METHOD path?query", or by "METHOD path" for any query; others get 404.
+    :ivar requests: "METHOD path?query" of each request, in order.
+    :ivar sent: bodies of these requests; None: a request without one.
+    :ivar accepted: media types that these requests accept.
     """
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.answers: dict[str, Answer] = {}
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.sent: list[Json] = []
         self.accepted: list[str | None] = []
 
@@ -59,7 +59,7 @@ def serving() -> Iterator[ScriptedService]:
         def answer(self) -> None:
             request = f"{self.command} {self.path}"
             sent_body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            service.asked.append(request)
+            service.requests.append(request)
             service.sent.append(json.loads(sent_body) if sent_body else None)
             service.accepted.append(self.headers.get("Accept"))
             answer = service.answers.get(request) or service.answers.get(request.partition("?")[0], NOT_FOUND)

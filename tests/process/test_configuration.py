@@ -153,7 +153,7 @@ def test_without_a_configuration_the_searched_places_are_named(
     assert "sqlite" not in output.lower()
 
 
-def test_it_looks_where_it_says(tmp_path: pathlib.Path) -> None:
+def test_configuration_files_are_found_in_the_documented_folders(tmp_path: pathlib.Path) -> None:
     (tmp_path / ".stoker").mkdir()
     for place in (tmp_path / ".stoker", tmp_path):
         file = place / "stoker.conf"
@@ -179,7 +179,7 @@ def test_every_program_reads_the_file_that_the_environment_names(
     assert "many" in done.stdout + done.stderr
 
 
-def test_a_file_on_the_command_line_goes_before_the_one_in_the_environment(
+def test_a_file_on_the_command_line_has_precedence_over_the_environment(
     tmp_path: pathlib.Path, database: str
 ) -> None:
     (tmp_path / "other.conf").write_text("[database]\npool_size = many\n")

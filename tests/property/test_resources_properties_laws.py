@@ -117,7 +117,7 @@ def deferred(draw, tree):
 
 
 @given(cases(), st.data())
-def test_what_is_put_off_never_makes_a_right_value_wrong(case, data):
+def test_a_deferred_value_never_invalidates_a_valid_one(case, data):
     schema, given_values = case
     resolved, failed = outcome(resolve_properties, schema, given_values)
     assume(failed is None)

@@ -86,7 +86,7 @@ def test_every_shard_has_one_owner_and_no_owner_more_than_its_bound(
 
 @settings(deadline=None)
 @given(members(), st.data())
-def test_a_draining_member_is_as_good_as_gone(given_members: list[Member], data: st.DataObject) -> None:
+def test_a_draining_member_counts_as_absent(given_members: list[Member], data: st.DataObject) -> None:
     assume(len(given_members) > 1)
     going = data.draw(st.sampled_from(given_members))
     remaining = [member for member in given_members if member is not going]

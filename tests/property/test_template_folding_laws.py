@@ -87,7 +87,7 @@ def test_early_and_late_values_give_the_same(tree, value):
 
 @settings(max_examples=120, deadline=None)
 @given(trees, values)
-def test_secrets_give_the_same_and_stand_in_nothing_that_is_stored(tree, value):
+def test_secrets_give_the_same_values_and_are_in_nothing_that_is_stored(tree, value):
     value = {"secret": SECRET, "value": value}
     path = ["p", "v", "value"]
     early = outcome(lambda: plain(folded(planted(tree, {"get_param": path}), value)))

@@ -73,7 +73,7 @@ def document_of(graph):
 
 @settings(deadline=None)
 @given(graphs | forward)
-def test_resources_stand_in_order_or_the_circle_is_shown(graph):
+def test_resources_are_in_order_or_the_cycle_is_shown(graph):
     graph = {
         name: {need: way for need, way in needs.items() if need in graph} for name, needs in graph.items()
     }
@@ -143,7 +143,7 @@ def test_converting_twice_is_converting_once(kind, value):
 
 @settings(deadline=None)
 @given(st.sampled_from(KINDS), written)
-def test_what_is_shown_of_a_parameter_can_be_given_for_it(kind, value):
+def test_the_shown_value_of_a_parameter_can_be_passed_again(kind, value):
     document = {"heat_template_version": "wallaby", "parameters": {"p": {"type": kind}}}
     try:
         parameters = compiled(document, {"p": value}).parameters

@@ -49,9 +49,9 @@ def test_work_without_faults_is_counted_and_nothing_else_is(world: World, counti
     stack = world.create("s", template(7, after=0))
     assert settled(world, stack) == Status.COMPLETE
     assert counting.of(metrics.RESULTS, "create", "done") == 7
-    assert len(counting.seen(metrics.CLAIM_WAIT)) == 7
-    assert max(counting.seen(metrics.CLAIM_WAIT)) < 1
-    assert counting.seen(metrics.COMMIT)
+    assert len(counting.observed(metrics.CLAIM_WAIT)) == 7
+    assert max(counting.observed(metrics.CLAIM_WAIT)) < 1
+    assert counting.observed(metrics.COMMIT)
     trouble = (metrics.REFUSED, metrics.HINTS_REPEATED, metrics.TAKEOVERS, metrics.CANCELS_ASKED)
     assert [counting.of(metric) for metric in trouble] == [0, 0, 0, 0]
 
@@ -64,10 +64,10 @@ def test_a_task_that_waits_for_its_claim_has_waited_since_its_last_hint(
     world.pass_time(7)
     run_duties(world)
     assert counting.of(metrics.HINTS_REPEATED) == 1
-    assert counting.seen(metrics.DUE_LAG, "ready") == [2.0], "five seconds after it was ready it was due"
+    assert counting.observed(metrics.DUE_LAG, "ready") == [2.0], "five seconds after it was ready it was due"
     world.pass_time(3)
     world.calm()
-    assert counting.seen(metrics.CLAIM_WAIT) == [3.0]
+    assert counting.observed(metrics.CLAIM_WAIT) == [3.0]
 
 
 def test_a_stack_timeout_is_counted_once_with_its_lateness(world: World, counting: Counting) -> None:
@@ -79,7 +79,7 @@ def test_a_stack_timeout_is_counted_once_with_its_lateness(world: World, countin
         run_duties(world)
         world.calm()
     assert counting.of(metrics.TIMEOUTS, "stack") == 1
-    assert counting.seen(metrics.DUE_LAG, "stack") == [1.0]
+    assert counting.observed(metrics.DUE_LAG, "stack") == [1.0]
     assert counting.of(metrics.TIMEOUTS, "resource") == 0
     assert counting.of(metrics.CANCELS_ASKED) == 2
     assert counting.of(metrics.CANCELS_ANSWERED, "stopped") == 2

@@ -43,9 +43,9 @@ def read(service: ScriptedService, *present: str, name: str = "box", **limits: t
 
 def test_all_files_are_read_but_those_of_the_request(swift: ScriptedService) -> None:
     assert read(swift) == {"a.yaml": "A", "nested/b c.yaml": "B\u00e9"}
-    swift.asked.clear()
+    swift.requests.clear()
     assert read(swift, "a.yaml") == {"nested/b c.yaml": "B\u00e9"}
-    assert swift.asked == [
+    assert swift.requests == [
         f"GET {BASE}/box?format=json&limit={MOST_FILES + 1}",
         f"GET {BASE}/box/nested/b%20c.yaml",
     ]
@@ -54,7 +54,7 @@ def test_all_files_are_read_but_those_of_the_request(swift: ScriptedService) -> 
 def test_a_name_stays_one_segment_of_the_path(swift: ScriptedService) -> None:
     with pytest.raises(ContainerNotRead):
         read(swift, name="box/../other?x=y")
-    assert swift.asked[-1].startswith(f"GET {BASE}/box%2F..%2Fother%3Fx%3Dy?format=json")
+    assert swift.requests[-1].startswith(f"GET {BASE}/box%2F..%2Fother%3Fx%3Dy?format=json")
 
 
 def test_what_is_not_there_is_refused_with_the_name(swift: ScriptedService) -> None:

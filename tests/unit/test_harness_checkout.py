@@ -103,7 +103,7 @@ def test_uses_in_nested_templates_count_and_constraints_are_met(root: pathlib.Pa
     assert (parameters["what"], parameters["size"], parameters["kind"]) == ("cirros", 2, "y")
     assert len(parameters["word"]) == 3
     assert set(parameters["word"]) <= set("abc")
-    assert {("nova.flavor", "big one"), ("glance.image", "cirros")} <= set(group.things())
+    assert {("nova.flavor", "big one"), ("glance.image", "cirros")} <= set(group.named_objects())
     assert group.types == {"OS::Heat::ResourceGroup", "OS::Nova::Server"}
 
 
@@ -111,7 +111,7 @@ def test_a_number_that_names_a_thing_is_its_name(root: pathlib.Path) -> None:
     (root / "server.yaml").write_text(SERVER.replace("picture: {type: string}", "picture: {type: number}"))
     server = _sample(root, "server")
     assert server.parameters()["picture"] == 1
-    assert ("glance.image", "1") in set(server.things())
+    assert ("glance.image", "1") in set(server.named_objects())
 
 
 def test_an_update_changes_a_flavor_or_a_name_or_else_what_may_change(root: pathlib.Path) -> None:

@@ -83,7 +83,7 @@ def has_volumes(scripted: ScriptedService, **statuses: str) -> None:
 
 
 def deletions(scripted: ScriptedService) -> list[str]:
-    return [request for request in scripted.asked if request.startswith("DELETE")]
+    return [request for request in scripted.requests if request.startswith("DELETE")]
 
 
 def volume_of(**fields: Json) -> ResourceView:
@@ -113,7 +113,7 @@ def test_a_creation_that_was_asked_for_once_ends_at_once(scripted: ScriptedServi
     has_networks(scripted, "first")
     run(NET, "create", target_of(NET, key=KEY, **fields), context)
     assert context.time == START
-    assert not [request for request in scripted.asked if "description" in request]
+    assert not [request for request in scripted.requests if "description" in request]
 
 
 def test_a_repeated_creation_that_fails_leaves_no_double(scripted: ScriptedService) -> None:
@@ -188,7 +188,7 @@ def test_a_port_that_was_attached_halfway_is_released(scripted: ScriptedService,
     target = target_of(SERVER, properties, physical_id="old", data={REMOTE: {}})
     assert isinstance(SERVER.prepare_for_replace(target, Work(scripted)), Poll)
     released = f"DELETE /servers/old/os-interface/{port}" if is_known else f"PUT /ports/{port}"
-    assert [request for request in scripted.asked if not request.startswith("GET")] == [released]
+    assert [request for request in scripted.requests if not request.startswith("GET")] == [released]
 
 
 def test_a_creation_that_failed_before_its_last_call_is_not_kept(scripted: ScriptedService) -> None:
@@ -201,7 +201,7 @@ def test_a_creation_that_failed_before_its_last_call_is_not_kept(scripted: Scrip
     target = after(target, step)
     assert NET.needs_replace_failed(target, context)
     target = after(target, NET.check_create_complete(target, step.progress, context))
-    assert "PUT /networks/first/tags" in scripted.asked
+    assert "PUT /networks/first/tags" in scripted.requests
     assert not NET.needs_replace_failed(target, context)
 
 
@@ -261,10 +261,10 @@ def test_a_group_is_read_when_its_rules_were_made_already(scripted: ScriptedServ
     stored = {REMOTE: {"id": "g", "security_group_rules": egress}}
     target = target_of(GROUP, {"rules": [rule]}, physical_id="g", data=stored)
     GROUP.after_create(target, Work(scripted))
-    assert scripted.asked == ["POST /security-group-rules"]
+    assert scripted.requests == ["POST /security-group-rules"]
     scripted.answers["POST /security-group-rules"] = Answer(409, {"NeutronError": {"message": "exists"}})
     GROUP.after_create(target, Work(scripted))
-    assert scripted.asked[1:] == ["POST /security-group-rules", "GET /security-groups/g"]
+    assert scripted.requests[1:] == ["POST /security-group-rules", "GET /security-groups/g"]
 
 
 def test_a_volume_is_detached_once_it_is_attached(scripted: ScriptedService) -> None:
@@ -289,7 +289,7 @@ def test_a_port_takes_its_addresses_from_its_replacement(scripted: ScriptedServi
     context.replaced_by = ReplacementView(target.type, "new key")
     with pytest.raises(RetryableError, match="still in use: network 409"):
         PORT.restore_after_replace(target, context)
-    assert [request for request in scripted.asked if request.startswith("PUT")] == [
+    assert [request for request in scripted.requests if request.startswith("PUT")] == [
         "PUT /ports/made",
         "PUT /ports/old",
     ]
@@ -366,7 +366,7 @@ each_attachment = pytest.mark.parametrize("case", ATTACHMENT_CASES, ids=lambda c
 
 
 def changes_of(scripted: ScriptedService) -> list[str]:
-    return [request for request in scripted.asked if not request.startswith("GET")]
+    return [request for request in scripted.requests if not request.startswith("GET")]
 
 
 def has_volume_in_use(scripted: ScriptedService) -> None:
@@ -463,9 +463,9 @@ def test_an_attachment_that_was_made_is_checked_and_ended(
         plugin.handle_delete(target, context)
     scripted.answers[case.detaches] = Answer(200, {})
     for lost in (target, dataclasses.replace(target, data={})):
-        scripted.asked.clear()
+        scripted.requests.clear()
         plugin.handle_delete(lost, context)
-        assert scripted.asked[-1] == case.detaches
+        assert scripted.requests[-1] == case.detaches
     case.service_has(scripted, attached=False)
     assert plugin.needs_replace_failed(target, context)
     with pytest.raises(PermanentError, match=r"network: (floating IP|the router)|compute: volume"):

@@ -52,7 +52,7 @@ def test_a_single_agent_runs_a_router() -> None:
         target = target_of(router, {"l3_agent_id": "new"}, physical_id="r")
         assert router.has_more(target)  # type: ignore[attr-defined]
         router.after_update(target, {"l3_agent_id"}, context)  # type: ignore[attr-defined]
-        assert [request for request in scripted.asked if not request.startswith("GET")] == [
+        assert [request for request in scripted.requests if not request.startswith("GET")] == [
             "DELETE /agents/old/l3-routers/r",
             "POST /agents/new/l3-routers",
         ]

@@ -43,13 +43,13 @@ def test_a_name_is_found_by_one_list(scripted: ScriptedService) -> None:
     networks = [{"id": "1", "name": "web"}, {"id": "2", "name": "web2"}]
     scripted.answers["GET /networks?name=web"] = Answer(200, {"networks": networks})
     assert _resolved_id(scripted, "neutron.network", "web") == "1"
-    assert scripted.asked == ["GET /networks?name=web"]
+    assert scripted.requests == ["GET /networks?name=web"]
 
 
 def test_an_id_is_found_by_one_call(scripted: ScriptedService) -> None:
     scripted.answers[f"GET /networks/{ID}"] = Answer(200, {"network": {"id": ID, "name": "web"}})
     assert _resolved_id(scripted, "neutron.network", ID) == ID
-    assert scripted.asked == [f"GET /networks/{ID}"]
+    assert scripted.requests == [f"GET /networks/{ID}"]
 
 
 def test_a_name_may_look_like_an_id(scripted: ScriptedService) -> None:
@@ -64,7 +64,7 @@ def test_a_service_without_a_filter_is_asked_for_an_id_first(scripted: ScriptedS
     assert _resolved_id(scripted, "nova.flavor", "42") == "42"
     assert _resolved_id(scripted, "nova.flavor", "small") == "42"
     assert _resolved_id(scripted, "nova.flavor", "a/b") == "43"
-    assert scripted.asked[-2:] == ["GET /flavors/a%2Fb", "GET /flavors"]
+    assert scripted.requests[-2:] == ["GET /flavors/a%2Fb", "GET /flavors"]
 
 
 def test_an_image_has_no_key_in_its_answer(scripted: ScriptedService) -> None:

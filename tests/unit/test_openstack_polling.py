@@ -190,7 +190,7 @@ def test_few_things_are_read_one_by_one(scripted: ScriptedService) -> None:
     polls = Polls(scripted)
     for number in range(FEW):
         assert polls.read(f"v{number}", 900.0)["status"] == "creating"
-    assert scripted.asked == [f"GET /volumes/v{number}" for number in range(FEW)]
+    assert scripted.requests == [f"GET /volumes/v{number}" for number in range(FEW)]
 
 
 def test_many_things_are_read_by_one_list(scripted: ScriptedService) -> None:
@@ -198,13 +198,13 @@ def test_many_things_are_read_by_one_list(scripted: ScriptedService) -> None:
     polls = Polls(scripted)
     for number in range(200):
         polls.read(f"v{number}", 900.0)
-    assert len(scripted.asked) == FEW + 1
+    assert len(scripted.requests) == FEW + 1
     for _ in range(5):
-        scripted.asked.clear()
+        scripted.requests.clear()
         polls.work.clock.now += FIRST_PAUSE + 0.1
         for number in range(200):
             assert polls.read(f"v{number}", 900.0)["id"] == f"v{number}"
-        assert scripted.asked == ["GET /volumes/detail?limit=1000"]
+        assert scripted.requests == ["GET /volumes/detail?limit=1000"]
 
 
 def _slow_lists(monkeypatch: pytest.MonkeyPatch, polls: Polls) -> None:
@@ -228,14 +228,14 @@ def test_things_begun_after_a_slow_list_wait_for_the_next(
     for number in range(10):
         polls.read(f"v{number}", 900.0)
     began = polls.work.now()
-    scripted.asked.clear()
+    scripted.requests.clear()
     polls.work.clock.now += 1.0
     assert [polls.read(f"v{number}", began) for number in range(10, 200)] == [None] * 190
-    assert scripted.asked == []
+    assert scripted.requests == []
     polls.work.clock.now += 5.5
     for number in range(10, 200):
         assert polls.read(f"v{number}", began)["id"] == f"v{number}"
-    assert scripted.asked == ["GET /volumes/detail?limit=1000"]
+    assert scripted.requests == ["GET /volumes/detail?limit=1000"]
 
 
 def test_a_slow_list_is_read_less_often(scripted: ScriptedService, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,10 +245,10 @@ def test_a_slow_list_is_read_less_often(scripted: ScriptedService, monkeypatch: 
     for number in range(10):
         polls.read(f"v{number}", 900.0)
     for passed, lists in ((5.5, 0), (1.0, 1)):
-        scripted.asked.clear()
+        scripted.requests.clear()
         polls.work.clock.now += passed
         polls.read("v1", 900.0)
-        assert len(scripted.asked) == lists
+        assert len(scripted.requests) == lists
 
 
 def test_a_thing_that_no_list_has_is_read_alone(scripted: ScriptedService) -> None:
@@ -284,15 +284,15 @@ def test_what_has_ended_or_is_not_polled_any_more_does_not_count(scripted: Scrip
         polls.read(f"v{number}", 900.0)
     for number in (0, 1):
         polls.poller.forget(typing.cast(StepContext, polls.work), polls.service, f"v{number}")
-    scripted.asked.clear()
+    scripted.requests.clear()
     polls.work.clock.now += 1
     polls.read("v2", 900.0)
-    assert scripted.asked == ["GET /volumes/v2"]
+    assert scripted.requests == ["GET /volumes/v2"]
     polls.read("v0", 900.0)
     polls.work.clock.now += FORGOTTEN
-    scripted.asked.clear()
+    scripted.requests.clear()
     polls.read("v1", 900.0)
-    assert scripted.asked == ["GET /volumes/v1"]
+    assert scripted.requests == ["GET /volumes/v1"]
 
 
 def test_threads_share_one_list(scripted: ScriptedService) -> None:
@@ -300,13 +300,13 @@ def test_threads_share_one_list(scripted: ScriptedService) -> None:
     polls = Polls(scripted)
     for number in range(20):
         polls.read(f"v{number}", 900.0)
-    scripted.asked.clear()
+    scripted.requests.clear()
     polls.work.clock.now += FIRST_PAUSE + 0.1
     threads = [threading.Thread(target=polls.read, args=(f"v{number}", 900.0)) for number in range(20)]
     for thread in threads:
         thread.start()
-    wait_for(lambda: not any(thread.is_alive() for thread in threads), 30.0, lambda: scripted.asked)
-    assert scripted.asked == ["GET /volumes/detail?limit=1000"]
+    wait_for(lambda: not any(thread.is_alive() for thread in threads), 30.0, lambda: scripted.requests)
+    assert scripted.requests == ["GET /volumes/detail?limit=1000"]
 
 
 def _servers_in_build(scripted: ScriptedService, count: int) -> list[list[str]]:
@@ -332,8 +332,8 @@ def _servers_in_build(scripted: ScriptedService, count: int) -> list[list[str]]:
         step = plugin.check_create_complete(view, progress[number], typing.cast(StepContext, context))
         assert isinstance(step, Poll)
         heapq.heappush(polls, (context.clock.now + step.after, number))
-        intervals[int((context.clock.now - began) / FIRST_PAUSE)] += scripted.asked
-        scripted.asked.clear()
+        intervals[int((context.clock.now - began) / FIRST_PAUSE)] += scripted.requests
+        scripted.requests.clear()
     return list(intervals.values())
 
 

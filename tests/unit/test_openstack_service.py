@@ -160,7 +160,7 @@ def test_headers_and_bodies(scripted: ScriptedService) -> None:
     service = Service(scripted.adapter("image"))
     assert service.patch("/images/1", [], Content_Type="application/x") == {"id": "1"}
     service.delete("/images/1", user_id="u")
-    assert scripted.asked == ["PATCH /images/1", "DELETE /images/1?user_id=u"]
+    assert scripted.requests == ["PATCH /images/1", "DELETE /images/1?user_id=u"]
 
 
 def test_lists_are_read_to_their_end(scripted: ScriptedService) -> None:

@@ -67,7 +67,7 @@ def test_a_change_that_a_late_request_has_begun_is_no_error(
     scripted: ScriptedService, kind: str, now: Json
 ) -> None:
     begin(scripted, kind, **now)
-    assert "POST /volumes/v/action" in scripted.asked
+    assert "POST /volumes/v/action" in scripted.requests
 
 
 @pytest.mark.parametrize("kind", ["size", "volume_type"])

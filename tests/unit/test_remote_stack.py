@@ -85,7 +85,7 @@ def a_target(context: Json = SOUTH, *, exists: bool = True, **fields: Json) -> R
 
 def sent(scripted: ScriptedService, request: str) -> Json:
     """The body of the last such request."""
-    return [body for line, body in zip(scripted.asked, scripted.sent, strict=True) if line == request][-1]
+    return [body for line, body in zip(scripted.requests, scripted.sent, strict=True) if line == request][-1]
 
 
 def test_a_creation_sends_what_heat_sends(scripted: ScriptedService, context: Work) -> None:
@@ -117,7 +117,7 @@ def test_the_place_is_checked_and_noted_before_it_is_asked(scripted: ScriptedSer
     target = a_target(exists=False)
     step = TYPE.handle_create(target, context)
     assert isinstance(step, Poll)
-    assert (step.data, scripted.asked) == ({ASKED: True}, [])
+    assert (step.data, scripted.requests) == ({ASKED: True}, [])
     # What was never asked for is not searched: a resource with a wrong credential can be deleted.
     assert TYPE.find_created(KEY, a_target({"region_name": "nowhere"}, exists=False), context) is None
 
@@ -169,7 +169,7 @@ def test_an_update_waits_for_other_actions_and_counts_only_what_follows_it(
     is_now(scripted, "CHECK_IN_PROGRESS")
     step = TYPE.handle_update(a_target(), frozenset(), context)
     assert isinstance(step, Poll)
-    assert "PUT" not in "".join(scripted.asked)
+    assert "PUT" not in "".join(scripted.requests)
     is_now(scripted, "UPDATE_COMPLETE", updated="before")
     scripted.answers[f"PUT {PATH}"] = Answer(409, {"error": {"message": "in progress"}})
     step = TYPE.check_update_complete(a_target(), step.progress, context)
@@ -225,7 +225,7 @@ def test_actions_are_sent_unless_they_are_done(scripted: ScriptedService, contex
     scripted.answers[f"POST {PATH}/actions"] = Answer(202)
     is_now(scripted, "SUSPEND_COMPLETE")
     assert isinstance(TYPE.handle_suspend(a_target(), context), Done)
-    assert "POST" not in "".join(scripted.asked)
+    assert "POST" not in "".join(scripted.requests)
     for action in ("resume", "check"):
         getattr(TYPE, f"handle_{action}")(a_target(), context)
         assert sent(scripted, f"POST {PATH}/actions") == {action: None}
@@ -249,9 +249,9 @@ def test_a_snapshot_is_found_again_and_deleted(scripted: ScriptedService, contex
     assert target.data == {SNAPSHOT: "snap"}
     assert sent(scripted, f"POST {PATH}/snapshots") == {"name": mark_of(KEY)}
     run(TYPE, "snapshot", a_target(attempt=2), context)
-    assert scripted.asked.count(f"POST {PATH}/snapshots") == 1
+    assert scripted.requests.count(f"POST {PATH}/snapshots") == 1
     TYPE.handle_delete_snapshot(a_target(), context)  # Its data was lost.
-    assert scripted.asked[-1] == f"DELETE {PATH}/snapshots/snap"
+    assert scripted.requests[-1] == f"DELETE {PATH}/snapshots/snap"
 
 
 def test_an_adopted_stack_is_found_by_its_id(scripted: ScriptedService, context: Work) -> None:

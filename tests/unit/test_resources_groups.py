@@ -109,12 +109,12 @@ def test_a_lost_step_of_a_rolling_update_is_not_done_twice():
     )
     step = plugin.handle_update(target, frozenset({"resource_def"}), context)
     assert isinstance(step, Poll), "the way is stored before anything is begun"
-    assert context.children.told == [("CREATE", child)]
+    assert context.children.requests == [("CREATE", child)]
     target = after(target, step)
     begun = plugin.check_update_complete(target, step.progress, context)
     assert isinstance(begun, Park)
     again = plugin.check_update_complete(target, step.progress, context)
-    assert (again.progress, len(context.children.told)) == (begun.progress, 2)
+    assert (again.progress, len(context.children.requests)) == (begun.progress, 2)
     assert types(context, child) == {"0": "T", "1": "U"}
     context.children.end(child)
     pause = plugin.check_update_complete(target, begun.progress, context)

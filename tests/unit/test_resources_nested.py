@@ -52,9 +52,9 @@ def test_what_is_suspended_already_is_not_suspended_again():
     target = target_of(plugin, {"template": TEMPLATE}, physical_id="c")
     context.children.states["c"] = ChildState("SUSPEND", "COMPLETE", "")
     assert isinstance(plugin.handle_suspend(target, context), Done)
-    assert context.children.told == []
+    assert context.children.requests == []
     assert isinstance(plugin.handle_resume(target, context), Park)
-    assert context.children.told == [("RESUME", "c")]
+    assert context.children.requests == [("RESUME", "c")]
 
 
 def test_a_child_that_is_gone_fails_all_but_the_deletion():

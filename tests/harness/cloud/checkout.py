@@ -20,7 +20,7 @@ SUFFIXES = (".yaml", ".yml", ".template", ".hot")
 
 
 @dataclasses.dataclass(frozen=True)
-class Given:
+class Overrides:
     """The words of a file of parameters about a template.
 
     :ivar parameters: values that differ from what is chosen.
@@ -51,7 +51,7 @@ class Sample:
     files: Mapping[str, str]
     environment: Mapping[str, Json]
     types: frozenset[str]
-    given: Given
+    overrides: Overrides
     schemas: Schemas
 
     @functools.cached_property
@@ -77,10 +77,10 @@ class Sample:
             for parameter in self.declared
             if parameter.name not in set_already and (value := parameter.value()) is not None
         }
-        return {**set_already, **chosen, **self.given.parameters}
+        return {**set_already, **chosen, **self.overrides.parameters}
 
-    def things(self) -> Iterator[tuple[str, str]]:
-        """Kinds, named by their constraints, and names of the things that it wants to find."""
+    def named_objects(self) -> Iterator[tuple[str, str]]:
+        """Kinds, named by their constraints, and names of the objects that it needs."""
         parameters = self.parameters()
         for values in (parameters, self.change() or {}):
             for parameter in self.declared:
@@ -96,8 +96,8 @@ class Sample:
     def change(self) -> dict[str, Json] | None:
         """Parameters of which one has another value; None where none can be chosen."""
         present = self.parameters()
-        if self.given.change is not None:
-            return {**present, **self.given.change}
+        if self.overrides.change is not None:
+            return {**present, **self.overrides.change}
         for parameter in sorted(self.declared, key=lambda parameter: parameter.rank):
             value = present.get(parameter.name, parameter.definition.get("default"))
             if (changed := parameter.different(value)) is not None:
@@ -141,7 +141,7 @@ class _CheckoutAddress(urllib.request.BaseHandler):
 class Checkout:
     """A checkout of somebody's repository.
 
-    :ivar given: path or pattern -> the fields of :class:`Given`; later ones have precedence.
+    :ivar given: path or pattern -> the fields of :class:`Overrides`; later ones have precedence.
     :ivar schemas: of the types that Stoker has.
     :ivar address: of its root on the web, for templates that name each other by it; empty: they do not.
     """
@@ -176,7 +176,7 @@ class Checkout:
         for pattern, value in self.given.items():
             if fnmatch.fnmatch(name, pattern):
                 fields.update(value)
-        overrides = Given(**fields)
+        overrides = Overrides(**fields)
         files, parsed = template_utils.process_template_path(str(self.root / name))
         environment: Json = {}
         if overrides.environment:

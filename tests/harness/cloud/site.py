@@ -52,14 +52,14 @@ class Site:
             list(pool.map(Driven.create, servers))
         return servers
 
-    def found(self, server: Driven | str) -> Json:
+    def server_view(self, server: Driven | str) -> Json:
         """The server as the witness sees it."""
         return self.connection.compute.get_server(server if isinstance(server, str) else server.id)
 
     def is_gone(self, server: str) -> bool:
         """True if the witness sees no such server."""
         try:
-            self.found(server)
+            self.server_view(server)
         except exceptions.NotFoundException:
             return True
         return False
@@ -74,5 +74,5 @@ class Site:
 
     def addresses(self, server: Driven) -> list[str]:
         """The server's addresses as the witness sees them."""
-        networks = self.found(server).addresses.values()
+        networks = self.server_view(server).addresses.values()
         return sorted(entry["addr"] for entries in networks for entry in entries)

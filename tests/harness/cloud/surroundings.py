@@ -26,7 +26,7 @@ def furnish(project: Project, sample: Sample) -> Mapping[str, str]:
     router = network.create_router(name=ROUTER, external_gateway_info={"network_id": public.id})
     network.add_interface_to_router(router, subnet_id=subnet.id)
     project.connection.compute.create_keypair(name=KEY)
-    needed = sorted(set(sample.things()))
+    needed = sorted(set(sample.named_objects()))
     ids = {name: _make(project, created.id, kind, name) for kind, name in needed}
     return {name: object_id for name, object_id in ids.items() if object_id is not None}
 
