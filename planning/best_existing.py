@@ -14,7 +14,7 @@ UNUSABLE = -30
 """Score of a row that an update does not start from where the row was replaced."""
 
 
-def goal_of(compiled: CompiledTemplate, name: str) -> Json:
+def goal_of(compiled: CompiledTemplate, name: str) -> dict[str, Json]:
     """Return the definition that a resource shall have, as its task is given it."""
     return TaskDefinition.of(compiled.resources[name]).to_json()
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from ..resources.registry import ResourceRegistry
 from ..resources.schema import ANY_NAME, BASE_ATTRIBUTES
-from ..template.language import CompiledTemplate, ResourceDefinition
+from ..template.language import CompiledTemplate, Residual, ResourceDefinition
 from ..template.residual import members
 from .requests import NestedChild, PreviewedResource, PreviewedResources
 
@@ -54,7 +54,7 @@ def previewed_resources(
     return previewed
 
 
-def _with_defaults(definition: ResourceDefinition, registry: ResourceRegistry) -> Json:
+def _with_defaults(definition: ResourceDefinition, registry: ResourceRegistry) -> Residual:
     schema = registry.get(definition.type).properties_schema
     properties = definition.properties
     if properties and not members(properties):

@@ -47,7 +47,9 @@ class Facade:
         )
 
     @classmethod
-    def of_template(cls, described: Mapping[str, Json], outputs: Json, environment: Environment) -> "Facade":
+    def of_template(
+        cls, described: Mapping[str, Json], outputs: object, environment: Environment
+    ) -> "Facade":
         """Return the facade of a template; see check_facade for the parameters."""
         return cls(
             properties={name: _PROPERTY_TYPES[item["Type"]] for name, item in described.items()},
@@ -65,7 +67,7 @@ def check_facade(
     type_name: str,
     facade: Facade,
     described: Mapping[str, Json],
-    outputs: Json,
+    outputs: object,
     environment: Environment,
 ) -> None:
     """Check that a template can be in the place of the type that it is mapped to.

@@ -111,7 +111,7 @@ class TaskDefinition:
             requested_attributes=[list(parts) for parts in definition.requested_attributes],
         )
 
-    def to_json(self) -> Json:
+    def to_json(self) -> dict[str, Json]:
         """Return the definition as it is stored: without fields that have their default value."""
         plain = TaskDefinition()
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -230,11 +230,20 @@ class PlannedTask:
     kind: TaskKind
     row: ResourceId
     plugin: str
-    definition: Json = None
+    definition: Mapping[str, Json] | None = None
     inputs: Mapping[str, ResourceId] = field(default_factory=dict)
     spare: ResourceId | None = None
     preceding: ResourceId | None = None
     settings: ResourceSettings = ResourceSettings()
+
+
+class PlanRows(typing.TypedDict, total=False):
+    """The fields of a Plan for rows."""
+
+    resources: typing.Required[Sequence[Resource]]
+    settled: Sequence[ResourceId]
+    changes: Mapping[ResourceId, Mapping[str, Json]]
+    spared: Sequence[TaskId]
 
 
 def make_plan(
@@ -242,12 +251,12 @@ def make_plan(
     edges: Edges,
     running: Mapping[ResourceId, Task],
     scope: TraversalScope,
-    **rows: typing.Any,
+    **rows: typing.Unpack[PlanRows],
 ) -> Plan:
     """Return the plan of these jobs.
 
     :param running: tasks of older traversals that still run on a resource; its new task comes after them.
-    :param rows: the plan's fields for rows, such as `resources` and `changes`.
+    :param rows: the plan's fields for rows.
     """
     number = scope.ids.new(TraversalNumber)
     pairs = ((row, job.id) for job in jobs for row in (job.row, job.preceding) if row is not None)

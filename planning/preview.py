@@ -27,7 +27,7 @@ from ..resources.update_decision import (
 from ..sealing.sealer import SealError
 from ..sealing.stored import RowLookup, SealedRowLookup, StoredLookup
 from ..template.errors import InvalidProperty, TemplateError
-from ..template.language import CompiledTemplate, Reference, ResourceDefinition
+from ..template.language import CompiledTemplate, Reference, Residual, ResourceDefinition
 from ..template.residual import evaluate, is_deferred, is_node, mapping, partial, references
 from .plan import Plan, TaskDefinition, TraversalScope, tasks_by_resource
 from .property_changes import GivenProperties, PropertyChange, property_changes
@@ -204,7 +204,7 @@ class UpdatePreview:
         plugin = self._registry.get(definition.type)
         return None if self._unknown(definition, plugin) else self._resolved(definition, plugin, {})
 
-    def sealed_properties(self, definition: ResourceDefinition) -> Json:
+    def sealed_properties(self, definition: ResourceDefinition) -> Residual:
         """Return the properties that `known_properties` returns, with their secrets sealed."""
         return partial(definition.properties, SealedRowLookup(self._rows))
 
@@ -332,7 +332,7 @@ class UpdatePreview:
         unknown = {name: self._unknown_sources(tree) for name, tree in properties.items()}
         return {name: waits for name, waits in unknown.items() if waits}
 
-    def _unknown_sources(self, tree: Json) -> list[str]:
+    def _unknown_sources(self, tree: Residual) -> list[str]:
         return [reference.resource for reference in references(tree) if not self._is_known(reference)]
 
     def _is_known(self, reference: Reference) -> bool:
@@ -375,5 +375,5 @@ class UpdatePreview:
         return resolved
 
 
-def _stored(definition: ResourceDefinition) -> Json:
+def _stored(definition: ResourceDefinition) -> dict[str, Json]:
     return TaskDefinition.of(definition).to_json()

@@ -128,7 +128,7 @@ def _covered(value: Json, counterpart: Json) -> Json:
     return MASK
 
 
-def _holds_mask(value: Json) -> bool:
+def _holds_mask(value: object) -> bool:
     if isinstance(value, dict):
         value = list(value.values())
     return any(map(_holds_mask, value)) if isinstance(value, list) else value == MASK

@@ -8,7 +8,7 @@ from ..resources.contract.cloud import Trustor
 from ..resources.heat_types import unavailable
 from ..template.budget import Budget
 from ..template.environment import Environment
-from ..template.language import CompiledTemplate, ResourceDefinition
+from ..template.language import CompiledTemplate, Residual, ResourceDefinition
 
 Json = typing.Any
 
@@ -208,8 +208,8 @@ class PreviewedResource:
 
     name: str
     type: str
-    properties: Json
-    metadata: Json
+    properties: Residual
+    metadata: Residual
     description: str
     required_by: Sequence[str]
     attributes: Sequence[str]

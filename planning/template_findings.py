@@ -72,7 +72,7 @@ def _misspelt(template: Mapping[str, Json], version: Version) -> Iterator[str]:
             yield f'{dotted(path)}: "{word}" is no function, so it is data; did you mean "{near}"?'
 
 
-def _word(value: Json) -> str:
+def _word(value: object) -> str:
     """Return the key of a map that could be a function's name; "": there is none.
 
     Words such as "filters" and "not" could be names of properties, too.

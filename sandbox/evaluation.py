@@ -39,7 +39,7 @@ class Evaluation:
         any_value = yaql.language.specs.parameter("value", nullable=True)
         self._context.register_function(any_value(_text_of), name="str")
         self._most = limits.message
-        self._do: Mapping[str, Callable[[Json], Json]] = {
+        self._do: Mapping[str, Callable[[Mapping[str, Json]], Json]] = {
             "yaql": self._yaql,
             "match": _match,
             "begin": _begin,
@@ -64,7 +64,7 @@ class Evaluation:
             return _refusal("limit", text)
         return reply
 
-    def _yaql(self, request: Json) -> Json:
+    def _yaql(self, request: Mapping[str, Json]) -> Json:
         statement = self._engine(request["expression"])
         return statement.evaluate({"data": request["data"]}, self._context.create_child_context())
 
@@ -86,7 +86,7 @@ def _words(error: Exception) -> str:
     return text or type(error).__name__
 
 
-def _text_of(value: Json) -> str:
+def _text_of(value: object) -> str:
     """Return YAQL's text of a value, in place of its own ``str``, which writes addresses of objects.
 
     :raises ValueError: YAQL has no text for it.
@@ -101,12 +101,12 @@ def _text_of(value: Json) -> str:
     return text
 
 
-def _match(request: Json) -> bool:
+def _match(request: Mapping[str, Json]) -> bool:
     compiled = re.compile(request["pattern"])
     return request["text"] is not None and compiled.fullmatch(request["text"]) is not None
 
 
-def _begin(request: Json) -> list[str]:
+def _begin(request: Mapping[str, Json]) -> list[str]:
     compiled = re.compile(request["pattern"])
     return [text for text in request["texts"] if compiled.match(text)]
 
@@ -128,7 +128,7 @@ def _plain(value: Json) -> Json:
     )
 
 
-def _key(key: Json) -> str:
+def _key(key: object) -> str:
     if isinstance(key, str | int | float | bool | None):
         return str(key)
     raise _NotJson(f"gives a map with a {type(key).__name__} as a key; JSON knows strings only")

@@ -22,7 +22,7 @@ import signal
 import socket
 import sys
 import time
-import typing
+from collections.abc import Mapping
 
 from . import channel
 from .channel import CONTROL, SECONDS
@@ -51,7 +51,7 @@ class ForkServer:
         self._living: set[int] = set()
         self._ended: dict[int, int] = {}
 
-    def answer(self, message: typing.Any, handle: int | None) -> dict[str, typing.Any]:
+    def answer(self, message: Mapping[str, int], handle: int | None) -> dict[str, int | str]:
         """Carry out the request of a message."""
         try:
             if "start" in message and handle is not None:

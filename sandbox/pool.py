@@ -9,7 +9,7 @@ import threading
 import time
 import typing
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from . import channel, evaluator
 from .channel import MEMORY, SECONDS
@@ -86,7 +86,7 @@ class HelperPool:
         self._fork_server.forget()
         self._reset()
 
-    def _ask(self, request: Json, budget: EvaluationBudget | None) -> Json:
+    def _ask(self, request: Mapping[str, Json], budget: EvaluationBudget | None) -> Json:
         account = evaluator.account()
         owner = None if account is None else account.owner
         budgets = [limit for limit in (account, budget) if limit is not None]
@@ -111,7 +111,7 @@ class HelperPool:
                 budget.spend(used)
         return _value(answer, self.limits)
 
-    def _answer(self, body: bytes, cpu: float) -> tuple[float, Json]:
+    def _answer(self, body: bytes, cpu: float) -> tuple[float, dict[str, Json]]:
         """Return the CPU time that it took, and the answer."""
         with contextlib.suppress(_Killed):
             return self._evaluate(self._take(), body, cpu)
@@ -131,7 +131,7 @@ class HelperPool:
                 return helper
             self._fork_server.end(helper)  # It never writes without a request, so readable means closed.
 
-    def _evaluate(self, helper: Helper, body: bytes, cpu: float) -> tuple[float, Json]:
+    def _evaluate(self, helper: Helper, body: bytes, cpu: float) -> tuple[float, dict[str, Json]]:
         wall = cpu * WALL_CLOCK
         answer = None
         deadline = time.monotonic() + wall
@@ -164,7 +164,7 @@ def _died(status: int, cpu: float) -> Exception:
     return _Killed()
 
 
-def _value(answer: Json, limits: HelperLimits) -> Json:
+def _value(answer: Mapping[str, Json], limits: HelperLimits) -> Json:
     if "value" in answer:
         return answer["value"]
     if "error" in answer:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import typing
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .channel import CONTROL
@@ -102,7 +103,7 @@ class ForkServerProcess:
         finally:
             self._lock.release()
 
-    def _ask(self, message: Json, handles: list[int]) -> Json:
+    def _ask(self, message: Mapping[str, int], handles: list[int]) -> dict[str, Json]:
         with self._locked():
             for last in (False, True):
                 if self._process is None and "start" not in message:
@@ -135,7 +136,7 @@ class ForkServerProcess:
         with contextlib.suppress(OSError):  # Where it died at once the next exchange says so.
             parent_end.send(json.dumps(dataclasses.asdict(self._limits)).encode())
 
-    def _exchange(self, message: Json, handles: list[int]) -> Json:
+    def _exchange(self, message: Mapping[str, int], handles: list[int]) -> dict[str, Json]:
         assert self._control is not None
         if not self._ready:
             self._control.settimeout(STARTS_WITHIN)
@@ -143,7 +144,8 @@ class ForkServerProcess:
             self._ready = True
         self._control.settimeout(ANSWERS_WITHIN)
         socket.send_fds(self._control, [json.dumps(message).encode()], handles)
-        return json.loads(self._control.recv(CONTROL))
+        answer: dict[str, Json] = json.loads(self._control.recv(CONTROL))
+        return answer
 
     def _end(self) -> None:
         process = self._process

@@ -2,7 +2,6 @@
 
 import graphlib
 import itertools
-import typing
 import urllib.parse
 from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass, field, replace
@@ -273,7 +272,7 @@ def _holds(condition: Json, conditions: Conditions, path: Path) -> bool | None:
         return None
 
 
-def _usable(name: str, declared: Json, version: Version, errors: ErrorList) -> Mapping[str, Json]:
+def _usable(name: str, declared: object, version: Version, errors: ErrorList) -> Mapping[str, Json]:
     """Return the body of a resource that has a name and a type."""
     path: Path = ("resources", name)
     if not name or "/" in name or len(name) > MAX_NAME:
@@ -365,7 +364,7 @@ def _external_id(value: Json, scope: FoldScope, path: Path) -> Residual:
     raise TemplateError(f"must be a string, not {written(external)}", path)
 
 
-def _depends_on(value: Json, scope: FoldScope, path: Path, errors: ErrorList) -> tuple[str, ...]:
+def _depends_on(value: object, scope: FoldScope, path: Path, errors: ErrorList) -> tuple[str, ...]:
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise TemplateError("must be the name of a resource, or a list of names", path)
@@ -451,7 +450,7 @@ def _in_order(
     return dict(definitions)
 
 
-def describe(template: Mapping[str, Json], errors: ErrorList | None = None) -> dict[str, typing.Any]:
+def describe(template: Mapping[str, Json], errors: ErrorList | None = None) -> dict[str, Json]:
     """Return the description of a template's parameters, as Heat's ``template validate`` shows it.
 
     :param errors: gets the errors, as of `compile_template`.

@@ -183,7 +183,7 @@ class Conditions:
             raise type(problem)("cannot be evaluated with the value of a hidden parameter", where)
         raise type(problem)(problem.message, where) from problem
 
-    def _uses_hidden(self, tree: Json) -> bool:
+    def _uses_hidden(self, tree: object) -> bool:
         if isinstance(tree, Mapping):
             return any(
                 key in _PARAMETER and self._is_hidden(item) or self._uses_hidden(item)
@@ -191,7 +191,7 @@ class Conditions:
             )
         return isinstance(tree, list) and any(self._uses_hidden(item) for item in tree)
 
-    def _is_hidden(self, argument: Json) -> bool:
+    def _is_hidden(self, argument: object) -> bool:
         name = argument[0] if isinstance(argument, list) and argument else argument
         return isinstance(name, str) and name in self.parameters and self.parameters[name].hidden
 

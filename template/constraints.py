@@ -57,7 +57,7 @@ class Constraint:
         raise NotImplementedError
 
 
-def _bounds(minimum: Json, maximum: Json) -> dict[str, Json]:
+def _bounds(minimum: float | None, maximum: float | None) -> dict[str, float]:
     return {key: value for key, value in (("min", minimum), ("max", maximum)) if value is not None}
 
 
@@ -91,7 +91,7 @@ class Length(Constraint):
         return {"length": _bounds(self.minimum, self.maximum)}
 
 
-def _range(minimum: Json, maximum: Json) -> str:
+def _range(minimum: float | None, maximum: float | None) -> str:
     return ", ".join(f"{key}: {value}" for key, value in _bounds(minimum, maximum).items())
 
 
@@ -163,7 +163,7 @@ class AllowedValues(Constraint):
         allowed = ", ".join(map(as_text, self.values))
         return f'"{as_text(wrong)}" is not an allowed value [{allowed}]'
 
-    def _allows(self, value: Json) -> bool:
+    def _allows(self, value: object) -> bool:
         if isinstance(value, bool):
             return value in self._truths
         if isinstance(value, int | float):

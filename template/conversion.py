@@ -10,7 +10,7 @@ from .scalars import boolean, number
 Json = typing.Any
 
 
-def convert(value: Json, value_type: str) -> Json:
+def convert(value: object, value_type: str) -> Json:
     """Convert a value to a parameter's type.
 
     :raises ValueError: it does not fit the type.
@@ -36,12 +36,12 @@ def as_members(value: Json) -> Json:
     )
 
 
-def _string(value: Json) -> str:
+def _string(value: object) -> str:
     """Return the text of any value, as Heat writes it; that of a list or map is Python's."""
     return str(value)
 
 
-def _list(value: Json) -> list[str]:
+def _list(value: object) -> list[str]:
     if isinstance(value, str):
         return value.split(",") if value else []
     if not isinstance(value, list):
@@ -51,7 +51,7 @@ def _list(value: Json) -> list[str]:
     return [str(item) for item in value]
 
 
-def _json(value: Json) -> Json:
+def _json(value: object) -> Json:
     """Return a value of JSON: keys are strings, numbers finite.  As in Heat it may be a scalar."""
     try:
         text = value if isinstance(value, str) else json.dumps(value, allow_nan=False)
@@ -66,7 +66,7 @@ def _refused(constant: str) -> typing.NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-_CONVERT: Mapping[str, Callable[[Json], Json]] = {
+_CONVERT: Mapping[str, Callable[[object], Json]] = {
     "string": _string,
     "number": number,
     "boolean": boolean,

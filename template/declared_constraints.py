@@ -15,7 +15,9 @@ from .suggestions import all_near
 KINDS = ("length", "range", "modulo", "allowed_values", "allowed_pattern", "custom_constraint")
 
 
-def parse_constraint(declared: Json, value_type: str, path: Path, kinds: Sequence[str] = KINDS) -> Constraint:
+def parse_constraint(
+    declared: object, value_type: str, path: Path, kinds: Sequence[str] = KINDS
+) -> Constraint:
     """Parse a constraint of a template: a map with one of KINDS, and perhaps a description.
 
     :param kinds: the kinds that the template's version has.
@@ -35,7 +37,7 @@ def parse_constraint(declared: Json, value_type: str, path: Path, kinds: Sequenc
     return constraint
 
 
-def _keys(body: Json, allowed: Sequence[str], path: Path) -> Mapping[str, Json]:
+def _keys(body: object, allowed: Sequence[str], path: Path) -> Mapping[str, Json]:
     if not isinstance(body, Mapping) or not body or set(body) - set(allowed):
         raise TemplateError(f"must be a map with keys of: {', '.join(allowed)}", path)
     return body
@@ -65,15 +67,15 @@ def _min_max(body: Json, path: Path, *, whole: bool) -> tuple[Json, Json]:
     return low, high
 
 
-def _length(body: Json, description: str | None, path: Path) -> Constraint:
+def _length(body: object, description: str | None, path: Path) -> Constraint:
     return Length(description, *_min_max(body, path, whole=True))
 
 
-def _parse_range(body: Json, description: str | None, path: Path) -> Constraint:
+def _parse_range(body: object, description: str | None, path: Path) -> Constraint:
     return Range(description, *_min_max(body, path, whole=False))
 
 
-def _modulo(body: Json, description: str | None, path: Path) -> Constraint:
+def _modulo(body: object, description: str | None, path: Path) -> Constraint:
     keys = _keys(body, ("step", "offset"), path)
     step, offset = (_bound(keys.get(key), (*path, key), whole=True) for key in ("step", "offset"))
     if step is None or offset is None:
@@ -85,13 +87,13 @@ def _modulo(body: Json, description: str | None, path: Path) -> Constraint:
     return Modulo(description, step, offset)
 
 
-def _allowed_values(body: Json, description: str | None, path: Path) -> Constraint:
+def _allowed_values(body: object, description: str | None, path: Path) -> Constraint:
     if not isinstance(body, list) or not body:
         raise TemplateError("must be a list that is not empty", path)
     return AllowedValues(description, tuple(body))
 
 
-def _allowed_pattern(body: Json, description: str | None, path: Path) -> Constraint:
+def _allowed_pattern(body: object, description: str | None, path: Path) -> Constraint:
     if not isinstance(body, str):
         raise TemplateError(f"must be a regular expression, not {written(body)}", path)
     try:
@@ -103,7 +105,7 @@ def _allowed_pattern(body: Json, description: str | None, path: Path) -> Constra
     return AllowedPattern(description, body)
 
 
-def _custom(body: Json, description: str | None, path: Path) -> Constraint:
+def _custom(body: object, description: str | None, path: Path) -> Constraint:
     if not isinstance(body, str) or not body:
         raise TemplateError(f"must be the name of a constraint, not {written(body)}", path)
     if body not in custom_checks.KNOWN:
@@ -112,7 +114,7 @@ def _custom(body: Json, description: str | None, path: Path) -> Constraint:
     return Custom(description, body)
 
 
-_Parser = typing.Callable[[Json, str | None, Path], Constraint]
+_Parser = typing.Callable[[object, str | None, Path], Constraint]
 _PARSERS: Mapping[str, _Parser] = {
     "length": _length,
     "range": _parse_range,

@@ -181,7 +181,7 @@ def _without_removed(registry: Mapping[str, Json], budget: Budget) -> dict[str, 
     return remaining
 
 
-def _with_text_keys(value: Json) -> Json:
+def _with_text_keys(value: object) -> object:
     """Return the value with keys as texts: YAML reads a resource's name like 1 as a number."""
     if not isinstance(value, Mapping):
         return value
@@ -241,7 +241,7 @@ def _check_resources(entries: Mapping[str, Json], path: Path, errors: ErrorList)
                 _check_entry(str(key), value, (*here, str(key)), here, errors)
 
 
-def _check_entry(key: str, value: Json, path: Path, parent: Path, errors: ErrorList) -> None:
+def _check_entry(key: str, value: object, path: Path, parent: Path, errors: ErrorList) -> None:
     if value is None:
         return  # As in Heat null counts as absent.
     if key in SETTINGS:
@@ -258,7 +258,7 @@ def _entries(env: Environment, path: Sequence[str], budget: Budget) -> list[Mapp
     The resource's own name counts before the names above it, as it does in the environment of the
     nested stack, which knows only its own names.
     """
-    level: list[tuple[tuple[typing.Any, ...], Mapping[str, Json]]] = [
+    level: list[tuple[tuple[tuple[bool, int, str], ...], Mapping[str, Json]]] = [
         ((), env.registry.get("resources") or {})
     ]
     for name in path:

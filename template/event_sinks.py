@@ -36,7 +36,7 @@ class EventSink(typing.NamedTuple):
     ttl: int = USUAL_TTL
 
 
-def parse_sinks(entries: Sequence[Json], path: Path) -> tuple[EventSink, ...]:
+def parse_sinks(entries: Sequence[object], path: Path) -> tuple[EventSink, ...]:
     """Return the event sinks of an environment; equal ones count once.
 
     :param path: of the section, for errors.
@@ -47,7 +47,7 @@ def parse_sinks(entries: Sequence[Json], path: Path) -> tuple[EventSink, ...]:
     return tuple(dict.fromkeys(_parse(entry, (*path, index)) for index, entry in enumerate(entries)))
 
 
-def _parse(entry: Json, path: Path) -> EventSink:
+def _parse(entry: object, path: Path) -> EventSink:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("type"), str):
         raise TemplateError("must be a map with a type", path)
     if entry["type"] != QUEUE:

@@ -1,6 +1,5 @@
 """Folding: evaluation at compile time of everything that is known without the cloud."""
 
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -108,7 +107,7 @@ def fold_parts(tree: Json, scope: FoldScope, path: Path) -> tuple[Residual, list
         return failing(error.message), [error]
 
 
-def _fold(tree: Json, scope: FoldScope, path: Path) -> typing.Any:
+def _fold(tree: Json, scope: FoldScope, path: Path) -> Residual | _Omitted:
     if isinstance(tree, Mapping):
         scope.budget.step(1 + len(tree))
         if len(tree) == 1:
@@ -132,7 +131,7 @@ def _fold(tree: Json, scope: FoldScope, path: Path) -> typing.Any:
     return tree
 
 
-def _function(name: str, argument: Json, scope: FoldScope, path: Path) -> typing.Any:
+def _function(name: str, argument: Json, scope: FoldScope, path: Path) -> Residual | _Omitted:
     path = (*path, name)
     special = _SPECIAL.get(name)
     try:
@@ -212,7 +211,7 @@ def _copy(name: str, value: Json, scope: FoldScope, path: Path) -> Residual:
     return quote(value)
 
 
-def check_resource(name: Json, scope: FoldScope, path: Path) -> str:
+def check_resource(name: object, scope: FoldScope, path: Path) -> str:
     """Return the name of a resource, checked.
 
     :param path: of the function that names it.
@@ -316,7 +315,7 @@ def _get_azs(argument: Json, scope: FoldScope, path: Path) -> Residual:
     return list(scope.zones)
 
 
-def _if(argument: Json, scope: FoldScope, path: Path) -> typing.Any:
+def _if(argument: Json, scope: FoldScope, path: Path) -> Residual | _Omitted:
     lengths = (2, 3) if scope.version.nullable_if else (3,)
     if not isinstance(argument, list) or len(argument) not in lengths:
         raise TemplateError("must be of the form [condition, value if true, value if false]")
@@ -325,7 +324,7 @@ def _if(argument: Json, scope: FoldScope, path: Path) -> typing.Any:
     return _fold(argument[2], scope, (*path, 2)) if len(argument) == 3 else OMITTED
 
 
-_Special = Callable[[Json, FoldScope, Path], typing.Any]
+_Special = Callable[[Json, FoldScope, Path], Residual | _Omitted]
 _SPECIAL: Mapping[str, _Special] = {
     "get_param": _get_param,
     "get_resource": _get_resource,

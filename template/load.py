@@ -58,7 +58,7 @@ class _Loader(yaml.CSafeLoader):
         }
 
 
-def _key_text(key: Json) -> str:
+def _key_text(key: object) -> str:
     return key if isinstance(key, str) else json.dumps(key)
 
 
@@ -250,7 +250,7 @@ def _refuse_bombs(root: yaml.Node | None, noun: str, limit: int) -> None:
         size(root, frozenset())
 
 
-def check_tree(value: Json, noun: str) -> None:
+def check_tree(value: object, noun: str) -> None:
     """Refuse a value that is not JSON, or deeper than MAX_DEPTH.
 
     :raises LimitExceeded: the value is too deep.
@@ -262,7 +262,7 @@ def check_tree(value: Json, noun: str) -> None:
         depth += 1
         if depth > MAX_DEPTH:
             raise LimitExceeded(f"the {noun} is deeper than {MAX_DEPTH} levels")
-        below: list[Json] = []
+        below: list[object] = []
         for item in level:
             if isinstance(item, Mapping):
                 below.extend(item.values())
@@ -275,5 +275,5 @@ def check_tree(value: Json, noun: str) -> None:
         level = below
 
 
-def _finite(value: Json) -> bool:
+def _finite(value: object) -> bool:
     return isinstance(value, float) and math.isfinite(value)

@@ -161,7 +161,7 @@ def _strategies(document: Mapping[str, Json], name: str) -> Mapping[str, str]:
     return {str(parameter): strategy for parameter, strategy in declared.items()}
 
 
-def _type_of(value: Json) -> str:
+def _type_of(value: object) -> str:
     """Guess the type of a parameter of a nested template, which is not known here."""
     if isinstance(value, Mapping):
         return "json"

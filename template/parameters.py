@@ -205,7 +205,7 @@ def _flag(body: Mapping[str, Json], key: str, path: Path, errors: ErrorList) -> 
         return True  # If it is to hide the value, no error shows it.
 
 
-def _tags(value: Json, path: Path, errors: ErrorList) -> tuple[str, ...]:
+def _tags(value: object, path: Path, errors: ErrorList) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
@@ -453,7 +453,7 @@ _READ = 2
 
 
 def hidden_names(
-    documents: Iterable[Json], *, depth: int, max_bytes: int = 0, budget: Budget | None = None
+    documents: Iterable[object], *, depth: int, max_bytes: int = 0, budget: Budget | None = None
 ) -> frozenset[str]:
     """Return the names of parameters that a template among the documents, or in a text of theirs, hides.
 
@@ -469,7 +469,7 @@ def hidden_names(
     """
     names: set[str] = set()
     visited: set[str] = set()
-    level: list[Json] = list(documents)
+    level: list[object] = list(documents)
     for _ in range(depth + 1):
         texts = {text for text in _texts(level) if text not in visited and _KEY.search(text)}
         names.update(name for item in level if isinstance(item, Mapping) for name in _declared(item))
@@ -483,7 +483,7 @@ def hidden_names(
     return frozenset(names)
 
 
-def _texts(level: Iterable[Json]) -> Iterator[str]:
+def _texts(level: Iterable[object]) -> Iterator[str]:
     stack = list(level)
     while stack:
         item = stack.pop()

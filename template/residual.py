@@ -55,7 +55,7 @@ def node(function: str, *args: Residual, version: Version | None = None) -> dict
     return residual
 
 
-def is_node(value: Json) -> bool:
+def is_node(value: object) -> typing.TypeGuard[dict[str, Residual]]:
     """Return whether the value is a function node; a map with other contents under its keys is none."""
     return isinstance(value, dict) and FN in value and _is_formed(value)
 

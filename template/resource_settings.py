@@ -22,7 +22,7 @@ OPTIONS = ("timeout", "then", "abort")
 ENDS = ("continue", "fail")
 
 
-def check_setting(key: str, value: Json, path: Path) -> None:
+def check_setting(key: str, value: object, path: Path) -> None:
     """Check the value of one of SETTINGS.
 
     :raises TemplateError: the value is wrong; the text names the right ones.
@@ -30,7 +30,7 @@ def check_setting(key: str, value: Json, path: Path) -> None:
     _CHECKS[key](value, path)
 
 
-def _check_stoker(value: Json, path: Path) -> None:
+def _check_stoker(value: object, path: Path) -> None:
     if not isinstance(value, Mapping):
         raise TemplateError(f"must be a map, not {written(value)}", path)
     for name, setting in value.items():
@@ -42,22 +42,22 @@ def _check_stoker(value: Json, path: Path) -> None:
             check_setting(name, setting, (*path, name))
 
 
-def _check_restored(value: Json, path: Path) -> None:
+def _check_restored(value: object, path: Path) -> None:
     if not isinstance(value, Mapping):
         raise TemplateError(f"must be a map of properties, not {written(value)}", path)
 
 
-def _check_retries(value: Json, path: Path) -> None:
+def _check_retries(value: object, path: Path) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise TemplateError(f"must be a whole number, 0 or more, not {written(value)}", path)
 
 
-def _check_seconds(value: Json, path: Path) -> None:
+def _check_seconds(value: object, path: Path) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise TemplateError(f"must be a number of seconds above 0, not {written(value)}", path)
 
 
-def _check_restrictions(value: Json, path: Path) -> None:
+def _check_restrictions(value: object, path: Path) -> None:
     for word in value if isinstance(value, list) else [value]:
         if word not in RESTRICTED:
             raise InvalidRestriction(
@@ -67,7 +67,7 @@ def _check_restrictions(value: Json, path: Path) -> None:
             )
 
 
-def _check_hook_names(value: Json, path: Path) -> None:
+def _check_hook_names(value: object, path: Path) -> None:
     for word in value if isinstance(value, list) else [value]:
         if word not in HOOKS:
             raise InvalidHookName(
@@ -77,7 +77,7 @@ def _check_hook_names(value: Json, path: Path) -> None:
             )
 
 
-def _check_hooks(value: Json, path: Path) -> None:
+def _check_hooks(value: object, path: Path) -> None:
     if not isinstance(value, Mapping):
         _check_hook_names(value, path)
         return
@@ -91,7 +91,7 @@ def _check_hooks(value: Json, path: Path) -> None:
             _check_option(name, option, (*path, hook), options or {})
 
 
-def _check_option(name: str, value: Json, path: Path, options: Mapping[str, Json]) -> None:
+def _check_option(name: str, value: object, path: Path, options: Mapping[str, Json]) -> None:
     here = (*path, str(name))
     if name == "timeout":
         _check_seconds(value, here)
@@ -107,7 +107,7 @@ def _check_option(name: str, value: Json, path: Path, options: Mapping[str, Json
         raise TemplateError(f'"{name}" is not one of: {", ".join(OPTIONS)}', path)
 
 
-_CHECKS: Mapping[str, Callable[[Json, Path], None]] = {
+_CHECKS: Mapping[str, Callable[[object, Path], None]] = {
     "hooks": _check_hooks,
     "restricted_actions": _check_restrictions,
     "timeout": _check_seconds,
@@ -139,7 +139,7 @@ def combined(entries: Iterable[Mapping[str, Json]]) -> ResourceSettings:
     return ResourceSettings(frozenset(hooks), frozenset(restricted), timeout, retries, options, restored)
 
 
-def words(value: Json) -> list[str]:
+def words(value: str | list[str] | None) -> list[str]:
     """Return a list of one word, of several, or of none."""
     if value is None:
         return []

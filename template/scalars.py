@@ -13,7 +13,7 @@ _LONGEST = 200
 """Characters of a value in a message."""
 
 
-def written(value: typing.Any) -> str:
+def written(value: object) -> str:
     """Return a value as JSON writes it, for a message; of a long one the beginning."""
     try:
         text = json.dumps(value, ensure_ascii=False)
@@ -22,12 +22,12 @@ def written(value: typing.Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def as_text(value: typing.Any) -> str:
+def as_text(value: object) -> str:
     """Return a text as it is, and other values as `written` does, for a message that quotes the value."""
     return value if isinstance(value, str) else written(value)
 
 
-def kind_of(value: typing.Any) -> str:
+def kind_of(value: object) -> str:
     """Return the name that a message gives to the type of a value, with its article."""
     if value is None:
         return "null"
@@ -41,7 +41,7 @@ def kind_of(value: typing.Any) -> str:
     return next((name for types, name in kinds if isinstance(value, types)), "a list")
 
 
-def boolean(value: typing.Any) -> bool:
+def boolean(value: object) -> bool:
     """Convert a truth value, or one of its spellings in any case.
 
     :raises ValueError: the value is none of these.
@@ -56,7 +56,7 @@ def boolean(value: typing.Any) -> bool:
     raise ValueError(f"must be one of: {', '.join(sorted(TRUE | FALSE))}")
 
 
-def number(value: typing.Any) -> int | float:
+def number(value: object) -> int | float:
     """Convert a number or its text: to an int where the text is one, else to a float.
 
     :raises ValueError: the value is no number, or not finite, which JSON cannot hold.
@@ -81,7 +81,7 @@ def _finite(value: float) -> float:
     return value
 
 
-def equality_key(value: typing.Any) -> str:
+def equality_key(value: object) -> str:
     """Return a text that is the same for values that Python, and so Heat, calls equal: 1, 1.0 and true are.
 
     Texts have hashes that differ from process to process.  A user can choose many numbers or tuples with the
@@ -90,7 +90,7 @@ def equality_key(value: typing.Any) -> str:
     return repr(_comparable(value))
 
 
-def _comparable(value: typing.Any) -> typing.Any:
+def _comparable(value: typing.Any) -> object:
     if isinstance(value, str):
         return f"s{value}"
     if isinstance(value, Mapping):

@@ -15,7 +15,7 @@ _DEFINITIONS = {"resources": "a resource", "outputs": "a output"}
 """Heat's words for a part of a section."""
 
 
-def _unknown(key: Json, allowed: Iterable[str], place_name: str, version: Version) -> str:
+def _unknown(key: object, allowed: Iterable[str], place_name: str, version: Version) -> str:
     if version.is_cfn and str(key).lower() in _LATER:
         return f'"{str(key).title()}" needs {AWS_KEY} {AWS_DATE}; this is {version.key} {version.date}'
     if key in _LATER:
@@ -26,7 +26,7 @@ def _unknown(key: Json, allowed: Iterable[str], place_name: str, version: Versio
 def _corrected(
     body: Mapping[str, Json],
     allowed: Collection[str],
-    refusal: Callable[[Json], TemplateError],
+    refusal: Callable[[object], TemplateError],
     errors: ErrorList,
 ) -> Mapping[str, Json]:
     """Return a map that has only certain keys.
@@ -58,7 +58,7 @@ def check_sections(template: Mapping[str, Json], version: Version, errors: Error
     if not version.has_conditions:
         allowed.pop(allowed.index("Conditions" if version.is_cfn else "conditions"))
 
-    def refusal(key: Json) -> TemplateError:
+    def refusal(key: object) -> TemplateError:
         text = _unknown(key, allowed, "a section of a template", version)
         return InvalidTemplateSection(f"{key}. {text}")
 
@@ -79,7 +79,7 @@ def section(template: Mapping[str, Json], name: str) -> dict[str, Json]:
 
 
 def checked_keys(
-    path: Path, body: Json, allowed: Collection[str], version: Version, errors: ErrorList
+    path: Path, body: object, allowed: Collection[str], version: Version, errors: ErrorList
 ) -> Mapping[str, Json]:
     """Return the body of a resource or an output, without the keys that it may not have: each is an error.
 
@@ -89,14 +89,14 @@ def checked_keys(
         raise TemplateError(f"must be a map, not {kind_of(body)}", path)
     kind = f"a valid keyword inside {_DEFINITIONS[str(path[0])]} definition"
 
-    def refusal(key: Json) -> TemplateError:
+    def refusal(key: object) -> TemplateError:
         return WordedByHeat(_unknown(key, allowed, kind, version), path)
 
     return _corrected(body, allowed, refusal, errors)
 
 
 def parameter_groups(
-    groups: Json, parameters: Collection[str], errors: ErrorList
+    groups: object, parameters: Collection[str], errors: ErrorList
 ) -> tuple[Mapping[str, Json], ...]:
     """Return the groups, each parameter in one at most.
 
@@ -124,7 +124,7 @@ def parameter_groups(
     return tuple(groups)
 
 
-def _check_grouped(name: Json, names: Collection[str], grouped: Container[str], path: Path) -> None:
+def _check_grouped(name: object, names: Collection[str], grouped: Container[str], path: Path) -> None:
     if not isinstance(name, str) or name not in names:
         raise InvalidGroups(f'the template has no parameter "{name}"{closest(str(name), names)}', path)
     if name in grouped:

@@ -206,7 +206,7 @@ def substitute(tree: Json, values: Mapping[str, Json], budget: CostMeter) -> Jso
     return tree
 
 
-def _text(key: Json) -> str:
+def _text(key: object) -> str:
     return key if isinstance(key, str) else json.dumps(key, sort_keys=True)
 
 

@@ -21,7 +21,7 @@ _PIECE = 64
 """Bytes of a piece of a text, on average."""
 
 
-def _is_list(value: Json) -> bool:
+def _is_list(value: object) -> typing.TypeGuard[Sequence[Json]]:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
