@@ -53,7 +53,7 @@ Json = typing.Any
 class GoalCompiler:
     """Implements context.Compiler.  Thread-safe.
 
-    :param region: of the cloud; None: Heat's.
+    :param region: the cloud's region; None: Heat's default.
     :param has_cloud: this installation has access to a cloud.
     """
 

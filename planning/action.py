@@ -30,7 +30,7 @@ def plan_action(
 
     The other resources stay as they are, for an update to replace; a check fails because of them.
 
-    :param running: see make_plan.
+    :param running: tasks of older traversals that still run, by resource.
     """
     current = [row for row in existing if row.replaced_by is None]
     rows = [row for row in current if row.is_there]
@@ -79,7 +79,7 @@ def plan_snapshot(
     The rows of the copies exist from the beginning, because a copy's key finds the remote copy that a lost
     step has made.
 
-    :param running: see make_plan.
+    :param running: tasks of older traversals that still run, by resource.
     """
     plan = plan_action(existing, running, TaskKind.SNAPSHOT, scope)
     row_of = {row.id: row for row in existing}

@@ -26,8 +26,8 @@ class Facade:
 
     :ivar properties: their types by name.
     :ivar required: names of the properties that need a value.
-    :ivar attributes: names.
-    :ivar takes_anything: it has no fixed properties, so nothing can be checked.
+    :ivar attributes: the names of its attributes.
+    :ivar takes_anything: the type has no fixed properties, so nothing can be checked.
     """
 
     properties: Mapping[str, str]
@@ -75,11 +75,11 @@ def check_facade(
     It has the required properties as parameters, of the same types; the attributes as outputs; and no other
     parameter that needs a value.
 
-    :param facade: of that type.
+    :param facade: the facade of that type.
     :param described: the template's parameters, as `describe` returns them.
-    :param outputs: section of the template.
-    :param environment: of the nested stack.
-    :raises FacadeMismatch: in Heat's words.
+    :param outputs: the section of the template.
+    :param environment: the environment of the nested stack.
+    :raises FacadeMismatch: the template does not fit; in Heat's words.
     """
     if facade.takes_anything:
         return

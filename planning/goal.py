@@ -29,6 +29,7 @@ from ..template.errors import (
     WordedByHeat,
     named_at_once,
 )
+from ..template.hidden import hidden_names
 from ..template.language import (
     CompiledTemplate,
     Reference,
@@ -36,7 +37,7 @@ from ..template.language import (
     is_template_name,
 )
 from ..template.merging import Named, merge_environments
-from ..template.parameters import declarations_of, declared_names, hidden_names
+from ..template.parameters import declarations_of, declared_names
 from ..template.residual import Lookup, holds_secret, is_deferred, is_node, mapping, members, quote, sealed
 from ..template.suggestions import closest
 from .requests import EXISTING, Goal, MayUse, TypeForbidden, TypeUnavailable
@@ -148,7 +149,7 @@ def secret_parameters(
 def template_is_secret(type_name: str, properties: Json) -> bool:
     """Return whether the template of a nested stack is made of a secret.
 
-    :param properties: of the nested stack's resource, with secrets still sealed.
+    :param properties: the properties of the nested stack's resource, with secrets still sealed.
     """
     if is_template_name(type_name):
         return False

@@ -25,7 +25,7 @@ def with_requested_attributes(plan: CompiledTemplate, types: Mapping[str, Resour
     ``[group, address, 0]`` requests ``[address, 0]`` of each member, not the first item of the list of
     addresses.  So it becomes a reference to the group's attribute "address, 0".
 
-    :param types: of the resources, by name.
+    :param types: the types of the resources, by the resources' names.
     :raises TemplateError: a requested attribute is not known before a step; with the path in the template.
     """
     groups = {
@@ -102,7 +102,7 @@ class _Rewriter:
 def refreshed_for(outputs: Iterable[OutputDefinition], types: Mapping[str, ResourceType]) -> tuple[str, ...]:
     """Return the names of resources of which outputs show attributes that others change, sorted.
 
-    :param types: of the resources, by name.
+    :param types: the types of the resources, by the resources' names.
     """
     schemas = {
         name: plugin.attributes_schema

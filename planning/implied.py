@@ -28,7 +28,7 @@ def with_implied_dependencies(
     """Return the template with the dependencies that its resource types imply, in the order they need.
 
     :param declared: the declarations of each resource's type, by the resource's name.
-    :param budget: of the request; a few resources in common imply very many dependencies.
+    :param budget: the budget of the request; a few resources in common imply very many dependencies.
     :raises CircularDependency: resources would wait for each other in a circle.
     """
     index = _Index(plan.resources, budget)

@@ -116,7 +116,7 @@ _WRITTEN = 500
 class Place:
     """The place of a child in the tree.
 
-    :ivar environment: of the stack around it.
+    :ivar environment: the environment of the stack around the child.
     :ivar copies: number of equal stacks.
     """
 
@@ -151,13 +151,13 @@ class TemplateTree:
 
     Equal children are compiled once, and equal templates are read once.
 
-    :ivar files: of the stack.
+    :ivar files: the files of the stack, by name.
     :ivar compile: compiles and checks one child, without the stacks below it.
     :ivar secrets: opens the tokens of secrets.
-    :ivar budget: of the request.
+    :ivar budget: the budget of the request.
     :ivar keeps: returns the plans of all stacks.
     :ivar all_members: compiles all members of a group, not one for all, where the type can say which.
-    :ivar is_draft: see Goal.
+    :ivar is_draft: nobody makes the stack now; see Goal.
     :ivar entering: called with the path of each resource whose child is checked; a context for the check.
     :ivar count: resources found so far.
     """
@@ -188,7 +188,7 @@ class TemplateTree:
 
         :param errors: gets the errors, with their paths from this stack down.
         :param copies: number of equal stacks.
-        :returns: one of them; bytes of the stack itself are not included.
+        :returns: one of the equal stacks; its own bytes are not included.
         """
         self._count(len(plan.resources) * copies)
         resources = len(plan.resources)
@@ -287,8 +287,8 @@ class TemplateTree:
     ) -> Facade | None:
         """Return the type or template whose place a child's template takes; None: it takes no place.
 
-        :param environment: of the stack around it.
-        :param below: of the child.
+        :param environment: the environment of the stack around the child.
+        :param below: the environment of the child.
         """
         declared = definition.declared_type
         if not is_template_name(definition.type) or is_template_name(declared):
@@ -410,7 +410,7 @@ def static_goal(
     """Return the goal of a child; None: not enough is known.
 
     :param values: the resource's properties, as far as they are known.
-    :param files: of the stack around it.
+    :param files: the files of the stack around it.
     :raises TemplateError: the child's template is not among the files.
     """
     if not is_template_name(definition.type):

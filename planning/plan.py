@@ -40,7 +40,8 @@ REFRESHING = ResourceSettings(timeout=60.0, retries=1)
 class PlannedBreakpoints:
     """The breakpoints that a traversal observes.
 
-    :ivar registry: of the stack's own environment, for resources that its template does not have any more.
+    :ivar registry: the registry of the stack's own environment, for resources that its template does not have
+        any more.
     :ivar abort: reaching any breakpoint ends the stack's action.
     :ivar active: False: there are none, as in a rollback, which nobody watches.
     :ivar may_abort: False: a breakpoint that would end the action holds it instead.  A deletion that was
@@ -80,7 +81,7 @@ class TaskDefinition:
     :ivar type: the type that the template names; `plugin`: the type to which the environment maps it.
     :ivar properties: residuals; see template/residual.py.
     :ivar retries_permanent: a permanent failure is retried too, because no user would see it.
-    :ivar requested_attributes: see ResourceDefinition.
+    :ivar requested_attributes: the attributes of a group's members that others read; see ResourceDefinition.
     :ivar retain: a deletion keeps the physical resource.
     """
 
@@ -220,10 +221,10 @@ class PlannedTask:
     """A task to be planned.
 
     :ivar plugin: the resource's type.
-    :ivar inputs: see Task.
-    :ivar spare: see Task.spare_id.
+    :ivar inputs: the rows that the task reads, by the names of their resources.
+    :ivar spare: the row of a possible replacement.
     :ivar preceding: a row whose running task comes first: the replacement of which this row takes the place.
-    :ivar settings: of the resource, from the environment.
+    :ivar settings: the environment's settings of the resource.
     """
 
     id: TaskId
@@ -413,7 +414,7 @@ def plan_delete(
 ) -> Plan:
     """Plan the deletion of every resource, each before all that it requires.
 
-    :param running: see make_plan.
+    :param running: tasks of older traversals that still run, by resource.
     :param copies: the copies of resources that snapshots keep; each is deleted before its resource.
     """
     settled = [r.id for r in existing if r.is_untouched and r.id not in running]

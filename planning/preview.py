@@ -77,7 +77,7 @@ class NestedChanges:
     """The changes of the resources of a nested stack.
 
     :ivar stack_id: "": the stack does not exist yet.
-    :ivar items: None: they are not known before the update.
+    :ivar items: the changes; None: they are not known before the update.
     """
 
     stack_id: StackId
@@ -116,7 +116,7 @@ def preview_update(
     """Plan an update of a stack, and return the changes to each resource that the plan would make.
 
     :param unseal: opens the token of a secret.
-    :param scope: for the plan, of which nothing is stored.
+    :param scope: the scope of the plan, of which nothing is stored.
     :param converge: the update compares each resource with the remote resource first.
     :raises Unchangeable: the update would fail.
     :raises TemplateError: a value that is known by now does not fit.

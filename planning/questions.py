@@ -28,7 +28,7 @@ MOST = 200
 class _Place:
     """The place of a value.
 
-    :ivar path: of the property, or of the stack that has the parameter.
+    :ivar path: the path of the property, or of the stack that has the parameter.
     :ivar parameter: its name, if it is one.
     :ivar description: the author's own words for the constraint.
     """
@@ -61,7 +61,7 @@ class Questions:
     def below(self, path: Path) -> Iterator[None]:
         """Collect the values of the nested stack that a resource of the present one is.
 
-        :param path: of the resource in the present stack's template.
+        :param path: the path of the resource in the present stack's template.
         """
         above = self._above
         self._above = (*above, *path)

@@ -117,7 +117,7 @@ class Goal:
 class AdoptedResource:
     """An existing resource to be adopted; secrets in clear.
 
-    :ivar physical_id: None: it was never created, so it cannot be adopted.
+    :ivar physical_id: its physical id; None: it was never created, so it cannot be adopted.
     :ivar metadata: its metadata; None: as the template says.
     :ivar nested: the document of the stack that it is; None: it is no nested stack.
     """

@@ -39,7 +39,7 @@ def find_warnings(
 def find_repeated(texts: Mapping[str, str]) -> list[str]:
     """Return the keys that a map of a YAML document has more than once; 50 at most.
 
-    :param texts: of documents that were loaded, by their names.
+    :param texts: the texts of loaded documents, by their names.
     """
     repeated = (
         f'{name}: the key "{key}" is in its map twice, again in line {line}; the last one counts'

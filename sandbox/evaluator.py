@@ -104,7 +104,7 @@ def charged_to(owner: str, seconds: float | None = None) -> Iterator[None]:
     It counts against the project's share of the helpers, and against the CPU time that all evaluations of one
     request, or of one step of a resource, may take together.
 
-    :param seconds: that CPU time; None: as much as the evaluator allows.
+    :param seconds: the CPU time of the account; None: as much as the evaluator allows.
     """
     token = _account.set(Account(owner, current().total if seconds is None else seconds))
     try:

@@ -13,8 +13,9 @@ generous so that no small one fails on a crowded host."""
 class HelperLimits:
     """Limits of the evaluations of one pool.
 
-    :ivar seconds: of CPU time for one evaluation; of wall clock WALL_CLOCK times as many.
-    :ivar total: of CPU time for all evaluations of one request, or of one step of a resource, together.
+    :ivar seconds: seconds of CPU time for one evaluation; by the clock it has WALL_CLOCK times as many.
+    :ivar total: seconds of CPU time for all evaluations of one request, or of one step of a resource,
+        together.
     :ivar memory: bytes of address space that an evaluation may take beyond those of an idle helper.
     :ivar processes: evaluations that run at the same time; one project's are half as many at the most.
     :ivar limit_iterators: items that YAQL takes from one iterator.

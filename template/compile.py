@@ -53,10 +53,10 @@ MAX_NAME = 255
 class Limits:
     """Limits above which a template is refused; 0 means no limit.
 
-    :ivar template_bytes: of the template's text.
-    :ivar resources: per stack.
-    :ivar depth: of nested stacks.
-    :ivar budget: of one request.
+    :ivar template_bytes: bytes of the template's text.
+    :ivar resources: resources of one stack.
+    :ivar depth: levels of nested stacks.
+    :ivar budget: the limits of one request's cost.
     """
 
     template_bytes: int = 524_288
@@ -110,7 +110,7 @@ class Identity:
 class Source:
     """The template of a stack, with everything that its compilation needs.
 
-    :ivar parameters: of the request; they win over the environment's.
+    :ivar parameters: the values of the request, which win over the environment's.
     :ivar path: names of the resources from the root stack down to this one; empty for a root stack.
     :ivar secret: names of parameters that are hidden even if the template does not declare them hidden.
     :ivar budget: the budget of the request; None: a new one.

@@ -94,7 +94,7 @@ class Conditions:
     def _resolve(self, name: str) -> None:
         """Evaluate a condition after all that it names; without recursion, for chains can be long.
 
-        :raises TemplateError: one of them is wrong; then none of those that lead to it has a value.
+        :raises TemplateError: one of them is wrong; then no condition that leads to it has a value.
         """
         below = len(self._open)
         try:

@@ -42,7 +42,7 @@ class Constraint:
         """Check a value.
 
         :raises ConstraintError: the value does not satisfy the constraint.
-        :raises LimitExceeded: to find out takes more than the service allows.
+        :raises LimitExceeded: the check takes more than the service allows.
         """
         problem = self.problem(value)
         if problem is not None:

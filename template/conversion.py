@@ -13,7 +13,7 @@ Json = typing.Any
 def convert(value: object, value_type: str) -> Json:
     """Convert a value to a parameter's type.
 
-    :raises ValueError: it does not fit the type.
+    :raises ValueError: the value does not fit the type.
     """
     return _CONVERT[value_type](value)
 

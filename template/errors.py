@@ -15,7 +15,7 @@ class TemplateError(ValueError):
     """The template, environment or parameters cannot be used.
 
     :ivar code: stable name shown as ``error.type`` by the API; Heat's name where Heat has one.
-    :ivar path: where in the document, e.g. ``("resources", "web", "properties", "count")``.
+    :ivar path: the place in the document, e.g. ``("resources", "web", "properties", "count")``.
     :ivar prefix: Heat's words before the path; "": none.
     :ivar path_last: the path follows the message, which is Heat's.
     :ivar others: further errors of the template, which were found after this one.

@@ -39,7 +39,7 @@ class EventSink(typing.NamedTuple):
 def parse_sinks(entries: Sequence[object], path: Path) -> tuple[EventSink, ...]:
     """Return the event sinks of an environment; equal ones count once.
 
-    :param path: of the section, for errors.
+    :param path: the path of the section, for errors.
     :raises TemplateError: an entry is wrong, or there are too many.
     """
     if len(entries) > MOST_SINKS:

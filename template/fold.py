@@ -50,10 +50,10 @@ class FoldScope:
     :ivar disabled: names of resources whose condition is false.
     :ivar condition: evaluates the value of a condition (a name, a bool, or a condition function).
     :ivar facade: the parent template's definition of this stack's resource; None in a root stack.
-    :ivar budget: of the request.
+    :ivar budget: the budget of the request.
     :ivar mappings: the section Mappings of a template in CloudFormation's format.
     :ivar zones: names of the cloud's availability zones.
-    :ivar sizes: of the values of parameters that were used.
+    :ivar sizes: the sizes of the values of parameters, as far as they were used.
     """
 
     version: Version
@@ -74,7 +74,7 @@ class FoldScope:
 def fold(tree: Json, scope: FoldScope, path: Path) -> Residual:
     """Return the tree with its functions evaluated as far as possible.
 
-    :raises TemplateError: with the path of the wrong part.
+    :raises TemplateError: a part of the tree is wrong; with the part's path.
     """
     try:
         value = _fold(tree, scope, path)
@@ -171,7 +171,7 @@ def _is_deferred(folded: Residual, budget: Budget) -> bool:
 def _plain(folded: Residual, path: Path, noun: str) -> Json:
     """Return an argument that must be known at compile time.
 
-    :raises ValueUnknown: it depends on a parameter whose value is not known yet.
+    :raises ValueUnknown: the argument depends on a parameter whose value is not known yet.
     """
     if is_failing(folded):
         raise ValueUnknown(f"{noun} is not known", path)
@@ -214,7 +214,7 @@ def _copy(name: str, value: Json, scope: FoldScope, path: Path) -> Residual:
 def check_resource(name: object, scope: FoldScope, path: Path) -> str:
     """Return the name of a resource, checked.
 
-    :param path: of the function that names it.
+    :param path: the path of the function that names the resource.
     :raises InvalidReference: the template has no such resource.
     """
     if not isinstance(name, str):

@@ -252,7 +252,7 @@ def section_of(template: Mapping[str, Json], name: str) -> Json:
 def errors_in(form: Format) -> Iterator[None]:
     """Name the places of errors as the format does.
 
-    :raises TemplateError: with the path in the template.
+    :raises TemplateError: the error of the block, with the path in the template.
     """
     try:
         yield

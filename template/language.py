@@ -85,7 +85,7 @@ class Version:
 class CostMeter(typing.Protocol):
     """The budget of a request, as a function charges it; see `Budget`.
 
-    :raises LimitExceeded: by each method that charges, when the budget is spent.
+    :raises LimitExceeded: the budget is spent; raised by each method that charges.
     """
 
     def step(self, count: int = 1) -> None:
@@ -191,8 +191,8 @@ Residual = typing.Any
 class Reference:
     """One use of another resource of the stack.
 
-    :ivar attribute: None for get_resource; the attribute's name for get_attr; "" for get_attr of all
-        attributes (``get_attr: [name]``).
+    :ivar attribute: the attribute's name for get_attr; "" for get_attr of all attributes
+        (``get_attr: [name]``); None for get_resource.
     :ivar path: the constant part of the path below the attribute, for error messages.
     """
 
@@ -205,12 +205,12 @@ class Reference:
 class ResourceSettings:
     """The settings of one resource in the environment's ``resource_registry`` (wildcards applied).
 
-    :ivar hooks: of pre-create, pre-update, pre-delete, post-create, post-update, post-delete.
-    :ivar restricted_actions: of update, replace.
-    :ivar timeout: seconds for one action of the resource; None: that of the service, or of the type.
-    :ivar retries: how often a failed step is retried; None: the service's default.
-    :ivar hook_options: of those hooks that have any: ``timeout`` (seconds), ``then`` (continue or fail, at
-        the end of that time), ``abort`` (true: reaching it ends the stack's action).
+    :ivar hooks: some of pre-create, pre-update, pre-delete, post-create, post-update and post-delete.
+    :ivar restricted_actions: some of update and replace.
+    :ivar timeout: seconds for one action of the resource; None: the default of the service, or of the type.
+    :ivar retries: number of retries of a failed step; None: the service's default.
+    :ivar hook_options: the options of hooks that have any: ``timeout`` (seconds), ``then`` (continue or fail,
+        at the end of that time), ``abort`` (true: reaching the hook ends the stack's action).
     :ivar restored: properties that win over the template's, since the parent stack was restored.
     """
 
@@ -255,8 +255,8 @@ class ResourceDefinition:
 class OutputDefinition:
     """An output.
 
-    :ivar value: None, too, where the output's condition is false.
-    :ivar references: resources and attributes the value needs.
+    :ivar value: the output's residual; None, too, where the output's condition is false.
+    :ivar references: the resources and attributes that the value needs.
     """
 
     name: str
@@ -298,7 +298,7 @@ class Parameter:
 class CompiledTemplate:
     """A compiled template.
 
-    :ivar resources: in an order in which each resource follows all that it requires.
+    :ivar resources: the resources, each after all that it requires.
     :ivar refreshed: names of resources whose attributes are read again at the end, because outputs refer to
         attributes that change when other resources are made.
     :ivar uncertain: names of resources whose conditions depend on values that are not known.  They are among

@@ -84,7 +84,7 @@ def load_template(
 
     :param document: its text, or the map that a client has parsed; the size of a map is that of its JSON.
     :param max_bytes: refuse longer texts; 0: no limit.
-    :param budget: of the request; None: `max_bytes` is the only limit.
+    :param budget: the budget of the request; None: `max_bytes` is the only limit.
     :raises TemplateError: the document is not YAML, or not a mapping; with line and column.
     :raises LimitExceeded: the document is too long, too deep, or expands to too much.
     """
@@ -106,8 +106,9 @@ def load_document(text: str, noun: str = "document", budget: Budget | None = Non
     """Load a YAML mapping.
 
     :param noun: name for the errors.
-    :param budget: see load_template.
-    :raises TemplateError: see load_template.
+    :param budget: the budget of the request; None: only the document's own limits count.
+    :raises TemplateError: the document is not YAML, not a mapping, or empty.
+    :raises LimitExceeded: the document is too deep, or expands to too much.
     """
     if budget is not None:
         budget.step(len(text) // _READ)
@@ -125,7 +126,7 @@ def load_document(text: str, noun: str = "document", budget: Budget | None = Non
 def repeated_keys(text: str) -> Iterator[tuple[str, int]]:
     """Yield the keys that a map has more than once, each with its line, counted from 1.
 
-    :param text: of a document that `load_document` has taken.
+    :param text: the text of a document that `load_document` has taken.
     """
     loader = _Loader(text)
     try:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from .environment import Environment, parse_environment
 from .errors import TemplateError
+from .hidden import hidden_names
 from .language import is_template_name
 from .load import load_document
-from .parameters import hidden_names
 
 Json = typing.Any
 SECTIONS = ("resource_registry", "parameter_defaults")

@@ -1,12 +1,10 @@
-"""Parameters: declarations, the values they get, and the names that a tree of stacks hides."""
+"""Parameters: declarations, and the values that they get."""
 
 import dataclasses
 import json
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from .budget import Budget
 from .constraints import Constraint, ConstraintError, Custom
 from .conversion import as_members, convert
 from .declared_constraints import KINDS, parse_constraint
@@ -23,9 +21,8 @@ from .errors import (
     named_at_once,
     not_provided,
 )
-from .formats import declaration_in_hot, find_version, is_no_echo, section_of
+from .formats import declaration_in_hot, find_version, section_of
 from .language import Json, Parameter, Path, Version
-from .load import load_document
 from .residual import failing, sealed
 from .scalars import boolean, written
 from .suggestions import closest
@@ -252,7 +249,7 @@ def _constrained(declared: Declaration, value: Json, path: Path) -> Json:
 class GivenValues:
     """The values that a stack's parameters are given.
 
-    :ivar supplied: by the request; they win over the environment's.
+    :ivar supplied: the values of the request, which win over the environment's.
     :ivar secret: names that are hidden in any case, besides those that the environment hides.
     :ivar unknown: names of parameters whose values are not known yet.
     :ivar from_resource: `supplied` are the properties of a resource, whose nested stack this is.
@@ -426,7 +423,7 @@ def _text(parameter: Parameter) -> str:
 def check_immutable(old: Mapping[str, Parameter], new: Mapping[str, Parameter]) -> None:
     """Check that an update changes no immutable parameter; a parameter that is new may have any value.
 
-    :raises ImmutableParameter: it changes some, in Heat's words.
+    :raises ImmutableParameter: the update changes some; in Heat's words.
     """
     changed: Sequence[str] = [
         name
@@ -443,75 +440,3 @@ def _differ(old: Parameter, new: Parameter) -> bool:
         # Tokens of the same secret differ once the key has changed.
         return bool(old.clear != new.clear)
     return bool(old.value != new.value)
-
-
-_KEY = re.compile(r"""(?:hidden|NoEcho)["']?\s*:""")
-"""Text that each template contains that hides a parameter."""
-
-_READ = 2
-"""Characters that one step of work reads."""
-
-
-def hidden_names(
-    documents: Iterable[object], *, depth: int, max_bytes: int = 0, budget: Budget | None = None
-) -> frozenset[str]:
-    """Return the names of parameters that a template among the documents, or in a text of theirs, hides.
-
-    A name that any template of a tree of stacks declares hidden is hidden in all of the tree.  The names are
-    found in texts before anything is compiled: in the template, in the files and in all texts in them.  The
-    template of a nested stack may be a property or the value of a parameter.
-
-    :param documents: maps and texts; those that are no templates are ignored.
-    :param depth: of texts inside of texts.
-    :param max_bytes: longer texts are refused as templates, and not read; 0: no limit.
-    :param budget: of the request.
-    :raises LimitExceeded: it takes too long to read them.
-    """
-    names: set[str] = set()
-    visited: set[str] = set()
-    level: list[object] = list(documents)
-    for _ in range(depth + 1):
-        texts = {text for text in _texts(level) if text not in visited and _KEY.search(text)}
-        names.update(name for item in level if isinstance(item, Mapping) for name in _declared(item))
-        texts = {text for text in texts if not max_bytes or len(text) <= max_bytes}
-        visited |= texts
-        if budget is not None:
-            budget.step(sum(map(len, texts)) // _READ)
-        level = [parsed for text in sorted(texts) if (parsed := _parsed(text)) is not None]
-        if not level:
-            break
-    return frozenset(names)
-
-
-def _texts(level: Iterable[object]) -> Iterator[str]:
-    stack = list(level)
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, Mapping):
-            stack.extend(item.values())
-        elif isinstance(item, list | tuple):
-            stack.extend(item)
-
-
-def _parsed(text: str) -> Json:
-    try:
-        return load_document(text)
-    except TemplateError:
-        return None
-
-
-def _declared(document: Mapping[str, Json]) -> Iterator[str]:
-    for section, is_hidden in (("parameters", _is_hidden), ("Parameters", is_no_echo)):
-        declarations = document.get(section)
-        for name, body in declarations.items() if isinstance(declarations, Mapping) else ():
-            if isinstance(body, Mapping) and is_hidden(body):
-                yield str(name)
-
-
-def _is_hidden(body: Mapping[str, Json]) -> bool:
-    try:
-        return body.get("hidden") is not None and boolean(body["hidden"])
-    except ValueError:
-        return False  # The template is refused where it is compiled.

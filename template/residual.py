@@ -216,7 +216,7 @@ def evaluate(tree: Residual, lookup: Lookup, budget: Budget | None = None) -> Js
 def partial(tree: Residual, lookup: Lookup, budget: Budget | None = None) -> Residual:
     """Return the tree with everything evaluated that needs no secret; secrets stay sealed.
 
-    :param budget: as for `evaluate`.
+    :param budget: the budget of the request or step; None: a new one with the service's usual limits.
     """
     return _evaluate(tree, _Run(lookup, budget or Budget(), keep_sealed=True))
 

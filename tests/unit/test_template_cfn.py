@@ -8,8 +8,8 @@ from stoker.template.budget import BudgetLimits
 from stoker.template.compile import Identity, Limits, Region, Source, compile_template, describe
 from stoker.template.environment import parse_environment
 from stoker.template.errors import InvalidReference, InvalidTemplateVersion, LimitExceeded, TemplateError
+from stoker.template.hidden import hidden_names
 from stoker.template.load import load_template
-from stoker.template.parameters import hidden_names
 from stoker.template.residual import evaluate
 
 AWS = {"AWSTemplateFormatVersion": "2010-09-09"}

@@ -5,7 +5,7 @@ import json
 import pytest
 from stoker.template.budget import Budget, BudgetLimits
 from stoker.template.errors import LimitExceeded
-from stoker.template.parameters import hidden_names
+from stoker.template.hidden import hidden_names
 
 TEMPLATE = """
 heat_template_version: 2018-08-31
