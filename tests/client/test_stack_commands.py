@@ -109,7 +109,7 @@ def test_wrong_input_is_explained(openstack: OpenStack, template: str) -> None:
         (("1st", "-t", template), 'must contain only alphanumeric or "_-." characters'),
         (("s", "-t", template, "--parameter", "wrd=x"), 'no parameter "wrd"'),
         (("s", "-t", template, "--tags", "a,,b"), "Invalid tag"),
-        (("s", "-t", template, "--timeout", "-5"), "timeout_mins must be a whole number"),
+        (("s", "-t", template, "--timeout", "-5"), "Value '-5' is invalid for 'timeout_mins'"),
         (("taken", "-t", template, "--dry-run"), "already exists"),
     ):
         assert message in openstack.fails("stack", "create", *arguments)
@@ -179,7 +179,7 @@ def test_wrong_lists_are_explained(openstack: OpenStack) -> None:
     assert "not authorized" in openstack.fails("stack", "list", "--all-projects")
     assert "not authorized" in openstack.fails("stack", "list", "--long")
     assert "marker" in openstack.fails("stack", "list", "--marker", "nothing")
-    assert '"limit"' in openstack.fails("stack", "list", "--limit", "-1")
+    assert "Value '-1' is invalid for 'limit'" in openstack.fails("stack", "list", "--limit", "-1")
 
 
 def test_a_deletion_is_waited_for_and_shown_with_the_deleted(openstack: OpenStack) -> None:
