@@ -27,6 +27,7 @@ from ..observe.logs import REQUEST, about
 from ..observe.metrics import CONTENT_TYPE
 from ..observe.recorder import SILENT, Recorder
 from ..sandbox.evaluator import charged_to
+from ..shapes import Json
 from .context import Operation, Request, Routes, Services
 from .errors import Fault, bad_request, fault_of, not_found
 from .origins import OriginGuard
@@ -37,8 +38,6 @@ from .presigned import signed_by
 from .request import Reply
 from .shared_answers import SharedAnswers
 from .signed import signed_request
-
-Json = typing.Any
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 UNROUTED = "none"

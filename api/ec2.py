@@ -1,16 +1,15 @@
 """Users who sign requests with EC2 credentials, as clients of Amazon's CloudFormation do."""
 
 import hashlib
-import typing
 import urllib.parse
 
 from ..engine.signal_urls import row_of_key
 from ..keystone.ec2_tokens import SignatureRefused
+from ..shapes import Json
 from .ec2_signatures import SignatureError, SignedRequest, read_claim
 from .errors import Fault
 from .request import Authenticator, Exchange, RequestContext
 
-Json = typing.Any
 _STATUS = {"IncompleteSignature": 400, "RequestExpired": 400}
 
 

@@ -1,7 +1,6 @@
 """Turns errors of the layers below into answers in Heat's shape, so that its client prints them."""
 
 import http
-import typing
 from collections.abc import Callable, Mapping, Sequence
 
 from ..db.errors import NameTaken, NotFound, RowLocked, TooMuchToRead, TooSlow, Unavailable
@@ -30,9 +29,9 @@ from ..resources.errors import (
 )
 from ..sandbox.errors import HelperUnavailable
 from ..sealing.sealer import SealError
+from ..shapes import Json
 from ..template.errors import InvalidDeclaration, LimitExceeded, TemplateError, dotted
 
-Json = typing.Any
 _LONGEST_LINE = 300
 """Characters of a further error in a message; ``error.errors`` has all of it."""
 

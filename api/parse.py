@@ -13,14 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import falcon
 
 from ..planning.requests import EXISTING, AdoptedResource, CreateRequest, Goal, UpdateRequest
+from ..shapes import Json, JsonMap
 from ..template.budget import Budget, charged_at
 from ..template.errors import TemplateError
 from ..template.load import load_document
 from .errors import Fault, bad_request
 from .request import Downloads, HttpRequest, boolean_word, shortened, validated, whole_number
 from .schemas import ADOPTED, CREATE, NAME_PATTERN, UPDATE
-
-Json = typing.Any
 
 MAX_DEPTH = 128
 """Most levels of objects and lists in each other: a template's own limit, and those around a template."""
@@ -198,7 +197,7 @@ def authorize_patch(request: HttpRequest) -> None:
         request.auth.authorize(request.caller, "stacks:update_patch")
 
 
-def goal(request: HttpRequest, body: Mapping[str, Json], *, template_needed: bool = True) -> Goal:
+def goal(request: HttpRequest, body: JsonMap, *, template_needed: bool = True) -> Goal:
     """Return the goal of a body that fits its schema.
 
     :raises Fault: 400, there is no template.
@@ -266,7 +265,7 @@ def create_request(request: HttpRequest) -> CreateRequest:
     )
 
 
-def adoption(body: Mapping[str, Json]) -> tuple[dict[str, Json], dict[str, AdoptedResource]]:
+def adoption(body: JsonMap) -> tuple[dict[str, Json], dict[str, AdoptedResource]]:
     """Return the body of a creation with the goal of the adopted document, and the resources to adopt.
 
     The document is what abandon and export give.  As in Heat, the template is the document's; environment,
@@ -287,14 +286,14 @@ def adoption(body: Mapping[str, Json]) -> tuple[dict[str, Json], dict[str, Adopt
     return goal, {name: AdoptedResource.of(entry or {}) for name, entry in entries.items()}
 
 
-def _document(value: Json) -> Mapping[str, Json]:
+def _document(value: Json) -> JsonMap:
     try:
         document = load_document(value, "adopt_stack_data") if isinstance(value, str) else value
     except TemplateError as error:
         raise bad_request(f"Invalid adopt data: {error}") from error
     check_depth(document)
     check_texts({"adopt_stack_data": document})
-    checked: Mapping[str, Json] = validated(document, ADOPTED, "Invalid adopt data: ")
+    checked: JsonMap = validated(document, ADOPTED, "Invalid adopt data: ")
     return checked
 
 
@@ -334,7 +333,7 @@ def _check_renamed(request: HttpRequest, name: str | None) -> None:
         raise bad_request(f"stack_name: a stack keeps its name, it cannot become {shortened(str(name))}")
 
 
-def check_options(body: Mapping[str, Json]) -> None:
+def check_options(body: JsonMap) -> None:
     """Check the options of a body that a validation gets: a creation would refuse wrong ones.
 
     :raises Fault: 400, with what would be right.

@@ -24,13 +24,12 @@ from ..engine.quotas import QuotaUsage
 from ..keystone.caller import CallerAccess
 from ..planning.requests import CallersCloud, TypeForbidden
 from ..resources.contract.cloud import Trustor
+from ..shapes import Json, JsonMap
 from ..template.budget import BudgetLimits
 from ..template.scalars import written
 from ..template.suggestions import did_you_mean
 from .ec2_signatures import SignedRequest
 from .errors import Fault, bad_request, not_found
-
-Json = typing.Any
 
 USER_LENGTH = 255
 _FOR_NOBODY = frozenset({"stacks:global_index", "software_configs:global_index"})
@@ -59,7 +58,7 @@ class RequestContext:
         return self.everywhere or project_id == self.project_id
 
 
-Exchange = Callable[[Mapping[str, Json]], Mapping[str, str]]
+Exchange = Callable[[JsonMap], Mapping[str, str]]
 """Returns the headers of the user whose EC2 credentials have signed a request; see Ec2Tokens."""
 
 CloudOf = Callable[[CallerAccess], CallersCloud | None]

@@ -1,10 +1,7 @@
 """JSON schemas of requests' bodies."""
 
-import typing
-
 from ..engine.quotas import LARGEST, UNLIMITED, QuotaName
-
-Json = typing.Any
+from ..shapes import Json
 
 NAME_PATTERN = r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}"
 _NULLABLE_OBJECT = {"type": ["object", "null"]}

@@ -15,12 +15,12 @@ import typing
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from ..shapes import Json
 from .context import Operation, Request
 from .etags import has_latest
 from .request import Authenticator, Reply, RequestContext, is_allowed
 from .shared_views import SharedViews
 
-Json = typing.Any
 MOST_BYTES = 32 * 1024 * 1024
 """Bytes of the answers that are kept; the one not asked for longest goes first."""
 KEY_LENGTH = 2048

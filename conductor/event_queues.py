@@ -10,11 +10,11 @@ from ..db.ids import StackId
 from ..keystone.delegated_auth import CredentialGone, KeystoneUnavailable
 from ..keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
 from ..sealing.sealer import SealError
+from ..shapes import Json
 
 if typing.TYPE_CHECKING:
     from keystoneauth1.session import Session
 
-Json = typing.Any
 SERVICE = "messaging"
 VERSION = "2"
 ANSWERED_WITHIN = 10.0

@@ -4,7 +4,6 @@ import hashlib
 import json
 import logging
 import pathlib
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -16,8 +15,8 @@ from ..api.pages import FILE, PATH
 from ..api.parse import read_body
 from ..api.request import validated
 from ..keystone.login import KeystoneLogin, Login, LoginRefused, Project
+from ..shapes import Json
 
-Json = typing.Any
 LOG = logging.getLogger(__name__)
 FOLDER = pathlib.Path(__file__).parent / "page"
 KINDS = {

@@ -2,19 +2,17 @@
 
 import hashlib
 import json
-import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..shapes import Json, JsonMap
 from . import statements
 from .errors import NotFound
 from .ids import ContentId, SnapshotId, StackId
 from .rows import GOAL
 from .schema import tables
-
-Json = typing.Any
 
 FRESH = 3600.0
 """Seconds after which a content that is stored again is marked as stored now."""
@@ -64,7 +62,7 @@ def get_many(conn: Connection, keys: Iterable[ContentId]) -> dict[ContentId, Jso
     return {ContentId(key): body for key, body in rows}
 
 
-def renamed(goal: Mapping[str, Json], old: ContentId, new: ContentId) -> dict[str, Json]:
+def renamed(goal: JsonMap, old: ContentId, new: ContentId) -> dict[str, Json]:
     """Return a stored goal that refers to the new content where it referred to the old one."""
     return {name: new if name in GOAL and value == old else value for name, value in goal.items()}
 

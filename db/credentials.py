@@ -4,17 +4,15 @@ Each stack without a parent has one, and so has each delegation that has begun a
 yet, see keystone/delegations.py.
 """
 
-import typing
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..shapes import Json
 from . import statements
 from .ids import StackId
 from .schema import tables
-
-Json = typing.Any
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ and not by a position in the list of events, for transactions do not commit in t
 """
 
 import datetime
-import typing
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,12 +13,12 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..shapes import Json
 from .ids import StackId
 from .rows import Event, Stack
 from .schema import tables
 from .schema.tables import IDS, Instant, JsonText
 
-Json = typing.Any
 VERSION = "0.1"
 """Heat's, of the message and of its payload."""
 LONGEST = 8000

@@ -13,9 +13,6 @@ from .ids import StackId
 from .rows import Event
 from .schema import tables
 
-Json = typing.Any
-
-
 _STORED = [name for name in Event.__dataclass_fields__ if name not in ("id", "has_sinks")]
 
 

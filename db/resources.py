@@ -8,6 +8,7 @@ from dataclasses import asdict
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..shapes import Json, JsonMap
 from . import statements
 from .connections import new_ids
 from .errors import NotFound
@@ -17,8 +18,6 @@ from .schema import tables
 from .schema.tables import IDS, chunks
 from .states import Status
 
-Json = typing.Any
-
 
 def insert_many(conn: Connection, resources: Sequence[Resource]) -> None:
     """Store new resources; their ids are the transaction's own."""
@@ -27,7 +26,7 @@ def insert_many(conn: Connection, resources: Sequence[Resource]) -> None:
             conn.execute(sa.insert(tables.resource), [asdict(one) for one in resources])
 
 
-def _with_ending(columns: Mapping[str, Json]) -> Mapping[str, Json]:
+def _with_ending(columns: JsonMap) -> JsonMap:
     """Return columns in which a failure without a word about it was not cancelled."""
     is_failure = columns.get("status") == Status.FAILED
     return {"cancelled": False, **columns} if is_failure else columns
@@ -241,14 +240,14 @@ def delete_many(conn: Connection, ids: Iterable[ResourceId]) -> None:
 _DELETE = sa.delete(tables.resource).where(tables.resource.c.id.in_(IDS))
 
 
-def change_many(conn: Connection, changes: Mapping[ResourceId, Mapping[str, Json]]) -> None:
+def change_many(conn: Connection, changes: Mapping[ResourceId, JsonMap]) -> None:
     """Set columns of rows."""
     r = tables.resource
     for resource_id, columns in sorted(changes.items()):
         conn.execute(sa.update(r).where(r.c.id == resource_id).values(**_with_ending(columns)))
 
 
-def store_changes(conn: Connection, rows: Iterable[Mapping[str, Json]], *, now: float) -> None:
+def store_changes(conn: Connection, rows: Iterable[JsonMap], *, now: float) -> None:
     """Set columns of rows, in the order of their ids; the statements for equal columns are sent together.
 
     :param rows: columns and their values, with the row's id as ``row_id``.

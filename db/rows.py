@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..shapes import Json, JsonMap
 from .ids import (
     ContentId,
     MemberId,
@@ -28,8 +29,6 @@ from .states import (
     TaskState,
     TraversalState,
 )
-
-Json = typing.Any
 
 GOAL = ("template", "environment", "files")
 """Keys of a stored goal whose values are ids of contents."""
@@ -90,7 +89,7 @@ class ListedStack:
 class DetailedStack(ListedStack):
     """A stack as lists with details show it."""
 
-    parameter_view: Mapping[str, Json] = field(default_factory=dict)
+    parameter_view: JsonMap = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,16 +106,16 @@ class Stack(DetailedStack):
     remaining: float | None = None
     rollback_at: float | None = None
     failure_cause: FailureCause | None = None
-    parameters: Mapping[str, Json] = field(default_factory=dict)
-    previous: Mapping[str, Json] | None = None
-    outputs: Mapping[str, Json] = field(default_factory=dict)
+    parameters: JsonMap = field(default_factory=dict)
+    previous: JsonMap | None = None
+    outputs: JsonMap = field(default_factory=dict)
     goal_size: int = 0
     tree_resources: int = 0
     abort_on_breakpoint: bool = False
     has_sinks: bool = False
 
     @classmethod
-    def of(cls, row: Mapping[str, Json]) -> "Stack":
+    def of(cls, row: JsonMap) -> "Stack":
         """Return the value of a row, without the tags."""
         cause = FailureCause(**row["failure_cause"]) if row["status"] == Status.FAILED else None
         return cls(**{**row, "failure_cause": cause})
@@ -192,7 +191,7 @@ class Snapshot:
     status: str
     reason: str
     traversal: TraversalId
-    goal: Mapping[str, Json]
+    goal: JsonMap
     tags: Sequence[str]
     created_at: float
     goal_size: int = 0
@@ -248,7 +247,7 @@ class Task:
     inputs: Mapping[str, ResourceId] = field(default_factory=dict)
     successors: Sequence[TaskId] = ()
     waits_on: WaitsOn | None = None
-    hooks: Mapping[str, Json] | None = None
+    hooks: JsonMap | None = None
     hook: str | None = None
     stepped: bool = False
     request: str | None = None
@@ -410,7 +409,7 @@ class Outcome:
     attempt: int
     state: TaskState
     resource_id: ResourceId
-    changes: Mapping[str, Json] = field(default_factory=dict)
+    changes: JsonMap = field(default_factory=dict)
     remove: bool = False
     due_at: float | None = None
     waits_on: WaitsOn | None = None
@@ -423,7 +422,7 @@ class Outcome:
     begun: Event | None = None
     event: Event | None = None
     replacement: Resource | None = None
-    copy: Mapping[str, Json] = field(default_factory=dict)
+    copy: JsonMap = field(default_factory=dict)
     leftover: OrphanedCreate | None = None
 
     def __post_init__(self) -> None:

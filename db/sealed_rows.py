@@ -4,20 +4,19 @@ Values are changed under a lock of their row, by what the row holds then: so ano
 before or after, and none is lost.
 """
 
-import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..shapes import Json, JsonMap
 from . import snapshots, stacks
 from .engine import Database
 from .ids import ContentId, SnapshotId, StackId, TaskId
 from .schema import tables
 from .states import TaskState
 
-Json = typing.Any
 MARK = '%"$fn":"sealed"%'
 """Pattern of the text of each value that holds a token; most rows do not match, and are not read."""
 
@@ -55,7 +54,7 @@ class Row:
     """
 
     key: Json
-    values: Mapping[str, Json]
+    values: JsonMap
     tree: SealedTree | None = None
 
 
@@ -77,9 +76,7 @@ def scan(database: Database, table: sa.Table, *, batch: int) -> Iterator[list[Ro
             return
 
 
-def rewrite(
-    conn: Connection, table: sa.Table, rows: Sequence[Row], change: Callable[[Row], Mapping[str, Json]]
-) -> int:
+def rewrite(conn: Connection, table: sa.Table, rows: Sequence[Row], change: Callable[[Row], JsonMap]) -> int:
     """Replace the rows' values by what `change` returns for them; return how many rows have changed."""
     key = _key(table)
     trees = {row.key: row.tree for row in rows}

@@ -1,15 +1,13 @@
 """Facts about the installation, which are stored once and never change."""
 
-import typing
-
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..shapes import Json
 from . import statements
 from .errors import ShardCountMismatch
 from .schema import tables
 
-Json = typing.Any
 SHARD_COUNT = "shard_count"
 SIGNAL_KEY = "signal_key"
 DEFAULT_SHARD_COUNT = 4096

@@ -3,13 +3,13 @@
 A snapshot's copies of resources are rows of the table of resources, see `resources.copies`.
 """
 
-import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..shapes import Json
 from . import content
 from .errors import NotFound
 from .ids import ContentId, SnapshotId, StackId, TraversalId
@@ -17,7 +17,6 @@ from .rows import GOAL, Snapshot
 from .schema import tables
 from .states import Status
 
-Json = typing.Any
 CONCERNED = ("SNAPSHOT", "DELETE")
 """Actions of a stack that change its snapshots."""
 

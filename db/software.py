@@ -2,18 +2,18 @@
 
 import math
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..shapes import Json, JsonMap
 from . import statements
 from .errors import NotFound
 from .ids import ResourceId, StackId
 from .schema import tables
 
-Json = typing.Any
 REASON = 1000
 """Characters of a deployment's reason in a list."""
 
@@ -197,9 +197,7 @@ def count_deployments(conn: Connection, project_id: str) -> int:
     return _count(conn, tables.software_deployment, project_id)
 
 
-def change_deployment(
-    conn: Connection, deployment: StoredDeployment, changes: Mapping[str, Json], now: float
-) -> None:
+def change_deployment(conn: Connection, deployment: StoredDeployment, changes: JsonMap, now: float) -> None:
     """Change columns of a deployment, whose row the caller has locked.
 
     A new config is something new for the server's guest to read.

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
 from sqlalchemy.engine import Connection
 
+from ..shapes import Json
 from . import content, event_sinks, statements
 from .errors import NameTaken, NotFound
 from .ids import ContentId, StackId, TraversalId
@@ -15,9 +16,6 @@ from .rows import GOAL, FailureCause, ListedStack, Stack
 from .schema import tables
 from .schema.tables import IDS
 from .states import Status
-
-Json = typing.Any
-
 
 S = typing.TypeVar("S", bound=ListedStack)
 

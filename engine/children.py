@@ -1,6 +1,5 @@
 """The goals of nested stacks, as they follow from the definitions of their parents' resources."""
 
-import typing
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -12,6 +11,7 @@ from ..resources.contract.children import ChildGoal, ChildInputs
 from ..resources.nested.base import NestedType
 from ..resources.nested.parameterize import parameterize
 from ..sealing.stored import StoredLookup
+from ..shapes import Json, JsonMap
 from ..template.compile import Identity
 from ..template.environment import (
     Environment,
@@ -24,12 +24,10 @@ from ..template.language import ResourceDefinition
 from ..template.residual import evaluate
 from .context import Compiled, EngineContext
 
-Json = typing.Any
-
 
 def opened_environment(
     context: EngineContext,
-    stored: Mapping[str, Json],
+    stored: JsonMap,
     files: Mapping[str, str],
     unseal: Callable[[str], Json],
 ) -> Environment:
@@ -47,7 +45,7 @@ def opened_environment(
 def goal_of_child(
     goal: ChildGoal,
     resource: tuple[str, str],
-    facade: Mapping[str, Json],
+    facade: JsonMap,
     *,
     environment: Environment,
     files: Mapping[str, str],
@@ -70,7 +68,7 @@ def goal_of_child(
 
 def inputs_of_child(
     context: EngineContext,
-    stored: Mapping[str, Json],
+    stored: JsonMap,
     files: Mapping[str, str],
     resource: tuple[str, str],
     unseal: Callable[[str], Json],

@@ -1,7 +1,6 @@
 """Questions about things of the cloud, asked of its services with the token of a request's caller."""
 
 import dataclasses
-import typing
 from collections.abc import Callable
 
 from keystoneauth1.plugin import BaseAuthPlugin
@@ -14,9 +13,8 @@ from ..planning.requests import Question
 from ..resources.errors import StepError
 from ..resources.openstack.names import KINDS, NameNotFound, NameNotUnique, find
 from ..resources.openstack.service import INTERFACES, Service
+from ..shapes import Json
 from .cloud import ANSWERED_WITHIN, NotAnswered
-
-Json = typing.Any
 
 
 class ServiceQuestions:

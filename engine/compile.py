@@ -37,6 +37,7 @@ from ..planning.requests import (
 from ..resources.registry import ResourceRegistry
 from ..sealing.sealer import BoundSealer
 from ..sealing.stored import StoredLookup
+from ..shapes import JsonMap
 from ..template.budget import Budget
 from ..template.compile import Identity, Limits, Region, Source, compile_template
 from ..template.environment import Environment
@@ -46,8 +47,6 @@ from ..template.language import CompiledTemplate
 from ..template.load import load_template
 from ..template.parameters import parameter_strings
 from .context import Compiled
-
-Json = typing.Any
 
 
 class GoalCompiler:
@@ -148,7 +147,7 @@ class GoalCompiler:
         )
 
     def _with_environment(
-        self, goal: Goal, template: Mapping[str, Json], budget: Budget, *, tree: bool
+        self, goal: Goal, template: JsonMap, budget: Budget, *, tree: bool
     ) -> tuple[Goal, Environment]:
         """Return the goal and its whole environment.
 

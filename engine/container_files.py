@@ -1,7 +1,6 @@
 """Reading the files of a stack from a container of the user's in Swift, with the token of the request."""
 
 import time
-import typing
 import urllib.parse
 from collections.abc import Callable, Collection
 
@@ -14,7 +13,6 @@ from ..keystone.caller import CallerAccess
 from ..keystone.client_options import ClientOptions
 from .errors import ContainerNotRead, NoContainers
 
-Json = typing.Any
 SERVICE = "object-store"
 MOST_FILES = 1000
 """Files of a container: each costs a request to Swift."""

@@ -21,13 +21,13 @@ from ..planning.requests import Goal, NestedChild
 from ..resources.registry import ResourceRegistry
 from ..ring.hashring import shard_of
 from ..sealing.sealer import BoundSealer, Sealer
+from ..shapes import JsonMap
 from ..template.budget import json_size
 from ..template.compile import Identity, Limits
 from ..template.language import CompiledTemplate
 from .quotas import Quotas, SoftwareLimits
 from .signal_limits import SignalLimits
 
-Json = typing.Any
 LOG = logging.getLogger(__name__)
 BATCH = 16
 """Task ids in one hint: enough to make the message's cost small beside the work, few enough that a wide
@@ -103,12 +103,12 @@ class Compiled:
     """
 
     identity: Identity
-    template: Mapping[str, Json]
-    environment: Mapping[str, Json]
+    template: JsonMap
+    environment: JsonMap
     files: Mapping[str, str]
-    parameters: Mapping[str, Json]
+    parameters: JsonMap
     parameter_view: Mapping[str, str]
-    outputs: Mapping[str, Json]
+    outputs: JsonMap
     plan: CompiledTemplate
     sealer: BoundSealer
     resources: int = 0

@@ -1,6 +1,5 @@
 """Exporting a stack as a document that any installation can adopt, and abandoning a stack."""
 
-import typing
 from collections.abc import Mapping, Sequence
 
 from sqlalchemy.engine import Connection
@@ -10,13 +9,13 @@ from ..db.ids import ContentId, StackId
 from ..db.rows import Resource, Snapshot, Stack
 from ..db.states import Status
 from ..sealing.stored import InClear, Masked
+from ..shapes import Json
 from .actions import start_delete
 from .context import EngineContext, Started, announce_started
 from .errors import ActionInProgress
 from .parent_resource import living_child
 from .start import running_of
 
-Json = typing.Any
 Shown = InClear | Masked
 """A way to show stored values: opened, or masked."""
 

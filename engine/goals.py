@@ -2,13 +2,13 @@
 
 import json
 import typing
-from collections.abc import Mapping
 
 from ..db import content
 from ..db.ids import ContentId
 from ..db.rows import Stack
 from ..planning.requests import EXISTING, Goal, UpdateRequest
 from ..sealing.stored import StoredLookup
+from ..shapes import Json, JsonMap
 from ..template.compile import Identity
 from ..template.environment import parse_environment
 from ..template.errors import TemplateError
@@ -19,8 +19,6 @@ from ..template.residual import evaluate, holds_secret
 from .context import Compiled, EngineContext
 from .requested import compile_requested, requested_parameters
 from .stack_state import current_goal
-
-Json = typing.Any
 
 
 def identity_of(stack: Stack) -> Identity:
@@ -66,7 +64,7 @@ def previous_goal(context: EngineContext, stack: Stack) -> Goal:
     return Goal({key: template[key]})
 
 
-def stored_goal(context: EngineContext, stack: Stack, reference: Mapping[str, Json]) -> Goal:
+def stored_goal(context: EngineContext, stack: Stack, reference: JsonMap) -> Goal:
     """Return a goal of the stack of which the contents' ids are stored."""
     lookup = StoredLookup(context.sealer_of(stack).open)
     return Goal(
@@ -109,7 +107,7 @@ def _current_parameters(context: EngineContext, stack: Stack) -> dict[str, Param
     They are resolved again because the stored strings do not show hidden values.
     """
     goal = stored_goal(context, stack, current_goal(stack))
-    template = typing.cast(Mapping[str, Json], goal.template)
+    template = typing.cast(JsonMap, goal.template)
     try:
         return resolve_parameters(
             section_of(template, "parameters"),
@@ -129,10 +127,10 @@ def _content(context: EngineContext, key: ContentId) -> Json:
     return context.database.read(lambda conn: content.get(conn, key))
 
 
-def _secret(parameters: Mapping[str, Json]) -> frozenset[str]:
+def _secret(parameters: JsonMap) -> frozenset[str]:
     """Return the names of parameters that are stored as hidden; they stay so, whatever a template says."""
     return frozenset(name for name, value in parameters.items() if holds_secret(value))
 
 
-def _without(values: Mapping[str, Json], names: set[str]) -> dict[str, Json]:
+def _without(values: JsonMap, names: set[str]) -> dict[str, Json]:
     return {name: value for name, value in values.items() if name not in names}

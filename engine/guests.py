@@ -4,8 +4,7 @@ import collections
 import json
 import math
 import threading
-import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
@@ -20,12 +19,12 @@ from ..db.states import Status
 from ..observe.instants import iso
 from ..resources.contract.views import StackFacts
 from ..resources.guests import collect_config, guest_metadata
+from ..shapes import Json, JsonMap
 from .awaited_guests import describe_guest
 from .context import EngineContext
 from .resource_view import view_of
 from .signal_urls import SignalAddresses, row_of_key
 
-Json = typing.Any
 RECORD_EVERY = 60.0
 """Seconds between two records of a guest's polls, unless it gets something new."""
 FLUSH_EVERY = 1.0
@@ -157,7 +156,7 @@ class Guests:
         plugin = self._context.registry.get(stored.resource.plugin)
         return plugin.guest_transport(view_of(self._context, stored.stack, stored.resource))
 
-    def _make(self, stored: _Stored) -> Mapping[str, Json]:
+    def _make(self, stored: _Stored) -> JsonMap:
         target = view_of(self._context, stored.stack, stored.resource)
         transport = self._transport(stored)
         if transport is None:

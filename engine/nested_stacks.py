@@ -17,6 +17,7 @@ from ..resources.contract.children import ChildGoal, ChildInputs
 from ..resources.errors import ChildGone, PermanentError
 from ..resources.nested.parameterize import restore_values
 from ..sealing.stored import StoredLookup
+from ..shapes import Json, JsonMap
 from ..template.compile import Identity
 from ..template.errors import TemplateError
 from ..template.language import is_template_name
@@ -29,8 +30,6 @@ from .errors import ActionInProgress, NotUpdatable
 from .parent_resource import ParentResource, child_id, child_snapshot_id
 from .snapshots import SnapshotRequest, start_snapshot, start_snapshot_deletion
 from .stacks import NewStack, create_stack
-
-Json = typing.Any
 
 
 def refuse_address(url: str) -> str:
@@ -67,7 +66,7 @@ class NestedStacks:
         """Return the child's resources."""
         return self._context.database.read(lambda conn: resources.of_stack(conn, key))
 
-    def bodies(self, child: Stack, unseal: Callable[[str], Json]) -> Mapping[str, Mapping[str, Json]]:
+    def bodies(self, child: Stack, unseal: Callable[[str], Json]) -> Mapping[str, JsonMap]:
         """Return what the generated template of a child says of its resources, in clear.
 
         :param unseal: opens the token of a secret.
@@ -122,16 +121,14 @@ class NestedStacks:
         """
         return self._context.database.read(lambda conn: stacks.get(conn, key))
 
-    def content(self, key: ContentId) -> Mapping[str, Json]:
+    def content(self, key: ContentId) -> JsonMap:
         """Return a stored template, environment or set of files."""
-        body: Mapping[str, Json] = self._context.database.read(lambda conn: content.get(conn, key))
+        body: JsonMap = self._context.database.read(lambda conn: content.get(conn, key))
         return body
 
     # -- a goal ------------------------------------------------------------------------------------
 
-    def create(
-        self, nest: ParentResource, goal: ChildGoal, adopted: Mapping[str, Json] | None = None
-    ) -> StackId:
+    def create(self, nest: ParentResource, goal: ChildGoal, adopted: JsonMap | None = None) -> StackId:
         """Begin to create the child, or find it if an earlier attempt did.
 
         :param adopted: see Children.

@@ -1,8 +1,7 @@
 """The resource that a nested stack belongs to, and the ids that follow from its key."""
 
-import typing
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
@@ -11,8 +10,8 @@ from ..db import stacks
 from ..db.ids import ResourceId, SnapshotId, StackId
 from ..db.rows import Resource, Stack
 from ..resources.registry import ResourceRegistry
+from ..shapes import JsonMap
 
-Json = typing.Any
 Guard = Callable[[Connection], None]
 """Raises an error in a transaction whose step may not act any more."""
 NAMESPACE = uuid.UUID("6f0b5a1e-9d5c-4c7e-8a30-1f2f5b6c7d88")
@@ -34,7 +33,7 @@ class ParentResource:
     resource_type: str
     child_name: str
     key: str
-    facade: Mapping[str, Json]
+    facade: JsonMap
     guard: Guard
 
 

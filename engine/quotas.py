@@ -5,7 +5,6 @@ under the project's lock, as the last thing of the transaction: requests at the 
 """
 
 import enum
-import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -14,10 +13,10 @@ from sqlalchemy.engine import Connection
 from ..db import projects, software
 from ..db.engine import Database
 from ..db.rows import Stack
+from ..shapes import Json
 from ..template.budget import json_size
 from ..template.errors import LimitExceeded
 
-Json = typing.Any
 UNLIMITED = -1
 LARGEST = 2**53 - 1
 """The largest limit: browsers read larger numbers wrongly."""

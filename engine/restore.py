@@ -2,7 +2,7 @@
 
 import copy
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..db.rows import Resource
@@ -10,13 +10,11 @@ from ..planning.requests import Goal
 from ..resources.errors import UnknownType
 from ..resources.registry import ResourceRegistry
 from ..sealing.stored import InClear
+from ..shapes import Json, JsonMap
 from ..template.environment import with_entries
 from ..template.errors import TemplateError
 from ..template.formats import format_of, section_of
 from ..template.resource_settings import RESTORED, STOKER
-
-Json = typing.Any
-
 
 Inside = Callable[[Resource], Sequence[Resource]]
 """Returns what the snapshot of a nested stack keeps, by the copy of the resource that the stack is."""
@@ -66,7 +64,7 @@ class Restoring:
                 entries[row.name] = {STOKER: {RESTORED: dict(restored)}}
         return entries
 
-    def _restored(self, row: Resource) -> Mapping[str, Json]:
+    def _restored(self, row: Resource) -> JsonMap:
         try:
             plugin = self.registry.get(row.plugin)
         except UnknownType as error:

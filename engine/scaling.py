@@ -4,7 +4,6 @@ The task belongs to the stack's last traversal, which has ended.  So the stack's
 like any unfinished task, and the stack's own status does not show it.
 """
 
-import typing
 from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
@@ -21,8 +20,6 @@ from ..resources.nested.base import NestedType
 from ..resources.signals import Adjustment
 from .context import EngineContext, announce
 from .resource_view import view_of
-
-Json = typing.Any
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,10 @@
 """Limits of signals: everyone who knows a signed address may send as many as they like."""
 
-import typing
-from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..shapes import Json, JsonMap
 from ..template.budget import json_size
 from ..template.errors import LimitExceeded
-
-Json = typing.Any
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class SignalLimits:
             text = f"The reason has {len(reason)} characters with what is added to it"
             raise LimitExceeded(f"{text}; [stacks] max_signal_reason is {self.reason}")
 
-    def check_metadata(self, before: Mapping[str, Json], after: Mapping[str, Json], stored: Json) -> None:
+    def check_metadata(self, before: JsonMap, after: JsonMap, stored: Json) -> None:
         """Check the metadata that a resource is to keep; a signal that replaces another one adds none.
 
         :param before, after: the metadata.

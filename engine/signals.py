@@ -2,7 +2,6 @@
 
 import logging
 import typing
-from collections.abc import Mapping
 
 from ..db import events, resources
 from ..db.errors import NotFound
@@ -13,6 +12,7 @@ from ..db.work import due_tasks
 from ..resources.errors import NoAction, NotSupported
 from ..resources.signals import Adjustment, Signal
 from ..sealing.stored import metadata_changed
+from ..shapes import Json, JsonMap
 from .context import EngineContext, announce
 from .errors import ActionInProgress, AmbiguousId, NotAvailable, ResourceReplaced
 from .resource_view import view_of
@@ -20,7 +20,6 @@ from .scaling import ScalingRequest, scale
 from .software import store_result, wake_waiting
 
 LOG = logging.getLogger(__name__)
-Json = typing.Any
 TRIES = 10
 NO_REASON = "state changed by resource_mark_unhealthy api"
 SIGNALLED = ("SIGNAL", Status.COMPLETE)
@@ -124,7 +123,7 @@ class Signals:
         except NoAction as error:
             LOG.info("Signal to resource %s of stack %s changes nothing: %s", policy.name, stack.id, error)
 
-    def _store_outputs(self, stack: Stack, resource: Resource, details: Mapping[str, Json]) -> None:
+    def _store_outputs(self, stack: Stack, resource: Resource, details: JsonMap) -> None:
         """Store the result of a software deployment, if it waits for one; wake the task that waits for it."""
         now = self._context.clock()
 

@@ -1,8 +1,7 @@
 """Software configs and deployments: what users ask of them over the API."""
 
-import typing
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
@@ -17,13 +16,13 @@ from ..resources.heat.software_io import declared_inputs, declared_outputs, resu
 from ..sealing.sealer import Sealer
 from ..sealing.software import SoftwareValue, config_body, opened, stored
 from ..sealing.stored import redacted
+from ..shapes import Json, JsonMap
 from ..template.budget import json_size
 from ..template.errors import LimitExceeded
 from .context import EngineContext, announce
 from .errors import ConfigInUse, UnknownConfig
 from .quotas import QuotaName
 
-Json = typing.Any
 IN_PROGRESS = "IN_PROGRESS"
 """Status of a deployment that waits for its signal."""
 LONGEST_REASON = 65536
@@ -39,7 +38,7 @@ class NewConfig:
     config: Json = None
     inputs: Sequence[Json] = ()
     outputs: Sequence[Json] = ()
-    options: Mapping[str, Json] = field(default_factory=dict)
+    options: JsonMap = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -47,8 +46,8 @@ class DeploymentValues:
     """The values of a deployment that a user gives; None: not given."""
 
     config_id: str | None = None
-    input_values: Mapping[str, Json] | None = None
-    output_values: Mapping[str, Json] | None = None
+    input_values: JsonMap | None = None
+    output_values: JsonMap | None = None
     action: str | None = None
     status: str | None = None
     reason: str | None = None
@@ -222,7 +221,7 @@ def wake_waiting(conn: Connection, resource_id: ResourceId, now: float) -> Ready
 
 
 def store_result(
-    conn: Connection, context: EngineContext, resource: Resource, details: Mapping[str, Json], now: float
+    conn: Connection, context: EngineContext, resource: Resource, details: JsonMap, now: float
 ) -> str | None:
     """Store the result that a guest has signalled; return the text of its event.
 

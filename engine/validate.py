@@ -1,7 +1,6 @@
 """Checking a goal without creating a stack: validation of a template, and the preview of a creation."""
 
 import contextlib
-import typing
 from dataclasses import replace
 
 from sqlalchemy.engine import Connection
@@ -14,6 +13,7 @@ from ..planning.goal import read_environment
 from ..planning.nested_check import missing
 from ..planning.requests import CreateRequest, Goal, Preview
 from ..planning.template_findings import find_repeated, find_warnings
+from ..shapes import Json
 from ..template.budget import Budget
 from ..template.compile import describe
 from ..template.errors import ErrorList, TemplateError
@@ -22,7 +22,6 @@ from .context import Compiled, EngineContext
 from .quotas import QuotaName
 from .requested import compile_requested
 
-Json = typing.Any
 _DOCUMENTS = (".yaml", ".yml", ".template")
 """Ends of the names of files that are templates or environments."""
 NO_ID = "None"

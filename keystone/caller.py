@@ -2,16 +2,15 @@
 
 import functools
 import json
-import typing
 from dataclasses import dataclass, field
 
 from keystoneauth1.access.access import AccessInfoV2
 from keystoneauth1.access.service_catalog import ServiceCatalogV2
 from keystoneauth1.identity.access import AccessInfoPlugin
 
+from ..shapes import Json
 from .client_options import ServiceOptions
 
-Json = typing.Any
 _NEVER = "9999-12-31T23:59:59Z"
 
 

@@ -5,12 +5,12 @@ import typing
 from collections.abc import Sequence
 
 from ..resources.contract.cloud import Trustor
+from ..shapes import Json
 
 if typing.TYPE_CHECKING:
     from keystoneauth1.session import Session
 
 LOG = logging.getLogger(__name__)
-Json = typing.Any
 
 
 class DelegationRefused(Exception):

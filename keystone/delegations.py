@@ -25,6 +25,7 @@ from ..db.errors import NotFound, Unavailable
 from ..db.ids import StackId
 from ..resources.contract.cloud import Trustor
 from ..sealing.sealer import Sealer
+from ..shapes import Json
 from ..template.residual import ARGS, sealed
 from .delegated_auth import CredentialGone, DelegationRefused, KeystoneUnavailable, NoAnswer, TrustProvider
 
@@ -32,7 +33,6 @@ if typing.TYPE_CHECKING:
     from keystoneauth1.session import Session
 
 LOG = logging.getLogger(__name__)
-Json = typing.Any
 MARK = "mark"
 LOST_AFTER = 600.0
 """Seconds after which a delegation that was not confirmed counts as lost: longer than any request takes."""

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from keystoneauth1 import exceptions
 from keystoneauth1.session import Session
 
+from ..shapes import Json, JsonMap
 from .delegated_auth import KeystoneUnavailable, unanswered
 from .trusts import IDENTITY
 
-Json = typing.Any
 RENEWED = 60.0
 """Seconds after which a refusal makes the service ask for a new token of its own, which may be revoked.  More
 often a refusal means a wrong signature; who sends many of those must not make Keystone check passwords."""
@@ -39,7 +39,7 @@ class Ec2Tokens:
         self._session: Session | None = None
         self._renewed = 0.0
 
-    def headers(self, credentials: Mapping[str, Json]) -> Mapping[str, str]:
+    def headers(self, credentials: JsonMap) -> Mapping[str, str]:
         """Return the headers that keystonemiddleware would set for the user's token.
 
         :param credentials: as the body of ``POST /v3/ec2tokens`` has them.
@@ -67,7 +67,7 @@ class Ec2Tokens:
                 self._renewed = self._monotonic()
             return self._session
 
-    def _ask(self, session: Session, credentials: Mapping[str, Json]) -> typing.Any:
+    def _ask(self, session: Session, credentials: JsonMap) -> typing.Any:
         return session.post(
             "/ec2tokens",
             json={"ec2Credentials": dict(credentials)},
@@ -85,7 +85,7 @@ class Ec2Tokens:
             return True
 
 
-def token_headers(token: str, body: Mapping[str, Json]) -> dict[str, str]:
+def token_headers(token: str, body: JsonMap) -> dict[str, str]:
     """Return what keystonemiddleware writes into the headers of a request with this token.
 
     :param body: ``token`` of Keystone's answer, version 3.

@@ -4,7 +4,6 @@ import contextlib
 import socket
 import ssl
 import threading
-import typing
 import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,9 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
+from ..shapes import Json
 from .network_addresses import Address, is_metadata, is_public, parse_address
 
-Json = typing.Any
 CheckAddress = Callable[[str, int, str], None]
 """Raises NotAllowed for a host, a port and an address that may not be reached."""
 ANY_HOST = "*"

@@ -10,11 +10,11 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.plugin import BaseAuthPlugin
 from keystoneauth1.session import Session
 
+from ..shapes import Json, JsonMap
 from .client_options import ClientOptions
 from .guarded_http import AllowedHosts, GuardedRequests, GuardedSession, own_http_session
 from .service_clients import KEPT, derived_session, service_adapter
 
-Json = typing.Any
 AUTH_TYPES = (
     "v3applicationcredential",
     "v3password",
@@ -54,7 +54,7 @@ class RemotePlace:
     region: str | None = None
     ca_cert: str | None = None
     insecure: bool = False
-    credential: Mapping[str, Json] | None = field(default=None, repr=False)
+    credential: JsonMap | None = field(default=None, repr=False)
 
 
 class RemoteClouds:
@@ -105,7 +105,7 @@ def _derive(
     return derived_session(session, verify, cert, http)
 
 
-def parse_credential(document: Json) -> Mapping[str, Json]:
+def parse_credential(document: Json) -> JsonMap:
     """Return a credential that has the parts of one.
 
     :raises WrongCredential: it has not; the text says what is right.
@@ -137,7 +137,7 @@ def secrets_of(document: Json) -> list[str]:
     return [auth[option.dest] for option in options if option.secret and option.dest in auth]
 
 
-def _plugin(credential: Mapping[str, Json]) -> BaseAuthPlugin:
+def _plugin(credential: JsonMap) -> BaseAuthPlugin:
     document = parse_credential(credential)
     try:
         loader: Json = loading.get_plugin_loader(document["auth_type"])

@@ -2,7 +2,6 @@
 
 import functools
 import time
-import typing
 
 import requests
 from keystoneauth1 import discover, exceptions
@@ -10,9 +9,9 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.plugin import BaseAuthPlugin
 from keystoneauth1.session import Session
 
+from ..shapes import Json
 from .client_options import ClientOptions, ServiceOptions
 
-Json = typing.Any
 PAUSE = 0.5
 """Seconds until a call whose connection failed is repeated."""
 KEPT = 256

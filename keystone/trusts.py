@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import time
-import typing
 from collections.abc import Callable, Sequence
 
 from keystoneauth1 import exceptions
@@ -11,9 +10,9 @@ from keystoneauth1.plugin import AUTH_INTERFACE
 from keystoneauth1.session import Session
 
 from ..resources.contract.cloud import Trustor
+from ..shapes import Json
 from .delegated_auth import CredentialGone, DelegationRefused, KeystoneUnavailable, NoAnswer, unanswered
 
-Json = typing.Any
 KEPT = 1024
 """Sessions that are kept with their tokens, those used last."""
 IDENTITY = {"service_type": "identity", "interface": AUTH_INTERFACE, "min_version": "3"}

@@ -8,7 +8,8 @@ from heatclient import exc as heat_exc
 from osc_lib import exceptions as exc
 from osc_lib.command import command
 
-Json = typing.Any
+from ..shapes import Json
+
 NOT_MODIFIED = 304
 
 

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from osc_lib.command import command
 
 from ..observe.terminal import BAD, HELD, IDLE, OK, RUNNING, harmless, make_console
-from .access import Json, add_stack, client_of, find_stack, graph_of
+from ..shapes import Json, JsonMap
+from .access import add_stack, client_of, find_stack, graph_of
 
 COLOURS = {OK: "#2e7d4f", RUNNING: "#1f6fb2", BAD: "#b3261e", HELD: "#b7791f", IDLE: "#9aa4af"}
 
 
-def style_of(item: Mapping[str, Json]) -> str:
+def style_of(item: JsonMap) -> str:
     """Return the style of a resource, by its state."""
     if item["breakpoint"]:
         return HELD

@@ -4,14 +4,15 @@ import argparse
 import json
 import typing
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from heatclient import exc as heat_exc
 from osc_lib import exceptions as exc
 from osc_lib.command import command
 
 from ..observe.terminal import harmless
-from .access import Json, client_of, find_stack, path_of
+from ..shapes import JsonMap
+from .access import client_of, find_stack, path_of
 
 
 class InspectStack(command.Command):
@@ -48,7 +49,7 @@ class InspectStack(command.Command):
         typing.cast(typing.Any, self.app).stdout.write(f"{text}\n")
 
 
-def report_lines(report: Mapping[str, Json]) -> Iterator[str]:
+def report_lines(report: JsonMap) -> Iterator[str]:
     """Return the lines of a report, the body of ``GET …/inspect``."""
     stack = report["stack"]
     yield f"stack {stack['name']} ({stack['id']}): {stack['action']}_{stack['status']}"
@@ -75,7 +76,7 @@ def report_lines(report: Mapping[str, Json]) -> Iterator[str]:
         yield f"{report['more']} more are not shown; --limit shows more"
 
 
-def _reason_lines(reason: Mapping[str, Json], *head: str) -> Iterator[str]:
+def _reason_lines(reason: JsonMap, *head: str) -> Iterator[str]:
     yield ""
     yield from head
     yield f"  by itself: {reason['next']}" + (f": {reason['at']}" if reason["at"] else "")

@@ -10,7 +10,8 @@ from heatclient.common import utils as heat_utils
 from osc_lib.command import command
 
 from ..observe.terminal import BAD, OK, RUNNING, harmless, make_console
-from .access import Json, client_of, find_stack
+from ..shapes import Json
+from .access import client_of, find_stack
 
 CHANGES = 2
 """The exit code where the update would change something."""

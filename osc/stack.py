@@ -5,7 +5,8 @@ import typing
 
 from osc_lib.command import command
 
-from .access import Json, client_of, find_stack, path_of
+from ..shapes import Json
+from .access import client_of, find_stack, path_of
 
 COLUMNS = ("resource_name", "hook", "resource_type", "until")
 HOOKS = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")

@@ -11,7 +11,8 @@ from osc_lib.command import command
 from rich.text import Text
 
 from ..observe.terminal import BAD, HELD, IDLE, OK, RUNNING, harmless, make_console
-from .access import Json, add_stack, client_of, find_stack, path_of
+from ..shapes import Json
+from .access import add_stack, client_of, find_stack, path_of
 from .watch import seconds_of
 
 PAGE = 1000

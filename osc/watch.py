@@ -14,7 +14,8 @@ from rich.live import Live
 from rich.text import Text
 
 from ..observe.terminal import BAD, IDLE, OK, RUNNING, harmless, make_console
-from .access import Json, add_stack, client_of, find_stack, graph_of
+from ..shapes import Json
+from .access import add_stack, client_of, find_stack, graph_of
 from .graph import style_of
 
 MARKS = {"COMPLETE": "✓", "FAILED": "✗", "IN_PROGRESS": "●"}

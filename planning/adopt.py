@@ -1,17 +1,15 @@
 """Adoption: turning the plan of a creation into one that takes over existing resources; pure."""
 
-import typing
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ..db.states import TaskKind
 from ..resources.nested.base import ADOPTED
 from ..resources.registry import ResourceRegistry
+from ..shapes import Json
 from ..template.residual import sealed
 from .plan import Plan
 from .requests import AdoptedResource
-
-Json = typing.Any
 
 
 def plan_adoption(

@@ -1,15 +1,14 @@
 """Which row of a resource an update starts from, where there are several; pure."""
 
-import typing
 from collections.abc import Collection, Iterable, Mapping
 
 from ..db.ids import ResourceId
 from ..db.rows import Resource, Task
 from ..db.states import DELETING, Status
+from ..shapes import Json
 from ..template.language import CompiledTemplate
 from .plan import TaskDefinition
 
-Json = typing.Any
 UNUSABLE = -30
 """Score of a row that an update does not start from where the row was replaced."""
 

@@ -1,6 +1,5 @@
 """The preview of a creation: the resources of a stack, and in their places those of nested stacks; pure."""
 
-import typing
 from collections.abc import Mapping
 
 from ..resources.registry import ResourceRegistry
@@ -8,8 +7,6 @@ from ..resources.schema import ANY_NAME, BASE_ATTRIBUTES
 from ..template.language import CompiledTemplate, Residual, ResourceDefinition
 from ..template.residual import members
 from .requests import NestedChild, PreviewedResource, PreviewedResources
-
-Json = typing.Any
 
 
 def previewed_resources(

@@ -1,20 +1,16 @@
 """Parameters of a stack and those nested in it, and its environment, as ``POST /validate`` has them; pure."""
 
-import typing
 from collections.abc import Iterable, Mapping
 
+from ..shapes import Json, JsonMap
 from ..template.budget import Budget
 from ..template.environment import Environment, as_document
 from ..template.language import is_template_name, measure
 from ..template.residual import is_deferred
 from .requests import NestedChild
 
-Json = typing.Any
 
-
-def described_stack(
-    described: Mapping[str, Json], environment: Environment, values: Mapping[str, Json]
-) -> dict[str, Json]:
+def described_stack(described: JsonMap, environment: Environment, values: JsonMap) -> dict[str, Json]:
     """Return description, parameters and groups of parameters of a stack, with the values that are known.
 
     As in Heat, hidden values are in clear, because the caller has just sent them.  Clients such as Horizon
@@ -54,9 +50,7 @@ def nested_parameters(children: Mapping[str, NestedChild], budget: Budget) -> di
     return views
 
 
-def described_environment(
-    environment: Environment, values: Mapping[str, Json], types: Iterable[str]
-) -> dict[str, Json]:
+def described_environment(environment: Environment, values: JsonMap, types: Iterable[str]) -> dict[str, Json]:
     """Return the environment; as in Heat, a template that is named as a type is a type in it."""
     document = {**as_document(environment), "parameters": dict(values)}
     document.pop("encrypted_param_names")

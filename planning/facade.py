@@ -1,15 +1,14 @@
 """Templates in the place of another type or template, which they have to fit, as in Heat; pure."""
 
-import typing
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from ..resources.plugin import ResourceType
 from ..resources.schema import ANY_NAME
+from ..shapes import JsonMap
 from ..template.environment import Environment
 from ..template.errors import FacadeMismatch
 
-Json = typing.Any
 _PROPERTY_TYPES = {
     "String": "string",
     "Number": "number",
@@ -47,9 +46,7 @@ class Facade:
         )
 
     @classmethod
-    def of_template(
-        cls, described: Mapping[str, Json], outputs: object, environment: Environment
-    ) -> "Facade":
+    def of_template(cls, described: JsonMap, outputs: object, environment: Environment) -> "Facade":
         """Return the facade of a template; see check_facade for the parameters."""
         return cls(
             properties={name: _PROPERTY_TYPES[item["Type"]] for name, item in described.items()},
@@ -58,7 +55,7 @@ class Facade:
         )
 
 
-def _required(described: Mapping[str, Json], environment: Environment) -> set[str]:
+def _required(described: JsonMap, environment: Environment) -> set[str]:
     defaults = environment.defaults
     return {name for name, item in described.items() if "Default" not in item and name not in defaults}
 
@@ -66,7 +63,7 @@ def _required(described: Mapping[str, Json], environment: Environment) -> set[st
 def check_facade(
     type_name: str,
     facade: Facade,
-    described: Mapping[str, Json],
+    described: JsonMap,
     outputs: object,
     environment: Environment,
 ) -> None:

@@ -16,6 +16,7 @@ from ..resources.plugin import ResourceType
 from ..resources.properties import known_properties
 from ..resources.registry import ResourceRegistry
 from ..resources.schema import has_attribute
+from ..shapes import Json, JsonMap
 from ..template.budget import Budget, charged_at
 from ..template.compile import Limits
 from ..template.environment import Environment, as_document, parse_environment
@@ -42,7 +43,6 @@ from ..template.residual import Lookup, holds_secret, is_deferred, is_node, mapp
 from ..template.suggestions import closest
 from .requests import EXISTING, Goal, MayUse, TypeForbidden, TypeUnavailable
 
-Json = typing.Any
 NO_CLOUD = (
     "this Stoker has no access to a cloud. With Keystone it has one: [api] auth_strategy = keystone; "
     "see doc/operation.md#trusts, or try `make demo-cloud`."
@@ -62,7 +62,7 @@ DEEPEST = 20
 """Levels of templates inside of texts that are searched where nested stacks may be as deep as they like."""
 
 
-def hide(environment: Environment, goal: Goal, template: Mapping[str, Json], limits: Limits) -> Environment:
+def hide(environment: Environment, goal: Goal, template: JsonMap, limits: Limits) -> Environment:
     """Return a root stack's environment with the names of all parameters that its tree hides.
 
     :raises LimitExceeded: the search for the names takes too long.
@@ -123,9 +123,7 @@ def _is_open(tree: Json, *, may_hold: bool = True) -> bool:
     return may_hold and is_deferred(tree)
 
 
-def secret_parameters(
-    supplied: Mapping[str, Json], stored: Json, is_secret: Callable[[Json], bool]
-) -> frozenset[str]:
+def secret_parameters(supplied: JsonMap, stored: Json, is_secret: Callable[[Json], bool]) -> frozenset[str]:
     """Return the names of a child's parameters whose values hold secrets.
 
     :param supplied: the parameters, in clear.
@@ -156,15 +154,13 @@ def template_is_secret(type_name: str, properties: Json) -> bool:
     return holds_secret(members(properties).get("template") if members(properties) else properties)
 
 
-def without_lost(
-    goal: Goal, environment: Environment, template: Mapping[str, Json]
-) -> tuple[Goal, Environment]:
+def without_lost(goal: Goal, environment: Environment, template: JsonMap) -> tuple[Goal, Environment]:
     """Return the goal and its environment without values of parameters that are lost."""
     lost = goal.retained.difference(declared_names(template))
     if not lost:
         return goal, environment
 
-    def remaining(values: Mapping[str, Json]) -> dict[str, Json]:
+    def remaining(values: JsonMap) -> dict[str, Json]:
         return {name: value for name, value in values.items() if name not in lost}
 
     return (
@@ -173,7 +169,7 @@ def without_lost(
     )
 
 
-def read_environment(goal: Goal, template: Mapping[str, Json], budget: Budget) -> Environment:
+def read_environment(goal: Goal, template: JsonMap, budget: Budget) -> Environment:
     """Return the goal's environment files and environment as one.
 
     :raises TemplateError: a file is missing or wrong.
@@ -188,7 +184,7 @@ def read_environment(goal: Goal, template: Mapping[str, Json], budget: Budget) -
     return parse_environment(merged, budget)
 
 
-def charged_environment(goal: Goal, template: Mapping[str, Json], budget: Budget) -> Environment:
+def charged_environment(goal: Goal, template: JsonMap, budget: Budget) -> Environment:
     """Return the goal's environment, and charge it with the parameters: both are stored."""
     environment = read_environment(goal, template, budget)
     with charged_at("parameters"):
@@ -210,7 +206,7 @@ def stored_environment(environment: Environment, hidden: Iterable[str], seal: Ca
     return document
 
 
-def sealed_values(values: Mapping[str, Json], hidden: Iterable[str], seal: Callable[[Json], str]) -> Json:
+def sealed_values(values: JsonMap, hidden: Iterable[str], seal: Callable[[Json], str]) -> Json:
     """Return values by name as they are stored: hidden ones sealed, the others quoted.
 
     :param seal: makes the token of a secret.

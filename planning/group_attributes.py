@@ -1,6 +1,5 @@
 """Attributes of resources that others show: those of members of groups, and those that change; pure."""
 
-import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -8,11 +7,10 @@ from ..resources.nested.base import NestedType
 from ..resources.nested.members import output_name
 from ..resources.plugin import ResourceType
 from ..resources.schema import is_volatile
+from ..shapes import Json, JsonMap
 from ..template.errors import TemplateError, UnknownAttribute
 from ..template.language import CompiledTemplate, OutputDefinition, ResourceDefinition
 from ..template.residual import ARGS, FN, failing, is_node, node, references
-
-Json = typing.Any
 
 PATHS_SINCE = "2014-10-16"
 """Version from which get_attr passes its path to the resource; before, the path led into the value."""
@@ -75,7 +73,7 @@ class _Rewriter:
             return [self.value(item, (*path, index)) for index, item in enumerate(tree)]
         return tree
 
-    def _members(self, tree: Mapping[str, Json], path: tuple[str | int, ...]) -> dict[str, Json]:
+    def _members(self, tree: JsonMap, path: tuple[str | int, ...]) -> dict[str, Json]:
         return {key: self.value(item, (*path, key)) for key, item in tree.items()}
 
     def _requested(self, args: list[Json], path: tuple[str | int, ...]) -> Json:

@@ -6,17 +6,16 @@ them like dependencies of ``depends_on``.
 
 import graphlib
 import json
-import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..resources.implied import EACH, ImpliedDependency, Names
+from ..shapes import Json
 from ..template.budget import Budget, charged_at
 from ..template.errors import CircularDependency
 from ..template.language import CompiledTemplate, ResourceDefinition
 from ..template.residual import ARGS, FN, is_failing, is_node, members
 
-Json = typing.Any
 Path = tuple[tuple[Names, ...], ...]
 _EDGE = 5
 """Steps of work that one edge of the graph takes until it is stored."""

@@ -6,7 +6,6 @@ far as they are known.  Where a value comes from another resource only names and
 
 import contextlib
 import json
-import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -15,6 +14,7 @@ from ..resources.nested.base import RESOURCE, NestedType
 from ..resources.nested.parameterize import parameterize
 from ..resources.properties import validate_properties
 from ..resources.registry import ResourceRegistry
+from ..shapes import Json, JsonMap
 from ..template.budget import Budget
 from ..template.compile import Limits, describe
 from ..template.environment import Environment, facade_of, nested_environment
@@ -44,14 +44,13 @@ from ..template.residual import (
 from .facade import Facade, check_facade
 from .requests import Branch, CheckedStack, NestedChild
 
-Json = typing.Any
 COMMON = frozenset({"outputs", "show", "stack_name"})
 """Attributes that every nested stack has besides its outputs."""
 
 
 def check_names(
-    declared: Mapping[str, Json],
-    values: Mapping[str, Json],
+    declared: JsonMap,
+    values: JsonMap,
     environment: Environment,
     errors: ErrorList,
     *,
@@ -68,7 +67,7 @@ def check_names(
         errors.add(ParameterMissing(f"The Parameter ({name}) was not provided.", ("properties",)))
 
 
-def missing(declared: Mapping[str, Json], values: Mapping[str, Json], environment: Environment) -> list[str]:
+def missing(declared: JsonMap, values: JsonMap, environment: Environment) -> list[str]:
     """Return the names of the parameters that have no value."""
     defaults = environment.defaults
     return [
@@ -78,7 +77,7 @@ def missing(declared: Mapping[str, Json], values: Mapping[str, Json], environmen
     ]
 
 
-def check_attributes(name: str, template: Mapping[str, Json], used: Iterable[str], errors: ErrorList) -> None:
+def check_attributes(name: str, template: JsonMap, used: Iterable[str], errors: ErrorList) -> None:
     """Check the attributes of a provider template's resource: they are its outputs.
 
     :param errors: gets an UnknownAttribute for each attribute that is no output.
@@ -140,8 +139,8 @@ class Parsed:
 
     number: int
     stored: int
-    template: Mapping[str, Json]
-    described: Mapping[str, Json]
+    template: JsonMap
+    described: JsonMap
     is_described: bool
 
 
@@ -348,7 +347,7 @@ class TemplateTree:
             self._parsed[text] = Parsed(number, stored, template, described, errors.is_empty)
         return self._parsed[text]
 
-    def _opened(self, parameters: Mapping[str, Json]) -> tuple[dict[str, Json], frozenset[str]]:
+    def _opened(self, parameters: JsonMap) -> tuple[dict[str, Json], frozenset[str]]:
         """Open the parameters that depend on secrets only; return all parameters, and the names of those."""
         secret = {
             name
@@ -383,9 +382,7 @@ class TemplateTree:
             self.budget.take_value(body)  # Members may share their properties, which are copied now.
         return parameterize(goal, None)
 
-    def _charge_members(
-        self, definition: ResourceDefinition, plugin: NestedType, values: Mapping[str, Json]
-    ) -> bool:
+    def _charge_members(self, definition: ResourceDefinition, plugin: NestedType, values: JsonMap) -> bool:
         """Charge the attributes that are requested of the members of a group, before each gets its output.
 
         :returns: whether the members are known.
@@ -405,7 +402,7 @@ def static_facade(definition: ResourceDefinition) -> dict[str, Json]:
 
 
 def static_goal(
-    definition: ResourceDefinition, plugin: NestedType, values: Mapping[str, Json], files: Mapping[str, str]
+    definition: ResourceDefinition, plugin: NestedType, values: JsonMap, files: Mapping[str, str]
 ) -> ChildGoal | None:
     """Return the goal of a child; None: not enough is known.
 

@@ -15,11 +15,10 @@ from ..db.ids import ResourceId, StackId, TaskId, TraversalId, TraversalNumber
 from ..db.rows import Resource, Task, Traversal
 from ..db.states import REDELIVER_AFTER, DeadlinePolicy, Status, TaskKind, TaskState
 from ..db.work.breakpoint_rules import BreakpointHit, partition
+from ..shapes import Json, JsonMap
 from ..template.environment import Environment, settings_for
 from ..template.language import CompiledTemplate, ResourceDefinition, ResourceSettings
 from .graph import without_cycles
-
-Json = typing.Any
 
 _CREATION = ("pre-create", "post-create")
 _DELETION = ("pre-delete", "post-delete")
@@ -48,7 +47,7 @@ class PlannedBreakpoints:
         ended and is requested again must be able to complete, because it allows no update.
     """
 
-    registry: Mapping[str, Json] = field(default_factory=dict)
+    registry: JsonMap = field(default_factory=dict)
     abort: bool = False
     active: bool = True
     may_abort: bool = True
@@ -68,7 +67,7 @@ class PlannedBreakpoints:
         hooks = [hook for hook in REACHED_BY.get(kind, ()) if hook in settings.hooks]
         return {hook: self._options(settings.hook_options.get(hook, {})) for hook in hooks} or None
 
-    def _options(self, values: Mapping[str, Json]) -> dict[str, Json]:
+    def _options(self, values: JsonMap) -> dict[str, Json]:
         options = {name: value for name, value in values.items() if name != "abort"}
         aborts = self.may_abort and (self.abort or values.get("abort"))
         return {**options, "abort": True} if aborts else options
@@ -87,9 +86,9 @@ class TaskDefinition:
 
     type: str = ""
     plugin: str = ""
-    properties: Mapping[str, Json] = field(default_factory=dict)
+    properties: JsonMap = field(default_factory=dict)
     metadata: Json = field(default_factory=dict)
-    update_policy: Mapping[str, Json] = field(default_factory=dict)
+    update_policy: JsonMap = field(default_factory=dict)
     deletion_policy: str = "Delete"
     external_id: Json = None
     description: str = ""
@@ -119,7 +118,7 @@ class TaskDefinition:
         return {name: value for name, value in fields.items() if value != getattr(plain, name)}
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Json] | None) -> "TaskDefinition":
+    def from_json(cls, stored: JsonMap | None) -> "TaskDefinition":
         """Return a definition from its stored form."""
         return cls(**(stored or {}))
 
@@ -210,7 +209,7 @@ class Plan:
     traversal: Traversal
     after: Sequence[tuple[Task, TaskId]] = ()
     settled: Sequence[ResourceId] = ()
-    changes: Mapping[ResourceId, Mapping[str, Json]] = field(default_factory=dict)
+    changes: Mapping[ResourceId, JsonMap] = field(default_factory=dict)
     spared: Sequence[TaskId] = ()
     stop_by: float = 0.0
     held: Sequence[BreakpointHit] = ()
@@ -231,7 +230,7 @@ class PlannedTask:
     kind: TaskKind
     row: ResourceId
     plugin: str
-    definition: Mapping[str, Json] | None = None
+    definition: JsonMap | None = None
     inputs: Mapping[str, ResourceId] = field(default_factory=dict)
     spare: ResourceId | None = None
     preceding: ResourceId | None = None
@@ -243,7 +242,7 @@ class PlanRows(typing.TypedDict, total=False):
 
     resources: typing.Required[Sequence[Resource]]
     settled: Sequence[ResourceId]
-    changes: Mapping[ResourceId, Mapping[str, Json]]
+    changes: Mapping[ResourceId, JsonMap]
     spared: Sequence[TaskId]
 
 

@@ -6,7 +6,6 @@ where the result depends on such a value the preview says so.
 """
 
 import enum
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -26,15 +25,13 @@ from ..resources.update_decision import (
 )
 from ..sealing.sealer import SealError
 from ..sealing.stored import RowLookup, SealedRowLookup, StoredLookup
+from ..shapes import Json, JsonMap
 from ..template.errors import InvalidProperty, TemplateError
 from ..template.language import CompiledTemplate, Reference, Residual, ResourceDefinition
 from ..template.residual import evaluate, is_deferred, is_node, mapping, partial, references
 from .plan import Plan, TaskDefinition, TraversalScope, tasks_by_resource
 from .property_changes import GivenProperties, PropertyChange, property_changes
 from .update import RegisteredTypeFacts, StillToBeAdopted, UpdatePlanner
-
-Json = typing.Any
-
 
 OBSERVED = "may be updated or replaced: depends on what really exists, which is compared first"
 
@@ -296,7 +293,7 @@ class UpdatePreview:
         hidden = self._hidden if self._registry.is_nested(row.plugin) else frozenset()
         return property_changes(schema, before, after, unknown=unknown, hidden=hidden)
 
-    def _sealed_others(self, definition: ResourceDefinition, unknown: Mapping[str, Json]) -> Json:
+    def _sealed_others(self, definition: ResourceDefinition, unknown: JsonMap) -> Json:
         """Return the properties whose values are known, with their secrets sealed."""
         properties = definition.properties
         if is_node(properties):
@@ -318,7 +315,7 @@ class UpdatePreview:
         always = self._registry.get(row.plugin).always_replaced
         return "every update replaces a resource of this type" if always else ""
 
-    def _must(self, plugin: ResourceType, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
+    def _must(self, plugin: ResourceType, before: JsonMap, after: JsonMap) -> bool:
         """Return whether the known values alone make a replacement necessary."""
         schema = plugin.properties_schema
         return plugin.always_replaced or bool(replacement_needed(schema, changed(schema, before, after)))
@@ -345,7 +342,7 @@ class UpdatePreview:
         return type(plugin).reference_id is ResourceType.reference_id
 
     def _resolved(
-        self, definition: ResourceDefinition, plugin: ResourceType, unknown: Mapping[str, Json]
+        self, definition: ResourceDefinition, plugin: ResourceType, unknown: JsonMap
     ) -> dict[str, Json]:
         """Return the properties whose values are known, resolved.
 

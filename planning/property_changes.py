@@ -1,17 +1,16 @@
 """Old and new values of the properties that an update changes, as they may be shown; pure."""
 
 import json
-import typing
 from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass
 
 from ..resources.properties import changed, property_of, renamed, replacement_needed
 from ..resources.schema import Property
 from ..sealing.stored import MASK
+from ..shapes import Json, JsonMap
 from ..template.language import Residual
 from ..template.residual import ARGS, FN, holds_secret, is_node, members
 
-Json = typing.Any
 MOST_SHOWN = 1000
 """Characters of a value that are shown; of a map or a list they are those of its JSON."""
 _BEFORE = 20
@@ -39,7 +38,7 @@ class GivenProperties:
     :ivar tree: the residual of the values, in which only secrets are left.
     """
 
-    values: Mapping[str, Json]
+    values: JsonMap
     tree: Residual
 
 

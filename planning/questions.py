@@ -5,7 +5,6 @@ They are collected while the templates are compiled, and asked all at once, so t
 
 import contextlib
 import functools
-import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -13,13 +12,13 @@ from ..resources.errors import UnknownType
 from ..resources.plugin import ResourceType
 from ..resources.properties import asks_cloud, custom_values
 from ..resources.registry import ResourceRegistry
+from ..shapes import Json
 from ..template import custom_checks
 from ..template.errors import ErrorList, InvalidProperty, TemplateError
 from ..template.formats import format_at
 from ..template.language import CompiledTemplate, Parameter, Path
 from .requests import CallersCloud, Question
 
-Json = typing.Any
 MOST = 200
 """Different values that one request asks about; the steps find out about further ones."""
 

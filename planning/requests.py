@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 
 from ..resources.contract.cloud import Trustor
 from ..resources.heat_types import unavailable
+from ..shapes import JsonMap
 from ..template.budget import Budget
 from ..template.environment import Environment
 from ..template.language import CompiledTemplate, Residual, ResourceDefinition
-
-Json = typing.Any
 
 EXISTING = "the stack's own environment"
 """Name under which it is merged as a file, below those of the request; it is not stored."""
@@ -93,12 +92,12 @@ class Goal:
     :ivar all_members: groups have all members, not only one that is checked for all.
     """
 
-    template: str | Mapping[str, Json]
-    environment: Mapping[str, Json] = field(default_factory=dict)
+    template: str | JsonMap
+    environment: JsonMap = field(default_factory=dict)
     environment_files: Sequence[str] = ()
     files: Mapping[str, str] = field(default_factory=dict)
-    parameters: Mapping[str, Json] = field(default_factory=dict)
-    facade: Mapping[str, Json] | None = None
+    parameters: JsonMap = field(default_factory=dict)
+    facade: JsonMap | None = None
     generated: bool = False
     secret: frozenset[str] = frozenset()
     retained: frozenset[str] = frozenset()
@@ -123,12 +122,12 @@ class AdoptedResource:
     """
 
     physical_id: str | None = None
-    metadata: Mapping[str, Json] | None = None
-    data: Mapping[str, Json] = field(default_factory=dict)
-    nested: Mapping[str, Json] | None = None
+    metadata: JsonMap | None = None
+    data: JsonMap = field(default_factory=dict)
+    nested: JsonMap | None = None
 
     @classmethod
-    def of(cls, entry: Mapping[str, Json]) -> "AdoptedResource":
+    def of(cls, entry: JsonMap) -> "AdoptedResource":
         """Return the resource of an entry of a document.
 
         The entry of a nested stack is that stack's own document, with the keys of the resource added.
@@ -243,10 +242,10 @@ class Branch:
     :ivar unknown: names of parameters whose values are not known yet.
     """
 
-    template: Mapping[str, Json]
-    parameters: Mapping[str, Json]
+    template: JsonMap
+    parameters: JsonMap
     environment: Environment
-    facade: Mapping[str, Json] | None
+    facade: JsonMap | None
     secret: frozenset[str]
     depth: int
     unknown: frozenset[str] = frozenset()
@@ -278,7 +277,7 @@ class NestedChild:
     """
 
     definition: ResourceDefinition
-    described: Mapping[str, Json]
+    described: JsonMap
     branch: Branch
     stack: CheckedStack
     copies: int

@@ -1,9 +1,9 @@
 """Warnings about a template that is valid; pure."""
 
 import itertools
-import typing
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from ..shapes import Json, JsonMap
 from ..template.errors import dotted, not_provided
 from ..template.formats import find_version, section_of
 from ..template.language import CompiledTemplate, Path, Version
@@ -12,7 +12,6 @@ from ..template.parameters import find_unfit_defaults
 from ..template.residual import ARGS, FN, nodes
 from ..template.suggestions import closest, nearest
 
-Json = typing.Any
 MOST_WARNINGS = 50
 _LONGEST = 500
 """Characters of a warning: users choose the names in it."""
@@ -23,9 +22,7 @@ _ALIKE = 0.85
 _OUTPUT_KEYS = ("value", "description", "condition")
 
 
-def find_warnings(
-    template: Mapping[str, Json], plan: CompiledTemplate, unknown: Collection[str] = ()
-) -> list[str]:
+def find_warnings(template: JsonMap, plan: CompiledTemplate, unknown: Collection[str] = ()) -> list[str]:
     """Return the probable mistakes in a valid template, each with its path; 50 at most.
 
     :param plan: the compiled template.
@@ -53,7 +50,7 @@ def _bounded(warnings: Sequence[str]) -> list[str]:
     return [text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…" for text in warnings[:MOST_WARNINGS]]
 
 
-def _ignored(template: Mapping[str, Json]) -> Iterator[str]:
+def _ignored(template: JsonMap) -> Iterator[str]:
     outputs = section_of(template, "outputs")
     for name, body in outputs.items() if isinstance(outputs, Mapping) else ():
         for key in body:
@@ -62,7 +59,7 @@ def _ignored(template: Mapping[str, Json]) -> Iterator[str]:
                 yield f"{dotted(('outputs', name, str(key)))}: no key of an output, so it has no effect{near}"
 
 
-def _misspelt(template: Mapping[str, Json], version: Version) -> Iterator[str]:
+def _misspelt(template: JsonMap, version: Version) -> Iterator[str]:
     guesses: dict[str, str | None] = {}
     for path, value in _parts(template):
         word = _word(value)
@@ -94,12 +91,12 @@ def _failing(plan: CompiledTemplate, unknown: Collection[str]) -> Iterator[str]:
             yield f"{dotted(('outputs', name))}: its value cannot be computed: {reasons[0]}"
 
 
-def _unfit(template: Mapping[str, Json]) -> Iterator[str]:
+def _unfit(template: JsonMap) -> Iterator[str]:
     for path, reason in find_unfit_defaults(template):
         yield f"{dotted(path)}: no stack can be created with this template: {reason}"
 
 
-def _unused(template: Mapping[str, Json], plan: CompiledTemplate) -> Iterator[str]:
+def _unused(template: JsonMap, plan: CompiledTemplate) -> Iterator[str]:
     texts = {value for _, value in _parts(template) if isinstance(value, str)}
     texts |= {text.partition(".")[0] for text in texts}  # Old versions have paths such as a.b.
     for name in plan.parameters:
@@ -107,7 +104,7 @@ def _unused(template: Mapping[str, Json], plan: CompiledTemplate) -> Iterator[st
             yield f"{dotted(('parameters', name))}: nothing uses this parameter"
 
 
-def _parts(template: Mapping[str, Json]) -> Iterator[tuple[Path, Json]]:
+def _parts(template: JsonMap) -> Iterator[tuple[Path, Json]]:
     """Yield everything in the sections that use parameters, with its path."""
     names = ("conditions", "resources", "outputs")
     todo: list[tuple[Path, Json]] = [((name,), section_of(template, name)) for name in reversed(names)]

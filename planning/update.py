@@ -17,6 +17,7 @@ from ..resources.errors import UnknownType
 from ..resources.plugin import ResourceType
 from ..resources.registry import ResourceRegistry
 from ..resources.update_decision import observable, survives_failure
+from ..shapes import Json, JsonMap
 from ..template.language import CompiledTemplate, ResourceDefinition
 from .best_existing import best_existing, goal_of
 from .plan import (
@@ -30,8 +31,6 @@ from .plan import (
     new_row,
     refresh_jobs,
 )
-
-Json = typing.Any
 
 
 class TypeFacts(typing.Protocol):
@@ -217,7 +216,7 @@ class UpdatePlanner:
         else:
             self._update(row, definition, goal)
 
-    def _adopt(self, row: Resource, definition: ResourceDefinition, goal: Mapping[str, Json]) -> None:
+    def _adopt(self, row: Resource, definition: ResourceDefinition, goal: JsonMap) -> None:
         """Adopt a resource as it is, and update it after that if a resource that it refers to changes."""
         inputs = {name: self._before(name) for name in definition.requires}
         task_id = self._ids.new(TaskId)
@@ -249,7 +248,7 @@ class UpdatePlanner:
         is_unusable = row.plugin != definition.type or row.status == Status.FAILED
         return is_unusable and not self._types.decided_by_step(row)
 
-    def _is_same(self, row: Resource, definition: ResourceDefinition, goal: Mapping[str, Json]) -> bool:
+    def _is_same(self, row: Resource, definition: ResourceDefinition, goal: JsonMap) -> bool:
         return (
             row.definition == goal
             and row.status != Status.FAILED
@@ -266,9 +265,7 @@ class UpdatePlanner:
     def _is_observed(self, row: Resource) -> bool:
         return self._observing and row.id not in self._running and self._types.observable(row)
 
-    def _create(
-        self, definition: ResourceDefinition, goal: Mapping[str, Json], *, replaces: ResourceId | None
-    ) -> None:
+    def _create(self, definition: ResourceDefinition, goal: JsonMap, *, replaces: ResourceId | None) -> None:
         row_id = self._ids.new(ResourceId)
         self._changed.add(definition.name)
         self._rows[definition.name] = row_id
@@ -284,7 +281,7 @@ class UpdatePlanner:
                 self._changes.setdefault(superseded.id, {}).setdefault("replaced_by", by)
 
     def _job(
-        self, definition: ResourceDefinition, goal: Mapping[str, Json], kind: TaskKind, row_id: ResourceId
+        self, definition: ResourceDefinition, goal: JsonMap, kind: TaskKind, row_id: ResourceId
     ) -> PlannedTask:
         # The template's resources come in the order of their requirements, so these rows are known.
         inputs = {name: self._rows[name] for name in definition.requires}
@@ -293,7 +290,7 @@ class UpdatePlanner:
             task_id, kind, row_id, definition.type, goal, inputs=inputs, settings=definition.settings
         )
 
-    def _update(self, row: Resource, definition: ResourceDefinition, goal: Mapping[str, Json]) -> None:
+    def _update(self, row: Resource, definition: ResourceDefinition, goal: JsonMap) -> None:
         self._rows[definition.name] = row.id
         if row.definition != goal or row.status == Status.FAILED or _refers_to_any(definition, self._changed):
             self._changed.add(definition.name)
@@ -434,7 +431,7 @@ def _is_adoptable(row: Resource, types: TypeFacts) -> bool:
     return row.physical_id is not None or bool(row.data and types.nested(row.plugin))
 
 
-def _still_needed(old: Task, goal: Mapping[str, Json]) -> bool:
+def _still_needed(old: Task, goal: JsonMap) -> bool:
     """Return whether the work of a running step is still needed.
 
     An adoption always is: if it were stopped the resource would have to be replaced.

@@ -5,10 +5,11 @@
 The modules of this package may move; these names stay.  Stoker itself imports from the modules.
 """
 
+from ..shapes import Json
 from ..template.constraints import AllowedPattern, AllowedValues, Custom, Length, Modulo, Range
 from .contract.context import StepContext
 from .contract.guests import Presigned
-from .contract.views import Json, ReplacementView, ResourceView, Sibling, StackFacts
+from .contract.views import ReplacementView, ResourceView, Sibling, StackFacts
 from .errors import (
     Cancelled,
     NotSupported,

@@ -5,9 +5,9 @@ The transports and the names are Heat's; so are the guests.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from ..shapes import Json, JsonMap
 from ..template.constraints import AllowedValues
 from .contract.guests import GuestAccess
-from .contract.views import Json
 from .errors import PropertyError
 from .schema import Property
 
@@ -74,7 +74,7 @@ TRANSPORT = Property(
 """The property software_config_transport."""
 
 
-def check_transport(properties: Mapping[str, Json]) -> None:
+def check_transport(properties: JsonMap) -> None:
     """Check that the property software_config_transport names a transport that is supported.
 
     :raises PropertyError: the transport needs a service that Stoker does not use.
@@ -82,9 +82,7 @@ def check_transport(properties: Mapping[str, Json]) -> None:
     check_offered(properties, "software_config_transport", TRANSPORTS, REFUSED)
 
 
-def check_offered(
-    properties: Mapping[str, Json], name: str, offered: Iterable[str], refused: Mapping[str, str]
-) -> None:
+def check_offered(properties: JsonMap, name: str, offered: Iterable[str], refused: Mapping[str, str]) -> None:
     """Check that the value of a property is none of those that Heat has and Stoker has not.
 
     :param refused: reasons by the values that are refused.
@@ -108,9 +106,7 @@ def collect_config(
     return {"collectors": [*default_collectors, *entries, LOCAL], **entries}
 
 
-def guest_metadata(
-    metadata: Mapping[str, Json], entries: Mapping[str, Json], deployments: Sequence[Json]
-) -> dict[str, Json]:
+def guest_metadata(metadata: JsonMap, entries: JsonMap, deployments: Sequence[Json]) -> dict[str, Json]:
     """Return the metadata that a guest reads.
 
     :param metadata: the metadata of the server's resource.

@@ -16,9 +16,10 @@ after a crash: ``handle_X`` gets the same `ResourceView.key`, and must not creat
 import typing
 from collections.abc import Mapping, Sequence
 
+from ..shapes import Json, JsonMap
 from ..template.language import ResourceDefinition
 from .contract.context import StepContext
-from .contract.views import Json, ResourceView
+from .contract.views import ResourceView
 from .errors import PermanentError, SignalNotSupported
 from .implied import ImpliedDependency
 from .schema import SUPPORTED, Attribute, Property, SupportStatus
@@ -179,7 +180,7 @@ class ResourceType:
         """Poll whether it is deleted."""
         return Done()
 
-    def handle_restore(self, properties: Mapping[str, Json], data: Mapping[str, Json]) -> Mapping[str, Json]:
+    def handle_restore(self, properties: JsonMap, data: JsonMap) -> JsonMap:
         """Return properties that win over those of the snapshot's template, by name.
 
         They become part of the stack's template, so none of them may contain a secret.  The API process calls
@@ -212,7 +213,7 @@ class ResourceType:
         """
         return None
 
-    def needs_replace(self, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
+    def needs_replace(self, before: JsonMap, after: JsonMap) -> bool:
         """Return whether this change needs a new resource although the schema allows an update."""
         return False
 
@@ -241,14 +242,14 @@ class ResourceType:
         """
         return None
 
-    def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+    def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the properties that the service reports now, for an update with ``converge``.
 
         :raises PermanentError: the thing is gone.
         """
         return {}
 
-    def configure(self, values: Mapping[str, Json]) -> None:  # noqa: B027 - most need nothing
+    def configure(self, values: JsonMap) -> None:  # noqa: B027 - most need nothing
         """Take values of the configuration, once, before anything else is called."""
 
     def variant(self, chosen_by: Json) -> str | None:
@@ -261,7 +262,7 @@ class ResourceType:
         """
         return None
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check rules over several properties.
 
         It is called at plan time with the known properties, as `validate_properties` returns them: deferred
@@ -283,14 +284,14 @@ class ResourceType:
         """Return the value of get_resource."""
         return target.physical_id if target.physical_id is not None else target.name
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return all attributes by name; it is called once after each action that succeeded.
 
         An attribute that is missing here is None.
         """
         return {}
 
-    def refresh(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+    def refresh(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the resource's `data` with what the service reports now.
 
         It is called behind all other steps of a stack's action, where outputs refer to a volatile attribute.

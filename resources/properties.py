@@ -9,6 +9,7 @@ import math
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+from ..shapes import Json, JsonMap
 from ..template.constraints import Constraint, ConstraintError, Custom
 from ..template.custom_checks import OF_CLOUD
 from ..template.errors import LimitExceeded
@@ -18,8 +19,6 @@ from ..template.suggestions import nearest
 from .errors import PropertyError, UnknownProperty, raise_all
 from .schema import ANY_NAME, Property
 from .units import unit_hint
-
-Json = typing.Any
 
 
 def to_string(value: Json) -> str:
@@ -117,7 +116,7 @@ EMPTY: Mapping[str, Callable[[], Json]] = {
 Path = tuple[str | int, ...]
 
 
-def validate_properties(schema: Mapping[str, Property], residuals: Mapping[str, Json]) -> dict[str, Json]:
+def validate_properties(schema: Mapping[str, Property], residuals: JsonMap) -> dict[str, Json]:
     """Check at plan time the properties that are known; deferred ones are skipped.
 
     :param residuals: a mapping of residuals; or one function node, of which nothing is known.
@@ -133,7 +132,7 @@ def validate_properties(schema: Mapping[str, Property], residuals: Mapping[str, 
 
 
 def known_properties(
-    schema: Mapping[str, Property], residuals: Mapping[str, Json], errors: list[PropertyError]
+    schema: Mapping[str, Property], residuals: JsonMap, errors: list[PropertyError]
 ) -> dict[str, Json]:
     """Return the properties that are known and right, as `validate_properties` does.
 
@@ -148,7 +147,7 @@ def known_properties(
 
 
 def resolve_properties(
-    schema: Mapping[str, Property], values: Mapping[str, Json], secret: Collection[str] = ()
+    schema: Mapping[str, Property], values: JsonMap, secret: Collection[str] = ()
 ) -> dict[str, Json]:
     """Return the properties as a step sees them: every name of the schema, converted, with defaults.
 
@@ -164,7 +163,7 @@ def resolve_properties(
     return resolved
 
 
-def resolve_stored(schema: Mapping[str, Property], values: Mapping[str, Json]) -> dict[str, Json]:
+def resolve_stored(schema: Mapping[str, Property], values: JsonMap) -> dict[str, Json]:
     """Return the stored properties of a resource, for actions without new ones.
 
     Unlike resolve_properties it refuses nothing: an invalid value stays unchanged, a missing one is None.  So
@@ -180,9 +179,7 @@ def resolve_stored(schema: Mapping[str, Property], values: Mapping[str, Json]) -
     return resolved
 
 
-def changed(
-    schema: Mapping[str, Property], before: Mapping[str, Json], after: Mapping[str, Json]
-) -> frozenset[str]:
+def changed(schema: Mapping[str, Property], before: JsonMap, after: JsonMap) -> frozenset[str]:
     """Return the names whose resolved values differ; an absent one counts as None."""
     names = {*schema, *before, *after} - {ANY_NAME}
     return frozenset(name for name in names if not _same(before.get(name), after.get(name)))
@@ -226,7 +223,7 @@ def _same(first: Json, second: Json) -> bool:
     return isinstance(first, bool) == isinstance(second, bool) and bool(first == second)
 
 
-def renamed(schema: Mapping[str, Property], values: Mapping[str, Json]) -> Mapping[str, Json]:
+def renamed(schema: Mapping[str, Property], values: JsonMap) -> JsonMap:
     """Return the values with those of old names under the names that have taken their place."""
     old = [name for name in values if name in schema and schema[name].alias_of in schema]
     if not old:
@@ -236,7 +233,7 @@ def renamed(schema: Mapping[str, Property], values: Mapping[str, Json]) -> Mappi
 
 
 def _members(
-    schema: Mapping[str, Property], values: Mapping[str, Json], path: Path, errors: list[PropertyError]
+    schema: Mapping[str, Property], values: JsonMap, path: Path, errors: list[PropertyError]
 ) -> Iterator[tuple[str, Property, bool]]:
     """Yield name, property, and whether it is given, for all known given ones and all of the schema.
 
@@ -258,7 +255,7 @@ def _members(
 
 
 def _resolve_members(
-    schema: Mapping[str, Property], values: Mapping[str, Json], path: Path, errors: list[PropertyError]
+    schema: Mapping[str, Property], values: JsonMap, path: Path, errors: list[PropertyError]
 ) -> dict[str, Json]:
     resolved: dict[str, Json] = {}
     values = renamed(schema, values)
@@ -349,7 +346,7 @@ def _of_cloud(constraint: Constraint) -> bool:
 
 
 def _known_members(
-    schema: Mapping[str, Property], values: Mapping[str, Json], path: Path, errors: list[PropertyError]
+    schema: Mapping[str, Property], values: JsonMap, path: Path, errors: list[PropertyError]
 ) -> dict[str, Json]:
     resolved: dict[str, Json] = {}
     values = renamed(schema, values)

@@ -12,13 +12,13 @@ import dataclasses
 import functools
 import importlib.metadata
 import logging
-import typing
 from collections.abc import Collection, Mapping
 
 from stevedore import ExtensionManager
 
 from ..sandbox import evaluator
 from ..sandbox.errors import EvaluationError, LimitReached
+from ..shapes import Json, JsonMap
 from ..template.budget import Budget
 from ..template.language import ResourceDefinition, is_template_name
 from ..template.operator_environment import OperatorEnvironment
@@ -31,7 +31,6 @@ from .plugin import NOT_KNOWN, ResourceType
 
 LOG = logging.getLogger(__name__)
 
-Json = typing.Any
 NAMESPACE = "stoker.resource_types"
 PROVIDER = ProviderTemplate()
 _SWITCHED_OFF = ". The operator of this service has switched it off (environment_dir)"
@@ -48,9 +47,7 @@ class ResourceRegistry:
     :ivar default_timeouts: seconds that one action may take, by the type that says so.
     """
 
-    def __init__(
-        self, types: Mapping[str, type[ResourceType]], defaults: Mapping[str, Json] | None = None
-    ) -> None:
+    def __init__(self, types: Mapping[str, type[ResourceType]], defaults: JsonMap | None = None) -> None:
         self._types = {name: _configured(types[name](), defaults or {}) for name in sorted(types)}
         self.default_timeouts = _default_timeouts(self._types)
         self.operator: OperatorEnvironment | None = None
@@ -58,9 +55,7 @@ class ResourceRegistry:
         self._off_names: Collection[str] = ()
 
     @classmethod
-    def installed(
-        cls, namespace: str = NAMESPACE, defaults: Mapping[str, Json] | None = None
-    ) -> "ResourceRegistry":
+    def installed(cls, namespace: str = NAMESPACE, defaults: JsonMap | None = None) -> "ResourceRegistry":
         """Return the registry of the types of all installed entry points.
 
         A plugin that cannot be loaded is logged and skipped: one broken package must not affect the
@@ -198,7 +193,7 @@ class ResourceRegistry:
         ]
 
 
-def _configured(plugin: ResourceType, defaults: Mapping[str, Json]) -> ResourceType:
+def _configured(plugin: ResourceType, defaults: JsonMap) -> ResourceType:
     plugin.configure(defaults)
     mapped = {
         name: dataclasses.replace(prop, default=defaults[prop.default_option])

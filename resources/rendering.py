@@ -6,11 +6,11 @@ Both shapes are Heat's: ``GET /resource_types/{name}`` and ``GET /resource_types
 import typing
 from collections.abc import Mapping
 
+from ..shapes import Json
 from ..template.constraints import AllowedPattern, AllowedValues, Constraint, Length, Range
 from .plugin import ResourceType
 from .schema import ANY_NAME, BASE_ATTRIBUTES, Attribute, Property
 
-Json = typing.Any
 TemplateType = typing.Literal["cfn", "hot"]
 
 HOT_TYPES = {

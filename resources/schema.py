@@ -8,9 +8,8 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..shapes import Json
 from ..template.constraints import Constraint
-
-Json = typing.Any
 
 PropertyType = typing.Literal["string", "integer", "number", "boolean", "map", "list", "any"]
 ANY_NAME = "*"

@@ -1,10 +1,8 @@
 """The effects of a signal to a resource: new metadata, and perhaps the scaling of a group."""
 
-import typing
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-Json = typing.Any
+from ..shapes import JsonMap
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class Signal:
     :ivar outputs: outputs of the software deployment that the resource is; the engine stores them.
     """
 
-    metadata: Mapping[str, Json]
+    metadata: JsonMap
     reason: str
     adjustment: Adjustment | None = None
-    outputs: Mapping[str, Json] | None = None
+    outputs: JsonMap | None = None

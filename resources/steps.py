@@ -1,10 +1,8 @@
 """The steps of an action, which `handle_X` and `check_X_complete` return."""
 
-import typing
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-Json = typing.Any
+from ..shapes import Json, JsonMap
 
 
 @dataclass(frozen=True)
@@ -16,7 +14,7 @@ class Done:
     """
 
     physical_id: str | None = None
-    data: Mapping[str, Json] | None = None
+    data: JsonMap | None = None
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class Poll:
     progress: Json
     after: float = 1.0
     physical_id: str | None = None
-    data: Mapping[str, Json] | None = None
+    data: JsonMap | None = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Park:
     seen: int = 0
     after: float | None = None
     physical_id: str | None = None
-    data: Mapping[str, Json] | None = None
+    data: JsonMap | None = None
 
 
 Step = Done | Poll | Park

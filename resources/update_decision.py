@@ -1,9 +1,9 @@
 """The effect of an update on one resource.  Pure: used by the step that carries it out and by the preview."""
 
 import enum
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
-from .contract.views import Json
+from ..shapes import JsonMap
 from .errors import PermanentError
 from .plugin import ResourceType
 from .properties import changed, immutable_changed, replacement_needed
@@ -22,7 +22,7 @@ RESTRICTED = {UpdateDecision.IN_PLACE: "update", UpdateDecision.REPLACE: "replac
 
 
 def decide_update(
-    plugin: ResourceType, before: Mapping[str, Json], after: Mapping[str, Json], *, redefined: bool
+    plugin: ResourceType, before: JsonMap, after: JsonMap, *, redefined: bool
 ) -> UpdateDecision:
     """Decide by the properties of a resource before and after the update.
 

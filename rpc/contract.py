@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..db.ids import TaskId, TraversalId
+from ..shapes import Json, JsonMap
 
-Json = typing.Any
 WORK_TOPIC = "stoker.work"
 VERSIONS = {"1.0": "conductors of release 0.1"}
 """Versions that can be sent, each with who understands it; the oldest first."""
@@ -75,7 +75,7 @@ class Hint:
     """
 
     method: str
-    arguments: Mapping[str, Json]
+    arguments: JsonMap
     host: str | None = None
 
 

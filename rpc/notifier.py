@@ -19,10 +19,10 @@ import oslo_messaging
 
 from ..db.notifications import EventKind, Notification
 from ..observe.instants import iso
+from ..shapes import Json
 from .bus import LOCAL
 from .outbox import SendQueue
 
-Json = typing.Any
 SERVICE = "orchestration"
 NO_DESCRIPTION = "No description"
 LEVELS = ("INFO", "DEBUG", "AUDIT", "SAMPLE", "WARN", "ERROR", "CRITICAL")

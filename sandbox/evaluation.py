@@ -3,15 +3,14 @@
 import json
 import math
 import re
-import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import yaql
 
+from ..shapes import Json, JsonMap
 from .channel import MEMORY
 from .limits import HelperLimits
 
-Json = typing.Any
 MOST_BITS = 1024
 """Bits of the largest whole number, as in templates: databases refuse much larger ones."""
 MOST_TEXT = 500
@@ -39,7 +38,7 @@ class Evaluation:
         any_value = yaql.language.specs.parameter("value", nullable=True)
         self._context.register_function(any_value(_text_of), name="str")
         self._most = limits.message
-        self._do: Mapping[str, Callable[[Mapping[str, Json]], Json]] = {
+        self._do: Mapping[str, Callable[[JsonMap], Json]] = {
             "yaql": self._yaql,
             "match": _match,
             "begin": _begin,
@@ -64,7 +63,7 @@ class Evaluation:
             return _refusal("limit", text)
         return reply
 
-    def _yaql(self, request: Mapping[str, Json]) -> Json:
+    def _yaql(self, request: JsonMap) -> Json:
         statement = self._engine(request["expression"])
         return statement.evaluate({"data": request["data"]}, self._context.create_child_context())
 
@@ -101,12 +100,12 @@ def _text_of(value: object) -> str:
     return text
 
 
-def _match(request: Mapping[str, Json]) -> bool:
+def _match(request: JsonMap) -> bool:
     compiled = re.compile(request["pattern"])
     return request["text"] is not None and compiled.fullmatch(request["text"]) is not None
 
 
-def _begin(request: Mapping[str, Json]) -> list[str]:
+def _begin(request: JsonMap) -> list[str]:
     compiled = re.compile(request["pattern"])
     return [text for text in request["texts"] if compiled.match(text)]
 

@@ -12,7 +12,7 @@ import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-Json = typing.Any
+from ..shapes import Json
 
 
 class EvaluationBudget(typing.Protocol):

@@ -7,10 +7,10 @@ import select
 import signal
 import threading
 import time
-import typing
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from ..shapes import Json, JsonMap
 from . import channel, evaluator
 from .channel import MEMORY, SECONDS
 from .errors import EvaluationError, HelperUnavailable, LimitReached, UnusableResult
@@ -19,7 +19,6 @@ from .limits import MIB, WALL_CLOCK, HelperLimits
 from .places import Places
 from .spawn import ForkServerProcess, Helper
 
-Json = typing.Any
 LEAST = 0.001
 """Seconds: less than that is no time to evaluate anything in."""
 CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE)
@@ -86,7 +85,7 @@ class HelperPool:
         self._fork_server.forget()
         self._reset()
 
-    def _ask(self, request: Mapping[str, Json], budget: EvaluationBudget | None) -> Json:
+    def _ask(self, request: JsonMap, budget: EvaluationBudget | None) -> Json:
         account = evaluator.account()
         owner = None if account is None else account.owner
         budgets = [limit for limit in (account, budget) if limit is not None]
@@ -164,7 +163,7 @@ def _died(status: int, cpu: float) -> Exception:
     return _Killed()
 
 
-def _value(answer: Mapping[str, Json], limits: HelperLimits) -> Json:
+def _value(answer: JsonMap, limits: HelperLimits) -> Json:
     if "value" in answer:
         return answer["value"]
     if "error" in answer:

@@ -15,12 +15,12 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..shapes import Json
 from .channel import CONTROL
 from .errors import HelperUnavailable
 from .limits import HelperLimits
 
 LOG = logging.getLogger(__name__)
-Json = typing.Any
 STARTS_WITHIN = 60.0
 """Seconds until Python has loaded YAQL, on a host that has much else to do."""
 ANSWERS_WITHIN = 10.0

@@ -12,10 +12,10 @@ from ..db import content, sealed_rows
 from ..db.engine import Database
 from ..db.ids import ContentId
 from ..db.sealed_rows import COLUMNS, Row, SealedTree
+from ..shapes import Json, JsonMap
 from .sealer import BoundSealer, Sealer, SealError, sealed_by
 from .tokens import replaced
 
-Json = typing.Any
 Change = Callable[[str], str]
 BATCH = 100
 PAUSE = 0.5
@@ -141,7 +141,7 @@ class Rotation:
         rows: Sequence[Row],
         places: Mapping[Json, Sequence[BoundSealer]],
     ) -> None:
-        def change(row: Row) -> Mapping[str, Json]:
+        def change(row: Row) -> JsonMap:
             row_places = places[row.key]
             if table.name == "content":
                 return replaced(table.name, row.values, self._in_place(row_places))

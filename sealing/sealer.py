@@ -3,14 +3,13 @@
 import base64
 import hashlib
 import json
-import typing
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
-Json = typing.Any
+from ..shapes import Json
 
 
 class SealError(ValueError):

@@ -5,15 +5,13 @@ is stored which texts in it are secrets of a template.  So a guest gets the valu
 the secrets.
 """
 
-import typing
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from ..shapes import Json, JsonMap
 from ..template.residual import sealed, token_of
 from .sealer import BoundSealer
 from .stored import MASK, redacted
-
-Json = typing.Any
 
 
 @dataclass(frozen=True)
@@ -35,9 +33,7 @@ class SoftwareValue:
 NOTHING = SoftwareValue(None)
 
 
-def config_body(
-    config: Json, inputs: Iterable[Json], outputs: Iterable[Json], options: Mapping[str, Json]
-) -> Json:
+def config_body(config: Json, inputs: Iterable[Json], outputs: Iterable[Json], options: JsonMap) -> Json:
     """Return the body of a config, which is stored as a whole."""
     return {
         "config": config,

@@ -18,11 +18,11 @@ all other JSON                             literal, read as it is
 ========================================== ============================================================
 """
 
-import typing
 from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass
 
 from ..db.rows import Resource
+from ..shapes import Json, JsonMap
 from ..template.residual import (
     ARGS,
     FN,
@@ -37,8 +37,6 @@ from ..template.residual import (
     token_of,
     unquoted,
 )
-
-Json = typing.Any
 
 MASK = "******"
 SHORTEST_REDACTED = 3
@@ -134,9 +132,7 @@ def metadata_in_clear(row: Resource, unseal: Unseal) -> dict[str, Json]:
     }
 
 
-def metadata_changed(
-    stored: Json, before: Mapping[str, Json], after: Mapping[str, Json], seal: Callable[[Json], str]
-) -> Json:
+def metadata_changed(stored: Json, before: JsonMap, after: JsonMap, seal: Callable[[Json], str]) -> Json:
     """Return changed metadata as it is to be stored; what has not changed stays as it is, sealed or not.
 
     :param stored: as it was.

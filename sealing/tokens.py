@@ -3,18 +3,17 @@
 Everything else is literal: a text or a map that only looks like a token was written by a user.
 """
 
-import typing
 from collections.abc import Callable, Mapping
 
+from ..shapes import Json, JsonMap
 from ..template.language import VERSION_KEYS
 from ..template.residual import retokened, sealed, token_of
 from .stored import metadata_retokened
 
-Json = typing.Any
 Change = Callable[[str], str]
 
 
-def replaced(table: str, values: Mapping[str, Json], change: Change) -> dict[str, Json]:
+def replaced(table: str, values: JsonMap, change: Change) -> dict[str, Json]:
     """Return the columns of a row with `change` of each token in its place.
 
     :param table: its name.

@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from ..shapes import Json
 from .errors import LimitExceeded
-from .language import MAX_VALUE_DEPTH, MEMORY, STORED, WIDE, Json, measure, walk
+from .language import MAX_VALUE_DEPTH, MEMORY, STORED, WIDE, measure, walk
 
 MAX_TEXT = 16 * 1024 * 1024
 """Characters that a function may make; a few hundred lines of template could ask for terabytes."""

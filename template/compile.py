@@ -6,6 +6,7 @@ import urllib.parse
 from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass, field, replace
 
+from ..shapes import Json, JsonMap
 from .budget import Budget, BudgetLimits, located
 from .conditions import Conditions
 from .environment import Environment, map_type, settings_for
@@ -25,15 +26,7 @@ from .errors import (
 )
 from .fold import FoldScope, fold, fold_parts
 from .formats import FORMATS, RESOURCE_KEYS, find_version, normal_form
-from .language import (
-    CompiledTemplate,
-    Json,
-    OutputDefinition,
-    Path,
-    Residual,
-    ResourceDefinition,
-    Version,
-)
+from .language import CompiledTemplate, OutputDefinition, Path, Residual, ResourceDefinition, Version
 from .parameters import GivenValues, parse_declarations, resolve_parameters, schema
 from .residual import failing, holds_secret, is_deferred, is_failing, quote, references
 from .scalars import kind_of, written
@@ -120,11 +113,11 @@ class Source:
     :ivar region: the cloud's region.
     """
 
-    template: Mapping[str, Json]
+    template: JsonMap
     environment: Environment = field(default_factory=Environment)
     files: Mapping[str, str] = field(default_factory=dict)
-    parameters: Mapping[str, Json] = field(default_factory=dict)
-    facade: Mapping[str, Json] | None = None
+    parameters: JsonMap = field(default_factory=dict)
+    facade: JsonMap | None = None
     path: tuple[str, ...] = ()
     secret: frozenset[str] = frozenset()
     budget: Budget | None = None
@@ -223,10 +216,10 @@ def _compiled(
 
 
 def _conditional(
-    bodies: Mapping[str, Json], conditions: Conditions, errors: ErrorList
-) -> tuple[dict[str, Mapping[str, Json]], dict[str, bool | None]]:
+    bodies: JsonMap, conditions: Conditions, errors: ErrorList
+) -> tuple[dict[str, JsonMap], dict[str, bool | None]]:
     """Return the usable bodies of resources, and whether the template has each of these resources."""
-    usable = dict[str, Mapping[str, Json]]()
+    usable = dict[str, JsonMap]()
     enabled = dict[str, bool | None]()
     for name, body in bodies.items():
         with errors.collect():
@@ -237,7 +230,7 @@ def _conditional(
 
 
 def _definitions(
-    usable: Mapping[str, Mapping[str, Json]],
+    usable: Mapping[str, JsonMap],
     uncertain: Container[str],
     scope: FoldScope,
     source: Source,
@@ -272,7 +265,7 @@ def _holds(condition: Json, conditions: Conditions, path: Path) -> bool | None:
         return None
 
 
-def _usable(name: str, declared: object, version: Version, errors: ErrorList) -> Mapping[str, Json]:
+def _usable(name: str, declared: object, version: Version, errors: ErrorList) -> JsonMap:
     """Return the body of a resource that has a name and a type."""
     path: Path = ("resources", name)
     if not name or "/" in name or len(name) > MAX_NAME:
@@ -292,7 +285,7 @@ def _usable(name: str, declared: object, version: Version, errors: ErrorList) ->
     return body
 
 
-def _enabled(name: str, body: Mapping[str, Json], conditions: Conditions) -> bool | None:
+def _enabled(name: str, body: JsonMap, conditions: Conditions) -> bool | None:
     """Return whether the template has a resource; None: that is not known yet."""
     if body.get("condition") is None:
         return True
@@ -300,7 +293,7 @@ def _enabled(name: str, body: Mapping[str, Json], conditions: Conditions) -> boo
 
 
 def _resource(
-    name: str, body: Mapping[str, Json], scope: FoldScope, source: Source, errors: ErrorList
+    name: str, body: JsonMap, scope: FoldScope, source: Source, errors: ErrorList
 ) -> ResourceDefinition:
     path: Path = ("resources", name)
     keys = ("properties", "metadata", "update_policy")
@@ -339,7 +332,7 @@ def _resource(
     )
 
 
-def _part(key: str, body: Mapping[str, Json], scope: FoldScope, path: Path, errors: ErrorList) -> Json:
+def _part(key: str, body: JsonMap, scope: FoldScope, path: Path, errors: ErrorList) -> Json:
     value, wrong = fold_parts(body.get(key), scope, (*path, key))
     for error in wrong:
         if key == "properties" and isinstance(error, Unresolvable):
@@ -390,7 +383,7 @@ def _deletion_policy(value: Json, scope: FoldScope, path: Path) -> str:
 
 
 def _outputs(
-    bodies: Mapping[str, Json], scope: FoldScope, conditions: Conditions, errors: ErrorList
+    bodies: JsonMap, scope: FoldScope, conditions: Conditions, errors: ErrorList
 ) -> dict[str, OutputDefinition]:
     outputs: dict[str, OutputDefinition] = {}
     for name, raw in bodies.items():
@@ -450,7 +443,7 @@ def _in_order(
     return dict(definitions)
 
 
-def describe(template: Mapping[str, Json], errors: ErrorList | None = None) -> dict[str, Json]:
+def describe(template: JsonMap, errors: ErrorList | None = None) -> dict[str, Json]:
     """Return the description of a template's parameters, as Heat's ``template validate`` shows it.
 
     :param errors: gets the errors, as of `compile_template`.

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from ..shapes import Json, JsonMap
 from .budget import Budget
 from .errors import (
     InvalidReference,
@@ -14,7 +15,7 @@ from .errors import (
 )
 from .formats import refuse_other
 from .functions.table import APPLY, CONDITION_FIRST, wrong_form
-from .language import AWS_DATE, AWS_KEY, Json, Parameter, Path, Size, Version, measure
+from .language import AWS_DATE, AWS_KEY, Parameter, Path, Size, Version, measure
 from .residual import select
 from .scalars import written
 from .suggestions import closest
@@ -43,12 +44,12 @@ class Conditions:
     Secrets are in clear here, for a condition may depend on a hidden parameter; only truth values leave.
     """
 
-    definitions: Mapping[str, Json]
+    definitions: JsonMap
     version: Version
     parameters: Mapping[str, Parameter]
     pseudo: Mapping[str, str]
     budget: Budget
-    mappings: Mapping[str, Json] = field(default_factory=dict)
+    mappings: JsonMap = field(default_factory=dict)
     _sizes: dict[str, Size] = field(default_factory=dict)
     _values: dict[str, bool | None] = field(default_factory=dict)
     _open: dict[str, Iterator[str]] = field(default_factory=dict)

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from ..sandbox import evaluator
 from ..sandbox.errors import EvaluationError
+from ..shapes import Json
 from . import custom_checks
 from .errors import LimitExceeded
 from .scalars import as_text, boolean, equality_key, number
-
-Json = typing.Any
 
 NUMBERS = frozenset({"number", "integer"})
 SIZED = frozenset({"string", "comma_delimited_list", "list", "json", "map"})

@@ -4,10 +4,9 @@ import json
 import typing
 from collections.abc import Callable, Mapping
 
+from ..shapes import Json
 from .load import check_tree
 from .scalars import boolean, number
-
-Json = typing.Any
 
 
 def convert(value: object, value_type: str) -> Json:

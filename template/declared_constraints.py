@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 
 from ..sandbox import evaluator
 from ..sandbox.errors import EvaluationError, LimitReached
+from ..shapes import Json, JsonMap
 from . import custom_checks
 from .constraints import AllowedPattern, AllowedValues, Constraint, Custom, Length, Modulo, Range
 from .errors import LimitExceeded, TemplateError
-from .language import Json, Path
+from .language import Path
 from .scalars import number, written
 from .suggestions import all_near
 
@@ -37,7 +38,7 @@ def parse_constraint(
     return constraint
 
 
-def _keys(body: object, allowed: Sequence[str], path: Path) -> Mapping[str, Json]:
+def _keys(body: object, allowed: Sequence[str], path: Path) -> JsonMap:
     if not isinstance(body, Mapping) or not body or set(body) - set(allowed):
         raise TemplateError(f"must be a map with keys of: {', '.join(allowed)}", path)
     return body

@@ -5,6 +5,7 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..shapes import Json, JsonMap
 from .budget import Budget, charged_at
 from .errors import ErrorList, TemplateError, named_at_once
 from .event_sinks import parse_sinks
@@ -13,8 +14,6 @@ from .load import check_tree
 from .resource_settings import SETTINGS, check_setting, combined, with_hooks, words
 from .scalars import kind_of, written
 from .suggestions import closest
-
-Json = typing.Any
 
 _COMPARED = 32
 """Characters of a pattern or a name that one step of work compares."""
@@ -36,7 +35,7 @@ class WildNames:
 
     _names: dict[int, list[str]] = field(default_factory=dict)
 
-    def of(self, entries: Mapping[str, Json]) -> list[str]:
+    def of(self, entries: JsonMap) -> list[str]:
         """Return the names with wildcards, longer ones first.
 
         :param entries: a map of the registry, which must live as long as this object.
@@ -46,7 +45,7 @@ class WildNames:
         return self._names[id(entries)]
 
 
-def matching(entries: Mapping[str, Json], name: str, wild: WildNames, budget: Budget) -> Iterator[str]:
+def matching(entries: JsonMap, name: str, wild: WildNames, budget: Budget) -> Iterator[str]:
     """Yield the keys that match a name: the name itself, and patterns."""
     if name in entries:
         yield name
@@ -56,9 +55,7 @@ def matching(entries: Mapping[str, Json], name: str, wild: WildNames, budget: Bu
             yield key
 
 
-def _find_entry(
-    entries: Mapping[str, Json], type_name: str, wild: WildNames, budget: Budget
-) -> tuple[str, str] | None:
+def _find_entry(entries: JsonMap, type_name: str, wild: WildNames, budget: Budget) -> tuple[str, str] | None:
     """Return the entry that maps the type: its name, and the name that the type is mapped to."""
     exact = entries.get(type_name)
     if isinstance(exact, str) and type_name not in SETTINGS:
@@ -103,16 +100,16 @@ class Environment:
     :ivar wild: names with wildcards in the registry.
     """
 
-    parameters: Mapping[str, Json] = field(default_factory=dict)
-    parameter_defaults: Mapping[str, Json] = field(default_factory=dict)
-    registry: Mapping[str, Json] = field(default_factory=dict)
+    parameters: JsonMap = field(default_factory=dict)
+    parameter_defaults: JsonMap = field(default_factory=dict)
+    registry: JsonMap = field(default_factory=dict)
     event_sinks: Sequence[Json] = ()
     encrypted_param_names: Sequence[str] = ()
     operator: "Environment | None" = field(default=None, repr=False, compare=False)
     wild: WildNames = field(default_factory=WildNames, init=False, repr=False, compare=False)
 
     @property
-    def defaults(self) -> Mapping[str, Json]:
+    def defaults(self) -> JsonMap:
         """Return the defaults of parameters, with the operator's below them."""
         if self.operator is None:
             return self.parameter_defaults
@@ -124,7 +121,7 @@ class Environment:
         return parse_sinks(self.event_sinks, ("environment", "event_sinks"))
 
 
-def parse_environment(document: Mapping[str, Json] | None, budget: Budget | None = None) -> Environment:
+def parse_environment(document: JsonMap | None, budget: Budget | None = None) -> Environment:
     """Parse the document of an environment.
 
     :param budget: the budget of the request; None: a new one.
@@ -134,7 +131,7 @@ def parse_environment(document: Mapping[str, Json] | None, budget: Budget | None
         return _parsed(document, budget or Budget(), errors)
 
 
-def _parsed(document: Mapping[str, Json] | None, budget: Budget, errors: ErrorList) -> Environment:
+def _parsed(document: JsonMap | None, budget: Budget, errors: ErrorList) -> Environment:
     body = {} if document is None else document
     if not isinstance(body, Mapping):
         raise TemplateError(f"must be a map, not {kind_of(body)}", ["environment"])
@@ -165,7 +162,7 @@ def _parsed(document: Mapping[str, Json] | None, budget: Budget, errors: ErrorLi
     )
 
 
-def _without_removed(registry: Mapping[str, Json], budget: Budget) -> dict[str, Json]:
+def _without_removed(registry: JsonMap, budget: Budget) -> dict[str, Json]:
     """Return the registry without mappings to null, each of which removes the matching ones before it."""
     remaining: dict[str, Json] = {}
     for name, target in registry.items():
@@ -188,7 +185,7 @@ def _with_text_keys(value: object) -> object:
     return {str(key): _with_text_keys(item) for key, item in value.items()}
 
 
-def _mapping(body: Mapping[str, Json], key: str, errors: ErrorList) -> Mapping[str, Json]:
+def _mapping(body: JsonMap, key: str, errors: ErrorList) -> JsonMap:
     value = body.get(key)
     if value is not None and not isinstance(value, Mapping):
         errors.add(TemplateError(f"must be a map, not {kind_of(value)}", ["environment", key]))
@@ -196,28 +193,28 @@ def _mapping(body: Mapping[str, Json], key: str, errors: ErrorList) -> Mapping[s
     return {str(name): item for name, item in (value or {}).items()}
 
 
-def _list(body: Mapping[str, Json], key: str) -> Sequence[Json]:
+def _list(body: JsonMap, key: str) -> Sequence[Json]:
     value = body.get(key)
     if value is not None and not isinstance(value, list):
         raise TemplateError(f"must be a list, not {kind_of(value)}", ["environment", key])
     return value or []
 
 
-def _sinks(body: Mapping[str, Json]) -> Sequence[Json]:
+def _sinks(body: JsonMap) -> Sequence[Json]:
     sinks = _list(body, "event_sinks")
     if sinks:
         parse_sinks(sinks, ("environment", "event_sinks"))
     return sinks
 
 
-def _names(body: Mapping[str, Json], key: str) -> Sequence[str]:
+def _names(body: JsonMap, key: str) -> Sequence[str]:
     names = _list(body, key)
     if not all(isinstance(name, str) for name in names):
         raise TemplateError("must be a list of names", ["environment", key])
     return names
 
 
-def _check_registry(registry: Mapping[str, Json], errors: ErrorList) -> None:
+def _check_registry(registry: JsonMap, errors: ErrorList) -> None:
     path: Path = ("environment", "resource_registry")
     for name, target in registry.items():
         if name == "resources":
@@ -230,7 +227,7 @@ def _check_registry(registry: Mapping[str, Json], errors: ErrorList) -> None:
             errors.add(TemplateError(text, (*path, name)))
 
 
-def _check_resources(entries: Mapping[str, Json], path: Path, errors: ErrorList) -> None:
+def _check_resources(entries: JsonMap, path: Path, errors: ErrorList) -> None:
     for name, entry in entries.items():
         here = (*path, str(name))
         if not isinstance(entry, Mapping | None):
@@ -252,13 +249,13 @@ def _check_entry(key: str, value: object, path: Path, parent: Path, errors: Erro
         raise TemplateError(f"must be the name of a type, a map, or one of: {', '.join(SETTINGS)}", path)
 
 
-def _entries(env: Environment, path: Sequence[str], budget: Budget) -> list[Mapping[str, Json]]:
+def _entries(env: Environment, path: Sequence[str], budget: Budget) -> list[JsonMap]:
     """Return the registry's entries for the resource at the path, exact names after wildcards.
 
     The resource's own name counts before the names above it, as it does in the environment of the
     nested stack, which knows only its own names.
     """
-    level: list[tuple[tuple[tuple[bool, int, str], ...], Mapping[str, Json]]] = [
+    level: list[tuple[tuple[tuple[bool, int, str], ...], JsonMap]] = [
         ((), env.registry.get("resources") or {})
     ]
     for name in path:
@@ -333,9 +330,7 @@ def map_type(
     return last._replace(name=type_name)
 
 
-def _tables(
-    env: Environment, path: Sequence[str], budget: Budget
-) -> list[tuple[Mapping[str, Json], WildNames]]:
+def _tables(env: Environment, path: Sequence[str], budget: Budget) -> list[tuple[JsonMap, WildNames]]:
     """Return the maps of types for the resource at the path, the one that counts most first."""
     tables = [(table, env.wild) for table in (*reversed(_entries(env, path, budget)), env.registry)]
     if env.operator is not None and env.operator.registry:
@@ -393,7 +388,7 @@ def nested_environment(
     )
 
 
-def with_entries(document: Mapping[str, Json], entries: Mapping[str, Json]) -> dict[str, Json]:
+def with_entries(document: JsonMap, entries: JsonMap) -> dict[str, Json]:
     """Return the document of an environment with more entries for resources, which win."""
     if not entries:
         return {**document}
@@ -402,7 +397,7 @@ def with_entries(document: Mapping[str, Json], entries: Mapping[str, Json]) -> d
     return {**document, "resource_registry": {**registry, "resources": resources}}
 
 
-def _overlaid(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json]:
+def _overlaid(under: JsonMap, over: JsonMap) -> dict[str, Json]:
     merged = dict(under)
     for key, value in over.items():
         before = merged.get(key)

@@ -4,11 +4,11 @@ import re
 import typing
 from collections.abc import Mapping, Sequence
 
+from ..shapes import JsonMap
 from .errors import TemplateError
 from .language import Path
 from .suggestions import closest
 
-Json = typing.Any
 QUEUE = "zaqar-queue"
 """The one type of event sink that Heat has."""
 KEYS = ("type", "target", "ttl")
@@ -59,7 +59,7 @@ def _parse(entry: object, path: Path) -> EventSink:
     return EventSink(_target(entry, path), _ttl(entry, path))
 
 
-def _target(entry: Mapping[str, Json], path: Path) -> str:
+def _target(entry: JsonMap, path: Path) -> str:
     target = entry.get("target")
     here = (*path, "target")
     if not isinstance(target, str):
@@ -71,7 +71,7 @@ def _target(entry: Mapping[str, Json], path: Path) -> str:
     return target
 
 
-def _ttl(entry: Mapping[str, Json], path: Path) -> int:
+def _ttl(entry: JsonMap, path: Path) -> int:
     ttl = entry.get("ttl")
     if ttl is None:
         return USUAL_TTL

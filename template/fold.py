@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..shapes import Json, JsonMap
 from .budget import Budget, check_depth, located
 from .errors import (
     SUGGESTION,
@@ -16,7 +17,7 @@ from .errors import (
 )
 from .formats import refuse_other
 from .functions.table import APPLY, wrong_form
-from .language import Json, Parameter, Path, Residual, Size, Version, measure
+from .language import Parameter, Path, Residual, Size, Version, measure
 from .residual import (
     failing,
     first_node,
@@ -66,7 +67,7 @@ class FoldScope:
     facade: Mapping[str, Residual] | None = None
     functions: frozenset[str] = field(default=frozenset())
     budget: Budget = field(default_factory=Budget)
-    mappings: Mapping[str, Json] = field(default_factory=dict)
+    mappings: JsonMap = field(default_factory=dict)
     zones: Sequence[str] = ()
     sizes: dict[str, Size] = field(default_factory=dict)
 

@@ -8,20 +8,10 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..shapes import Json, JsonMap
 from .errors import InvalidTemplateVersion, TemplateError
 from .functions.table import FIRST, REMOVED, VERSIONS, wrong_form
-from .language import (
-    AWS_DATE,
-    AWS_KEY,
-    CFN_DATE,
-    CFN_KEY,
-    CFN_VERSIONS,
-    HOT_KEY,
-    VERSION_KEYS,
-    Json,
-    Path,
-    Version,
-)
+from .language import AWS_DATE, AWS_KEY, CFN_DATE, CFN_KEY, CFN_VERSIONS, HOT_KEY, VERSION_KEYS, Path, Version
 from .scalars import as_text, written
 from .suggestions import closest, did_you_mean
 
@@ -176,7 +166,7 @@ def refuse_other(
         raise InvalidTemplateVersion(text, path)
 
 
-def format_of(template: Mapping[str, Json]) -> Format:
+def format_of(template: JsonMap) -> Format:
     """Return the format of a template; HOT where it names no version, or several."""
     keys = [key for key in VERSION_KEYS if key in template]
     return FORMATS[keys[0]] if len(keys) == 1 else _HOT
@@ -187,7 +177,7 @@ def format_at(date: str) -> Format:
     return _CFN if date in CFN_VERSIONS else _HOT
 
 
-def normal_form(template: Mapping[str, Json]) -> Mapping[str, Json]:
+def normal_form(template: JsonMap) -> JsonMap:
     """Return a template with HOT's names of sections, and of the keys of resources and outputs.
 
     As in Heat, other keys of a resource or an output in CloudFormation's format are ignored.
@@ -209,7 +199,7 @@ def _renamed(body: Json, keys: Mapping[str, str]) -> Json:
     return {name: body[native] for name, native in keys.items() if native in body}
 
 
-def declaration_in_hot(body: Mapping[str, Json], path: Path) -> dict[str, Json]:
+def declaration_in_hot(body: JsonMap, path: Path) -> dict[str, Json]:
     """Return the declaration of a parameter in CloudFormation's format as HOT has it.
 
     :param path: the path of the declaration.
@@ -238,12 +228,12 @@ def declaration_in_hot(body: Mapping[str, Json], path: Path) -> dict[str, Json]:
     }
 
 
-def is_no_echo(body: Mapping[str, Json]) -> bool:
+def is_no_echo(body: JsonMap) -> bool:
     """Return whether a declaration in CloudFormation's format hides the parameter: only by the word true."""
     return str(body.get("NoEcho")).lower() == "true"
 
 
-def section_of(template: Mapping[str, Json], name: str) -> Json:
+def section_of(template: JsonMap, name: str) -> Json:
     """Return a section as the template has it, by HOT's name; None: the template lacks it."""
     return template.get(format_of(template).sections.get(name, name))
 

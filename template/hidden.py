@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from ..shapes import Json, JsonMap
 from .budget import Budget
 from .errors import TemplateError
 from .formats import is_no_echo
-from .language import Json
 from .load import load_document
 from .scalars import boolean
 
@@ -67,7 +67,7 @@ def _parsed(text: str) -> Json:
         return None
 
 
-def _declared(document: Mapping[str, Json]) -> Iterator[str]:
+def _declared(document: JsonMap) -> Iterator[str]:
     for section, is_hidden in (("parameters", _is_hidden), ("Parameters", is_no_echo)):
         declarations = document.get(section)
         for name, body in declarations.items() if isinstance(declarations, Mapping) else ():
@@ -75,7 +75,7 @@ def _declared(document: Mapping[str, Json]) -> Iterator[str]:
                 yield str(name)
 
 
-def _is_hidden(body: Mapping[str, Json]) -> bool:
+def _is_hidden(body: JsonMap) -> bool:
     try:
         return body.get("hidden") is not None and boolean(body["hidden"])
     except ValueError:

@@ -12,7 +12,7 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-Json = typing.Any
+from ..shapes import Json, JsonMap
 
 HOT_KEY = "heat_template_version"
 CFN_KEY = "HeatTemplateFormatVersion"
@@ -218,8 +218,8 @@ class ResourceSettings:
     restricted_actions: frozenset[str] = frozenset()
     timeout: float | None = None
     retries: int | None = None
-    hook_options: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
-    restored: Mapping[str, Json] = field(default_factory=dict)
+    hook_options: Mapping[str, JsonMap] = field(default_factory=dict)
+    restored: JsonMap = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ class Parameter:
     supplied: bool
     hidden: bool
     immutable: bool
-    schema: Mapping[str, Json] = field(repr=False)
+    schema: JsonMap = field(repr=False)
     tags: tuple[str, ...] = ()
     clear: Json = field(default=None, repr=False, compare=False)
     custom: tuple[tuple[str, str | None], ...] = ()
@@ -311,7 +311,7 @@ class CompiledTemplate:
     parameters: Mapping[str, Parameter]
     resources: Mapping[str, ResourceDefinition]
     outputs: Mapping[str, OutputDefinition]
-    parameter_groups: tuple[Mapping[str, Json], ...] = ()
+    parameter_groups: tuple[JsonMap, ...] = ()
     refreshed: tuple[str, ...] = ()
     uncertain: frozenset[str] = frozenset()
     pseudo: Mapping[str, str] = field(default_factory=dict)

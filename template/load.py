@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping
 
 import yaml
 
+from ..shapes import Json, JsonMap
 from .budget import Budget
 from .errors import LimitExceeded, TemplateError
 from .scalars import kind_of, written
-
-Json = typing.Any
 
 MAX_NODES = 500_000
 """Nodes of a document after its aliases are expanded; a longer text may have one for each character."""
@@ -78,7 +77,7 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _whole_number)
 
 
 def load_template(
-    document: str | Mapping[str, Json], *, max_bytes: int = 0, budget: Budget | None = None
+    document: str | JsonMap, *, max_bytes: int = 0, budget: Budget | None = None
 ) -> dict[str, Json]:
     """Load a template as a dict.
 

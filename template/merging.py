@@ -3,10 +3,10 @@
 Heat's template guide ("Environment merging") says what the strategies do.
 """
 
-import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..shapes import Json, JsonMap
 from .budget import Budget, charged_at
 from .conversion import convert
 from .environment import parse_environment
@@ -14,8 +14,6 @@ from .errors import TemplateError
 from .load import load_document
 from .parameters import Declaration
 from .scalars import written
-
-Json = typing.Any
 
 STRATEGIES = ("overwrite", "merge", "deep_merge")
 _SECTION = "parameter_merge_strategies"
@@ -32,7 +30,7 @@ class _Merge:
         self._declarations = declarations
         self._chosen: dict[str, str] = {}
 
-    def add(self, document: Mapping[str, Json], name: str) -> None:
+    def add(self, document: JsonMap, name: str) -> None:
         """Merge a file over the ones before."""
         strategies = _strategies(document, name)
         for section, body in document.items():
@@ -50,8 +48,8 @@ class _Merge:
 
     def _parameters(
         self,
-        before: Mapping[str, Json],
-        body: Mapping[str, Json],
+        before: JsonMap,
+        body: JsonMap,
         strategies: Mapping[str, str],
         path: tuple[str, str],
     ) -> dict[str, Json]:
@@ -99,7 +97,7 @@ class Named:
 
 
 def merge_environments(
-    named: Named, environment: Mapping[str, Json] | None, declarations: Mapping[str, Declaration]
+    named: Named, environment: JsonMap | None, declarations: Mapping[str, Declaration]
 ) -> dict[str, Json]:
     """Merge the named files in their order into one environment document.
 
@@ -130,7 +128,7 @@ def merge_environments(
     return merge.document
 
 
-def parameter_names(named: Named, environment: Mapping[str, Json]) -> set[str]:
+def parameter_names(named: Named, environment: JsonMap) -> set[str]:
     """Return the names of the parameters that have values in an environment or its files.
 
     :raises TemplateError: a file is no environment.
@@ -152,7 +150,7 @@ def _load(text: str, name: str, budget: Budget) -> dict[str, Json]:
     return document
 
 
-def _strategies(document: Mapping[str, Json], name: str) -> Mapping[str, str]:
+def _strategies(document: JsonMap, name: str) -> Mapping[str, str]:
     declared = document.get(_SECTION) or {}
     for parameter, strategy in declared.items():
         if strategy not in STRATEGIES:
@@ -200,11 +198,11 @@ def _converted(value: Json, kind: str) -> Json:
         return None
 
 
-def _without_nulls(items: Mapping[str, Json]) -> dict[str, Json]:
+def _without_nulls(items: JsonMap) -> dict[str, Json]:
     return {key: value for key, value in items.items() if value is not None}
 
 
-def _appended(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, Json]:
+def _appended(old: JsonMap, new: JsonMap) -> dict[str, Json]:
     """Merge maps at every depth; lists and strings in them are appended, as Heat's deep_merge does."""
     merged = dict(old)
     for key, value in _without_nulls(new).items():
@@ -220,7 +218,7 @@ def _appended(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, Jso
     return merged
 
 
-def _laid_over(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, Json]:
+def _laid_over(old: JsonMap, new: JsonMap) -> dict[str, Json]:
     merged = dict(old)
     for key, value in new.items():
         before = merged.get(key)

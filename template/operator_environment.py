@@ -6,17 +6,16 @@ for the next request.
 
 import dataclasses
 import functools
-import typing
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..shapes import Json, JsonMap
 from .environment import Environment, parse_environment
 from .errors import TemplateError
 from .hidden import hidden_names
 from .language import is_template_name
 from .load import load_document
 
-Json = typing.Any
 SECTIONS = ("resource_registry", "parameter_defaults")
 _NESTED = 20
 """Levels of templates in texts of templates that are searched for hidden parameters."""
@@ -132,7 +131,7 @@ def merge_operator_files(
     )
 
 
-def _document(name: str, text: str) -> Mapping[str, Json]:
+def _document(name: str, text: str) -> JsonMap:
     try:
         document = load_document(text, "environment")
         parse_environment(document)

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..shapes import Json, JsonMap
 from .constraints import Constraint, ConstraintError, Custom
 from .conversion import as_members, convert
 from .declared_constraints import KINDS, parse_constraint
@@ -22,7 +23,7 @@ from .errors import (
     not_provided,
 )
 from .formats import declaration_in_hot, find_version, section_of
-from .language import Json, Parameter, Path, Version
+from .language import Parameter, Path, Version
 from .residual import failing, sealed
 from .scalars import boolean, written
 from .suggestions import closest
@@ -87,7 +88,7 @@ def parse_declarations(
     return declared
 
 
-def find_unfit_defaults(template: Mapping[str, Json]) -> Iterator[tuple[Path, str]]:
+def find_unfit_defaults(template: JsonMap) -> Iterator[tuple[Path, str]]:
     """Yield the defaults of a template that do not satisfy their own constraints, each with the reason."""
     section = section_of(template, "parameters")
     section = section if isinstance(section, Mapping) else {}
@@ -101,7 +102,7 @@ def find_unfit_defaults(template: Mapping[str, Json]) -> Iterator[tuple[Path, st
                 yield path, error.message
 
 
-def declarations_of(template: Mapping[str, Json]) -> dict[str, Declaration]:
+def declarations_of(template: JsonMap) -> dict[str, Declaration]:
     """Return the valid declarations of a template's parameters, in either format.
 
     :raises TemplateError: the version is unknown.
@@ -112,7 +113,7 @@ def declarations_of(template: Mapping[str, Json]) -> dict[str, Declaration]:
     return {name: declared for name, declared in declarations.items() if not declared.is_wrong}
 
 
-def declared_names(template: Mapping[str, Json]) -> frozenset[str]:
+def declared_names(template: JsonMap) -> frozenset[str]:
     """Return the names of a template's parameters, in either format; none where the section is wrong."""
     declarations = section_of(template, "parameters")
     return frozenset(map(str, declarations)) if isinstance(declarations, Mapping) else frozenset()
@@ -194,7 +195,7 @@ def _constraints(
     return tuple(parsed)
 
 
-def _flag(body: Mapping[str, Json], key: str, path: Path, errors: ErrorList) -> bool:
+def _flag(body: JsonMap, key: str, path: Path, errors: ErrorList) -> bool:
     try:
         return boolean(False if body.get(key) is None else body[key])
     except ValueError:
@@ -258,7 +259,7 @@ class GivenValues:
     """
 
     environment: Environment
-    supplied: Mapping[str, Json]
+    supplied: JsonMap
     secret: Collection[str] = ()
     unknown: Collection[str] = ()
     from_resource: bool = False
@@ -345,8 +346,8 @@ def _unknown(declared: Declaration) -> Parameter:
 
 def _resolve(
     declared: Declaration,
-    values: Mapping[str, Json],
-    defaults: Mapping[str, Json],
+    values: JsonMap,
+    defaults: JsonMap,
     seal: Callable[[Json], str],
     *,
     is_draft: bool,

@@ -15,10 +15,11 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..shapes import Json
 from .budget import Budget
 from .errors import TemplateError
 from .functions.table import APPLY, VERSIONS
-from .language import MAX_VALUE_DEPTH, Json, Reference, Residual, Version
+from .language import MAX_VALUE_DEPTH, Reference, Residual, Version
 
 FN = "$fn"
 ARGS = "args"

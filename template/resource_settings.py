@@ -1,14 +1,12 @@
 """Settings of single resources in an environment: breakpoints, restricted actions, timeout, retries."""
 
 import math
-import typing
 from collections.abc import Callable, Iterable, Mapping
 
+from ..shapes import Json, JsonMap
 from .errors import InvalidHookName, InvalidRestriction, TemplateError
 from .language import Path, ResourceSettings
 from .scalars import written
-
-Json = typing.Any
 
 HOOKS = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
 RESTRICTED = ("update", "replace")
@@ -91,7 +89,7 @@ def _check_hooks(value: object, path: Path) -> None:
             _check_option(name, option, (*path, hook), options or {})
 
 
-def _check_option(name: str, value: object, path: Path, options: Mapping[str, Json]) -> None:
+def _check_option(name: str, value: object, path: Path, options: JsonMap) -> None:
     here = (*path, str(name))
     if name == "timeout":
         _check_seconds(value, here)
@@ -118,7 +116,7 @@ SETTINGS = tuple(_CHECKS)
 """Keys of an environment's settings of one resource."""
 
 
-def combined(entries: Iterable[Mapping[str, Json]]) -> ResourceSettings:
+def combined(entries: Iterable[JsonMap]) -> ResourceSettings:
     """Return the settings of several entries, each of which wins over those before it.
 
     Hooks and restricted actions add up.

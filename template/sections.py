@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 
+from ..shapes import Json, JsonMap
 from .errors import ErrorList, InvalidGroups, InvalidTemplateSection, TemplateError, WordedByHeat
 from .formats import FORMATS
-from .language import AWS_DATE, AWS_KEY, HOT_KEY, Json, Path, Version
+from .language import AWS_DATE, AWS_KEY, HOT_KEY, Path, Version
 from .scalars import kind_of
 from .suggestions import closest, nearest
 
@@ -24,11 +25,11 @@ def _unknown(key: object, allowed: Iterable[str], place_name: str, version: Vers
 
 
 def _corrected(
-    body: Mapping[str, Json],
+    body: JsonMap,
     allowed: Collection[str],
     refusal: Callable[[object], TemplateError],
     errors: ErrorList,
-) -> Mapping[str, Json]:
+) -> JsonMap:
     """Return a map that has only certain keys.
 
     Each other key is an error.  So that it does not lead to more of them, its value is taken for that of the
@@ -47,7 +48,7 @@ def _corrected(
     return corrected
 
 
-def check_sections(template: Mapping[str, Json], version: Version, errors: ErrorList) -> Mapping[str, Json]:
+def check_sections(template: JsonMap, version: Version, errors: ErrorList) -> JsonMap:
     """Check the names of the sections: one that the version does not know is an error.
 
     :returns: the template, without such sections.
@@ -65,7 +66,7 @@ def check_sections(template: Mapping[str, Json], version: Version, errors: Error
     return _corrected(template, allowed, refusal, errors)
 
 
-def section(template: Mapping[str, Json], name: str) -> dict[str, Json]:
+def section(template: JsonMap, name: str) -> dict[str, Json]:
     """Return a section that is a map; an empty map where the template lacks it.
 
     :raises TemplateError: the section is no map.
@@ -80,7 +81,7 @@ def section(template: Mapping[str, Json], name: str) -> dict[str, Json]:
 
 def checked_keys(
     path: Path, body: object, allowed: Collection[str], version: Version, errors: ErrorList
-) -> Mapping[str, Json]:
+) -> JsonMap:
     """Return the body of a resource or an output, without the keys that it may not have: each is an error.
 
     :raises TemplateError: the body is no map.
@@ -95,9 +96,7 @@ def checked_keys(
     return _corrected(body, allowed, refusal, errors)
 
 
-def parameter_groups(
-    groups: object, parameters: Collection[str], errors: ErrorList
-) -> tuple[Mapping[str, Json], ...]:
+def parameter_groups(groups: object, parameters: Collection[str], errors: ErrorList) -> tuple[JsonMap, ...]:
     """Return the groups, each parameter in one at most.
 
     :param errors: gets an error where a group is malformed, names a parameter that the template does not

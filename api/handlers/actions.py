@@ -1,17 +1,15 @@
 """Actions on a stack."""
 
-import typing
 from collections.abc import Callable, Mapping
 
 from ...db.rows import Stack
 from ...db.states import TaskKind
+from ...shapes import Json
 from ..context import Request
 from ..errors import bad_request
 from ..request import Reply, shortened
 from ..schemas import GO_ON
 from ..views.stacks import breakpoint_view
-
-Json = typing.Any
 
 
 def act(request: Request) -> Reply:

@@ -5,7 +5,6 @@ A user signs them with EC2 credentials of Keystone's.
 
 import json
 import re
-import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -17,6 +16,7 @@ from ...db.events import EventQuery
 from ...db.ids import StackId
 from ...keystone.delegated_auth import DelegationRefused
 from ...sandbox.evaluator import charged_to
+from ...shapes import Json
 from ...template.compile import Identity
 from .. import parse
 from ..context import Handler, Request
@@ -28,7 +28,6 @@ from ..stack_names import ARN, named
 from ..views import cfn
 from ..views import cfn_stacks as views
 
-Json = typing.Any
 PAGE = 100
 """Most stacks or events of one answer: each described stack takes queries of its own."""
 COST = "https://en.wikipedia.org/wiki/Gratis"

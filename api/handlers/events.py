@@ -1,6 +1,5 @@
 """Handlers of events."""
 
-import typing
 from collections.abc import Mapping, Sequence
 
 from sqlalchemy.engine import Connection
@@ -11,13 +10,13 @@ from ...db.events import EventQuery
 from ...db.ids import StackId
 from ...db.queries import stack_list
 from ...db.rows import Event, ListedStack, Stack
+from ...shapes import Json
 from ..context import Request
 from ..errors import Fault, bad_request, not_found
 from ..policy import SHOWS_HOSTS
 from ..request import Reply, link, shortened, stack_url
 from ..views.events import event_summary
 
-Json = typing.Any
 _FILTERS = {
     "resource_action": "action",
     "resource_status": "status",

@@ -5,7 +5,6 @@ of an address that carries a signature, POLL_SERVER_HEAT by Heat's own API; see 
 """
 
 import email.utils
-import typing
 from collections.abc import Mapping
 
 from ...db.queries.guests import GuestServer
@@ -19,7 +18,6 @@ from ..request import Reply
 from ..signed import check_named, guest_of, parameters, stack_arn
 from ..views import cfn
 
-Json = typing.Any
 PURPOSE = METADATA
 """The purpose of the signatures in the addresses of `metadata`."""
 JSON = "application/json"

@@ -5,16 +5,15 @@ of Heat's API.  An account is for one resource, and so is its token, which is it
 the endpoint verifies.  No user of the real Keystone has to be made for them.
 """
 
-import typing
 from datetime import UTC, datetime, timedelta
 
 from ...engine.signal_urls import IDENTITY
+from ...shapes import Json
 from ..context import Request
 from ..errors import Fault
 from ..parse import parse
 from ..request import Reply, validated
 
-Json = typing.Any
 _EXPIRES = timedelta(days=1)
 """After which agents ask for a new token; the old one stays valid as long as its resource."""
 _DOMAIN = {"id": "stoker", "name": "stoker"}

@@ -1,7 +1,5 @@
 """Handlers that show the installation: types, functions, services, versions, health."""
 
-import typing
-
 from ...db import conductors
 from ...observe.instants import iso
 from ...planning.requests import TypeForbidden, TypeUnavailable
@@ -14,8 +12,6 @@ from ..context import Request
 from ..errors import Fault, bad_request, not_found
 from ..request import Reply
 from ..views.versions import api_versions
-
-Json = typing.Any
 
 
 def versions(request: Request) -> Reply:

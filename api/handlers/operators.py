@@ -13,13 +13,13 @@ from ...db.queries.stack_list import StackQuery
 from ...engine.diagnosis.presence import Presence
 from ...engine.diagnosis.ring import ring_plan
 from ...ring.changes import WrongChange, changed_view
+from ...shapes import Json
 from ..context import Request
 from ..errors import Fault, bad_request, not_found
 from ..request import Reply
 from ..schemas import QUOTAS, RING_PLAN
 from ..views import operators as views
 
-Json = typing.Any
 RING_QUERY = frozenset({"shards"})
 STUCK_QUERY = frozenset({"limit"})
 PROJECT_LENGTH = 64

@@ -1,6 +1,5 @@
 """Handlers that say what a creation or an update would do, and whether a template is valid."""
 
-import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
@@ -8,6 +7,7 @@ from ...observe.instants import iso
 from ...planning.preview import ChangeKind, ResourceChange
 from ...planning.requests import Preview, PreviewedResource, PreviewedResources
 from ...sealing.stored import masked
+from ...shapes import Json, JsonMap
 from ...template.language import ResourceDefinition
 from .. import parse
 from ..context import Request
@@ -16,7 +16,6 @@ from ..request import Reply, link, quoted, shortened
 from ..schemas import VALIDATE
 from ..views.stacks import NO_DESCRIPTION
 
-Json = typing.Any
 NOT_SHOWN = "what becomes of the resources inside of it is not known before the update"
 
 IGNORABLE = ("99001",)
@@ -163,7 +162,7 @@ def _resource(
     description = definition.description if definition is not None else ""
     metadata = definition.metadata if definition is not None else {}
     declared = definition.declared_type if definition is not None else ""
-    attributes: Mapping[str, Json] = {}
+    attributes: JsonMap = {}
     now = iso(request.services.clock())
     if row is not None:
         description = description or (row.definition or {}).get("description", "")

@@ -1,6 +1,5 @@
 """Handlers of the resources of a stack."""
 
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from ...db.rows import ListedStack, Resource, Stack
 from ...db.states import Status
 from ...db.work.breakpoints import HeldTask, held_of
 from ...sealing.stored import masked, metadata_in_clear
+from ...shapes import Json
 from .. import parse
 from ..context import Request
 from ..errors import bad_request, resource_not_found
@@ -21,7 +21,6 @@ from ..request import Reply, shortened
 from ..schemas import MARK_UNHEALTHY
 from ..views import resources as views
 
-Json = typing.Any
 _COLUMNS = {
     "name": "name",
     "type": "type",

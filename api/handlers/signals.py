@@ -1,6 +1,5 @@
 """Handlers of signals whose address, or request, carries a signature."""
 
-import typing
 from collections.abc import Callable, Mapping
 
 from sqlalchemy.engine import Connection
@@ -11,6 +10,7 @@ from ...db.ids import ResourceId, StackId
 from ...db.rows import Stack
 from ...engine.errors import ResourceReplaced
 from ...engine.signal_urls import SIGNAL, row_of
+from ...shapes import Json
 from ..context import Request
 from ..errors import bad_request
 from ..parse import parse
@@ -19,7 +19,6 @@ from ..request import Reply
 from ..signed import check_arn, guest_of
 from ..views import cfn
 
-Json = typing.Any
 PURPOSE = SIGNAL
 """The purpose of the signatures in the addresses of `signal`."""
 

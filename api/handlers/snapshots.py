@@ -1,7 +1,5 @@
 """Handlers of the snapshots of a stack."""
 
-import typing
-
 from sqlalchemy.engine import Connection
 
 from ...db import content, resources, snapshots
@@ -11,12 +9,11 @@ from ...db.rows import Snapshot, Stack
 from ...engine.exports import snapshot_document
 from ...observe.instants import iso
 from ...sealing.stored import Masked
+from ...shapes import Json
 from ..context import Request
 from ..errors import Fault
 from ..request import ACCEPTED, Reply, validated
 from ..schemas import SNAPSHOT
-
-Json = typing.Any
 
 
 def take(request: Request) -> Reply:

@@ -9,13 +9,13 @@ from ...db import software
 from ...db.errors import NotFound
 from ...db.software import ListedDeployment, StoredConfig, StoredDeployment
 from ...engine.software import DeploymentValues, NewConfig
+from ...shapes import Json
 from ..context import Request
 from ..errors import Fault
 from ..request import Reply
 from ..schemas import NEW_CONFIG, NEW_DEPLOYMENT, UPDATED_DEPLOYMENT
 from ..views.software import config_summary, config_view, deployment_summary, deployment_view
 
-Json = typing.Any
 Row = typing.TypeVar("Row", StoredConfig, StoredDeployment)
 
 

@@ -1,6 +1,5 @@
 """Handlers that list stacks, or find one by its name."""
 
-import typing
 import urllib.parse
 from collections.abc import Sequence
 
@@ -11,13 +10,12 @@ from ...db.ids import StackId
 from ...db.queries import stack_list
 from ...db.queries.stack_list import SORT_KEYS, StackQuery
 from ...db.rows import DetailedStack, ListedStack
+from ...shapes import Json
 from ..context import Request
 from ..errors import bad_request
 from ..request import Reply, link, quoted, shortened, stack_url
 from ..stack_names import ARN, named
 from ..views import stacks
-
-Json = typing.Any
 
 _FILTERS = {
     "id": "id",

@@ -1,7 +1,6 @@
 """Handlers of stacks."""
 
-import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlalchemy.engine import Connection
@@ -14,14 +13,13 @@ from ...db.work.breakpoints import HeldTask
 from ...db.work.cancel import Unanswered
 from ...engine.breakpoints import held
 from ...sealing.stored import masked
+from ...shapes import JsonMap
 from .. import parse
 from ..context import Request
 from ..errors import Fault
 from ..request import ACCEPTED, Reply, link, stack_url
 from ..views import stacks
 from ..views.resources import StackLookup
-
-Json = typing.Any
 
 
 def create(request: Request) -> Reply:
@@ -103,7 +101,7 @@ def template(request: Request) -> Reply:
 def environment(request: Request) -> Reply:
     """Answer GET …/environment."""
 
-    def read(conn: Connection) -> tuple[Stack, Mapping[str, Json]]:
+    def read(conn: Connection) -> tuple[Stack, JsonMap]:
         stack = request.find_stack(conn)
         return stack, content.get(conn, stack.environment_id)
 

@@ -2,17 +2,16 @@
 
 import json
 import re
-import typing
 from collections.abc import Callable, Mapping
 from xml.etree import ElementTree
 
 from ...db.queries.guests import GuestServer
 from ...observe.instants import iso
+from ...shapes import Json, JsonMap
 from ..errors import FAULTS, Fault, fault_of
 from ..request import HttpRequest, Reply
 from ..signed import parameters
 
-Json = typing.Any
 XML = "application/xml"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -45,7 +44,7 @@ def described(detail: Mapping[str, str], metadata: str, *, as_json: bool) -> Rep
     return _xml(f"{action}Response", {f"{action}Result": {"StackResourceDetail": inner}})
 
 
-def result(action: str, value: Mapping[str, Json], request_id: str, *, as_json: bool) -> Reply:
+def result(action: str, value: JsonMap, request_id: str, *, as_json: bool) -> Reply:
     """Return the answer to an action of a user.
 
     :param value: its result; what is None is left out.

@@ -1,13 +1,10 @@
 """Stacks, resources and events in the shapes of Amazon's CloudFormation API, made of Heat's."""
 
 import json
-import typing
-from collections.abc import Mapping
 
 from ...db.rows import Event, ListedStack
 from ...observe.instants import iso
-
-Json = typing.Any
+from ...shapes import Json, JsonMap
 
 
 def text(value: Json) -> str | None:
@@ -15,7 +12,7 @@ def text(value: Json) -> str | None:
     return value if isinstance(value, str | None) else json.dumps(value)
 
 
-def summary(arn: str, view: Mapping[str, Json]) -> dict[str, Json]:
+def summary(arn: str, view: JsonMap) -> dict[str, Json]:
     """Return a stack of ListStacks.
 
     :param view: as lists of the Orchestration API show it.
@@ -32,7 +29,7 @@ def summary(arn: str, view: Mapping[str, Json]) -> dict[str, Json]:
     }
 
 
-def stack(arn: str, view: Mapping[str, Json]) -> dict[str, Json]:
+def stack(arn: str, view: JsonMap) -> dict[str, Json]:
     """Return a stack of DescribeStacks.
 
     :param view: as the Orchestration API shows it, with its outputs.
@@ -61,7 +58,7 @@ def stack(arn: str, view: Mapping[str, Json]) -> dict[str, Json]:
     }
 
 
-def resource(view: Mapping[str, Json], time_name: str) -> dict[str, Json]:
+def resource(view: JsonMap, time_name: str) -> dict[str, Json]:
     """Return a resource without its stack.
 
     :param view: as the Orchestration API shows it.
@@ -92,7 +89,7 @@ def event(arn: str, home: ListedStack, item: Event) -> dict[str, Json]:
     }
 
 
-def parameter(name: str, described: Mapping[str, Json]) -> dict[str, Json]:
+def parameter(name: str, described: JsonMap) -> dict[str, Json]:
     """Return a parameter of ValidateTemplate.
 
     :param described: what ``template validate`` shows of it.

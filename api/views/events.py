@@ -1,12 +1,9 @@
 """Views of events, in Heat's shapes."""
 
-import typing
-
 from ...db.rows import Event, ListedStack
 from ...observe.instants import exact_or_none, iso
+from ...shapes import Json
 from ..request import HttpRequest, link, stack_url
-
-Json = typing.Any
 
 
 def event_summary(request: HttpRequest, stack: ListedStack, item: Event, *, hosts: bool) -> dict[str, Json]:

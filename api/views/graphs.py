@@ -3,8 +3,6 @@
 import functools
 import hashlib
 import json
-import typing
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...db.ids import AwaitedKind, ResourceId, StackId, WaitsOn, host_of
@@ -12,8 +10,8 @@ from ...db.queries.graphs import Graph, GraphResource, GraphStack, GraphTask
 from ...db.rows import Stack
 from ...db.states import TaskState
 from ...observe.instants import exact_or_none
+from ...shapes import Json, JsonMap
 
-Json = typing.Any
 MOST_EDGES = 100_000
 """Edges that a graph shows at most: 10,000 resources may have many millions."""
 _AWAITED = {AwaitedKind.RESOURCE: "signal", AwaitedKind.STACK: "stack"}
@@ -56,7 +54,7 @@ class SharedGraph:
         return _body(self.change, {**self._view, "resources": resources})
 
 
-def _body(change: str, view: Mapping[str, Json]) -> bytes:
+def _body(change: str, view: JsonMap) -> bytes:
     return json.dumps({"graph": {"change": change, **view}}, separators=(",", ":")).encode("ascii")
 
 

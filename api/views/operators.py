@@ -1,6 +1,5 @@
 """Views of the ring, of conductors and of the stacks of all projects, for operators."""
 
-import typing
 from collections.abc import Mapping, Sequence
 
 from ...db.conductors import ConductorRecord
@@ -11,9 +10,7 @@ from ...engine.diagnosis.ring import RingChange, health, stacks_by_owner, sums
 from ...engine.quotas import QuotaUsage
 from ...observe.instants import exact_or_none
 from ...ring.hashring import assign
-
-Json = typing.Any
-
+from ...shapes import Json
 
 RATED = 10.0
 """Seconds over which the rates of conductors are averages."""

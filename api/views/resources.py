@@ -1,7 +1,6 @@
 """Views of resources, in Heat's shapes."""
 
 import logging
-import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -13,11 +12,11 @@ from ...observe.instants import iso
 from ...resources.nested.base import output_error
 from ...sealing.sealer import BoundSealer, SealError
 from ...sealing.stored import MASK, in_clear
+from ...shapes import Json
 from ...template.language import is_template_name
 from ...template.residual import ResidualError
 from ..request import HttpRequest, link, quoted, stack_url
 
-Json = typing.Any
 LOG = logging.getLogger(__name__)
 
 

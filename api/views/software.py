@@ -1,13 +1,10 @@
 """Views of software configs and deployments, in Heat's shapes; secrets of templates are masked."""
 
-import typing
-
 from ...db.software import ListedConfig, ListedDeployment, StoredConfig, StoredDeployment
 from ...engine.software import body_of, deployment_values
 from ...observe.instants import iso
 from ...sealing.sealer import Sealer
-
-Json = typing.Any
+from ...shapes import Json
 
 
 def config_summary(config: ListedConfig, *, with_project: bool = False) -> dict[str, Json]:

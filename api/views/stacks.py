@@ -1,7 +1,6 @@
 """Views of stacks, in Heat's shapes."""
 
-import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from ...db.ids import host_of
 from ...db.rows import DetailedStack, ListedStack, Stack
@@ -9,12 +8,11 @@ from ...db.work.breakpoint_rules import paused_reason
 from ...db.work.breakpoints import HeldTask
 from ...db.work.cancel import Unanswered
 from ...observe.instants import iso
+from ...shapes import Json, JsonMap
 from ...template.budget import Budget
 from ...template.errors import TemplateError
 from ...template.residual import Lookup, evaluate
 from ..request import HttpRequest, link, stack_url
-
-Json = typing.Any
 
 NO_DESCRIPTION = "No description"
 """The text that Heat shows for a template that has none."""
@@ -54,7 +52,7 @@ def breakpoint_view(item: HeldTask) -> dict[str, Json]:
     }
 
 
-def with_breakpoints(body: Mapping[str, Json], stack: Stack, held: Iterable[HeldTask]) -> dict[str, Json]:
+def with_breakpoints(body: JsonMap, stack: Stack, held: Iterable[HeldTask]) -> dict[str, Json]:
     """Add what Heat does not have to the view of a stack; nothing, where nothing of it is used."""
     view = dict(body)
     if stack.abort_on_breakpoint:
@@ -92,7 +90,7 @@ def not_stopped(step: Unanswered) -> dict[str, Json]:
 
 
 def output(
-    name: str, definition: Mapping[str, Json], lookup: Lookup | None, budget: Budget | None = None
+    name: str, definition: JsonMap, lookup: Lookup | None, budget: Budget | None = None
 ) -> dict[str, Json]:
     """Return the view of an output; with its value if a lookup is given.
 

@@ -1,7 +1,6 @@
 """Reading the environments and templates that an operator has for all stacks."""
 
 import pathlib
-import typing
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
@@ -11,13 +10,13 @@ from oslo_config import cfg
 from ...resources.nested.operator_template import template_type
 from ...resources.plugin import ResourceType
 from ...resources.registry import ResourceRegistry
+from ...shapes import Json
 from ...template.errors import TemplateError
 from ...template.language import is_template_name
 from ...template.load import load_document
 from ...template.operator_environment import merge_operator_files
 from ..config.errors import WrongConfiguration
 
-Json = typing.Any
 MOST_BYTES = 1024 * 1024
 """Size of a file above which it is no environment or template that somebody has written."""
 

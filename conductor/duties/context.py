@@ -1,7 +1,6 @@
 """The context of every duty: the collaborators and the settings of the conductor."""
 
 import time
-import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,11 +10,11 @@ from ...db.rows import Stack
 from ...db.work.losses import USUAL_MOST
 from ...engine.context import Hints
 from ...observe.recorder import SILENT, Recorder
+from ...shapes import Json
 from ..background import Background
 from ..event_queues import Post
 from ..slice import Ring
 
-Json = typing.Any
 FIRST_SHARD = 0
 """Its owner does the work that belongs to no stack."""
 

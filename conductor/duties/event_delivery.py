@@ -3,7 +3,6 @@
 import functools
 import json
 import logging
-import typing
 from collections.abc import Collection, Sequence
 
 from ...db import event_sinks
@@ -14,7 +13,6 @@ from .context import DutyContext
 from .slice_scan import PAGE, SliceScan
 
 LOG = logging.getLogger(__name__)
-Json = typing.Any
 TAKEN_FOR = 20.0
 """Seconds that a sink stays taken for one request: after a conductor's death another one waits no longer."""
 REQUESTS = 40

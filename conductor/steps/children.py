@@ -20,10 +20,11 @@ from ...resources.contract.children import (
     ChildState,
     GroupMember,
 )
-from ...resources.contract.views import Json, physical_name
+from ...resources.contract.views import physical_name
 from ...resources.errors import Cancelled, PermanentError
 from ...resources.nested.members import output_name
 from ...resources.nested.parameterize import parameterize
+from ...shapes import JsonMap
 from ...template.residual import node, partial
 from .nested import NestedStackOperations
 from .secrets import SealedLookup, Secrets, failing_outputs, open_outputs
@@ -38,7 +39,7 @@ class StepChildren(Children):
         self._nested = nested
         self._secrets = secrets
 
-    def create(self, key: str, goal: ChildGoal, adopted: Mapping[str, Json] | None = None) -> str:
+    def create(self, key: str, goal: ChildGoal, adopted: JsonMap | None = None) -> str:
         return self._nested.create(self._parent(key), self._with_secrets(goal), adopted)
 
     def update(self, child: str, goal: ChildGoal) -> None:
@@ -78,7 +79,7 @@ class StepChildren(Children):
             failure=None if cause is None else ChildFailure(**asdict(cause)),
         )
 
-    def inner_values(self, child: str, requested: Sequence[Sequence[str | int]]) -> Mapping[str, Json]:
+    def inner_values(self, child: str, requested: Sequence[Sequence[str | int]]) -> JsonMap:
         stack = self._stack(StackId(child))
         if stack is None:
             return {}
@@ -99,7 +100,7 @@ class StepChildren(Children):
         rows = {row.name: row for row in self._nested.rows(stack.id) if row.replaced_by is None}
         return failing_outputs(stack.outputs, rows, self._secrets)
 
-    def outputs(self, child: str) -> Mapping[str, Json]:
+    def outputs(self, child: str) -> JsonMap:
         stack = self._stack(StackId(child))
         if stack is None:
             return {}

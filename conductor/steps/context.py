@@ -21,13 +21,13 @@ from ...resources.contract.views import ReferencedResource, ReplacementView, Sib
 from ...resources.errors import Cancelled, PermanentError, RetryableError
 from ...sealing.sealer import Sealer
 from ...sealing.stored import in_clear, metadata_in_clear
+from ...shapes import Json
 from .endpoints import KEPT, Endpoints
 from .nested import NestedStackOperations
 from .secrets import Secrets
 from .shared_reads import SharedReads
 from .software import SoftwareAccess, SoftwareLimits, StepSoftware
 
-Json = typing.Any
 T = typing.TypeVar("T")
 
 if typing.TYPE_CHECKING:

@@ -15,12 +15,12 @@ from ...keystone.remote_clouds import (
 from ...keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
 from ...resources.contract.cloud import RemoteCloud
 from ...resources.errors import PermanentError, RetryableError
+from ...shapes import Json
 
 if typing.TYPE_CHECKING:
     from keystoneauth1.adapter import Adapter
     from keystoneauth1.session import Session
 
-Json = typing.Any
 KEPT = 300.0
 """Seconds for which a remote endpoint is kept; then its credential and the service catalog are read again."""
 

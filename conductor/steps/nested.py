@@ -8,8 +8,7 @@ from ...db.rows import Resource, Snapshot, Stack
 from ...db.states import TaskKind
 from ...engine.parent_resource import ParentResource
 from ...resources.contract.children import ChildGoal, ChildInputs
-
-Json = typing.Any
+from ...shapes import Json, JsonMap
 
 
 class NestedStackOperations(typing.Protocol):
@@ -18,9 +17,7 @@ class NestedStackOperations(typing.Protocol):
     All that change something check in their transaction, by `ParentResource.guard`, whether the step may act.
     """
 
-    def create(
-        self, nest: ParentResource, goal: ChildGoal, adopted: Mapping[str, Json] | None = None
-    ) -> StackId:
+    def create(self, nest: ParentResource, goal: ChildGoal, adopted: JsonMap | None = None) -> StackId:
         """Start to create the child, or find it if an earlier attempt did."""
 
     def update(self, nest: ParentResource, key: StackId, goal: ChildGoal) -> None:
@@ -47,7 +44,7 @@ class NestedStackOperations(typing.Protocol):
     def rows(self, key: StackId) -> list[Resource]:
         """Return the child's resources."""
 
-    def bodies(self, child: Stack, unseal: Callable[[str], Json]) -> Mapping[str, Mapping[str, Json]]:
+    def bodies(self, child: Stack, unseal: Callable[[str], Json]) -> Mapping[str, JsonMap]:
         """Return the resources' definitions in the generated template of a child, in clear."""
 
     def file(self, stack_id: StackId, name: str) -> str:

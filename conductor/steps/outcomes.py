@@ -3,7 +3,7 @@
 import logging
 import typing
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ...db.ids import WaitsOn
@@ -15,11 +15,11 @@ from ...planning.plan import TaskDefinition
 from ...resources.errors import PermanentError, RetryableError, StepError, StepTimedOut
 from ...resources.nested.base import ChildFailed
 from ...resources.steps import Park, Poll
+from ...shapes import Json, JsonMap
 from .results import StepResult
 from .secrets import Secrets
 
 LOG = logging.getLogger(__name__)
-Json = typing.Any
 RETRY_FIRST = 1.0
 RETRY_MOST = 60.0
 STILL_GOOD = "Update status to COMPLETE for FAILED resource neither update nor replace."
@@ -74,9 +74,7 @@ class Outcomes:
             return None
         return resource_event(self.claim, physical_id, status, reason, self.who, self.clock())
 
-    def done(
-        self, changes: Mapping[str, Json], physical_id: str | None, reason: str = "state changed"
-    ) -> StepResult:
+    def done(self, changes: JsonMap, physical_id: str | None, reason: str = "state changed") -> StepResult:
         """Complete the task: the action ended well."""
         values = {**changes, **self._status_columns(Status.COMPLETE, reason), "progress": None}
         event = self._event(Status.COMPLETE, reason, physical_id)
@@ -107,7 +105,7 @@ class Outcomes:
             return StepResult(self.claim, self._outcome(**self._aborted(hook)))
         return StepResult(self.claim, self._outcome(TaskState.HELD, hook=hook))
 
-    def nothing_to_do(self, changes: Mapping[str, Json]) -> StepResult:
+    def nothing_to_do(self, changes: JsonMap) -> StepResult:
         """Complete the task without an event: the resource is as the goal has it."""
         if self.claim.task.kind == TaskKind.UPDATE and self.claim.resource.status == Status.FAILED:
             changes = {**changes, "status": Status.COMPLETE, "reason": STILL_GOOD}
@@ -166,7 +164,7 @@ class Outcomes:
         }
         return self._ended_well(remove=True, changes=columns, event=event)
 
-    def poll_later(self, step: Poll, changes: Mapping[str, Json]) -> StepResult:
+    def poll_later(self, step: Poll, changes: JsonMap) -> StepResult:
         """Keep the task in this conductor until its next poll."""
         values = {**changes, "progress": {"task": self.claim.task.id, "token": step.progress}}
         if begun := self._begun():
@@ -175,13 +173,13 @@ class Outcomes:
         after = replace(self.claim, resource=replace(self.claim.resource, **values))
         return StepResult(after, outcome, poll_after=step.after, progress=step.progress, keeps_claim=True)
 
-    def run_again(self, changes: Mapping[str, Json], progress: Json) -> StepResult:
+    def run_again(self, changes: JsonMap, progress: Json) -> StepResult:
         """Store columns of the resource, and run the task's next step at once."""
         outcome = self._outcome(TaskState.RUNNING, changes=changes)
         after = replace(self.claim, resource=replace(self.claim.resource, **changes))
         return StepResult(after, outcome, poll_after=0.0, progress=progress, keeps_claim=True)
 
-    def park(self, step: Park, changes: Mapping[str, Json]) -> StepResult:
+    def park(self, step: Park, changes: JsonMap) -> StepResult:
         """Let the task wait in the database."""
         moments = [self.claim.task.expires_at]
         moments.append(None if step.after is None else self.clock() + step.after)

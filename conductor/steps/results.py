@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from ...db.rows import Outcome
 from ...db.work.claim import Claim, Claimant
-
-Json = typing.Any
+from ...shapes import Json
 
 
 @dataclass(frozen=True)

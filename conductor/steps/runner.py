@@ -4,7 +4,6 @@ import functools
 import logging
 import threading
 import traceback
-import typing
 from collections.abc import Callable
 
 from ...db.errors import Unavailable
@@ -22,6 +21,7 @@ from ...resources.registry import ResourceRegistry
 from ...sandbox.errors import HelperUnavailable
 from ...sandbox.evaluator import charged_to
 from ...sealing.sealer import SealError
+from ...shapes import Json
 from ...template.errors import TemplateError
 from .children import StepChildren
 from .context import RunningStepContext, StepServices
@@ -32,7 +32,6 @@ from .results import StepResult, Steps
 from .secrets import Secrets
 
 LOG = logging.getLogger(__name__)
-Json = typing.Any
 STALLED = 2.0
 """Seconds until a step is retried that needed the database, or a helper process, while there was none."""
 

@@ -13,11 +13,10 @@ from ...resources.errors import PermanentError
 from ...resources.nested.base import output_error
 from ...sealing.sealer import BoundSealer
 from ...sealing.stored import RowLookup, as_residual, in_clear, redacted
+from ...shapes import Json, JsonMap
 from ...template.budget import Budget
 from ...template.errors import TemplateError
 from ...template.residual import ARGS, FN, evaluate, is_node, mapping, nodes, quote, sealed
-
-Json = typing.Any
 
 
 class Secrets:
@@ -118,9 +117,7 @@ class _Opening:
         return value
 
 
-def open_outputs(
-    outputs: Mapping[str, Json], rows: Mapping[str, Resource], secrets: Secrets
-) -> dict[str, Json]:
+def open_outputs(outputs: JsonMap, rows: Mapping[str, Resource], secrets: Secrets) -> dict[str, Json]:
     """Return the values of a nested stack's outputs; None for those that cannot be evaluated.
 
     :param rows: the stack's resources by name.
@@ -135,9 +132,7 @@ def open_outputs(
     return values
 
 
-def failing_outputs(
-    outputs: Mapping[str, Json], rows: Mapping[str, Resource], secrets: Secrets
-) -> dict[str, str]:
+def failing_outputs(outputs: JsonMap, rows: Mapping[str, Resource], secrets: Secrets) -> dict[str, str]:
     """Return the errors of those outputs that can never be computed, whatever the resources say.
 
     Their texts name parts of templates, and hold no values.

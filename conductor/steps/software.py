@@ -1,7 +1,6 @@
 """Software configs and deployments for the steps of one claim."""
 
 import contextlib
-import typing
 import uuid
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -21,10 +20,10 @@ from ...resources.contract.software import ConfigSpec, DeploymentSpec, Deploymen
 from ...resources.errors import PermanentError
 from ...sealing.sealer import BoundSealer
 from ...sealing.software import config_body, opened, stored
+from ...shapes import Json
 from ...template.errors import LimitExceeded
 from .secrets import Secrets
 
-Json = typing.Any
 WAITS = ("IN_PROGRESS", "Deploy data available")
 ENDED = ("COMPLETE", "Not waiting for outputs signal")
 """Status and reason of a deployment, in Heat's words."""

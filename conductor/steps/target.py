@@ -1,8 +1,6 @@
 """Builds the view that a resource's type gets, and the columns of the values that the type returns."""
 
 import json
-import typing
-from collections.abc import Mapping
 
 from ...db.states import DELETING, TaskKind
 from ...db.work.claim import Claim
@@ -15,11 +13,11 @@ from ...resources.plugin import ResourceType
 from ...resources.properties import changed, resolve_properties, resolve_stored
 from ...resources.steps import Park, Poll, Step
 from ...sealing.stored import StoredLookup, metadata_in_clear
+from ...shapes import Json, JsonMap
 from ...template.errors import TemplateError
 from ...template.residual import evaluate, holds_secret, is_deferred, is_node, mapping, members, partial
 from .secrets import ClaimLookup, SealedLookup, Secrets
 
-Json = typing.Any
 GIVEN = (TaskKind.CREATE, TaskKind.UPDATE, TaskKind.ADOPT)
 """Kinds of tasks that give a resource new properties; all others work with the ones it has."""
 
@@ -80,7 +78,7 @@ def make_target(
     return target, {name: value for name, value in stored.items() if value != getattr(resource, name)}
 
 
-def _secret_names(sealed: Json, properties: Mapping[str, Json]) -> frozenset[str]:
+def _secret_names(sealed: Json, properties: JsonMap) -> frozenset[str]:
     if is_node(sealed) and not members(sealed):
         return frozenset(properties if holds_secret(sealed) else ())
     return frozenset(name for name, value in members(sealed).items() if holds_secret(value))
@@ -130,7 +128,7 @@ def is_same_type(claim: Claim) -> bool:
     return plugin in ("", claim.resource.plugin)
 
 
-def _data(claim: Claim, plugin: ResourceType, secrets: Secrets) -> Mapping[str, Json]:
+def _data(claim: Claim, plugin: ResourceType, secrets: Secrets) -> JsonMap:
     data = claim.resource.data
     is_new = claim.task.kind == TaskKind.ADOPT and not is_sensitive(plugin)
     return (secrets.peek(data) if is_new else secrets.open_value(data)) or {}
@@ -148,7 +146,7 @@ def _adopted_metadata(metadata: Json, definition: TaskDefinition, claim: Claim, 
     return secrets.protect(metadata)
 
 
-def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> Mapping[str, Json]:
+def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> JsonMap:
     """Return the properties that were last given to the type.
 
     A creation of which nothing was stored may have made something all the same.  Its properties follow from
@@ -170,7 +168,7 @@ def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> M
 
 def _resolved(
     definition: TaskDefinition, claim: Claim, plugin: ResourceType, secrets: Secrets
-) -> tuple[Json, Mapping[str, Json]]:
+) -> tuple[Json, JsonMap]:
     """Return the properties as they are stored, and as they are given to the type.
 
     A thing that the template names by ``external_id`` is there already, so none of them is required.

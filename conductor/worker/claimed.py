@@ -3,15 +3,14 @@
 import contextlib
 import enum
 import threading
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...db.ids import TaskId
 from ...db.work.claim import Claim
 from ...observe import logs
+from ...shapes import Json
 
-Json = typing.Any
 ClaimKey = tuple[TaskId, int]
 """Task and attempt: the name of one claim."""
 

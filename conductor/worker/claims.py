@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from ...db.ids import TaskId, TraversalId
 from ...db.work.claim import Claim, Claimant
 from ...observe import logs
+from ...shapes import Json
 from ..steps.results import StepResult, Steps
 from .claimed import ClaimedTask, ClaimEvent, ClaimKey, ClaimState, claim_key, log_context
 from .executor import Detachment, StepExecutor, WorkMetrics
@@ -24,7 +25,6 @@ from .executor import Detachment, StepExecutor, WorkMetrics
 LOG = logging.getLogger(__name__)
 SURELY = 0.01
 """Seconds past a moment of the stored time at which it is past, although two clocks measure it."""
-Json = typing.Any
 T = typing.TypeVar("T")
 
 

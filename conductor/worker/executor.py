@@ -7,7 +7,6 @@ import collections
 import enum
 import logging
 import threading
-import typing
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,12 +18,12 @@ from ...db.work import losses
 from ...db.work.claim import Claim, Claimant
 from ...observe import metrics
 from ...observe.recorder import Recorder
+from ...shapes import Json
 from ..steps.results import StepResult, Steps
 from .claimed import ClaimedTask, ClaimKey, claim_key, log_context
 from .pool import Executor, NoThread
 
 LOG = logging.getLogger(__name__)
-Json = typing.Any
 UNSURE = 1.0
 """Seconds until a step is retried that did not run because our membership was in doubt."""
 NEXT_TRY = 1.0

@@ -1,13 +1,13 @@
 """Claims of ready tasks: from then on one member runs them, as a new attempt."""
 
 import functools
-import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ...shapes import Json, JsonMap
 from .. import resources
 from ..ids import MemberId, ResourceId, StackId, TaskId
 from ..rows import Event, Resource, Task
@@ -16,7 +16,6 @@ from ..schema.tables import IDS, chunks
 from ..states import ACTING, DELETING, SILENT, UNDECIDED, Status, TaskKind, TaskState, ready_since
 from . import transitions
 
-Json = typing.Any
 SHOWN = frozenset(TaskKind) - UNDECIDED - SILENT
 """Kinds whose claim the resource shows, so that its row is written."""
 
@@ -31,7 +30,7 @@ class InputValue:
 
     id: ResourceId
     reference_id: Json
-    attributes: Mapping[str, Json]
+    attributes: JsonMap
     data: Json = None
 
 

@@ -11,7 +11,6 @@ runs its step beside no other of its kind, and announces it ("step": the attempt
 """
 
 import json
-import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -24,7 +23,6 @@ from ..schema import tables
 from ..schema.tables import chunks
 from ..states import TaskState
 
-Json = typing.Any
 USUAL_MOST = 3
 
 

@@ -8,7 +8,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-Json = typing.Any
+from ...shapes import Json, JsonMap
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class ChildGoal:
     :ivar copies: how many resources like each of the template's the child will have; for static_goal.
     """
 
-    template: str | Mapping[str, Json]
-    parameters: Mapping[str, Json] = field(default_factory=dict)
+    template: str | JsonMap
+    parameters: JsonMap = field(default_factory=dict)
     timeout: float | None = None
     generated: bool = False
     secret: frozenset[str] = frozenset()
@@ -81,7 +81,7 @@ class GroupMember:
     """
 
     name: str
-    definition: Mapping[str, Json] | None
+    definition: JsonMap | None
     reference: Json = None
     is_failed: bool = False
     created_at: float = 0.0
@@ -96,13 +96,13 @@ class ChildInputs:
     """
 
     files: Mapping[str, str]
-    environment: Mapping[str, Json] = field(repr=False)
+    environment: JsonMap = field(repr=False)
 
 
 class Children(typing.Protocol):
     """Calls for the nested stacks of a resource, which a conductor offers to steps."""
 
-    def create(self, key: str, goal: ChildGoal, adopted: Mapping[str, Json] | None = None) -> str:
+    def create(self, key: str, goal: ChildGoal, adopted: JsonMap | None = None) -> str:
         """Start to create a child; return its id, the same for the same `ResourceView.key`.
 
         :param adopted: things that the child takes over, by resource, as in the document of an exported
@@ -146,7 +146,7 @@ class Children(typing.Protocol):
     def state(self, child: str) -> ChildState | None:
         """Return the state of a child, None if it is deleted or never existed."""
 
-    def inner_values(self, child: str, requested: Sequence[Sequence[str | int]]) -> Mapping[str, Json]:
+    def inner_values(self, child: str, requested: Sequence[Sequence[str | int]]) -> JsonMap:
         """Return the attributes of a child's resources to which others refer, by name.
 
         :param requested: each begins with ``resource.NAME`` or ``resource.NAME.ATTRIBUTE``; the path follows.
@@ -155,7 +155,7 @@ class Children(typing.Protocol):
     def output_errors(self, child: str) -> Mapping[str, str]:
         """Return the errors of those outputs of a child that can never be computed, by name."""
 
-    def outputs(self, child: str) -> Mapping[str, Json]:
+    def outputs(self, child: str) -> JsonMap:
         """Return the outputs of a child by name; None is the value of one that cannot be computed."""
 
     def members(self, child: str) -> Sequence[GroupMember]:

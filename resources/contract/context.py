@@ -3,6 +3,7 @@
 import typing
 from collections.abc import Callable, Hashable
 
+from ...shapes import Json
 from .children import Children
 from .cloud import RemoteCloud
 from .guests import GuestAccess, Presigned, StackUser
@@ -13,7 +14,6 @@ if typing.TYPE_CHECKING:
     from keystoneauth1.adapter import Adapter
     from keystoneauth1.session import Session
 
-Json = typing.Any
 T = typing.TypeVar("T")
 
 

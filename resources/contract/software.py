@@ -1,10 +1,10 @@
 """Software configs and deployments for steps."""
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-Json = typing.Any
+from ...shapes import Json, JsonMap
 
 
 @dataclass(frozen=True)
@@ -17,9 +17,9 @@ class ConfigSpec:
     name: str | None = None
     group: str | None = None
     config: Json = None
-    inputs: Sequence[Mapping[str, Json]] = ()
-    outputs: Sequence[Mapping[str, Json]] = ()
-    options: Mapping[str, Json] = field(default_factory=dict)
+    inputs: Sequence[JsonMap] = ()
+    outputs: Sequence[JsonMap] = ()
+    options: JsonMap = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class DeploymentSpec:
     action: str
     key: str
     derived: ConfigSpec
-    input_values: Mapping[str, Json] = field(default_factory=dict)
+    input_values: JsonMap = field(default_factory=dict)
     waits: bool = True
 
 
@@ -49,7 +49,7 @@ class DeploymentState:
 
     status: str
     reason: str
-    outputs: Mapping[str, Json]
+    outputs: JsonMap
     derived: ConfigSpec
     generation: int
 

@@ -1,10 +1,9 @@
 """Resources as a step sees them: its own, those beside it, and the one that replaces it."""
 
-import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-Json = typing.Any
+from ...shapes import JsonMap
 
 
 def physical_name(stack_name: str, resource_name: str, key: str) -> str:
@@ -43,14 +42,14 @@ class ResourceView:
     name: str
     type: str
     stack: StackFacts
-    properties: Mapping[str, Json]
+    properties: JsonMap
     key: str
     physical_id: str | None = None
     attempt: int = 1
-    metadata: Mapping[str, Json] = field(default_factory=dict)
-    data: Mapping[str, Json] = field(default_factory=dict)
-    previous: Mapping[str, Json] = field(default_factory=dict)
-    update_policy: Mapping[str, Json] = field(default_factory=dict)
+    metadata: JsonMap = field(default_factory=dict)
+    data: JsonMap = field(default_factory=dict)
+    previous: JsonMap = field(default_factory=dict)
+    update_policy: JsonMap = field(default_factory=dict)
     requested_attributes: Sequence[Sequence[str | int]] = ()
     creation_key: str = ""
 
@@ -70,7 +69,7 @@ class Sibling:
     id: int
     name: str
     physical_id: str | None
-    metadata: Mapping[str, Json]
+    metadata: JsonMap
     generation: int
 
 
@@ -83,7 +82,7 @@ class ReferencedResource:
     """
 
     type: str
-    data: Mapping[str, Json] = field(default_factory=dict)
+    data: JsonMap = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -99,4 +98,4 @@ class ReplacementView:
     type: str
     key: str
     physical_id: str | None = None
-    data: Mapping[str, Json] = field(default_factory=dict)
+    data: JsonMap = field(default_factory=dict)

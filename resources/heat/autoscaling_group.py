@@ -6,12 +6,13 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...shapes import Json, JsonMap
 from ...template.constraints import Range
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
 from ..contract.children import ChildGoal, ChildState, GroupMember
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..errors import NoAction, PropertyError
 from ..nested.base import child_of
 from ..nested.groups import Batch, GroupResource, Rollout, batches
@@ -166,7 +167,7 @@ class ScalingGroup(SizedGroup):
 
     def child_data(
         self, target: ResourceView, child: str, state: ChildState, context: StepContext
-    ) -> Mapping[str, Json]:
+    ) -> JsonMap:
         """Add the end of the cooldown."""
         data = dict(super().child_data(target, child, state, context))
         cooldown = data.pop("cooldown", None)
@@ -232,14 +233,14 @@ class AutoScalingGroup(ScalingGroup):
         ),
     }
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check that the bounds and the capacity agree.
 
         :raises PropertyError: they contradict each other.
         """
         check_sizes(properties, least="min_size", most="max_size", capacity="desired_capacity")
 
-    def static_goal(self, values: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
+    def static_goal(self, values: JsonMap, definition: ResourceDefinition) -> ChildGoal | None:
         """Return a goal with one member, also for a group that starts without any, as it may grow."""
         definition_of_member = definition.properties.get("resource")
         if not isinstance(definition_of_member, Mapping) or is_node(definition_of_member):
@@ -276,7 +277,7 @@ class AutoScalingGroup(ScalingGroup):
         """Return the goal of a child with these members."""
         return _goal(members, target.requested_attributes)
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the requested attributes, with the members in their order."""
         values = dict(super().attribute_values(target))
         names = list(target.data.get("names") or [])
@@ -315,7 +316,7 @@ def _goal(
     return group_goal(members, values_of(list(members), outputs.values(), MAPS), copies=copies)
 
 
-def check_sizes(properties: Mapping[str, Json], *, least: str, most: str, capacity: str) -> None:
+def check_sizes(properties: JsonMap, *, least: str, most: str, capacity: str) -> None:
     """Check that the bounds and the capacity of a group agree.
 
     :param least, most, capacity: names of the properties; those that are not known are absent.

@@ -2,9 +2,10 @@
 
 import random
 
+from ...shapes import Json
 from ...template.constraints import AllowedValues, Range
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..plugin import ResourceType
 from ..schema import Property, SupportStatus
 from ..steps import Done, Poll, Step

@@ -1,10 +1,9 @@
 """OS::Heat::DeployedServer: a server that somebody else has made, with a guest that applies deployments."""
 
-from collections.abc import Mapping
-
+from ...shapes import JsonMap
 from ...template.constraints import Length
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..guests import COLLECT_CONFIG, TRANSPORT, check_transport
 from ..plugin import ResourceType, check_named
 from ..schema import Attribute, Property, SupportStatus
@@ -44,7 +43,7 @@ class DeployedServer(ResourceType):
         COLLECT_CONFIG: Attribute("Configuration of the agent os-collect-config, with its keys.", "map"),
     }
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check the transport."""
         check_transport(properties)
 
@@ -65,7 +64,7 @@ class DeployedServer(ResourceType):
         check_named(target)
         return _done(target)
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the name."""
         return {"name": target.properties["name"] or target.data.get("name", target.physical_name)}
 

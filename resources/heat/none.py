@@ -1,10 +1,10 @@
 """OS::Heat::None: takes any properties and does nothing."""
 
 import uuid
-from collections.abc import Mapping
 
+from ...shapes import JsonMap
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..plugin import ResourceType
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from ..steps import Done, Step
@@ -26,6 +26,6 @@ class NoneResource(ResourceType):
         physical_id = uuid.uuid5(uuid.NAMESPACE_OID, target.key)
         return Done(physical_id=str(physical_id), data={"is_placeholder": "True"})
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return no attribute, so each is None."""
         return {}

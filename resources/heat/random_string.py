@@ -2,11 +2,12 @@
 
 import secrets
 import string
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues, Range
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..errors import PropertyError
 from ..plugin import ResourceType
 from ..schema import Attribute, Property, SupportStatus
@@ -108,7 +109,7 @@ class RandomString(ResourceType):
         )
     }
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check the length against the minima.
 
         :raises PropertyError: the minima exceed the length, or there is no character.
@@ -137,12 +138,12 @@ class RandomString(ResourceType):
         """Return the string; None for one that the template names by ``external_id``, as in Heat."""
         return target.data.get("value") if target.physical_id is not None else target.name
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the string."""
         return {"value": target.data.get("value")}
 
 
-def _needs(properties: Mapping[str, Json]) -> Iterator[Need]:
+def _needs(properties: JsonMap) -> Iterator[Need]:
     for item in properties["character_sequences"] or ():
         yield item["sequence"], item["min"]
     classes = properties["character_classes"] or []

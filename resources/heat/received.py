@@ -7,7 +7,7 @@ both.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..contract.views import Json
+from ...shapes import Json, JsonMap
 from ..errors import SignalError
 from ..signals import Signal
 
@@ -45,12 +45,12 @@ class Received:
     data: Json
 
 
-def received(metadata: Mapping[str, Json]) -> list[Received]:
+def received(metadata: JsonMap) -> list[Received]:
     """Return the signals in a handle's metadata, without other entries, which a template may set."""
     return list(_entries(metadata))
 
 
-def _entries(metadata: Mapping[str, Json]) -> Iterator[Received]:
+def _entries(metadata: JsonMap) -> Iterator[Received]:
     for signal_id, entry in metadata.items():
         if not isinstance(entry, Mapping):
             continue
@@ -60,7 +60,7 @@ def _entries(metadata: Mapping[str, Json]) -> Iterator[Received]:
             yield Received(signal_id, status, str(entry.get(keys.reason, "")), entry.get(keys.data))
 
 
-def with_signal(metadata: Mapping[str, Json], signal: Mapping[str, Json], keys: Keys) -> Signal:
+def with_signal(metadata: JsonMap, signal: JsonMap, keys: Keys) -> Signal:
     """Add a complete signal; it replaces one with the same id.
 
     :raises SignalError: keys are missing or too many, or the status is not one of STATUSES.
@@ -76,7 +76,7 @@ def with_signal(metadata: Mapping[str, Json], signal: Mapping[str, Json], keys: 
     )
 
 
-def completed(details: Mapping[str, Json], metadata: Mapping[str, Json]) -> dict[str, Json]:
+def completed(details: JsonMap, metadata: JsonMap) -> dict[str, Json]:
     """Complete a signal of Heat's form: with success, and the number of the signal as its id.
 
     Where another signal has that number as its id, the next free one is used, so that no signal is lost (Heat

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from ...shapes import Json, JsonMap
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
 from ..contract.children import ChildGoal, GroupMember
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..nested.groups import Batch, GroupResource
 from ..nested.members import Definition, RequestedAttribute, check_members, group_goal, values_of
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
@@ -44,7 +45,7 @@ class ResourceChain(GroupResource):
         ),
     }
 
-    def static_goal(self, values: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
+    def static_goal(self, values: JsonMap, definition: ResourceDefinition) -> ChildGoal | None:
         """Return a goal with all members, None while the types are unknown."""
         types = values.get("resources")
         residual = definition.properties.get("resource_properties")
@@ -70,7 +71,7 @@ class ResourceChain(GroupResource):
             concurrent=bool(properties["concurrent"]),
         )
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the requested attributes, with the references in the order of the types."""
         values = dict(super().attribute_values(target))
         references = values.pop("refs_map")
@@ -79,7 +80,7 @@ class ResourceChain(GroupResource):
 
 def _goal(
     types: Sequence[Json],
-    properties: Mapping[str, Json],
+    properties: JsonMap,
     requested: Sequence[RequestedAttribute],
     *,
     concurrent: bool,

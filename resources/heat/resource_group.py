@@ -3,12 +3,13 @@
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
+from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues, Length, Range
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
 from ..contract.children import ChildGoal, GroupMember
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..nested.groups import Batch, GroupResource, Rollout, batches
 from ..nested.members import (
     Definition,
@@ -128,7 +129,7 @@ class ResourceGroup(GroupResource):
         ),
     }
 
-    def static_goal(self, values: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
+    def static_goal(self, values: JsonMap, definition: ResourceDefinition) -> ChildGoal | None:
         """Return a goal with one member, as Heat does; None for a group without members."""
         count = values.get("count", 1)
         member = definition.properties.get("resource_def")
@@ -137,9 +138,7 @@ class ResourceGroup(GroupResource):
         variable = values.get("index_var") or "%index%"
         return _goal({"0": _body(member, variable, "0")}, definition.requested_attributes, copies=count)
 
-    def expanded(
-        self, goal: ChildGoal, values: Mapping[str, Json], definition: ResourceDefinition
-    ) -> ChildGoal:
+    def expanded(self, goal: ChildGoal, values: JsonMap, definition: ResourceDefinition) -> ChildGoal:
         """Return the goal with a member for each number, but those that removal policies name."""
         member = definition.properties["resource_def"]
         variable = values.get("index_var") or "%index%"
@@ -224,7 +223,7 @@ class ResourceGroup(GroupResource):
         )
         return _goal(definitions, target.requested_attributes)
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the requested attributes, and the names that were removed."""
         values = dict(super().attribute_values(target))
         references = values["refs_map"]
@@ -237,7 +236,7 @@ def _names(removed: set[str]) -> Iterator[str]:
     return (name for name in map(str, itertools.count()) if name not in removed)
 
 
-def _body(member: Mapping[str, Json], variable: str, name: str) -> Definition:
+def _body(member: JsonMap, variable: str, name: str) -> Definition:
     """Return the definition of a member of this name, without properties that are null."""
     body: dict[str, Json] = {"type": member["type"]}
     properties = member.get("properties")

@@ -5,9 +5,10 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues, Range
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..errors import PropertyError
 from ..plugin import ResourceType, check_named
 from ..schema import Attribute, Property, SupportStatus
@@ -98,7 +99,7 @@ class ScalingPolicy(ResourceType):
         ),
     }
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check that a minimum step is given with a percentage only.
 
         :raises PropertyError: the kind is another one.
@@ -118,7 +119,7 @@ class ScalingPolicy(ResourceType):
         check_named(target)
         return Done(data=_addresses(target, context))
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the URLs."""
         return {name: target.data.get(name) for name in self.attributes_schema}
 
@@ -159,12 +160,12 @@ class AwsScalingPolicy(ScalingPolicy):
         """Return the URL with its signature: a secret."""
         return target.data.get("alarm_url", target.name)
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the URL."""
         return {"AlarmUrl": target.data.get("alarm_url")}
 
 
-def _addresses(target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+def _addresses(target: ResourceView, context: StepContext) -> JsonMap:
     return {"alarm_url": context.presigned().url, "signal_url": context.signal_url(target.name)}
 
 

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import yaml
 
+from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues, Length
 from ..contract.context import StepContext
 from ..contract.software import ConfigSpec
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..errors import PropertyError
 from ..mime import mime_message, mime_part, parts_of
 from ..plugin import ResourceType
@@ -57,7 +58,7 @@ class ConfigType(ResourceType):
         """Return the key, under which a lost attempt has stored the config."""
         return None if context.software.config(key) is None else key
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the config."""
         return {"config": target.properties.get("config")}
 
@@ -76,7 +77,7 @@ class SoftwareConfig(ConfigType):
     }
     attributes_schema = {"config": _CONFIG}
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check the inputs and outputs.
 
         :raises PropertyError: the default of an input is not of its type.
@@ -132,7 +133,7 @@ class SoftwareComponent(ConfigType):
     }
     attributes_schema = {"config": Attribute("The configs.", "string", from_property="configs")}
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check the actions, and the inputs.
 
         :raises PropertyError: an action has two configs.
@@ -152,7 +153,7 @@ class SoftwareComponent(ConfigType):
         """Return the configs, for the agent's hook of components."""
         return _declared(target, "component", {"configs": target.properties["configs"]})
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the configs."""
         return {"config": {"configs": target.properties["configs"]}}
 
@@ -172,7 +173,7 @@ class CloudConfig(ConfigType):
         context.software.create_config(target.key, spec, made_of=cloud_config)
         return Done(physical_id=target.key)
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the config."""
         return {"config": _cloud_config(target.properties["cloud_config"])}
 
@@ -221,7 +222,7 @@ class MultipartMime(ConfigType):
         )
         return Done(physical_id=target.key, data={"config": message})
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the message."""
         return {"config": target.data.get("config")}
 
@@ -238,7 +239,7 @@ def config_text(value: str, context: StepContext) -> str:
     return spec.config if isinstance(spec.config, str) else json.dumps(spec.config)
 
 
-def _mime_parts(parts: Iterable[Mapping[str, Json]]) -> Iterator[email.message.Message]:
+def _mime_parts(parts: Iterable[JsonMap]) -> Iterator[email.message.Message]:
     for item in parts:
         if item["type"] == "multipart":
             yield from parts_of(item["config"])

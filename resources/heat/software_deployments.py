@@ -7,12 +7,13 @@ server's guest reads it.  The action waits for the signal as a parked task, and 
 
 from collections.abc import Mapping, Sequence
 
+from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues
 from ...template.language import ResourceDefinition
 from ...template.residual import ARGS, FN, is_node
 from ..contract.context import StepContext
 from ..contract.software import ConfigSpec, DeploymentSpec, DeploymentState
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..errors import PermanentError, PropertyError, ReplaceNeeded, SignalError
 from ..guests import check_offered
 from ..plugin import ResourceType
@@ -77,7 +78,7 @@ STRUCTURED: Mapping[str, Property] = {
 }
 
 
-def check_transport(properties: Mapping[str, Json]) -> None:
+def check_transport(properties: JsonMap) -> None:
     """Check that the transport of signals is supported.
 
     :raises PropertyError: the transport needs a service that Stoker does not use.
@@ -105,7 +106,7 @@ class SoftwareDeployment(ResourceType):
         ANY_NAME: Attribute("The output of this name that the server has signalled."),
     }
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check the transport of signals."""
         check_transport(properties)
 
@@ -189,15 +190,13 @@ class SoftwareDeployment(ResourceType):
             raise SignalError("A signal to a deployment must be a map of its outputs")
         return Signal(metadata=target.metadata, reason="", outputs=details or {})
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the outputs of the last action that has ended."""
         return {**dict.fromkeys(ALWAYS_SENT), **(target.data.get("outputs") or {})}
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def derived_config(
-        self, target: ResourceView, config: Json, inputs: Sequence[Mapping[str, Json]]
-    ) -> Json:
+    def derived_config(self, target: ResourceView, config: Json, inputs: Sequence[JsonMap]) -> Json:
         """Return the config that the guest applies.
 
         :param config: text or map of the config that is deployed.
@@ -253,9 +252,7 @@ class StructuredDeployment(SoftwareDeployment):
     )
     properties_schema = {**SoftwareDeployment.properties_schema, **STRUCTURED}
 
-    def derived_config(
-        self, target: ResourceView, config: Json, inputs: Sequence[Mapping[str, Json]]
-    ) -> Json:
+    def derived_config(self, target: ResourceView, config: Json, inputs: Sequence[JsonMap]) -> Json:
         """Return the config with the values of inputs in it."""
         values = {item["name"]: item.get("value") for item in inputs}
         is_strict = target.properties["input_values_validate"] == "STRICT"

@@ -4,12 +4,13 @@ import itertools
 import typing
 from collections.abc import Mapping, Sequence
 
+from ...shapes import Json, JsonMap
 from ...template.constraints import Range
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
 from ..contract.children import ChildGoal, GroupMember
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..nested.groups import Batch, GroupResource, Rollout
 from ..nested.members import REFS_MAP, Definition, RequestedAttribute, check_members, group_goal, output_name
 from ..plugin import ResourceType
@@ -84,7 +85,7 @@ class SoftwareDeploymentGroup(GroupResource):
         ANY_NAME: Attribute("That attribute of each deployment, by server.", "map"),
     }
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check the transport of signals."""
         check_transport(properties)
 
@@ -101,7 +102,7 @@ class SoftwareDeploymentGroup(GroupResource):
         """Return the attribute, with the path into the map of all members' values."""
         return None if attribute in self.own_attributes else [attribute, *path]
 
-    def static_goal(self, values: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
+    def static_goal(self, values: JsonMap, definition: ResourceDefinition) -> ChildGoal | None:
         """Return a goal with one member, which is like all others; None: the servers are not known."""
         servers = None if is_node(definition.properties) else definition.properties.get("servers")
         if not isinstance(servers, Mapping) or is_node(servers) or not servers:
@@ -110,9 +111,7 @@ class SoftwareDeploymentGroup(GroupResource):
         body = self._body(definition.properties, servers, name)
         return _goal({name: body}, definition.requested_attributes, copies=len(servers))
 
-    def expanded(
-        self, goal: ChildGoal, values: Mapping[str, Json], definition: ResourceDefinition
-    ) -> ChildGoal:
+    def expanded(self, goal: ChildGoal, values: JsonMap, definition: ResourceDefinition) -> ChildGoal:
         """Return the goal with a member for each server."""
         servers = definition.properties["servers"]
         members = {name: self._body(definition.properties, servers, name) for name in servers}
@@ -148,7 +147,7 @@ class SoftwareDeploymentGroup(GroupResource):
         bodies = {name: new[name] if name in chosen else old.get(name) for name in new}
         return _goal({name: body for name, body in bodies.items() if body}, target.requested_attributes)
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the requested attributes."""
         values = super().attribute_values(target).items()
         return {name: value for name, value in values if name not in ("refs", REFS_MAP)}
@@ -167,7 +166,7 @@ class SoftwareDeploymentGroup(GroupResource):
         steps = [Batch(size=count, updates=most) for _ in range((count - 1) // most)]
         return Rollout([*steps, None], policy["pause_time"])
 
-    def _body(self, properties: Mapping[str, Json], servers: Mapping[str, Json], name: str) -> Definition:
+    def _body(self, properties: JsonMap, servers: JsonMap, name: str) -> Definition:
         common = {key: value for key, value in properties.items() if key != "servers" and value is not None}
         return {"type": self.member_type, "properties": {**common, "server": servers[name]}}
 

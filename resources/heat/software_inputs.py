@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from ...shapes import Json, JsonMap
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..errors import PermanentError
 
 SERVER_ID = ("deploy_server_id", "ID of the server being deployed to")
@@ -26,18 +27,14 @@ PASSWORD = ("deploy_password", "Password for API authentication")
 PROJECT_ID = ("deploy_project_id", "ID of project for API authentication")
 
 
-def with_inputs(
-    declared: Sequence[Mapping[str, Json]], input_values: Mapping[str, Json]
-) -> list[Mapping[str, Json]]:
+def with_inputs(declared: Sequence[JsonMap], input_values: JsonMap) -> list[JsonMap]:
     """Return the declared inputs with their values, and undeclared ones as texts."""
     values = dict(input_values)
     inputs = [{**item, "value": values.pop(item["name"], item.get("default"))} for item in declared]
     return [*inputs, *({"name": name, "type": "String", "value": value} for name, value in values.items())]
 
 
-def deploy_inputs(
-    target: ResourceView, action: str, verb: str, context: StepContext
-) -> list[Mapping[str, Json]]:
+def deploy_inputs(target: ResourceView, action: str, verb: str, context: StepContext) -> list[JsonMap]:
     """Return the inputs that an agent needs to signal, in Heat's words.
 
     :param verb: method of HTTP; ACCOUNT: none; "": the agent does not signal.
@@ -61,7 +58,7 @@ def deploy_inputs(
     ]
 
 
-def substituted(config: Json, inputs: Mapping[str, Json], key: str, *, is_strict: bool) -> Json:
+def substituted(config: Json, inputs: JsonMap, key: str, *, is_strict: bool) -> Json:
     """Return a config in which each map ``{key: NAME}`` is replaced by the input's value.
 
     :param is_strict: an unknown input is an error; else its value is None.

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues
-from ..contract.views import Json
 from ..errors import PropertyError
 from ..properties import resolve_properties
 from ..schema import Property
@@ -85,7 +85,7 @@ def _resolved(schema: Mapping[str, Property], item: Json, path: tuple[str | int,
         raise PropertyError(error.message, (*path, *error.path)) from error
 
 
-def _without_none(values: Mapping[str, Json]) -> dict[str, Json]:
+def _without_none(values: JsonMap) -> dict[str, Json]:
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -100,13 +100,11 @@ class DeploymentResult:
 
     status: str
     reason: str
-    outputs: Mapping[str, Json]
+    outputs: JsonMap
     event: str
 
 
-def result_of(
-    declared: Sequence[Mapping[str, Json]], before: Mapping[str, Json], details: Mapping[str, Json]
-) -> DeploymentResult:
+def result_of(declared: Sequence[JsonMap], before: JsonMap, details: JsonMap) -> DeploymentResult:
     """Return the result of a deployment, by Heat's rules.
 
     A status code other than 0 is a failure, and so is a value of an output that is declared an error.

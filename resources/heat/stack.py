@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 
+from ...shapes import Json, JsonMap
 from ...template.language import ResourceDefinition
 from ..contract.children import ChildGoal, ChildState
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..nested.base import OUTPUT_ERRORS, NestedType
 from ..plugin import NOT_KNOWN
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
@@ -69,7 +70,7 @@ class StackResource(NestedType):
     chosen_by = "context"
     _own_region: str | None = None
 
-    def configure(self, values: Mapping[str, Json]) -> None:
+    def configure(self, values: JsonMap) -> None:
         """Take the name of the own region."""
         self._own_region = values.get("region_name")
 
@@ -85,7 +86,7 @@ class StackResource(NestedType):
         elsewhere = region not in (None, "", self._own_region)
         return REMOTE if elsewhere or context.get("credential_secret_id") else None
 
-    def static_goal(self, values: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
+    def static_goal(self, values: JsonMap, definition: ResourceDefinition) -> ChildGoal | None:
         """Return the goal if the template and the parameters are known."""
         if "template" not in values or "parameters" not in values:
             return None
@@ -96,7 +97,7 @@ class StackResource(NestedType):
         properties = target.properties
         return _goal(properties["template"], properties["parameters"], properties["timeout"])
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the outputs, and the stack's name."""
         return {**super().attribute_values(target), "stack_name": target.data.get("name")}
 
@@ -137,16 +138,16 @@ class AwsStack(NestedType):
 
     def child_data(
         self, target: ResourceView, child: str, state: ChildState, context: StepContext
-    ) -> Mapping[str, Json]:
+    ) -> JsonMap:
         """Name the outputs that can never be computed as the attributes are named."""
         data = super().child_data(target, child, state, context)
         errors = {f"{OUTPUTS}{name}": text for name, text in data.get(OUTPUT_ERRORS, {}).items()}
         return {**data, OUTPUT_ERRORS: errors} if errors else data
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the outputs."""
         return {f"{OUTPUTS}{name}": value for name, value in (target.data.get("outputs") or {}).items()}
 
 
-def _goal(template: Json, parameters: Mapping[str, Json] | None, minutes: int | None) -> ChildGoal:
+def _goal(template: Json, parameters: JsonMap | None, minutes: int | None) -> ChildGoal:
     return ChildGoal(template, parameters or {}, timeout=None if not minutes else minutes * 60.0)

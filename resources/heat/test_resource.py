@@ -1,10 +1,9 @@
 """OS::Heat::TestResource: waits, fails and is replaced as its properties say."""
 
-from collections.abc import Mapping
-
+from ...shapes import Json, JsonMap
 from ...template.constraints import Custom
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..errors import PermanentError
 from ..plugin import ResourceType
 from ..schema import Attribute, Property, SupportStatus
@@ -104,7 +103,7 @@ class TestResource(ResourceType):
         """Poll whether the wait is over."""
         return _poll(target, progress, context)
 
-    def needs_replace(self, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
+    def needs_replace(self, before: JsonMap, after: JsonMap) -> bool:
         """Return whether there is a new value and `update_replace` is set."""
         return bool(before.get("value") != after["value"] and after["update_replace"])
 
@@ -137,7 +136,7 @@ class TestResource(ResourceType):
             raise PermanentError("Resource not created", kind="Exception")
         return Done()
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the stored value."""
         return {"output": target.data.get("value")}
 
@@ -158,7 +157,7 @@ def _wait(
     context: StepContext,
     *,
     physical_id: str | None = None,
-    data: Mapping[str, Json] | None = None,
+    data: JsonMap | None = None,
     may_fail: bool = True,
 ) -> Step:
     if seconds == 0:
@@ -181,7 +180,7 @@ def _end(
     *,
     may_fail: bool,
     physical_id: str | None = None,
-    data: Mapping[str, Json] | None = None,
+    data: JsonMap | None = None,
 ) -> Step:
     if may_fail and target.properties["fail"]:
         raise PermanentError(f"Test Resource failed {target.name}", kind="ValueError")

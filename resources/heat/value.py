@@ -1,10 +1,9 @@
 """OS::Heat::Value: returns a value, converted to a type."""
 
-from collections.abc import Mapping
-
+from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..plugin import ResourceType
 from ..properties import resolve_properties
 from ..schema import Attribute, Property, SupportStatus
@@ -45,7 +44,7 @@ class Value(ResourceType):
         )
     }
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check the value against the type.
 
         :raises PropertyError: the value does not fit.
@@ -57,12 +56,12 @@ class Value(ResourceType):
         """Return a name; nothing else is created."""
         return Done(physical_id=target.physical_name)
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the value."""
         return {"value": _converted(target.properties)}
 
 
-def _converted(properties: Mapping[str, Json]) -> Json:
+def _converted(properties: JsonMap) -> Json:
     """Return the value, converted.
 
     :raises PropertyError: the value does not fit the type.

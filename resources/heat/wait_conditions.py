@@ -10,9 +10,10 @@ import typing
 import urllib.parse
 from collections.abc import Mapping
 
+from ...shapes import Json, JsonMap
 from ...template.constraints import Range
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..errors import PermanentError
 from ..plugin import ResourceType
 from ..schema import Attribute, Property, SupportStatus
@@ -80,7 +81,7 @@ class WaitCondition(ResourceType):
         """Return Done: there is no thing that could be missing; the signals reached another stack."""
         return Done()
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the data of all signals by id, as JSON text."""
         return {self.names["data"]: target.data.get("signals", "{}")}
 

@@ -7,9 +7,10 @@ finds its handle by it, see wait_conditions.py.
 import json
 from collections.abc import Mapping
 
+from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..errors import PropertyError, SignalError
 from ..plugin import ResourceType, check_named
 from ..schema import Attribute, Property, SupportStatus
@@ -34,7 +35,7 @@ class _Handle(ResourceType):
         check_named(target)
         return Done(data=self._address(target, context))
 
-    def _address(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+    def _address(self, target: ResourceView, context: StepContext) -> JsonMap:
         presigned = context.presigned()
         return {"endpoint": presigned.endpoint, "token": presigned.signature, "url": presigned.url}
 
@@ -77,7 +78,7 @@ class WaitConditionHandle(_Handle):
         ),
     }
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check that the transport is supported.
 
         :raises PropertyError: the transport needs a service that Stoker does not use.
@@ -92,7 +93,7 @@ class WaitConditionHandle(_Handle):
         """Return the endpoint, which is useless without the token."""
         return target.data.get("endpoint", target.name)
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the attributes that the transport needs."""
         endpoint = target.data.get("endpoint")
         token = target.data.get("token")
@@ -111,7 +112,7 @@ class WaitConditionHandle(_Handle):
                 return {"signal": json.dumps({"alarm_url": endpoint, **(target.data.get("account") or {})})}
         return {"signal": "{}"}
 
-    def _address(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+    def _address(self, target: ResourceView, context: StepContext) -> JsonMap:
         if target.properties["signal_transport"] == "HEAT_SIGNAL":
             user = context.signal_user()
             account = {
@@ -161,12 +162,12 @@ class UpdateWaitConditionHandle(AwsWaitConditionHandle):
     )
     always_replaced = True
 
-    def needs_replace(self, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
+    def needs_replace(self, before: JsonMap, after: JsonMap) -> bool:
         """Return True: every update replaces it."""
         return True
 
 
-def _map(details: Json) -> Mapping[str, Json]:
+def _map(details: Json) -> JsonMap:
     if not isinstance(details, Mapping):
         raise SignalError("Metadata format invalid: a signal is a map")
     return details

@@ -4,10 +4,11 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ...shapes import Json, JsonMap
 from ...template.language import ResourceDefinition
 from ..contract.children import ChildFailure, ChildGoal, ChildState
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..errors import ChildGone, NotSupported, PermanentError
 from ..plugin import ResourceType
 from ..signals import Adjustment, Scaling
@@ -55,7 +56,7 @@ class NestedType(ResourceType):
         """Return the goal of the child."""
         raise NotImplementedError
 
-    def static_goal(self, values: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
+    def static_goal(self, values: JsonMap, definition: ResourceDefinition) -> ChildGoal | None:
         """Return the goal as far as it is known at plan time, None if too few properties are known.
 
         :param values: properties as ResourceType.validate gets them.
@@ -63,9 +64,7 @@ class NestedType(ResourceType):
         """
         return None
 
-    def expanded(
-        self, goal: ChildGoal, values: Mapping[str, Json], definition: ResourceDefinition
-    ) -> ChildGoal:
+    def expanded(self, goal: ChildGoal, values: JsonMap, definition: ResourceDefinition) -> ChildGoal:
         """Return a group's static goal with all members in place of one for all; for previews.
 
         :param known, definition: as of `static_goal`.
@@ -201,9 +200,7 @@ class NestedType(ResourceType):
         """Poll the child."""
         return self.check_create_complete(target, progress, context)
 
-    def adopted_goal(
-        self, target: ResourceView, document: Mapping[str, Json], context: StepContext
-    ) -> ChildGoal:
+    def adopted_goal(self, target: ResourceView, document: JsonMap, context: StepContext) -> ChildGoal:
         """Return the goal of a child that adopts the resources of another stack.
 
         :param document: the export of that stack, with ``template`` and ``resources``.
@@ -222,14 +219,14 @@ class NestedType(ResourceType):
         """Return whether the child is gone; a failed one is repaired by an update of its own."""
         return target.physical_id is None or context.children.state(target.physical_id) is None
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the outputs, each by its name and all as ``outputs``."""
         outputs = target.data.get("outputs") or {}
         return {**(target.data.get(INNER) or {}), **outputs, "outputs": outputs}
 
     def child_data(
         self, target: ResourceView, child: str, state: ChildState, context: StepContext
-    ) -> Mapping[str, Json]:
+    ) -> JsonMap:
         """Return the data that the resource stores of a child whose action succeeded."""
         errors = dict(context.children.output_errors(child))
         data: dict[str, Json] = {"outputs": dict(context.children.outputs(child)), "name": state.name}

@@ -10,12 +10,13 @@ conductor continues with the next one, and none is done twice:
 
 import dataclasses
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ...shapes import Json, JsonMap
 from ..contract.children import ChildGoal, ChildState, GroupMember
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..steps import Done, Poll, Step
 from .base import NestedType, child_of, failure_of, state_of, wait_for_child
 from .members import REFS_MAP, RequestedAttribute
@@ -69,7 +70,7 @@ class Rollout:
 
     steps: Sequence[Batch | None] = (None,)
     pause: float = 0.0
-    data: Mapping[str, Json] = field(default_factory=dict)
+    data: JsonMap = field(default_factory=dict)
 
 
 class GroupResource(NestedType):
@@ -129,9 +130,7 @@ class GroupResource(NestedType):
         """Continue with the next step, if the last one is complete."""
         return self._continue(target, progress, context)
 
-    def adopted_goal(
-        self, target: ResourceView, document: Mapping[str, Json], context: StepContext
-    ) -> ChildGoal:
+    def adopted_goal(self, target: ResourceView, document: JsonMap, context: StepContext) -> ChildGoal:
         """Return a goal with the members of the other group."""
         template = document.get("template") or {}
         members = [GroupMember(name, body) for name, body in (template.get("resources") or {}).items()]
@@ -161,12 +160,12 @@ class GroupResource(NestedType):
 
     def child_data(
         self, target: ResourceView, child: str, state: ChildState, context: StepContext
-    ) -> Mapping[str, Json]:
+    ) -> JsonMap:
         """Add the names of the members that did not fail, oldest first."""
         names = [member.name for member in context.children.members(child) if not member.is_failed]
         return {**target.data, **super().child_data(target, child, state, context), "names": names}
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the requested attributes, and the references of the members."""
         outputs = dict(target.data.get("outputs") or {})
         references = outputs.get(REFS_MAP) or {}
@@ -202,9 +201,7 @@ def _step(stored: Json) -> Batch | None:
     return None if stored is None else Batch(*stored)
 
 
-def _in_progress(
-    child: str, steps: Sequence[Json], pause: float, data: Mapping[str, Json] | None = None
-) -> Step:
+def _in_progress(child: str, steps: Sequence[Json], pause: float, data: JsonMap | None = None) -> Step:
     progress = {"child": child, "left": steps, "pause": pause}
     return dataclasses.replace(wait_for_child(child), progress=progress, data=data)
 
@@ -216,7 +213,7 @@ def _next(
     pause: float,
     *,
     due: float,
-    data: Mapping[str, Json] | None = None,
+    data: JsonMap | None = None,
 ) -> Step:
     progress = {"child": child, "left": steps, "pause": pause, "after": state.traversal, "due": due}
     return Poll(progress, after=pause if data is None else 0.0, data=data)

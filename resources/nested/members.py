@@ -1,15 +1,14 @@
 """The template of a group's child: a resource for each member, and outputs for requested attributes."""
 
-import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from ...shapes import Json, JsonMap
 from ...template.budget import Budget
 from ...template.errors import LimitExceeded
 from ..contract.children import ChildGoal
 from ..errors import PermanentError
 
-Json = typing.Any
-Definition = Mapping[str, Json]
+Definition = JsonMap
 """A resource's body in a template: type, properties, metadata …; the properties are values."""
 RequestedAttribute = Sequence[str | int]
 """An attribute of a group, and the constant path below it."""
@@ -28,9 +27,7 @@ def output_name(requested: RequestedAttribute) -> str:
     return ", ".join(str(part) for part in requested)
 
 
-def group_goal(
-    members: Mapping[str, Definition], values: Mapping[str, Json], *, copies: int = 1
-) -> ChildGoal:
+def group_goal(members: Mapping[str, Definition], values: JsonMap, *, copies: int = 1) -> ChildGoal:
     """Return the goal of a child with these members.
 
     :param values: values of the child's outputs, by name.

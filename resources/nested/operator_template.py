@@ -1,14 +1,13 @@
 """Types that an operator has made of templates, for those who ask which types there are."""
 
-import typing
 from collections.abc import Mapping
 
+from ...shapes import JsonMap
 from ...template.compile import describe
 from ...template.load import load_template
 from ..schema import Attribute, Property, PropertyType, SupportStatus
 from .provider import ProviderTemplate
 
-Json = typing.Any
 _TYPES: Mapping[str, PropertyType] = {
     "Number": "number",
     "Json": "map",
@@ -24,7 +23,7 @@ def template_type(text: str) -> ProviderTemplate:
     :param text: the template, which was checked.
     """
     template = load_template(text)
-    described: Mapping[str, Json] = describe(template)
+    described: JsonMap = describe(template)
     properties = {
         name: Property(
             _TYPES.get(schema["Type"], "string"),

@@ -6,15 +6,14 @@ never stored in clear.  The parameters of secrets are hidden.
 """
 
 import json
-import typing
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from ...shapes import Json, JsonMap
 from ...template.functions.table import FIRST, REMOVED
 from ...template.residual import is_node
 from ..contract.children import ChildGoal
 
-Json = typing.Any
 PREFIX = "value_"
 _SECTIONS = ("properties", "metadata")
 _FUNCTIONS = frozenset(FIRST) | REMOVED
@@ -84,9 +83,7 @@ def parameterize(goal: ChildGoal, is_secret: Callable[[Json], bool] | None) -> C
     return replace(goal, template=template, parameters={**goal.parameters, **generated.values})
 
 
-def restore_values(
-    template: Mapping[str, Json], parameters: Mapping[str, Json]
-) -> dict[str, Mapping[str, Json]]:
+def restore_values(template: JsonMap, parameters: JsonMap) -> dict[str, JsonMap]:
     """Return the resources' bodies of a parameterized template, with the values in their places."""
 
     def restored(value: Json) -> Json:

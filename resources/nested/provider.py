@@ -1,8 +1,9 @@
 """The type of resources whose type is the name of a template: nested stacks of that template."""
 
+from ...shapes import Json
 from ..contract.children import ChildGoal
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from .base import NestedType
 

@@ -6,10 +6,10 @@ attachment that was there before belongs to somebody else, and is never removed.
 """
 
 import typing
-from collections.abc import Mapping
 
+from ...shapes import Json, JsonMap
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..errors import PermanentError, RetryableError
 from ..schema import Attribute
 from ..steps import Done, Poll, Step
@@ -38,7 +38,7 @@ class AttachedType(DeclaredThing):
     missing: typing.ClassVar[str]
     slow: typing.ClassVar[bool] = False
 
-    def link(self, properties: Mapping[str, Json], context: StepContext) -> Link:
+    def link(self, properties: JsonMap, context: StepContext) -> Link:
         """Return the link that the properties describe.
 
         :raises NameNotFound, NameNotUnique: no thing, or several, have a name.
@@ -128,7 +128,7 @@ class AttachedType(DeclaredThing):
             raise RetryableError("an attachment of a lost call is being removed")
         return True
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the service's answer."""
         return {"show": target.data.get(REMOTE) or {}}
 

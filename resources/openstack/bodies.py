@@ -4,7 +4,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..contract.views import Json
+from ...shapes import Json, JsonMap
 
 Find = Callable[[str, str], str]
 
@@ -29,12 +29,12 @@ class Fields(typing.Protocol):
     apart: typing.ClassVar[Sequence[str]]
 
 
-def without_nulls(properties: Mapping[str, Json]) -> dict[str, Json]:
+def without_nulls(properties: JsonMap) -> dict[str, Json]:
     """Return the properties that have a value."""
     return {name: value for name, value in properties.items() if value is not None}
 
 
-def fields(declared: Fields, properties: Mapping[str, Json], find: Find) -> dict[str, Json]:
+def fields(declared: Fields, properties: JsonMap, find: Find) -> dict[str, Json]:
     """Return properties as fields of a body; names of other things become their ids.
 
     :param find: function that returns the id of a thing of a kind by its name or id.
@@ -50,9 +50,7 @@ def fields(declared: Fields, properties: Mapping[str, Json], find: Find) -> dict
     return body
 
 
-def live_fields(
-    declared: Fields, properties: Mapping[str, Json], remote: Mapping[str, Json]
-) -> dict[str, Json]:
+def live_fields(declared: Fields, properties: JsonMap, remote: JsonMap) -> dict[str, Json]:
     """Return those of the properties that are fields of a thing and no references, as they are there."""
     fields = {}
     for name, value in properties.items():

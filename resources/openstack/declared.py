@@ -18,8 +18,9 @@ import functools
 import typing
 from collections.abc import Collection, Mapping, Sequence
 
+from ...shapes import Json, JsonMap
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..errors import PermanentError, RetryableError
 from ..plugin import ResourceType
 from ..steps import Done, Poll, Step
@@ -82,7 +83,7 @@ class DeclaredThing(ResourceType):
         """Return the fields of a new thing."""
         return fields(self, without_nulls(target.properties), functools.partial(resolve, context))
 
-    def request(self, body: Mapping[str, Json], target: ResourceView) -> Mapping[str, Json]:
+    def request(self, body: JsonMap, target: ResourceView) -> JsonMap:
         """Return the body of the request that creates a thing with these fields."""
         return self._wrapped(body)
 
@@ -119,7 +120,7 @@ class DeclaredThing(ResourceType):
         """Return what uses the thing, in words, where the service refuses to delete it for that."""
         return ()
 
-    def problem(self, remote: Mapping[str, Json]) -> str:
+    def problem(self, remote: JsonMap) -> str:
         """Return why the thing is in a bad state, as far as the service says so."""
         return ""
 
@@ -149,7 +150,7 @@ class DeclaredThing(ResourceType):
         """Return the thing's path."""
         return f"{self.path}/{self.id_of(target)}"
 
-    def get(self, service: Service, physical_id: str) -> Mapping[str, Json]:
+    def get(self, service: Service, physical_id: str) -> JsonMap:
         """Return a thing.
 
         :raises RemoteNotFound: the thing does not exist.
@@ -204,17 +205,17 @@ class DeclaredThing(ResourceType):
     def _items(self) -> str:
         return self.items or f"{self.item}s"
 
-    def _wrapped(self, body: Mapping[str, Json]) -> Mapping[str, Json]:
+    def _wrapped(self, body: JsonMap) -> JsonMap:
         return {self.item: body} if self.item else body
 
-    def _unwrapped(self, answer: Json) -> Mapping[str, Json]:
+    def _unwrapped(self, answer: Json) -> JsonMap:
         remote = answer[self.item] if self.item else answer
-        return typing.cast(Mapping[str, Json], remote)
+        return typing.cast(JsonMap, remote)
 
     def _poller(self) -> Poller:
         return Poller(self.list_path or self.path, self._items(), self.list_queries)
 
-    def _look(self, target: ResourceView, since: float, context: StepContext) -> Mapping[str, Json] | None:
+    def _look(self, target: ResourceView, since: float, context: StepContext) -> JsonMap | None:
         """Return the thing; None: its state is not known yet, poll again.
 
         :raises RemoteNotFound: the thing does not exist.
@@ -332,7 +333,7 @@ class DeclaredType(DeclaredThing):
 
     def made_before(
         self, error: PermanentError, target: ResourceView, context: StepContext
-    ) -> Mapping[str, Json] | None:
+    ) -> JsonMap | None:
         """Return what an earlier call has made, which may be why the service refuses now; None: nothing.
 
         :param error: the refusal of a creation.
@@ -360,16 +361,16 @@ class DeclaredType(DeclaredThing):
             return True
         return self.status is not None and self.status.of(remote) in self.status.bad
 
-    def refresh(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+    def refresh(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the resource's data with the service's answer of now."""
         return {**target.data, REMOTE: self.get(self.service_for(context), self.id_of(target))}
 
-    def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+    def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the properties that are fields of the thing, as they are now."""
         remote = self.get(self.service_for(context), self.id_of(target))
         return live_fields(self, target.properties, remote)
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the fields of the stored answer, and all of it as ``show``."""
         remote = target.data.get(REMOTE) or {}
         named = {name: remote.get(self.attribute_fields.get(name, name)) for name in self.attributes_schema}
@@ -377,7 +378,7 @@ class DeclaredType(DeclaredThing):
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _begin_wait(self, remote: Mapping[str, Json], target: ResourceView, context: StepContext) -> Step:
+    def _begin_wait(self, remote: JsonMap, target: ResourceView, context: StepContext) -> Step:
         """Return the step after the creation: the physical id is stored before anything else is done."""
         step = self._wait(remote, context.now(), target, context)
         more = self.has_more(target)
@@ -415,7 +416,7 @@ class DeclaredType(DeclaredThing):
             return Poll(progress=progress, after=FIRST_PAUSE)
         return None
 
-    def _data(self, remote: Mapping[str, Json], target: ResourceView) -> dict[str, Json]:
+    def _data(self, remote: JsonMap, target: ResourceView) -> dict[str, Json]:
         """Return the data of a resource with this thing.
 
         A repeated creation keeps its mark, for the lost one may still make its thing.
@@ -430,9 +431,7 @@ class DeclaredType(DeclaredThing):
     def _poll(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         return self._wait(self._look(target, progress["since"], context), progress["since"], target, context)
 
-    def _wait(
-        self, remote: Mapping[str, Json] | None, since: float, target: ResourceView, context: StepContext
-    ) -> Step:
+    def _wait(self, remote: JsonMap | None, since: float, target: ResourceView, context: StepContext) -> Step:
         """Return the end of the action, or the next poll.
 
         :param remote: the thing as the service has it; None: its state is not known yet.

@@ -8,7 +8,7 @@ import typing
 import uuid
 from collections.abc import Mapping
 
-from ..contract.views import Json
+from ...shapes import Json, JsonMap
 from .service import Service
 
 PREFIX = "stoker-"
@@ -34,7 +34,7 @@ class Mark(typing.Protocol):
     def query(self, mark: str) -> Mapping[str, str]:
         """Return the parameters of a list of all that has the mark."""
 
-    def is_on(self, remote: Mapping[str, Json], mark: str) -> bool:
+    def is_on(self, remote: JsonMap, mark: str) -> bool:
         """Return whether a member of that list has the mark indeed."""
 
 
@@ -54,7 +54,7 @@ class FieldMark(Mark):
     def query(self, mark: str) -> Mapping[str, str]:
         return {self._name: mark}
 
-    def is_on(self, remote: Mapping[str, Json], mark: str) -> bool:
+    def is_on(self, remote: JsonMap, mark: str) -> bool:
         return bool(remote.get(self._name) == mark)
 
 
@@ -80,7 +80,7 @@ class TagMark(Mark):
     def query(self, mark: str) -> Mapping[str, str]:
         return {"tags": mark}
 
-    def is_on(self, remote: Mapping[str, Json], mark: str) -> bool:
+    def is_on(self, remote: JsonMap, mark: str) -> bool:
         return mark in (remote.get("tags") or ())
 
 
@@ -95,7 +95,7 @@ class MetadataMark(Mark):
     def query(self, mark: str) -> Mapping[str, str]:
         return {"metadata": str({MARK_NAME: mark})}  # Cinder reads a Python literal.
 
-    def is_on(self, remote: Mapping[str, Json], mark: str) -> bool:
+    def is_on(self, remote: JsonMap, mark: str) -> bool:
         return bool((remote.get("metadata") or {}).get(MARK_NAME) == mark)
 
 

@@ -9,8 +9,8 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ...shapes import Json, JsonMap
 from ..contract.context import StepContext
-from ..contract.views import Json
 from ..errors import PermanentError
 from .service import RemoteNotFound, Service, service_of
 
@@ -247,12 +247,12 @@ def _by_name(service: Service, kind: Kind, value: str) -> str:
     return ids[0]
 
 
-def _member(body: Json) -> Mapping[str, Json]:
+def _member(body: Json) -> JsonMap:
     """Return the thing in the answer to a GET: the value of its only key, or the answer, as Glance has it."""
     inner = next(iter(body.values())) if len(body) == 1 else body
     return inner if isinstance(inner, Mapping) else body
 
 
-def _inner(item: Mapping[str, Json]) -> Mapping[str, Json]:
+def _inner(item: JsonMap) -> JsonMap:
     """Return the member itself: key pairs are one level deeper."""
     return _member(item) if len(item) == 1 else item

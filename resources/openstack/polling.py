@@ -3,8 +3,8 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
+from ...shapes import JsonMap
 from ..contract.context import StepContext
-from ..contract.views import Json
 from .service import Service
 
 FIRST_PAUSE = 0.5
@@ -86,9 +86,9 @@ class Poller:
         context: StepContext,
         service: Service,
         remote_id: str,
-        get: Callable[[], Mapping[str, Json]],
+        get: Callable[[], JsonMap],
         since: float,
-    ) -> Mapping[str, Json] | None:
+    ) -> JsonMap | None:
         """Return the thing as it is now, or was a moment ago where many are waited for.
 
         :returns: the thing; None: the last list is older than the action, and the next one is not due yet.
@@ -114,7 +114,7 @@ class Poller:
 
     def _list(
         self, context: StepContext, service: Service, waiting: WaitedFor
-    ) -> tuple[float, Mapping[str, Mapping[str, Json]]]:
+    ) -> tuple[float, Mapping[str, JsonMap]]:
         """Return the things by id, and the moment as of which they are listed."""
         began = context.now()
         remotes = {

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from keystoneauth1 import exceptions
 from keystoneauth1.adapter import Adapter
 
+from ...shapes import Json, JsonMap
 from ..contract.context import StepContext
-from ..contract.views import Json
 from ..errors import PermanentError, RetryableError
 
 TAG = re.compile(r"<title>.*?</title>|<[^>]*>", re.DOTALL)
@@ -131,7 +131,7 @@ class Service:
         return answer.json() if answer.content else None
 
 
-def _next_page(answer: Mapping[str, Json], items: str) -> str | None:
+def _next_page(answer: JsonMap, items: str) -> str | None:
     """Return the address of the next page, None for the last one: the services have two forms of it."""
     for link in answer.get(f"{items}_links") or ():
         if link["rel"] == "next":

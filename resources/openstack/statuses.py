@@ -1,9 +1,9 @@
 """The meaning of the states that services report of their things."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from ..contract.views import Json
+from ...shapes import JsonMap
 from ..errors import PermanentError
 
 
@@ -25,11 +25,11 @@ class StatusMeaning:
     field: str = "status"
     good: Collection[str] = ()
 
-    def of(self, remote: Mapping[str, Json]) -> str:
+    def of(self, remote: JsonMap) -> str:
         """Return the thing's status in capitals."""
         return str(remote.get(self.field) or "").upper()
 
-    def is_pending(self, remote: Mapping[str, Json], problem: Callable[[Mapping[str, Json]], str]) -> bool:
+    def is_pending(self, remote: JsonMap, problem: Callable[[JsonMap], str]) -> bool:
         """Return whether the service works on the thing.
 
         :param problem: function that returns why a thing is in a bad state.

@@ -5,8 +5,9 @@ import functools
 import typing
 from collections.abc import Callable, Mapping
 
+from ...shapes import Json, JsonMap
 from ..contract.context import StepContext
-from ..contract.views import Json, ResourceView
+from ..contract.views import ResourceView
 from ..plugin import ResourceType
 from ..properties import changed as names_changed
 from ..properties import resolve_stored
@@ -25,7 +26,7 @@ def pairs(description: str, *, update_allowed: bool = False, immutable: bool = F
     return Property("list", description, schema=entry, update_allowed=update_allowed, immutable=immutable)
 
 
-Source = str | Callable[[Mapping[str, Json]], Json]
+Source = str | Callable[[JsonMap], Json]
 """The name of a property, or a function of all properties, that gives the value of an inner property."""
 
 
@@ -34,7 +35,7 @@ def unless_empty(name: str) -> Source:
     return lambda properties: properties.get(name) or None
 
 
-def tags(properties: Mapping[str, Json]) -> dict[str, Json]:
+def tags(properties: JsonMap) -> dict[str, Json]:
     """Return the property Tags as a map; the last value of a key wins."""
     return {entry["Key"]: entry["Value"] for entry in properties.get("Tags") or ()}
 
@@ -65,7 +66,7 @@ class TranslatedType(ResourceType):
         names = names_changed(self.inner.properties_schema, inside.previous, inside.properties)
         return self.inner.handle_update(inside, frozenset(names), context)
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return what the service reports."""
         return {"show": self.inner.attribute_values(self.inside(target)).get("show")}
 
@@ -77,7 +78,7 @@ class TranslatedType(ResourceType):
             previous=self._translated(target.previous) if target.previous else {},
         )
 
-    def _translated(self, properties: Mapping[str, Json]) -> dict[str, Json]:
+    def _translated(self, properties: JsonMap) -> dict[str, Json]:
         values = {
             name: properties.get(source) if isinstance(source, str) else source(properties)
             for name, source in self.translation.items()

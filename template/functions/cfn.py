@@ -3,15 +3,13 @@
 import json
 import math
 import re
-import typing
 from collections.abc import Mapping
 
+from ...shapes import Json
 from ..errors import TemplateError
 from ..language import AWS_DATE, CFN_VERSIONS, CostMeter, Function, ListForm, Version
 from ..scalars import written
 from ..suggestions import closest
-
-Json = typing.Any
 
 _FIRST = "2013-05-23"
 """The version of HOT that has these functions."""

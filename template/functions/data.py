@@ -3,16 +3,14 @@
 import itertools
 import json
 import math
-import typing
 from collections.abc import Mapping, Sequence
 
 from ...sandbox import evaluator
 from ...sandbox.errors import EvaluationError, LimitReached, UnusableResult
+from ...shapes import Json, JsonMap
 from ..errors import LimitExceeded, TemplateError
 from ..language import ANY_NUMBER, AWS_DATE, CostMeter, Function, ListForm, MapForm, Version, measure
 from ..scalars import equality_key, written
-
-Json = typing.Any
 
 
 def _is_list(value: Json) -> bool:
@@ -178,7 +176,7 @@ def _loop(name: str, items: Json, *, maps: bool) -> list[Json]:
     return list(items)
 
 
-def substitute(tree: Json, values: Mapping[str, Json], budget: CostMeter) -> Json:
+def substitute(tree: Json, values: JsonMap, budget: CostMeter) -> Json:
     """Return the tree with the variables of repeat replaced in all its strings and keys.
 
     A string that is nothing but the variable becomes the value itself, of whatever type; Heat takes

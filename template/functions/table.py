@@ -5,7 +5,8 @@ A new function takes a module of its own in this folder, its import here, and it
 
 from collections.abc import Mapping
 
-from ..language import AWS_DATE, AWS_KEY, CFN_DATE, CFN_KEY, Apply, Function, Json, Version
+from ...shapes import Json
+from ..language import AWS_DATE, AWS_KEY, CFN_DATE, CFN_KEY, Apply, Function, Version
 from . import cfn, contextual, data, text
 
 FUNCTIONS: Mapping[str, Function] = {

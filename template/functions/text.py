@@ -5,11 +5,10 @@ import typing
 import urllib.parse
 from collections.abc import Mapping, Sequence
 
+from ...shapes import Json, JsonMap
 from ..errors import TemplateError
 from ..language import ANY_NUMBER, CFN_VERSIONS, CostMeter, Function, ListForm, MapForm, Version, measure
 from ..scalars import written
-
-Json = typing.Any
 
 _SCANNED = 1000
 """Characters that one step of work searches."""
@@ -224,7 +223,7 @@ def make_url(args: Json, version: Version, budget: CostMeter) -> str:
         raise TemplateError("a part is not Unicode: it has half of a surrogate pair") from error
 
 
-def _netloc(args: Mapping[str, Json]) -> str:
+def _netloc(args: JsonMap) -> str:
     user = urllib.parse.quote(args.get("username", ""), safe="")
     password = urllib.parse.quote(args.get("password", ""), safe="")
     name = args.get("host", "")

@@ -9,7 +9,6 @@ from stoker.resources.contract.children import ChildGoal, ChildInputs, ChildStat
 from stoker.resources.contract.guests import GuestAccess, Presigned, StackUser
 from stoker.resources.contract.software import ConfigSpec, DeploymentSpec, DeploymentState
 from stoker.resources.contract.views import (
-    Json,
     ReferencedResource,
     ReplacementView,
     ResourceView,
@@ -20,6 +19,7 @@ from stoker.resources.errors import Cancelled, PermanentError
 from stoker.resources.plugin import ResourceType
 from stoker.resources.properties import resolve_properties
 from stoker.resources.steps import Done, Park, Poll, Step
+from stoker.shapes import Json
 
 STACK = StackFacts(id="5ca1ab1e-0000-4000-8000-000000000001", name="demo", project_id="acme")
 START = 1_700_000_000.0

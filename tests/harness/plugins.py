@@ -5,6 +5,8 @@ import pathlib
 import time
 from collections.abc import Mapping
 
+from stoker.shapes import Json
+
 try:
     from stoker.resources import (
         Attribute,
@@ -20,7 +22,7 @@ try:
     )
 except ImportError:  # A conductor of an older version loads these types, too: the tests of upgrades run one.
     from stoker.resources.contract.context import StepContext
-    from stoker.resources.contract.views import Json, ResourceView
+    from stoker.resources.contract.views import ResourceView
     from stoker.resources.errors import RetryableError
     from stoker.resources.plugin import ResourceType
     from stoker.resources.schema import Attribute, Property

@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping
 
 from simulation import threads
 from stoker.resources.contract.context import StepContext
-from stoker.resources.contract.views import Json, ResourceView
+from stoker.resources.contract.views import ResourceView
 from stoker.resources.errors import PermanentError, ReplaceNeeded, RetryableError
 from stoker.resources.implied import ImpliedDependency
 from stoker.resources.plugin import ResourceType
 from stoker.resources.schema import Attribute, Property
 from stoker.resources.steps import Done, Park, Poll, Step
+from stoker.shapes import Json
 
 
 class CloudObject(typing.NamedTuple):

@@ -2,8 +2,7 @@
 
 import functools
 import logging
-import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 from ....db.errors import Unavailable
@@ -15,6 +14,7 @@ from ....resources.errors import PermanentError, ReplaceNeeded, StepError, Unkno
 from ....resources.plugin import ResourceType
 from ....resources.registry import ResourceRegistry
 from ....resources.steps import Park, Poll, Step
+from ....shapes import Json, JsonMap
 from ....template.residual import evaluate, holds_secret, partial
 from ..outcomes import Outcomes
 from ..results import StepResult
@@ -22,7 +22,6 @@ from ..secrets import ClaimLookup, SealedLookup
 from ..target import kept_data, kept_values, make_target
 
 LOG = logging.getLogger(__name__)
-Json = typing.Any
 
 
 class TaskStep:
@@ -40,7 +39,7 @@ class TaskStep:
     action: str
     reason = "state changed"
     target: ResourceView
-    stored: Mapping[str, Json]
+    stored: JsonMap
 
     def __init__(
         self, outcomes: Outcomes, registry: ResourceRegistry, context: StepContext, progress: Json
@@ -144,7 +143,7 @@ class TaskStep:
             data=step.data if step.data is not None else self.target.data,
         )
 
-    def store(self, step: Step, changes: Mapping[str, Json]) -> StepResult:
+    def store(self, step: Step, changes: JsonMap) -> StepResult:
         """Make the result that stores these columns of the resource."""
         if isinstance(step, Poll):
             return self.outcomes.poll_later(step, changes)
@@ -152,7 +151,7 @@ class TaskStep:
             return self.outcomes.park(step, changes)
         return self.complete(changes)
 
-    def complete(self, changes: Mapping[str, Json]) -> StepResult:
+    def complete(self, changes: JsonMap) -> StepResult:
         """Make the result of an action that has ended well, with the values that others refer to."""
         values = kept_values(self.plugin, self.target, self.context, self.secrets)
         return self.outcomes.done({**changes, **values}, self.target.physical_id, self.reason)

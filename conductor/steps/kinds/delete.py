@@ -1,10 +1,9 @@
 """Steps that end with the row of a resource, or of its copy, removed."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from ....resources.contract.views import Json
 from ....resources.steps import Done, Step
+from ....shapes import JsonMap
 from ..results import StepResult
 from ..target import never_made
 from .base import TaskStep
@@ -45,7 +44,7 @@ class DeleteStep(TaskStep):
             self.plugin.check_snapshot_delete_complete(self.target, progress, self.context)
         )
 
-    def complete(self, changes: Mapping[str, Json]) -> StepResult:
+    def complete(self, changes: JsonMap) -> StepResult:
         """Remove the row."""
         return self.outcomes.deleted()
 
@@ -71,6 +70,6 @@ class DeleteSnapshotStep(TaskStep):
 
     action = "delete_snapshot"
 
-    def complete(self, changes: Mapping[str, Json]) -> StepResult:
+    def complete(self, changes: JsonMap) -> StepResult:
         """Remove the copy's row."""
         return self.outcomes.deleted()

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from ....db.states import Status
-from ....resources.contract.views import Json
 from ....resources.steps import Done, Step
+from ....shapes import Json
 from ..results import StepResult
 from ..target import kept_data
 from .base import TaskStep

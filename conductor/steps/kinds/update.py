@@ -1,17 +1,17 @@
 """Steps of updates: the first one decides how the resource is updated."""
 
 import functools
-from collections.abc import Mapping
 from dataclasses import replace
 
 from ....db.states import Status
 from ....planning.plan import TaskDefinition
-from ....resources.contract.views import Json, ResourceView
+from ....resources.contract.views import ResourceView
 from ....resources.errors import PermanentError, ReplaceNeeded
 from ....resources.plugin import ResourceType
 from ....resources.properties import changed
 from ....resources.steps import Done, Poll, Step
 from ....resources.update_decision import RESTRICTED, UpdateDecision, decide_update, survives_failure
+from ....shapes import JsonMap
 from ..outcomes import Restricted
 from ..results import StepResult
 from ..target import is_same_type, kept_values
@@ -71,7 +71,7 @@ class UpdateStep(TaskStep):
         self._check_allowed(UpdateDecision.REPLACE)
         return self._replace()
 
-    def store(self, step: Step, changes: Mapping[str, Json]) -> StepResult:
+    def store(self, step: Step, changes: JsonMap) -> StepResult:
         """Store the goal with the end only: until then a second try has to see the difference."""
         if not isinstance(step, Done):
             changes = {name: value for name, value in changes.items() if name not in GOAL}

@@ -1,9 +1,7 @@
 """Calls that attach volumes to servers and detach them; Nova and Cinder both know of an attachment."""
 
-from collections.abc import Mapping
-
+from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
-from ...contract.views import Json
 from ...errors import PermanentError, RetryableError
 from ..service import Conflict, RemoteNotFound, Service, in_use, service_of
 
@@ -75,24 +73,24 @@ def detach(context: StepContext, server: str, volume: str) -> bool:
     return True
 
 
-def has_server(volume: Mapping[str, Json], server: str | None) -> bool:
+def has_server(volume: JsonMap, server: str | None) -> bool:
     """Return whether the block storage service knows that the server has the volume."""
     return volume["status"] == "in-use" and any(item["server_id"] == server for item in volume["attachments"])
 
 
-def is_attached(context: StepContext, server: str, volume: Mapping[str, Json]) -> bool:
+def is_attached(context: StepContext, server: str, volume: JsonMap) -> bool:
     """Return whether one of the services knows of an attachment, or works on its end."""
     if any(item["server_id"] == server for item in volume["attachments"]) or volume["status"] == "detaching":
         return True
     return find_attachment(context, server, str(volume["id"])) is not None
 
 
-def get_volume(service: Service, volume: str) -> Mapping[str, Json]:
+def get_volume(service: Service, volume: str) -> JsonMap:
     """Return a volume as the block storage service has it now.
 
     :raises RemoteNotFound: the volume does not exist.
     """
-    answer: Mapping[str, Json] = service.get(f"/volumes/{volume}")["volume"]
+    answer: JsonMap = service.get(f"/volumes/{volume}")["volume"]
     return answer
 
 

@@ -1,9 +1,7 @@
 """AWS::EC2::Volume and AWS::EC2::VolumeAttachment: volumes under the names of CloudFormation."""
 
-from collections.abc import Mapping
-
+from ....shapes import JsonMap
 from ....template.constraints import AllowedPattern, Custom, Range
-from ...contract.views import Json
 from ...errors import PropertyError
 from ...schema import Property, SupportStatus
 from ..translated import TranslatedType, pairs, tags, unless_empty
@@ -36,7 +34,7 @@ class Ec2Volume(TranslatedType):
         "metadata": tags,
     }
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check that the size is known."""
         if not properties.get("Size", "unknown") and not properties.get("SnapshotId", "unknown"):
             raise PropertyError("Size is needed, unless SnapshotId is given", ("Size",))

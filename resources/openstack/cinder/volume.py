@@ -1,10 +1,10 @@
 """OS::Cinder::Volume: a volume."""
 
 import json
-from collections.abc import Mapping
 
+from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView, physical_name
+from ...contract.views import ResourceView, physical_name
 from ...errors import PermanentError, PropertyError, RetryableError
 from ...steps import Done, Poll, Step
 from ..bodies import NamedRemote
@@ -56,7 +56,7 @@ class Volume(VolumeBackups, DeclaredType):
     properties_schema = PROPERTIES
     attributes_schema = ATTRIBUTES
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check that it is a copy of one thing at most, and that the size is known.
 
         A backup wins over all of these: where a snapshot of the stack is restored, both are given.
@@ -86,7 +86,7 @@ class Volume(VolumeBackups, DeclaredType):
                 body.pop(self.references[name].field or name, None)
         return body
 
-    def request(self, body: Mapping[str, Json], target: ResourceView) -> Mapping[str, Json]:
+    def request(self, body: JsonMap, target: ResourceView) -> JsonMap:
         """Return the body of the request; hints are beside the volume."""
         hints = target.properties["scheduler_hints"]
         return {"volume": body, **({"OS-SCH-HNT:scheduler_hints": hints} if hints else {})}
@@ -153,7 +153,7 @@ class Volume(VolumeBackups, DeclaredType):
         left = progress["todo"][1:]
         return Poll(progress={"since": progress["since"], "todo": left, "begun": False}, after=0.0)
 
-    def _set_metadata(self, target: ResourceView, volume: Mapping[str, Json], context: StepContext) -> None:
+    def _set_metadata(self, target: ResourceView, volume: JsonMap, context: StepContext) -> None:
         """Replace the metadata, but for our mark."""
         marked = volume["metadata"].get(MARK_NAME)
         metadata = {**target.properties["metadata"], **({MARK_NAME: marked} if marked else {})}
@@ -217,14 +217,14 @@ class Volume(VolumeBackups, DeclaredType):
 
     # -- attributes --------------------------------------------------------------------------------
 
-    def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+    def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the fields as they are now; the metadata without what others keep there."""
         live = dict(super().live_properties(target, context))
         hidden = {*ADMINISTRATIVE} - {*target.properties["metadata"]}
         metadata = {name: value for name, value in live["metadata"].items() if name not in hidden}
         return {**live, "metadata": metadata}
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the fields of the stored answer; most as text, as in Heat."""
         volume = target.data.get(REMOTE) or {}
         metadata = {

@@ -1,10 +1,9 @@
 """OS::Cinder::VolumeAttachment: a volume as a disk of a server."""
 
-from collections.abc import Mapping
-
+from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...errors import PermanentError
 from ...schema import Property
 from ...steps import Done, Poll, Step
@@ -46,7 +45,7 @@ class VolumeAttachment(AttachedType):
         ),
     }
 
-    def link(self, properties: Mapping[str, Json], context: StepContext) -> Link:
+    def link(self, properties: JsonMap, context: StepContext) -> Link:
         """Return the volume and the server."""
         server = resolve(context, "nova.server", properties["instance_uuid"])
         return resolve(context, "cinder.volume", properties["volume_id"]), server
@@ -115,7 +114,7 @@ class VolumeAttachment(AttachedType):
         VOLUMES.forget(context, service_of(context, "block-storage"), str(volume["id"]))
         return True
 
-    def _volume(self, target: ResourceView, since: float, context: StepContext) -> Mapping[str, Json] | None:
+    def _volume(self, target: ResourceView, since: float, context: StepContext) -> JsonMap | None:
         service = service_of(context, "block-storage")
         volume = str(target.physical_id)
         return VOLUMES.read(context, service, volume, lambda: get_volume(service, volume), since)

@@ -1,9 +1,8 @@
 """Backups of volumes: they are the snapshots of a stack's volumes, as in Heat."""
 
-from collections.abc import Mapping
-
+from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...plugin import ResourceType
 from ...steps import Done, Poll, Step
 from ..marks import mark_of
@@ -67,7 +66,7 @@ class VolumeBackups(ResourceType):
             return Done()
         return Poll(progress=progress, after=pause(progress["since"], context.now()))
 
-    def handle_restore(self, properties: Mapping[str, Json], data: Mapping[str, Json]) -> Mapping[str, Json]:
+    def handle_restore(self, properties: JsonMap, data: JsonMap) -> JsonMap:
         """Return the backup of the snapshot as the one to be restored."""
         return {"backup_id": data[BACKUP]} if BACKUP in data else {}
 

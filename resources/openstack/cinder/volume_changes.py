@@ -1,10 +1,11 @@
 """The changes of a volume that take time, one after the other."""
 
 import typing
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
+from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...errors import PermanentError
 from ..names import resolve
 from ..service import service_of
@@ -40,9 +41,7 @@ class VolumeChanges:
         self._context = context
 
     @staticmethod
-    def needed(
-        target: ResourceView, changed: Collection[str], volume: Mapping[str, Json]
-    ) -> Sequence[VolumeChange]:
+    def needed(target: ResourceView, changed: Collection[str], volume: JsonMap) -> Sequence[VolumeChange]:
         """Return the changes that bring the volume to its properties, in order."""
         names = [name for name in ("volume_type", "backup_id", "size", "read_only") if name in changed]
         changes = [VolumeChange(name) for name in names if target.properties[name] is not None]
@@ -52,7 +51,7 @@ class VolumeChanges:
         before = [VolumeChange("detach", *place) for place in places]
         return [*before, *changes, *(VolumeChange("attach", *place) for place in places)]
 
-    def begin(self, change: VolumeChange, remote: Mapping[str, Json]) -> None:
+    def begin(self, change: VolumeChange, remote: JsonMap) -> None:
         """Begin a change, unless an earlier step has, and died before it could say so."""
         context = self._context
         volume = str(remote["id"])
@@ -71,7 +70,7 @@ class VolumeChanges:
             new = resolve(context, "cinder.vtype", value)
             self._act_once(change, remote, "os-retype", {"new_type": new, "migration_policy": "never"})
 
-    def has_ended(self, change: VolumeChange, volume: Mapping[str, Json]) -> bool:
+    def has_ended(self, change: VolumeChange, volume: JsonMap) -> bool:
         """Return whether a change that was begun has ended; the volume is in a good state.
 
         :raises PermanentError: the change has failed.
@@ -92,9 +91,7 @@ class VolumeChanges:
             raise _failed(f"changed to the type {value}", volume)
         return True
 
-    def _act_once(
-        self, change: VolumeChange, volume: Mapping[str, Json], action: str, arguments: Json
-    ) -> None:
+    def _act_once(self, change: VolumeChange, volume: JsonMap, action: str, arguments: Json) -> None:
         """Let the service do what it refuses to do twice.
 
         A request that a dead step has sent may reach the service late, after the volume was read.
@@ -106,13 +103,13 @@ class VolumeChanges:
             if not self._is_done(change, now):
                 raise
 
-    def _is_done(self, change: VolumeChange, volume: Mapping[str, Json]) -> bool:
+    def _is_done(self, change: VolumeChange, volume: JsonMap) -> bool:
         """Return whether the service makes a change now, or has made it."""
         if change.kind == "size":
             return bool(volume["status"] == "extending" or volume["size"] >= self._target.properties["size"])
         return volume["status"] == "retyping" or self._has_type(volume)
 
-    def _has_type(self, volume: Mapping[str, Json]) -> bool:
+    def _has_type(self, volume: JsonMap) -> bool:
         value = self._target.properties["volume_type"]
         if volume["volume_type"] == value:
             return True
@@ -126,6 +123,6 @@ def act(context: StepContext, volume: str, action: str, arguments: Json) -> None
     service_of(context, "block-storage").post(f"/volumes/{volume}/action", {action: arguments})
 
 
-def _failed(change_name: str, volume: Mapping[str, Json]) -> PermanentError:
+def _failed(change_name: str, volume: JsonMap) -> PermanentError:
     text = f"The volume {volume['id']} could not be {change_name}; the messages of the service may say why"
     return PermanentError(text, kind="ResourceInError")

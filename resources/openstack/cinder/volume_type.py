@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Mapping
 
+from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...errors import PropertyError
 from ...schema import Attribute, Property, SupportStatus
 from ..declared import DeclaredType
@@ -46,7 +47,7 @@ class VolumeType(DeclaredType):
     }
     attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check that projects are named for a type only that is not public."""
         if properties.get("projects") and properties.get("is_public"):
             raise PropertyError("projects can be given only where is_public is false", ("projects",))

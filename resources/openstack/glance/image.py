@@ -1,11 +1,12 @@
 """OS::Glance::WebImage: an image that the service fetches from the web."""
 
 import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
+from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedPattern, AllowedValues, Range
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...errors import PermanentError, PropertyError
 from ...heat.none import NoneResource
 from ...schema import Attribute, Property, SupportStatus
@@ -100,7 +101,7 @@ class WebImage(DeclaredType):
     }
     attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check that the formats match, and that projects are named for a shared image only."""
         container = properties.get("container_format")
         if container in MATCHING and properties.get("disk_format", container) != container:
@@ -186,7 +187,7 @@ class WebImage(DeclaredType):
             service.post(f"{self.path_of(target)}/actions/{action}", None)
         return self._done(target, context)
 
-    def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+    def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the fields as they are now; tags have no order."""
         live = dict(super().live_properties(target, context))
         tags = target.properties["tags"]
@@ -194,7 +195,7 @@ class WebImage(DeclaredType):
             live["tags"] = tags
         return live
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the service's answer without our mark."""
         image = target.data.get(REMOTE) or {}
         return {"show": {name: value for name, value in image.items() if name != MARK_NAME}}
@@ -203,9 +204,7 @@ class WebImage(DeclaredType):
         """Return the end of an action, with the image as it is now."""
         return Done(data=self._data(self.get(self.service_for(context), self.id_of(target)), target))
 
-    def _patch(
-        self, target: ResourceView, changed: Collection[str], image: Mapping[str, Json]
-    ) -> list[dict[str, Json]]:
+    def _patch(self, target: ResourceView, changed: Collection[str], image: JsonMap) -> list[dict[str, Json]]:
         """Return the operations that bring the fields of the image to the properties."""
         properties = {name: target.properties[name] for name in changed if name not in self.apart}
         if "tags" in changed:

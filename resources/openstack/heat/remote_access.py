@@ -2,11 +2,11 @@
 
 import re
 import typing
-from collections.abc import Mapping
 
+from ....shapes import Json, JsonMap
 from ...contract.cloud import RemoteCloud
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...errors import PermanentError, RetryableError
 from ..service import RemoteNotFound, Service, service_of
 
@@ -17,7 +17,7 @@ WRONG = "context.credential_secret_id"
 """The property, for errors."""
 
 
-def cloud_of(properties: Mapping[str, Json]) -> RemoteCloud:
+def cloud_of(properties: JsonMap) -> RemoteCloud:
     """Return the place that the properties of a stack name."""
     context = properties.get("context") or {}
     return RemoteCloud(

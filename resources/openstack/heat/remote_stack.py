@@ -6,10 +6,11 @@ read before the request does not count until a while after it; see `_is_ours`.
 
 import re
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
+from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...errors import PermanentError, PropertyError, ReplaceNeeded, RetryableError
 from ...heat.stack import ATTRIBUTES, PROPERTIES
 from ...plugin import ResourceType
@@ -44,7 +45,7 @@ class RemoteStack(ResourceType):
     identity = "its name, and a tag"
     variant_of = "OS::Heat::Stack"
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Refuse certificates that are none.
 
         :raises PropertyError: the value has no certificate.
@@ -182,7 +183,7 @@ class RemoteStack(ResourceType):
         service = orchestration(target, context)
         return next(iter(marked(TagMark(), mark_of(key), service, "/stacks", "stacks")), None)
 
-    def needs_replace(self, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
+    def needs_replace(self, before: JsonMap, after: JsonMap) -> bool:
         """Return whether the region changes.
 
         Other credentials may be new ones for the same place: the update finds out.
@@ -199,7 +200,7 @@ class RemoteStack(ResourceType):
             return True
         return False
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the outputs, each by its name and all as ``outputs``; the stack's name, and all of it."""
         stack = target.data.get(REMOTE) or {}
         outputs = {item["output_key"]: item.get("output_value") for item in stack.get("outputs") or ()}
@@ -214,7 +215,7 @@ class RemoteStack(ResourceType):
             return self._begin("UPDATE", target, context)
         return self._poll(target, {"action": action, "since": context.now()}, context)
 
-    def _read(self, target: ResourceView, context: StepContext) -> tuple[Service, Mapping[str, Json]]:
+    def _read(self, target: ResourceView, context: StepContext) -> tuple[Service, JsonMap]:
         service = orchestration(target, context)
         return service, read(target, service)
 
@@ -281,9 +282,7 @@ def goal(target: ResourceView, context: StepContext) -> dict[str, Json]:
     return {**body, **({"timeout_mins": properties["timeout"]} if properties["timeout"] else {})}
 
 
-def send(
-    action: str, stack: Mapping[str, Json], target: ResourceView, service: Service, context: StepContext
-) -> None:
+def send(action: str, stack: JsonMap, target: ResourceView, service: Service, context: StepContext) -> None:
     """Ask for an action.
 
     :raises Conflict: another action has just begun.
@@ -313,7 +312,7 @@ def checked(target: ResourceView, request: Callable[[], Json]) -> Json:
         raise PermanentError(text, kind="StackValidationFailed") from error
 
 
-def read(target: ResourceView, service: Service) -> Mapping[str, Json]:
+def read(target: ResourceView, service: Service) -> JsonMap:
     """Return the stack.
 
     :raises RemoteNotFound: the stack is gone; deleted stacks can be read for a while.
@@ -323,7 +322,7 @@ def read(target: ResourceView, service: Service) -> Mapping[str, Json]:
     stored = target.data.get(REMOTE) or {}
     # An adopted stack's name is not known: the service redirects to the address with it.
     place = path_of(stored) if stored.get("stack_name") else f"/stacks/{quoted(target.physical_id)}"
-    stack: Mapping[str, Json] = service.get(place)["stack"]
+    stack: JsonMap = service.get(place)["stack"]
     if status_of(stack) == GONE:
         raise RemoteNotFound(f"the stack {stack['stack_name']} ({stack['id']}) is deleted")
     return stack
@@ -335,7 +334,7 @@ def find_snapshot(service: Service, path: str, target: ResourceView) -> str | No
     return next((str(item["id"]) for item in listed if item.get("name") == mark_of(target.key)), None)
 
 
-def path_of(stack: Mapping[str, Json]) -> str:
+def path_of(stack: JsonMap) -> str:
     """Return the path of a stack."""
     return f"/stacks/{quoted(stack['stack_name'])}/{quoted(stack['id'])}"
 
@@ -345,18 +344,18 @@ def quoted(part: str) -> str:
     return urllib.parse.quote(str(part), safe="")
 
 
-def status_of(stack: Mapping[str, Json]) -> str:
+def status_of(stack: JsonMap) -> str:
     """Return the status as ``ACTION_STATUS``."""
     return str(stack.get("stack_status") or "")
 
 
-def split(stack: Mapping[str, Json]) -> tuple[str, str]:
+def split(stack: JsonMap) -> tuple[str, str]:
     """Return the action and the status."""
     action, _, status = status_of(stack).partition("_")
     return action, status
 
 
-def moment(stack: Mapping[str, Json]) -> list[Json]:
+def moment(stack: JsonMap) -> list[Json]:
     """Return what changes with each action, as JSON."""
     return [stack.get("stack_status"), stack.get("updated_time"), stack.get("stack_status_reason")]
 

@@ -1,10 +1,11 @@
 """The base of the types of the network service."""
 
 import typing
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
+from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ..declared import DeclaredType
 from ..statuses import StatusMeaning
 
@@ -65,7 +66,7 @@ class NeutronType(DeclaredType):
             self.service_for(context).put(f"{self.path_of(target)}/tags", tags)
 
 
-def _label(port: Mapping[str, Json]) -> str:
+def _label(port: JsonMap) -> str:
     """Return the name of a port's user, with the port."""
     owner = str(port["device_owner"])
     device = "server" if owner.startswith("compute:") else "router" if "router" in owner else ""

@@ -1,8 +1,6 @@
 """AWS::EC2::SecurityGroup: a security group under the names of CloudFormation."""
 
-from collections.abc import Mapping
-
-from ...contract.views import Json
+from ....shapes import Json, JsonMap
 from ...errors import PropertyError
 from ...schema import Property, SupportStatus
 from ..translated import TranslatedType
@@ -27,7 +25,7 @@ def _rules(description: str) -> Property:
     return Property("list", description, schema=rule, update_allowed=True)
 
 
-def _all_rules(properties: Mapping[str, Json]) -> list[Json]:
+def _all_rules(properties: JsonMap) -> list[Json]:
     """Return the rules of both directions as the inner type has them."""
     return [
         _inner_rule(rule, direction)
@@ -36,7 +34,7 @@ def _all_rules(properties: Mapping[str, Json]) -> list[Json]:
     ]
 
 
-def _inner_rule(rule: Mapping[str, Json], direction: str) -> dict[str, Json]:
+def _inner_rule(rule: JsonMap, direction: str) -> dict[str, Json]:
     """Return a rule as the inner type has it."""
     ports = {field: int(rule[key]) for key, field in PORTS.items() if rule[key]}
     other = rule["SourceSecurityGroupId"] or rule["SourceSecurityGroupName"]
@@ -67,7 +65,7 @@ class Ec2SecurityGroup(TranslatedType):
     }
     translation = {"description": "GroupDescription", "rules": _all_rules}
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check that ports are numbers."""
         for name in DIRECTIONS:
             for index, rule in enumerate(properties.get(name) or ()):

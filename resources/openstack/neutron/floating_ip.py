@@ -1,10 +1,11 @@
 """OS::Neutron::FloatingIP and OS::Neutron::FloatingIPAssociation."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
+from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...errors import PropertyError
 from ...implied import ImpliedDependency
 from ...schema import Attribute, Property
@@ -104,7 +105,7 @@ class FloatingIP(NeutronType):
         "show": SHOWN["show"],
     }
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check that a fixed address has a port, and a name its domain."""
         if properties.get("fixed_ip_address") and not properties.get("port_id", "unknown"):
             raise PropertyError("fixed_ip_address needs port_id")
@@ -144,7 +145,7 @@ class FloatingIPAssociation(AttachedType):
         ),
     }
 
-    def link(self, properties: Mapping[str, Json], context: StepContext) -> Link:
+    def link(self, properties: JsonMap, context: StepContext) -> Link:
         """Return the floating IP and the port."""
         return properties["floatingip_id"], resolve(context, "neutron.port", properties["port_id"])
 
@@ -174,6 +175,6 @@ class FloatingIPAssociation(AttachedType):
             self.handle_delete(target, context)
         return self.check_create_complete(target, None, context)
 
-    def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+    def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the port and its address as they are now."""
         return live_fields(self, target.properties, self.get(self.service_for(context), self.id_of(target)))

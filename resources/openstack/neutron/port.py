@@ -1,11 +1,12 @@
 """OS::Neutron::Port: a port of a network."""
 
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
+from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...errors import PropertyError
 from ...implied import ImpliedDependency
 from ...schema import WITHOUT_EFFECT, Attribute, Property
@@ -105,7 +106,7 @@ class Port(NeutronType):
         "propagate_uplink_status": Attribute("The state of the uplink is passed on to it.", "boolean"),
     }
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check that it has addresses or none, and no protection without port security."""
         if properties.get("no_fixed_ips") and properties.get("fixed_ips"):
             raise PropertyError("no_fixed_ips and fixed_ips exclude each other")
@@ -146,7 +147,7 @@ class Port(NeutronType):
                 self._set_addresses(port, [], context)
         self._set_addresses(target.physical_id, addresses, context)
 
-    def refresh(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+    def refresh(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the data of now, with its network and subnets."""
         data = super().refresh(target, context)
         service = self.service_for(context)
@@ -158,7 +159,7 @@ class Port(NeutronType):
             "subnets": [service.get(f"/subnets/{subnet}")["subnet"] for subnet in subnets],
         }
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the fields of the stored answers."""
         others = {name: target.data.get(name) for name in ("network", "subnets")}
         return {**super().attribute_values(target), **others}
@@ -188,11 +189,11 @@ class Port(NeutronType):
         return body
 
 
-def _fixed_ip(item: Mapping[str, Json], context: StepContext) -> dict[str, Json]:
+def _fixed_ip(item: JsonMap, context: StepContext) -> dict[str, Json]:
     find = functools.partial(resolve, context, "neutron.subnet")
     fixed_ip = {"ip_address": item["ip_address"], "subnet_id": item["subnet"] and find(item["subnet"])}
     return _without_empty(fixed_ip)
 
 
-def _without_empty(item: Mapping[str, Json]) -> dict[str, Json]:
+def _without_empty(item: JsonMap) -> dict[str, Json]:
     return {name: value for name, value in item.items() if value}

@@ -2,11 +2,12 @@
 
 import functools
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
+from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...errors import PropertyError
 from ...implied import ImpliedDependency
 from ...schema import Attribute, Property
@@ -86,7 +87,7 @@ class Router(NeutronType):
         "admin_state_up": Attribute("The router is up.", "string"),
     }
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check that agents fit the kind of router."""
         agents = _agents(properties)
         if properties.get("l3_agent_ids") and properties.get("l3_agent_id"):
@@ -141,7 +142,7 @@ class Router(NeutronType):
                 service.post(f"/agents/{agent}/l3-routers", {"router_id": self.id_of(target)})
 
 
-def _agents(properties: Mapping[str, Json]) -> list[str]:
+def _agents(properties: JsonMap) -> list[str]:
     """Return the ids of the L3 agents, by either name of the property."""
     agent = properties.get("l3_agent_id")
     return [str(item) for item in properties.get("l3_agent_ids") or ()] or ([str(agent)] if agent else [])
@@ -195,7 +196,7 @@ class RouterInterface(AttachedType):
         "port_id": Property("string", "The old name of port.", support_status=HIDDEN, alias_of="port"),
     }
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check that it is in a subnet, or at a port."""
         values = [properties.get(name, "unknown") for name in ("subnet", "port")]
         if not any(values):
@@ -203,7 +204,7 @@ class RouterInterface(AttachedType):
         if properties.get("subnet") and properties.get("port"):
             raise PropertyError("subnet and port exclude each other")
 
-    def link(self, properties: Mapping[str, Json], context: StepContext) -> Link:
+    def link(self, properties: JsonMap, context: StepContext) -> Link:
         """Return the physical id."""
         kind = "subnet" if properties["subnet"] else "port"
         router = resolve(context, "neutron.router", properties["router"])

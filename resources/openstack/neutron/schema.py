@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom
-from ...contract.views import Json
 from ...schema import Attribute, Property, SupportStatus
 from ..bodies import Find, without_nulls
 
@@ -84,7 +84,7 @@ EXTRAS_APART = ("value_specs", "allowed_address_pairs", "no_fixed_ips", "qos_pol
 """Extra properties that are no fields of the body by the same name."""
 
 
-def extra_fields(properties: Mapping[str, Json], find: Find) -> dict[str, Json]:
+def extra_fields(properties: JsonMap, find: Find) -> dict[str, Json]:
     """Return the fields for those of the `EXTRA_PROPERTIES` that have a value.
 
     The property ``no_fixed_ips`` gives none: it matters to a new port only.

@@ -1,10 +1,11 @@
 """OS::Neutron::SecurityGroup and OS::Neutron::SecurityGroupRule."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
+from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Range
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...errors import PropertyError, raise_all
 from ...schema import Property, SupportStatus
 from ...steps import Poll, Step
@@ -70,7 +71,7 @@ ALL_EGRESS = tuple({"direction": "egress", "ethertype": version} for version in 
 """Rules that the service gives a new group; one that has rules of its own for egress does not keep them."""
 
 
-def ports_errors(rule: Mapping[str, Json], path: tuple[str | int, ...] = ()) -> list[PropertyError]:
+def ports_errors(rule: JsonMap, path: tuple[str | int, ...] = ()) -> list[PropertyError]:
     """Return an error where the first port of a rule is above its last one.
 
     :param path: path of the rule in the properties.
@@ -108,7 +109,7 @@ class SecurityGroup(NeutronType):
     }
     attributes_schema = {"show": SHOWN["show"]}
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check the name, for each project has a group named default, and the ports of the rules."""
         errors: list[PropertyError] = []
         if properties.get("name") == "default":
@@ -139,14 +140,12 @@ class SecurityGroup(NeutronType):
         if "rules" in changed:
             self._set_rules(target, self._present_rules(target, context), context)
 
-    def _present_rules(self, target: ResourceView, context: StepContext) -> Sequence[Mapping[str, Json]]:
-        rules: Sequence[Mapping[str, Json]]
+    def _present_rules(self, target: ResourceView, context: StepContext) -> Sequence[JsonMap]:
+        rules: Sequence[JsonMap]
         rules = self.get(self.service_for(context), self.id_of(target))["security_group_rules"]
         return rules
 
-    def _set_rules(
-        self, target: ResourceView, present: Sequence[Mapping[str, Json]], context: StepContext
-    ) -> None:
+    def _set_rules(self, target: ResourceView, present: Sequence[JsonMap], context: StepContext) -> None:
         service = self.service_for(context)
         expected = {_identity(rule): rule for rule in self._rules(target, context)}
         unchanged = set()
@@ -159,7 +158,7 @@ class SecurityGroup(NeutronType):
         if missing:
             service.post("/security-group-rules", {"security_group_rules": missing})
 
-    def _rules(self, target: ResourceView, context: StepContext) -> Sequence[Mapping[str, Json]]:
+    def _rules(self, target: ResourceView, context: StepContext) -> Sequence[JsonMap]:
         """Return the rules that the group is to have, as bodies."""
         group = self.id_of(target)
         rules: list[dict[str, Json]] = []
@@ -183,7 +182,7 @@ class SecurityGroup(NeutronType):
         return [{**rule, "security_group_id": group} for rule in rules]
 
 
-def _identity(rule: Mapping[str, Json]) -> tuple[str, ...]:
+def _identity(rule: JsonMap) -> tuple[str, ...]:
     return tuple("" if rule.get(name) is None else str(rule[name]) for name in COMPARED)
 
 
@@ -217,7 +216,7 @@ class SecurityGroupRule(NeutronType):
     }
     attributes_schema = {"show": SHOWN["show"]}
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check that the other side is named once, and that ports fit the protocol."""
         if properties.get("remote_group") and properties.get("remote_ip_prefix"):
             raise PropertyError("remote_group and remote_ip_prefix exclude each other")

@@ -1,10 +1,11 @@
 """OS::Neutron::Subnet: a range of addresses of a network."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
+from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Range
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...errors import PropertyError
 from ...schema import Attribute, Property
 from ..bodies import NamedRemote
@@ -106,7 +107,7 @@ class Subnet(NeutronType):
         "network_id": Attribute("Id of its network.", "string"),
     }
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check that the range is named once, and that IPv6's modes fit together."""
         if not any(properties.get(name, "unknown") for name in ("cidr", "subnetpool")):
             raise PropertyError("one of cidr and subnetpool is needed")

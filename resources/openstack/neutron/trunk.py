@@ -1,10 +1,11 @@
 """OS::Neutron::Trunk: a port that carries the networks of other ports, each with a tag."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
+from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Range
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...schema import Attribute, Property, SupportStatus
 from ..bodies import NamedRemote
 from ..names import resolve
@@ -98,7 +99,7 @@ class Trunk(NeutronType):
             self.service_for(context).put(self.path_of(target), body)
 
 
-def _sub_ports(target: ResourceView, context: StepContext) -> Sequence[Mapping[str, Json]]:
+def _sub_ports(target: ResourceView, context: StepContext) -> Sequence[JsonMap]:
     return [
         {
             "port_id": resolve(context, "neutron.port", sub_port["port"]),
@@ -109,5 +110,5 @@ def _sub_ports(target: ResourceView, context: StepContext) -> Sequence[Mapping[s
     ]
 
 
-def _identity(port: Mapping[str, Json]) -> tuple[Json, ...]:
+def _identity(port: JsonMap) -> tuple[Json, ...]:
     return port["port_id"], port["segmentation_type"], port["segmentation_id"]

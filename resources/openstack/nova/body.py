@@ -3,10 +3,11 @@
 import base64
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView, physical_name
+from ...contract.views import ResourceView, physical_name
 from ..bodies import Find, without_nulls
 from ..marks import TagMark, mark_of
 from ..names import resolve
@@ -69,7 +70,7 @@ def server_body(target: ResourceView, context: StepContext, nics: Sequence[Nic])
     return body
 
 
-def networks_field(entries: Sequence[Mapping[str, Json]] | None, nics: Sequence[Nic]) -> Json:
+def networks_field(entries: Sequence[JsonMap] | None, nics: Sequence[Nic]) -> Json:
     """Return the interfaces of a new server; without any the service chooses a network."""
     if not entries:
         return "auto"
@@ -84,7 +85,7 @@ def _interface(nic: Nic) -> dict[str, Json]:
     return without_nulls({"uuid": nic.network, "fixed_ip": nic.fixed_ip, "tag": nic.tag})
 
 
-def metadata_field(metadata: Mapping[str, Json] | None) -> dict[str, str]:
+def metadata_field(metadata: JsonMap | None) -> dict[str, str]:
     """Return metadata as the service takes it: what is not text becomes JSON."""
     return {
         name: value if isinstance(value, str) else json.dumps(value)
@@ -97,7 +98,7 @@ def encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def legacy_devices(mappings: Sequence[Mapping[str, Json]]) -> list[dict[str, Json]]:
+def legacy_devices(mappings: Sequence[JsonMap]) -> list[dict[str, Json]]:
     """Return the body's list for the older property; a snapshot wins over a volume, as in Heat."""
     converted = []
     for mapping in mappings:
@@ -110,7 +111,7 @@ def legacy_devices(mappings: Sequence[Mapping[str, Json]]) -> list[dict[str, Jso
     return converted
 
 
-def devices(mappings: Sequence[Mapping[str, Json]], image: str | None, find: Find) -> list[dict[str, Json]]:
+def devices(mappings: Sequence[JsonMap], image: str | None, find: Find) -> list[dict[str, Json]]:
     """Return the body's list for the newer property.
 
     :param image: id of the server's image, which becomes the first disk; None: there is none.
@@ -120,7 +121,7 @@ def devices(mappings: Sequence[Mapping[str, Json]], image: str | None, find: Fin
     return [*root, *(_device(mapping, find) for mapping in mappings)]
 
 
-def _device(mapping: Mapping[str, Json], find: Find) -> dict[str, Json]:
+def _device(mapping: JsonMap, find: Find) -> dict[str, Json]:
     device = {
         **_source(mapping, find),
         **{name: mapping[name] for name in COPIED if mapping[name] is not None},
@@ -130,7 +131,7 @@ def _device(mapping: Mapping[str, Json], find: Find) -> dict[str, Json]:
     return device
 
 
-def _source(mapping: Mapping[str, Json], find: Find) -> dict[str, Json]:
+def _source(mapping: JsonMap, find: Find) -> dict[str, Json]:
     for name, kind in (("volume_id", "volume"), ("snapshot_id", "snapshot"), ("image", "image")):
         if mapping.get(name):
             source_id = find(f"{'glance' if kind == 'image' else 'cinder'}.{kind}", mapping[name])
@@ -147,7 +148,7 @@ def _source(mapping: Mapping[str, Json], find: Find) -> dict[str, Json]:
     return device
 
 
-def create_server(target: ResourceView, context: StepContext, ports: ServerPorts) -> Mapping[str, Json]:
+def create_server(target: ResourceView, context: StepContext, ports: ServerPorts) -> JsonMap:
     """Make the ports that the compute service cannot make, and create the server.
 
     :returns: the server's id, and a password that must not be stored.
@@ -160,5 +161,5 @@ def create_server(target: ResourceView, context: StepContext, ports: ServerPorts
     hints = properties["scheduler_hints"]
     headers = {"OpenStack_API_Version": OLDEST_FILES} if properties["personality"] else {}
     whole = {"server": body, **({"os:scheduler_hints": hints} if hints else {})}
-    server: Mapping[str, Json] = service_of(context, "compute").post("/servers", whole, **headers)["server"]
+    server: JsonMap = service_of(context, "compute").post("/servers", whole, **headers)["server"]
     return server

@@ -7,8 +7,9 @@ Updates with ``converge`` compare the goal with the live properties, which are r
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
+from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...errors import PermanentError
 from ..bodies import without_nulls
 from ..names import KINDS, NameNotFound, quoted, resolve
@@ -59,7 +60,7 @@ class ServerChange:
             self._calls.act("changePassword", {"adminPass": properties["admin_pass"]})
         return stages
 
-    def _stages(self, changed: frozenset[str], server: Mapping[str, Json]) -> list[Stage]:
+    def _stages(self, changed: frozenset[str], server: JsonMap) -> list[Stage]:
         stages: list[Stage] = []
         if "networks" in changed:
             stages += self._network_stages()
@@ -158,7 +159,7 @@ class ServerChange:
 
     # -- size and image ----------------------------------------------------------------------------
 
-    def _size_stages(self, server: Mapping[str, Json]) -> list[Stage]:
+    def _size_stages(self, server: JsonMap) -> list[Stage]:
         flavor = resolve(self._context, "nova.flavor", self._target.properties["flavor"])
         flavor_of_server = self._calls.service.get(f"{KINDS['nova.flavor'].path}/{quoted(flavor)}")["flavor"]
         stage = {"do": "resize", "flavor": flavor, "name": flavor_of_server["name"]}
@@ -194,7 +195,7 @@ class ServerChange:
                     raise
         return {**stage, "confirmed": True}
 
-    def _image_stages(self, server: Mapping[str, Json]) -> list[Stage]:
+    def _image_stages(self, server: JsonMap) -> list[Stage]:
         image = resolve(self._context, "glance.image", self._target.properties["image"])
         now = (server.get("image") or {}).get("id")
         return [] if image == now and is_settled(server) else [{"do": "rebuild", "image": image}]
@@ -224,11 +225,11 @@ class ServerChange:
         return {**stage, "asked": True}
 
 
-def _addresses(server: Mapping[str, Json]) -> list[Mapping[str, Json]]:
+def _addresses(server: JsonMap) -> list[JsonMap]:
     return [entry for entries in (server.get("addresses") or {}).values() for entry in entries]
 
 
-def _has_flavor(server: Mapping[str, Json], stage: Stage) -> bool:
+def _has_flavor(server: JsonMap, stage: Stage) -> bool:
     """Return whether the server has the stage's flavor; newer services show its name in place of its id."""
     flavor = server.get("flavor") or {}
     return bool(flavor.get("id") == stage["flavor"] or flavor.get("original_name") == stage["name"])
@@ -243,9 +244,7 @@ _HANDLERS: Mapping[str, Callable[[ServerChange, Stage], Stage | None]] = {
 """By the stage's name; each returns what is left of its stage, None when it is complete."""
 
 
-def live_properties(
-    target: ResourceView, context: StepContext, server: Mapping[str, Json]
-) -> dict[str, Json]:
+def live_properties(target: ResourceView, context: StepContext, server: JsonMap) -> dict[str, Json]:
     """Return the properties as they are; one that is as it was given has the given value.
 
     :param server: the server as the service has it.
@@ -272,7 +271,7 @@ def live_properties(
     return live
 
 
-def _live_flavor(declared: str, context: StepContext, server: Mapping[str, Json]) -> str:
+def _live_flavor(declared: str, context: StepContext, server: JsonMap) -> str:
     flavor = server["flavor"]
     named = str(flavor.get("original_name") or flavor.get("id"))
     same = _resolved("nova.flavor", declared, context)
@@ -287,7 +286,7 @@ def _resolved(kind: str, value: str, context: StepContext) -> str | None:
 
 
 def _live_networks(
-    entries: Sequence[Mapping[str, Json]], nics: Sequence[Nic], interfaces: Sequence[ServerInterface]
+    entries: Sequence[JsonMap], nics: Sequence[Nic], interfaces: Sequence[ServerInterface]
 ) -> list[Json]:
     """Return the entries that have their interface, and one for each interface that none asks for."""
     if any(entry["allocate_network"] for entry in entries):

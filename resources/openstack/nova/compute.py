@@ -1,9 +1,10 @@
 """One server at the compute service: its states, the calls that change it, and its snapshots."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
+from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...errors import PermanentError
 from ..marks import PREFIX, mark_of
 from ..names import is_id
@@ -29,11 +30,11 @@ STOPPED = "SHUTOFF"
 class ServerStatus(StatusMeaning):
     """The meaning of a server's status: ACTIVE is good, and what is not listed is unknown."""
 
-    def of(self, server: Mapping[str, Json]) -> str:
+    def of(self, server: JsonMap) -> str:
         """Return the status in capitals; some clouds append more in parentheses."""
         return super().of(server).split("(")[0]
 
-    def is_pending(self, server: Mapping[str, Json], problem: Callable[[Mapping[str, Json]], str]) -> bool:
+    def is_pending(self, server: JsonMap, problem: Callable[[JsonMap], str]) -> bool:
         """Return whether the server is on its way to ACTIVE.
 
         :raises PermanentError: the server is in a bad state, or in an unknown one.
@@ -49,7 +50,7 @@ class ServerStatus(StatusMeaning):
 SERVER_STATUS = ServerStatus(pending=PENDING, good=(RUNS,))
 
 
-def fault_of(server: Mapping[str, Json]) -> str:
+def fault_of(server: JsonMap) -> str:
     """Return the service's message and code of what has gone wrong with a server."""
     fault = server.get("fault") or {}
     return f"Message: {fault.get('message', 'Unknown')}, Code: {fault.get('code', 'Unknown')}"
@@ -62,7 +63,7 @@ def unknown_status(failure: str, status: str) -> PermanentError:
     )
 
 
-def is_settled(server: Mapping[str, Json]) -> bool:
+def is_settled(server: JsonMap) -> bool:
     """Return whether the service works on nothing of the server."""
     return server.get(TASK_STATE) is None and SERVER_STATUS.of(server) in (RUNS, STOPPED)
 
@@ -77,7 +78,7 @@ def is_mark(tag: str) -> bool:
     return tag.startswith(PREFIX) and is_id(tag.removeprefix(PREFIX))
 
 
-def without_mark(server: Mapping[str, Json]) -> dict[str, Json]:
+def without_mark(server: JsonMap) -> dict[str, Json]:
     """Return what the service reports of the server, without the mark."""
     return {**server, "tags": users_tags(server["tags"])} if "tags" in server else dict(server)
 
@@ -103,12 +104,12 @@ class ServerCalls:
         """The server's path."""
         return f"/servers/{self.id}"
 
-    def get(self) -> Mapping[str, Json]:
+    def get(self) -> JsonMap:
         """Return the server as it is now.
 
         :raises RemoteNotFound: the server does not exist.
         """
-        server: Mapping[str, Json] = self.service.get(self.path)["server"]
+        server: JsonMap = self.service.get(self.path)["server"]
         return server
 
     def delete(self) -> None:
@@ -180,7 +181,7 @@ class ServerSnapshot:
             raise in_use(error) from error
         return str(answer["image_id"])
 
-    def is_complete(self, image: str, server: Mapping[str, Json]) -> bool:
+    def is_complete(self, image: str, server: JsonMap) -> bool:
         """Return whether the image is complete, and the server free for other actions.
 
         :raises PermanentError: the image is in a bad state, or gone.
@@ -203,6 +204,6 @@ class ServerSnapshot:
             except Conflict as error:
                 raise in_use(error) from error
 
-    def _marked_images(self) -> list[Mapping[str, Json]]:
+    def _marked_images(self) -> list[JsonMap]:
         images = self._images.list_all("/images", "images", stoker=self._mark)
         return [image for image in images if image.get("stoker") == self._mark]

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
+from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...errors import PropertyError
 from ...schema import Attribute, Property
 from ..declared import REMOTE
@@ -35,12 +36,12 @@ def _place(entry: Json) -> int | None:
         return None
 
 
-def _groups(properties: Mapping[str, Json]) -> list[Json]:
+def _groups(properties: JsonMap) -> list[Json]:
     """Return all security groups."""
     return [*(properties.get("SecurityGroups") or ()), *(properties.get("SecurityGroupIds") or ())]
 
 
-def _networks(properties: Mapping[str, Json]) -> list[Json] | None:
+def _networks(properties: JsonMap) -> list[Json] | None:
     """Return the interfaces of a server; None: the compute service chooses."""
     interfaces = properties.get("NetworkInterfaces")
     subnet = properties.get("SubnetId")
@@ -53,7 +54,7 @@ def _networks(properties: Mapping[str, Json]) -> list[Json] | None:
     return [{"port": entry[INTERFACE]} for entry in sorted(entries, key=lambda entry: _place(entry) or 0)]
 
 
-def _hints(properties: Mapping[str, Json]) -> dict[str, Json] | None:
+def _hints(properties: JsonMap) -> dict[str, Json] | None:
     """Return the hints for the scheduler; a key that is given twice has a list of values."""
     values: dict[str, list[Json]] = {}
     for entry in properties.get("NovaSchedulerHints") or ():
@@ -64,7 +65,7 @@ def _hints(properties: Mapping[str, Json]) -> dict[str, Json] | None:
     } or None
 
 
-def _disks(properties: Mapping[str, Json]) -> list[Json] | None:
+def _disks(properties: JsonMap) -> list[Json] | None:
     """Return the further disks: new ones of snapshots, and volumes that are there already."""
     disks: list[Json] = []
     for mapping in properties.get("BlockDeviceMappings") or ():
@@ -148,7 +149,7 @@ class Ec2Instance(TranslatedType):
         "block_device_mapping_v2": _disks,
     }
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check the volumes, the interfaces, and that security groups are those of a port of its own."""
         check_volumes(properties)
         interfaces = properties.get("NetworkInterfaces") or ()
@@ -163,7 +164,7 @@ class Ec2Instance(TranslatedType):
             )
             raise PropertyError(text, ("NetworkInterfaces",))
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the first address, under each of its names, and the availability zone."""
         attributes = self.inner.attribute_values(self.inside(target))
         address = attributes["first_address"] or NO_ADDRESS

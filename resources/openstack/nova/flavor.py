@@ -1,10 +1,11 @@
 """OS::Nova::Flavor: a size of servers."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
+from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...errors import PropertyError
 from ...schema import Attribute, Property, SupportStatus
 from ..declared import REMOTE, DeclaredType
@@ -55,7 +56,7 @@ class Flavor(DeclaredType):
     }
     attribute_fields = {"is_public": "os-flavor-access:is_public"}
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check that projects are named for a flavor only that is not public."""
         if properties.get("tenants") and properties.get("is_public"):
             text = "tenants can be given only where is_public is false"  # prose: Heat's name of the property
@@ -104,12 +105,12 @@ class Flavor(DeclaredType):
         if "tenants" in changed and not target.properties["is_public"]:
             self._set_projects(target, target.properties["tenants"], context)
 
-    def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+    def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the extra specs as they are now: nothing else of a flavor changes."""
         extra_specs = self.service_for(context).get(f"{self.path_of(target)}/os-extra_specs")
         return {"extra_specs": extra_specs["extra_specs"]}
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the fields of the stored answer."""
         values = super().attribute_values(target)
         return {**values, "extra_specs": (target.data.get(REMOTE) or {}).get("extra_specs") or {}}

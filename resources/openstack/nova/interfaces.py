@@ -13,8 +13,9 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...errors import PermanentError
 from ..bodies import without_nulls
 from ..marks import mark_of
@@ -48,7 +49,7 @@ class Nic:
     fixed_ip: str | None = None
     floating_ip: str | None = None
     tag: str | None = None
-    extras: Mapping[str, Json] | None = None
+    extras: JsonMap | None = None
 
     @property
     def needs_port(self) -> bool:
@@ -173,9 +174,7 @@ def _can_change(before: Nic | None, after: Nic, interface: ServerInterface) -> b
     return all(had.get(name) == after.extras.get(name) for name in FIXED_EXTRAS)
 
 
-def nics_of(
-    entries: Sequence[Mapping[str, Json]] | None, context: StepContext, *, strict: bool = True
-) -> list[Nic]:
+def nics_of(entries: Sequence[JsonMap] | None, context: StepContext, *, strict: bool = True) -> list[Nic]:
     """Return the entries of the property ``networks`` with the ids of what they name.
 
     An entry with allocate_network is left out.
@@ -186,7 +185,7 @@ def nics_of(
     return [_nic(entry, context, strict=strict) for entry in entries or () if not entry["allocate_network"]]
 
 
-def _nic(entry: Mapping[str, Json], context: StepContext, *, strict: bool) -> Nic:
+def _nic(entry: JsonMap, context: StepContext, *, strict: bool) -> Nic:
     ids: dict[str, str] = {}
     for name, kind in REFERENCES.items():
         if entry[name]:
@@ -229,7 +228,7 @@ class ServerPorts:
         ports.sort(key=lambda port: str(port.get("created_at") or ""))
         return [self._interface(port) for port in ports]
 
-    def marked_ports(self) -> list[Mapping[str, Json]]:
+    def marked_ports(self) -> list[JsonMap]:
         """Return the ports that were made for the server."""
         ports = self.service.list_all("/ports", "ports", description=self._mark)
         return [port for port in ports if port.get("description") == self._mark]
@@ -277,7 +276,7 @@ class ServerPorts:
         except RemoteNotFound:
             return
 
-    def change(self, port: str, extras: Mapping[str, Json]) -> None:
+    def change(self, port: str, extras: JsonMap) -> None:
         """Change the extra properties of a port."""
         body = {**extra_fields(extras, self._find), "description": self._mark}
         self.service.put(f"/ports/{port}", {"port": body})
@@ -375,7 +374,7 @@ class ServerPorts:
             body |= {**extra_fields(nic.extras, self._find), "description": self._mark}
         return str(self.service.post("/ports", {"port": body})["port"]["id"])
 
-    def _interface(self, port: Mapping[str, Json]) -> ServerInterface:
+    def _interface(self, port: JsonMap) -> ServerInterface:
         return ServerInterface(
             port=str(port["id"]),
             network=str(port["network_id"]),
@@ -385,7 +384,7 @@ class ServerPorts:
         )
 
 
-def address_attributes(server: Mapping[str, Json], data: Mapping[str, Json]) -> dict[str, Json]:
+def address_attributes(server: JsonMap, data: JsonMap) -> dict[str, Json]:
     """Return the attributes that are made of the server's addresses.
 
     :param server: the server as the service last reported it.
@@ -402,7 +401,7 @@ def address_attributes(server: Mapping[str, Json], data: Mapping[str, Json]) -> 
     }
 
 
-def _network_ids(data: Mapping[str, Json], by_label: Addresses) -> dict[str, str]:
+def _network_ids(data: JsonMap, by_label: Addresses) -> dict[str, str]:
     of_mac = {item["mac"]: str(item["network"]) for item in data.get("interfaces") or ()}
     return {
         label: of_mac[entries[0][MAC]]
@@ -411,7 +410,7 @@ def _network_ids(data: Mapping[str, Json], by_label: Addresses) -> dict[str, str
     }
 
 
-def _detailed(data: Mapping[str, Json], entry: Mapping[str, Json]) -> dict[str, Json]:
+def _detailed(data: JsonMap, entry: JsonMap) -> dict[str, Json]:
     """Return an address with its port, subnets and network; a floating one has none of them."""
     if entry.get(KIND) == "floating":
         return {**entry, "port": None}

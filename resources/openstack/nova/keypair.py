@@ -3,11 +3,11 @@
 import contextlib
 import dataclasses
 import typing
-from collections.abc import Mapping
 
+from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Length
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...plugin import ResourceType
 from ...schema import Attribute, Property, SupportStatus
 from ...steps import Done, Poll, Step
@@ -121,7 +121,7 @@ class KeyPair(ResourceType):
         """Return whether the pair is gone."""
         return target.physical_id is None or self._find(target, _service(context), context) is None
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the keys; the private one is empty where it is not kept."""
         keypair = target.data.get(REMOTE) or {}
         return {
@@ -161,12 +161,10 @@ class KeyPair(ResourceType):
         with contextlib.suppress(RemoteNotFound):
             service.delete(path, **query)
 
-    def _find(
-        self, target: ResourceView, service: Service, context: StepContext
-    ) -> Mapping[str, Json] | None:
+    def _find(self, target: ResourceView, service: Service, context: StepContext) -> JsonMap | None:
         path, query = self._path(target, context)
         try:
-            keypair: Mapping[str, Json] = service.get(path, **query)["keypair"]
+            keypair: JsonMap = service.get(path, **query)["keypair"]
         except RemoteNotFound:
             return None
         return keypair

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
+from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...errors import PermanentError, PropertyError, ReplaceNeeded
 from ...plugin import ResourceType, check_named
 from ...schema import Property
@@ -50,7 +51,7 @@ class LaunchConfiguration(ResourceType):
         **COMMON,
     }
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check that image and flavor follow from the properties, and that volumes have snapshots."""
         check_volumes(properties)
         values = {name: properties.get(name, "unknown") for name in ("InstanceId", "ImageId", "InstanceType")}
@@ -76,7 +77,7 @@ class LaunchConfiguration(ResourceType):
         return Done()
 
 
-def launch_of(reference: str, context: StepContext) -> Mapping[str, Json]:
+def launch_of(reference: str, context: StepContext) -> JsonMap:
     """Return the definition of a server that a launch configuration of the same stack has.
 
     :param reference: the value of get_resource for the launch configuration.
@@ -86,7 +87,7 @@ def launch_of(reference: str, context: StepContext) -> Mapping[str, Json]:
     if referenced is None or referenced.type != LAUNCH_CONFIGURATION or LAUNCH not in referenced.data:
         text = f"LaunchConfigurationName ({reference}) reference can not be found."
         raise PermanentError(text, kind="StackValidationFailed")
-    launch: Mapping[str, Json] = referenced.data[LAUNCH]
+    launch: JsonMap = referenced.data[LAUNCH]
     return launch
 
 
@@ -111,7 +112,7 @@ def properties_of_server(name: str, context: StepContext) -> dict[str, Json]:
     return {name: value for name, value in properties.items() if value is not None}
 
 
-def instance(properties: Mapping[str, Json], metadata: Mapping[str, Json]) -> dict[str, Json]:
+def instance(properties: JsonMap, metadata: JsonMap) -> dict[str, Json]:
     """Return the definition of a server, as a template has it."""
     body: dict[str, Json] = {"type": INSTANCE, "properties": _without_nulls(properties)}
     return {**body, "metadata": metadata} if metadata else body

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from ....shapes import JsonMap
 from ....template.constraints import Custom
-from ...contract.views import Json
 from ...errors import PropertyError
 from ...schema import Property, SupportStatus
 from ..translated import pairs
@@ -50,7 +50,7 @@ COMMON: Mapping[str, Property] = {
 """Properties that a server and a launch configuration have in common."""
 
 
-def check_volumes(properties: Mapping[str, Json]) -> None:
+def check_volumes(properties: JsonMap) -> None:
     """Check that each volume is made of a snapshot.
 
     :raises PropertyError: a volume is made of something else.

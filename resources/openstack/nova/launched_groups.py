@@ -4,13 +4,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedPattern, Range
 from ....template.errors import TemplateError
 from ....template.language import ResourceDefinition
 from ....template.residual import ARGS, FN, is_deferred, is_node
 from ...contract.children import ChildGoal
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView, physical_name
+from ...contract.views import ResourceView, physical_name
 from ...errors import PropertyError
 from ...heat.autoscaling_group import RollingPolicy, ScalingGroup, SizedGroup, SizeRules, check_sizes
 from ...heat.scaling_policy import Bounds
@@ -73,7 +74,7 @@ class LaunchedGroup(SizedGroup):
         LIST: Attribute("Addresses of the servers, separated by commas.", "string"),
     }
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Refuse load balancers.
 
         :raises PropertyError: the group names load balancers.
@@ -91,7 +92,7 @@ class LaunchedGroup(SizedGroup):
         if not is_node(definition.properties):
             _check_configuration(definition.properties.get(CONFIGURATION), others)
 
-    def launch(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+    def launch(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the definition of a server."""
         return launch_of(target.properties[CONFIGURATION], context)
 
@@ -108,7 +109,7 @@ class LaunchedGroup(SizedGroup):
 
     def member_body(self, target: ResourceView) -> Definition:
         """Return the definition of a server, with the tags of the group."""
-        launch: Mapping[str, Json] = target.data[LAUNCH]
+        launch: JsonMap = target.data[LAUNCH]
         return {**launch, "properties": {**launch["properties"], "Tags": self.tags(target)}}
 
     def rolling_policy(self, target: ResourceView, changed: frozenset[str]) -> RollingPolicy | None:
@@ -137,7 +138,7 @@ class LaunchedGroup(SizedGroup):
         """Read the launch configuration, and adopt the servers."""
         return super().handle_adopt(self._launched(target, context), context)
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the addresses of the servers, the oldest first."""
         addresses = (target.data.get("outputs") or {}).get(LIST) or {}
         names = [addresses[name] for name in target.data.get("names") or () if addresses.get(name)]
@@ -161,7 +162,7 @@ class InstanceGroup(LaunchedGroup):
     }
     update_policy_schema = _policy("RollingUpdate")
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check the size."""
         super().validate(properties)
         if (properties.get("Size") or 0) < 0:
@@ -204,7 +205,7 @@ class AwsAutoScalingGroup(LaunchedGroup, ScalingGroup):
     }
     update_policy_schema = _policy("AutoScalingRollingUpdate")
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check the sizes, the subnet, and that there is one source of servers."""
         super().validate(properties)
         if (properties.get("MinSize") or 0) < 0:
@@ -224,7 +225,7 @@ class AwsAutoScalingGroup(LaunchedGroup, ScalingGroup):
         bounds = Bounds(properties["MinSize"], properties["MaxSize"])
         return SizeRules(properties["DesiredCapacity"], bounds, properties["Cooldown"] or 0)
 
-    def launch(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+    def launch(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the definition of a server, on the group's subnet."""
         like = target.properties["InstanceId"]
         subnets = target.properties["VPCZoneIdentifier"]

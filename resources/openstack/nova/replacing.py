@@ -1,9 +1,10 @@
 """Ports and addresses of a server that is being replaced: its replacement gets what both cannot have."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from ....shapes import JsonMap
 from ...contract.context import StepContext
-from ...contract.views import Json, ReplacementView, ResourceView
+from ...contract.views import ReplacementView, ResourceView
 from ...steps import Poll
 from ..marks import TagMark, mark_of, marked
 from ..service import RemoteNotFound
@@ -105,14 +106,14 @@ class Replacement:
                 calls.detach(interface.port)
         return True
 
-    def _state(self, calls: ServerCalls) -> Mapping[str, Json] | None:
+    def _state(self, calls: ServerCalls) -> JsonMap | None:
         try:
             return calls.get()
         except RemoteNotFound:
             return None
 
 
-def _is_known(interface: ServerInterface, server: Mapping[str, Json]) -> bool:
+def _is_known(interface: ServerInterface, server: JsonMap) -> bool:
     """Return whether the compute service knows of the interface; not where its attachment failed halfway."""
     addresses = [item for network in server["addresses"].values() for item in network]
     # Only addresses are listed there: of an interface without one nothing is known.

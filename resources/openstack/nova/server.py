@@ -4,9 +4,10 @@ import datetime
 import typing
 from collections.abc import Mapping, Sequence
 
+from ....shapes import Json, JsonMap
 from ....template.language import ResourceDefinition
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...errors import PermanentError
 from ...guests import COLLECT_CONFIG
 from ...steps import Done, Poll, Step
@@ -58,7 +59,7 @@ class Server(DeclaredType):
     has_rules_in_stack = True
     attribute_fields = {"instance_name": "OS-EXT-SRV-ATTR:instance_name"}
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         check_server(properties)
 
     def list_queries(self, since: float) -> Sequence[Mapping[str, str]]:
@@ -75,7 +76,7 @@ class Server(DeclaredType):
         """Check that the metadata leave room for the deployments."""
         check_metadata(definition)
 
-    def problem(self, server: Mapping[str, Json]) -> str:
+    def problem(self, server: JsonMap) -> str:
         return fault_of(server)
 
     # -- create ------------------------------------------------------------------------------------
@@ -101,7 +102,7 @@ class Server(DeclaredType):
 
     # -- update ------------------------------------------------------------------------------------
 
-    def needs_replace(self, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
+    def needs_replace(self, before: JsonMap, after: JsonMap) -> bool:
         """Return whether a policy says so, or the server gets or loses its image."""
         for name in ("flavor", "image", "user_data"):
             if before.get(name) != after.get(name) and after.get(f"{name}_update_policy") == "REPLACE":
@@ -146,7 +147,7 @@ class Server(DeclaredType):
         """Take the ports and addresses again."""
         return Replacement(target, context).restore() if target.physical_id is not None else None
 
-    def live_properties(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+    def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the properties as the services report them."""
         return live_properties(target, context, self.get(self.service_for(context), self.id_of(target)))
 
@@ -204,7 +205,7 @@ class Server(DeclaredType):
         ServerSnapshot(target, context).delete()
         return Done()
 
-    def handle_restore(self, properties: Mapping[str, Json], data: Mapping[str, Json]) -> Mapping[str, Json]:
+    def handle_restore(self, properties: JsonMap, data: JsonMap) -> JsonMap:
         """Return the image as a property: the restored server is rebuilt from it."""
         image = data.get(IMAGE)
         return {"image": image} if image else {}
@@ -270,12 +271,12 @@ class Server(DeclaredType):
 
     # -- attributes --------------------------------------------------------------------------------
 
-    def refresh(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+    def refresh(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the resource's data with the server and its interfaces as they are now."""
         data = super().refresh(target, context)
         return {**data, **self._facts(target, context)}
 
-    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the attributes, of what was read last."""
         server = without_mark(target.data.get(REMOTE) or {})
         return {
@@ -294,6 +295,6 @@ class Server(DeclaredType):
             return Done(data={**step.data, **self._facts(target, context)})
         return step
 
-    def _facts(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+    def _facts(self, target: ResourceView, context: StepContext) -> JsonMap:
         facts = ServerPorts.of(target, context).facts(self.id_of(target))
         return {**facts, PORTS: any(item["is_own"] for item in facts["interfaces"])}

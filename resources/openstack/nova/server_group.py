@@ -1,10 +1,9 @@
 """OS::Nova::ServerGroup: a policy for where the servers of a group run."""
 
-from collections.abc import Mapping
-
+from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView, physical_name
+from ...contract.views import ResourceView, physical_name
 from ...errors import PropertyError
 from ...schema import Attribute, Property, SupportStatus
 from ...steps import Poll, Step
@@ -50,7 +49,7 @@ class ServerGroup(DeclaredType):
     }
     attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
 
-    def validate(self, properties: Mapping[str, Json]) -> None:
+    def validate(self, properties: JsonMap) -> None:
         """Check that there is one policy, and that rules fit it."""
         policies = properties.get("policies")
         if policies is not None and len(policies) != 1:

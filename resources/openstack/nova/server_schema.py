@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from ....shapes import JsonMap
 from ....template.constraints import AllowedValues, Custom, Length, Range
 from ....template.language import ResourceDefinition
 from ....template.residual import is_node
-from ...contract.views import Json
 from ...errors import PropertyError
 from ...guests import COLLECT_CONFIG, TRANSPORT, check_transport
 from ...implied import ImpliedDependency
@@ -250,7 +250,7 @@ IMPLIED = (ImpliedDependency("networks.*.network|uuid", "OS::Neutron::Subnet", "
 """A server gets its addresses from any subnet of its networks."""
 
 
-def check_server(properties: Mapping[str, Json]) -> None:
+def check_server(properties: JsonMap) -> None:
     """Check the rules.
 
     :param properties: the properties; those whose values are unknown are absent.
@@ -281,7 +281,7 @@ def check_metadata(definition: ResourceDefinition) -> None:
         raise PropertyError(text, ("user_data_format",))
 
 
-def _check_network(network: Mapping[str, Json], path: Sequence[str | int]) -> None:
+def _check_network(network: JsonMap, path: Sequence[str | int]) -> None:
     where = tuple(path)
     if all(network[name] is None for name in NETWORK_FORMS):
         raise PropertyError(f"one of {', '.join(NETWORK_FORMS)} is needed", where)
@@ -295,7 +295,7 @@ def _check_network(network: Mapping[str, Json], path: Sequence[str | int]) -> No
         raise PropertyError(text, where)
 
 
-def check_devices(properties: Mapping[str, Json]) -> None:
+def check_devices(properties: JsonMap) -> None:
     """Check that each disk has one source, and the server one disk to boot from.
 
     :param properties: the properties; those whose values are unknown are absent.
@@ -322,7 +322,7 @@ def check_devices(properties: Mapping[str, Json]) -> None:
         raise PropertyError("neither an image nor a disk to boot from is given")
 
 
-def _check_source(mapping: Mapping[str, Json], index: int) -> None:
+def _check_source(mapping: JsonMap, index: int) -> None:
     sources = [name for name in SOURCES if mapping[name] is not None]
     if mapping["ephemeral_size"] or mapping["ephemeral_format"]:
         sources.append("ephemeral_size")
@@ -334,6 +334,6 @@ def _check_source(mapping: Mapping[str, Json], index: int) -> None:
         )
 
 
-def _is_bootable(mapping: Mapping[str, Json]) -> bool:
+def _is_bootable(mapping: JsonMap) -> bool:
     has_data = any(mapping[name] is not None for name in ("volume_id", "snapshot_id", "image"))
     return has_data and mapping["boot_index"] in (None, 0)

@@ -18,10 +18,11 @@ cfn-metadata-server, cfn-boto-cfg         HEAT_CFNTOOLS: where the agents find t
 import email.message
 import json
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+from ....shapes import JsonMap
 from ...contract.context import StepContext
-from ...contract.views import Json, ResourceView
+from ...contract.views import ResourceView
 from ...guests import collect_config, guest_metadata
 from ...heat.software_configs import config_text
 from ...mime import mime_message, mime_part, parts_of
@@ -125,7 +126,7 @@ def _software_config(
     yield _init_data(guest_metadata(target.metadata, entries, ()))
 
 
-def _init_data(metadata: Mapping[str, Json]) -> email.message.Message:
+def _init_data(metadata: JsonMap) -> email.message.Message:
     return mime_part(json.dumps(metadata), FILES, "cfn-init-data")
 
 
