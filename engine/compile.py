@@ -1,4 +1,4 @@
-"""Compiling a goal: from what a user asks for to a checked template, and to what is stored of it."""
+"""Compiling a goal: from a request to a checked template, and to the stored form of both."""
 
 import contextlib
 import typing
@@ -6,20 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..planning.goal import (
-    charged_environment,
-    check_allowed,
-    check_available,
-    check_needs_no_cloud,
-    check_storable,
-    check_types,
-    hide,
     hiding,
     leaves_open,
     sealed_values,
     stored_environment,
-    without_lost,
-    without_secrets,
-    without_unavailable,
+    with_environment,
 )
 from ..planning.group_attributes import refreshed_for, with_requested_attributes
 from ..planning.implied import with_implied_dependencies
@@ -34,13 +25,19 @@ from ..planning.requests import (
     TypeUnavailable,
     anything,
 )
+from ..planning.template_check import (
+    check_allowed,
+    check_available,
+    check_needs_no_cloud,
+    check_storable,
+    check_types,
+    without_unavailable,
+)
 from ..resources.registry import ResourceRegistry
 from ..sealing.sealer import BoundSealer
 from ..sealing.stored import StoredLookup
-from ..shapes import JsonMap
 from ..template.budget import Budget
 from ..template.compile import Identity, Limits, Region, Source, compile_template
-from ..template.environment import Environment
 from ..template.errors import ErrorList, named_at_once
 from ..template.formats import format_of
 from ..template.language import CompiledTemplate
@@ -86,7 +83,7 @@ class GoalCompiler:
         template = load_template(goal.template, max_bytes=most)
         budget = goal.budget or Budget(self._limits.budget)
         goal = replace(goal, budget=budget, may_need_cloud=goal.may_need_cloud or self._has_cloud)
-        goal, environment = self._with_environment(goal, template, budget, tree=tree)
+        goal, environment = with_environment(goal, template, self._limits, self._operator, tree=tree)
         files = goal.files
         used = dict[str, str]()
         if self._operator is not None:
@@ -146,25 +143,6 @@ class GoalCompiler:
             event_sinks=environment.queues if environment.event_sinks else (),
         )
 
-    def _with_environment(
-        self, goal: Goal, template: JsonMap, budget: Budget, *, tree: bool
-    ) -> tuple[Goal, Environment]:
-        """Return the goal and its whole environment.
-
-        The order matters: templates of the operator's hide names, too, so its environment comes before the
-        search for hidden names; and these names decide which files may not be stored.
-        """
-        environment = charged_environment(goal, template, budget)
-        if goal.retained:
-            goal, environment = without_lost(goal, environment, template)
-        if self._operator is not None:
-            environment = self._operator.under(environment, goal.files)
-        if tree:
-            environment = hide(environment, goal, template, self._limits)
-            if goal.environment_files:
-                goal = without_secrets(goal, environment)
-        return goal, environment
-
 
 @dataclass(frozen=True)
 class _StackCompiler:
@@ -182,7 +160,7 @@ class _StackCompiler:
     def compile(self, branch: Branch, errors: ErrorList) -> CompiledTemplate:
         """Compile and check one stack, without those nested in it.
 
-        :param errors: gets its errors; what is returned is then the part of the stack that has none.
+        :param errors: gets its errors; the returned plan is then the part of the stack that has none.
         """
         with errors.within(format_of(branch.template).native_path) as inside:
             source = Source(

@@ -35,7 +35,7 @@ class Validation:
         self._context = context
 
     def preview(self, request: CreateRequest) -> Preview:
-        """Return what a creation would make.
+        """Return the stack that a creation would make.
 
         :raises TemplateError: the goal is wrong.
         :raises NameTaken: a living stack has the name.

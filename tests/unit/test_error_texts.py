@@ -94,11 +94,11 @@ def of_resource(type_name: str, **properties: Json) -> list[str]:
         ("ten", ""),
     ],
 )
-def test_a_size_with_a_unit_is_told_without(value: str, hint: str) -> None:
+def test_an_error_of_a_size_with_a_unit_names_the_plain_number(value: str, hint: str) -> None:
     assert of_resource("OS::Cinder::Volume", size=value)[0] == f"Value '{value}' is not an integer{hint}"
 
 
-def test_a_time_with_a_unit_is_told_in_the_propertys_own() -> None:
+def test_an_error_of_a_time_names_it_in_the_propertys_unit() -> None:
     wait = {"handle": "x", "timeout": "5m"}
     assert of_resource("OS::Heat::WaitCondition", **wait)[0].endswith("; timeout is in seconds: write 300")
 
@@ -143,14 +143,14 @@ def test_no_list_of_names_follows_a_good_guess() -> None:
         ("2030-01-01", None),
     ],
 )
-def test_a_version_with_a_typo_is_told_the_nearest(written: str, suggestion: str | None) -> None:
+def test_the_error_of_a_misspelt_version_names_the_nearest(written: str, suggestion: str | None) -> None:
     [text] = messages({"heat_template_version": written})
     beginning = f'The template version is invalid: "{written}". "heat_template_version" should be '
     assert text.startswith(f"{beginning}{'a version of it; did you mean' if suggestion else 'one of: '}")
     assert text.endswith(f'did you mean "{suggestion}"?') or suggestion is None
 
 
-def test_a_key_of_the_version_with_a_typo_is_told_the_right_one() -> None:
+def test_the_error_of_a_misspelt_version_key_names_the_right_one() -> None:
     compiler = GoalCompiler(ResourceRegistry.installed(), Limits())
     goal = Goal({"heat_template_versoin": "2018-08-31"})
     with pytest.raises(TemplateError, match='not provided; did you mean "heat_template_version"'):

@@ -233,7 +233,7 @@ def test_what_is_implied(case: Case) -> None:
         before.add(name)
 
 
-def test_a_circle_is_refused_and_says_which_of_it_is_implied() -> None:
+def test_a_circle_is_refused_and_the_implied_dependency_named() -> None:
     with pytest.raises(CircularDependency) as caught:
         compiled(
             "a: {type: Subnet, depends_on: port, properties: {network: x}}\n"
@@ -272,7 +272,7 @@ def test_plans_have_edges_for_what_is_implied() -> None:
     }
 
 
-def test_an_update_orders_what_is_new_and_what_is_there() -> None:
+def test_an_update_orders_new_and_existing_resources() -> None:
     creation = plan_create(compiled(WITH), SCOPE)
     rows = {
         r.name: replace(r, action="CREATE", physical_id=r.name, properties={}) for r in creation.resources

@@ -33,7 +33,7 @@ def test_an_empty_template_is_a_stack_of_nothing():
     assert (plan.parameters, plan.parameter_groups) == ({}, ())
 
 
-def test_what_a_resource_has_where_only_its_type_is_said():
+def test_a_resource_with_only_a_type_has_the_defaults():
     definition = resource()
     assert (definition.name, definition.type, definition.declared_type) == (
         "r",
@@ -71,7 +71,7 @@ def test_all_keys_of_a_resource():
 
 
 @pytest.mark.parametrize("key", ["properties", "metadata", "update_policy", "depends_on", "deletion_policy"])
-def test_an_empty_key_is_as_though_it_were_not_there(key):
+def test_an_empty_key_counts_as_absent(key):
     assert resource(**{key: None}) == resource()
 
 
@@ -200,7 +200,7 @@ def test_names_that_are_numbers_are_names():
     assert (list(plan.resources), list(plan.outputs)) == (["1", "2"], ["3"])
 
 
-def test_each_resource_stands_after_those_it_requires():
+def test_each_resource_follows_those_it_requires():
     chain = {f"r{n}": {**TYPE, "depends_on": [f"r{n + 1}"]} for n in range(50)}
     assert list(compiled({**chain, "r50": TYPE}).resources) == [f"r{n}" for n in range(50, -1, -1)]
 

@@ -120,7 +120,7 @@ def test_a_function_may_give_the_name_of_a_condition():
         ({"yaql": {"expression": "("}}, 'conditions.c.yaql: cannot evaluate "("'),
     ],
 )
-def test_what_is_no_condition_is_refused_where_it_stands(condition, words):
+def test_a_value_that_is_no_condition_is_refused_with_its_path(condition, words):
     assert failure(condition).startswith(words)
 
 
@@ -148,7 +148,7 @@ def test_the_section_must_be_a_map(section):
         compiled(conditions=section)
 
 
-def test_a_resource_whose_condition_is_false_is_not_there():
+def test_a_resource_whose_condition_is_false_does_not_exist():
     plan = compiled(
         resources={
             "off": {**RESOURCE, "condition": False, "properties": {"x": {"get_param": "unknown"}}},
@@ -253,7 +253,7 @@ def test_a_condition_on_a_secret_shows_only_its_truth():
         {"and": [True, {"equals": [{"get_param": "secret"}]}]},
     ],
 )
-def test_an_error_about_a_secret_does_not_tell_it(condition):
+def test_an_error_about_a_secret_does_not_contain_it(condition):
     with pytest.raises(TemplateError, match=r"^conditions\.c.*the value of a hidden parameter") as caught:
         compiled(conditions={"c": condition})
     error = caught.value

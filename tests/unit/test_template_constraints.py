@@ -78,7 +78,7 @@ def test_what_satisfies_a_constraint(kind, constraint, good, bad):
         ("string", {"custom_constraint": "ip_addr"}, "x", '"x" is not an IP address'),
     ],
 )
-def test_what_fails_is_told_what_would_be_right(kind, constraint, value, words):
+def test_an_error_of_a_constraint_names_the_remedy(kind, constraint, value, words):
     assert failure(kind, constraint, value) == f"parameters.p: {words}"
     described = {**constraint, "description": "Not like that."}
     assert failure(kind, described, value) == "parameters.p: Not like that."
@@ -158,7 +158,7 @@ def test_which_constraint_fits_which_type_is_as_in_heat(name, kind):
         ),
     ],
 )
-def test_a_wrong_constraint_is_refused_where_it_stands(constraint, words):
+def test_a_wrong_constraint_is_refused_with_its_path(constraint, words):
     assert failure("string", constraint, "ab").startswith(f"parameters.p.constraints.0{words}")
 
 

@@ -25,7 +25,7 @@ def of_resources(resources):
 @pytest.mark.parametrize(
     "document", [None, {}, {"parameters": None, "resource_registry": None, "event_sinks": None}]
 )
-def test_an_empty_environment_says_nothing(document):
+def test_an_empty_environment_has_no_content(document):
     environment = parse_environment(document)
     assert as_document(environment) == {
         "parameters": {},
@@ -143,7 +143,7 @@ def test_a_mapping_without_end_is_refused():
         ({"A1": "B", "B*": None}, "B"),
     ],
 )
-def test_null_with_a_wildcard_removes_what_stands_before_it(entries, mapped_name):
+def test_null_with_a_wildcard_removes_earlier_mappings(entries, mapped_name):
     assert map_type(registry(**entries), ["r"], "A1").name == mapped_name
 
 

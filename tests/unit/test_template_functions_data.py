@@ -221,7 +221,7 @@ def test_what_repeat_puts_in_is_never_taken_for_a_function():
         (repeat("x", x=["a"], y=["b", "c"], permutations=False), "the lists of for_each must have the same"),
     ],
 )
-def test_repeat_says_what_it_wants(tree, words):
+def test_a_wrong_repeat_is_refused_with_the_right_form(tree, words):
     assert failure(tree).startswith(f"outputs.out.value.repeat: {words}")
 
 

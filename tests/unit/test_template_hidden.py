@@ -36,7 +36,7 @@ def test_they_are_found(document):
     "document",
     ["", "hidden: {", "- hidden: true", "hidden: true", "parameters: [hidden: true]", 5, None, {"hidden": 1}],
 )
-def test_what_is_no_template_says_nothing(document):
+def test_documents_that_are_no_templates_hide_nothing(document):
     assert hidden_names([document, TEMPLATE], depth=5) == FOUND
 
 

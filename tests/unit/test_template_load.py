@@ -64,7 +64,7 @@ def test_yaml_is_read_as_though_it_had_come_as_json(text, value):
         ("a: \ud800", "not valid YAML"),
     ],
 )
-def test_what_is_no_document_is_refused_and_told_where(text, words):
+def test_a_text_that_is_no_document_is_refused_with_the_place(text, words):
     with pytest.raises(TemplateError) as caught:
         load_document(text)
     assert words in str(caught.value)

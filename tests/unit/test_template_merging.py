@@ -46,7 +46,7 @@ def test_files_replace_the_environment_of_the_request():
     assert merged({"parameters": {"a": 1}}, environment={"parameters": {"b": 2}}) == {"parameters": {"a": 1}}
 
 
-def test_a_later_file_overwrites_an_earlier_one_and_null_says_nothing():
+def test_a_later_file_overwrites_an_earlier_one_and_null_counts_as_absent():
     first = {"parameters": {"text": "a", "map": {"x": 1}, "list": "1"}}
     second = {"parameters": {"text": "b", "map": {"y": 2}, "list": None}}
     assert merged(first, second)["parameters"] == {"text": "b", "map": {"y": 2}, "list": "1"}
@@ -129,7 +129,7 @@ def test_what_cannot_be_merged_is_refused_with_file_and_parameter(name, merged_v
     assert str(caught.value) == f"env1.yaml.parameters.{name}: {words}"
 
 
-def test_an_error_of_merging_does_not_tell_the_values():
+def test_an_error_of_merging_does_not_contain_the_values():
     with pytest.raises(TemplateError) as caught:
         values("merge", "map", "hush {", "hush }")
     error = caught.value

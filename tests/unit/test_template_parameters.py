@@ -205,7 +205,7 @@ def test_the_section_must_be_a_map():
     assert compiled(None) == {}
 
 
-def test_empty_keys_are_as_though_they_were_not_there():
+def test_empty_keys_count_as_absent():
     keys = ("label", "description", "hidden", "immutable", "constraints", "tags", "schema")
     body = {"type": "string", "default": "x", **dict.fromkeys(keys)}
     parameter = compiled({"p": body})["p"]
@@ -244,7 +244,7 @@ def test_a_hidden_value_is_sealed_and_shown_as_stars():
 
 
 @pytest.mark.parametrize("kind", ["number", "json", "boolean", "comma_delimited_list"])
-def test_an_error_about_a_hidden_value_does_not_tell_it(kind):
+def test_an_error_about_a_hidden_value_does_not_contain_it(kind):
     secret = {"number": "hush", "json": "hush", "boolean": "hush", "comma_delimited_list": [["hush"]]}[kind]
     with pytest.raises(TemplateError) as caught:
         compiled({"p": {"type": kind, "hidden": True}}, {"p": secret})
@@ -253,7 +253,7 @@ def test_an_error_about_a_hidden_value_does_not_tell_it(kind):
     assert "hush" not in repr(caught.value.__context__)
 
 
-def test_a_constraint_on_a_hidden_value_does_not_tell_it():
+def test_an_error_of_a_constraint_does_not_contain_a_hidden_value():
     with pytest.raises(TemplateError) as caught:
         compiled(SECRET, {"p": "hush"})
     assert str(caught.value) == "parameters.p: the value does not satisfy the constraint length"

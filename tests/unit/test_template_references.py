@@ -114,7 +114,7 @@ def test_a_parameter_that_looks_like_a_node_stays_what_it_is():
         ({"resource_facade": "name"}, 'must be one of: metadata, deletion_policy, update_policy; not "name"'),
     ],
 )
-def test_references_that_lead_nowhere_are_refused_where_they_stand(tree, words):
+def test_references_that_lead_nowhere_are_refused_with_their_paths(tree, words):
     name = next(iter(tree))
     assert failure({"deep": [tree]}).startswith(f"outputs.out.value.deep.0.{name}: {words}")
 
@@ -296,7 +296,7 @@ def test_secrets_stay_sealed_until_the_last_moment(tree, value):
         {"map_merge": [{"list_join": ["", [{"get_param": ["secret", "k"]}]]}]},
     ],
 )
-def test_an_error_about_a_secret_does_not_tell_it(tree):
+def test_an_error_about_a_secret_does_not_contain_it(tree):
     residual = compiled(tree).value
     with pytest.raises(
         ResidualError, match="cannot be evaluated with the value of a hidden parameter"
@@ -307,7 +307,7 @@ def test_an_error_about_a_secret_does_not_tell_it(tree):
 
 
 @pytest.mark.parametrize("part", ["metadata", "deletion_policy", "update_policy"])
-def test_the_facade_is_what_the_parent_says_of_the_resource(part):
+def test_the_facade_is_the_parents_definition_of_the_resource(part):
     facade = {"metadata": {"a": 1}, "deletion_policy": "Retain", "update_policy": {"b": 2}}
     assert compiled({"resource_facade": part}, facade=facade).value == facade[part]
 

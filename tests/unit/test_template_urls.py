@@ -126,7 +126,7 @@ def test_a_template_of_an_allowed_host_is_fetched(site: Site) -> None:
         ("https://127.0.0.1/", "the host 127.0.0.1 is not allowed"),
     ],
 )
-def test_other_addresses_are_refused_before_anything_is_asked(site: Site, url: str, reason: str) -> None:
+def test_other_addresses_are_refused_before_any_request(site: Site, url: str, reason: str) -> None:
     assert reason in refused(site.fetcher(), url)
     assert site.hosts == []
 
@@ -136,7 +136,7 @@ def test_without_hosts_nothing_is_fetched(site: Site) -> None:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "fd00::1", "0.0.0.0"])
-def test_a_host_whose_address_is_not_public_is_not_asked(site: Site, address: str) -> None:
+def test_a_host_whose_address_is_not_public_gets_no_request(site: Site, address: str) -> None:
     allowed = lambda address: ipaddress.ip_address(address).is_global  # noqa: E731
     for addresses in ([address], ["192.0.32.8", address]):
         resolve = lambda host, port, resolved=addresses: resolved  # noqa: E731

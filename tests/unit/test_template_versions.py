@@ -136,7 +136,7 @@ def test_versions_are_listed_oldest_first_with_their_aliases():
         ({"HeatTemplateFormatVersion": "2012"}, ['"HeatTemplateFormatVersion" should', "be 2012-12-12"]),
     ],
 )
-def test_a_template_of_no_known_version_is_told_which_there_are(template, words):
+def test_an_unknown_version_is_refused_with_the_known_ones(template, words):
     with pytest.raises(InvalidTemplateVersion) as caught:
         find_version(template)
     assert all(word in str(caught.value) for word in words)
@@ -212,7 +212,7 @@ def test_a_condition_function_of_a_later_version_is_refused(name):
 
 
 @pytest.mark.parametrize("name", ["get_resource", "get_attr", "list_join", "if", "filter"])
-def test_functions_that_cannot_stand_in_a_condition_are_refused(name):
+def test_functions_that_conditions_cannot_use_are_refused(name):
     with pytest.raises(TemplateError) as caught:
         out("2021-04-16", 1, conditions={"c": {"equals": [{name: ["a", ["b"]]}, 1]}})
     assert str(caught.value).startswith(f'conditions.c.equals.0: the function "{name}" cannot be used in')

@@ -20,7 +20,7 @@ from stoker.template.environment import MOST_CHARACTERS, fits
         ("a" * 255, "*a" * 256, False),
     ],
 )
-def test_a_wildcard_stands_for_any_characters(name, pattern, fit):
+def test_a_wildcard_matches_any_characters(name, pattern, fit):
     assert fits(name, pattern) is fit
 
 

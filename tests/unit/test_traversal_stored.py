@@ -67,7 +67,7 @@ def test_data_is_never_read_as_anything_else(value: Json) -> None:
 
 
 @pytest.mark.parametrize("value", LOOKS_LIKE, ids=range(len(LOOKS_LIKE)))
-def test_signals_are_not_evaluated_beside_an_entry_of_the_templates_that_is(value: Json) -> None:
+def test_signals_are_not_evaluated_next_to_a_template_entry_that_is(value: Json) -> None:
     definition = {"metadata": {"own": sealed(HERE.seal("word")), "plain": {"a": 1}}}
     data = {"plain": {"data": value}, "1": {"status": "SUCCESS", "data": value, "reason": ""}}
     metadata = {**quote(data), "own": sealed(HERE.seal("word"))}
