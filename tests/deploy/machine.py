@@ -42,7 +42,7 @@ class Machine:
     Nothing is aborted for a watchdog that was not fed, except inside `watched`: a test's watchdogs have a
     few seconds only, and a slow machine may stall for longer.
 
-    :param config: of Stoker.
+    :param config: Stoker's configuration.
     :param watchdog: seconds, in place of the units' minute.
     """
 

@@ -35,7 +35,7 @@ MEMORY = 3 << 30
 def attack(expected: str) -> Callable[[Callable[[], None]], None]:
     """Register an attack.
 
-    :param expected: how the error's text begins: its path; ACCEPTED: there is none.
+    :param expected: beginning of the error's text, its path; ACCEPTED: no error.
     """
 
     def register(run: Callable[[], None]) -> None:

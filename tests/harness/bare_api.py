@@ -1,4 +1,4 @@
-"""An API whose collaborators are not there: whoever asks one is found out."""
+"""An API without collaborators: the use of one is an error."""
 
 import dataclasses
 import typing
@@ -10,15 +10,15 @@ from stoker.engine.signal_urls import SignalAddresses
 ADDRESSES = SignalAddresses("", b"key")
 
 
-class Asked(Exception):
-    """Somebody has asked the database."""
+class CollaboratorUsed(Exception):
+    """A handler has used a collaborator."""
 
 
 class Tripwire:
-    """In the place of all that a handler could work with."""
+    """A collaborator that nobody may use."""
 
     def __getattr__(self, name: str) -> typing.Any:
-        raise Asked(name)
+        raise CollaboratorUsed(name)
 
 
 def bare_services() -> Services:

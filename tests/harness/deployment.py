@@ -28,10 +28,10 @@ PROGRAM = "import sys; from {} import main; sys.exit(main())"
 class Deployment:
     """stoker-api and several stoker-conductor on given servers.
 
-    :param database_url: of an empty database.
+    :param database_url: address of an empty database.
     :param env: added to the environment of the processes.
-    :param code: where another version of Stoker is, as in PYTHONPATH, that sets up the database.
-    :param kind: how the daemons of this version are started: by the fork server, or for real.
+    :param code: folder of another version of Stoker, as in PYTHONPATH, that sets up the database.
+    :param kind: start of this version's daemons, by the fork server or as programs.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Deployment:
     def launch_conductor(self, host: str, *arguments: str, code: pathlib.Path | None = None) -> Process:
         """Start a conductor; does not wait.
 
-        :param code: where another version of Stoker is, as in PYTHONPATH; None: the one that is tested.
+        :param code: folder of another version of Stoker, as in PYTHONPATH; None: the tested one.
         """
         launched = self._launch("stoker-conductor", "--host", host, *arguments, name=host, code=code)
         self.conductors[host] = launched
@@ -169,7 +169,7 @@ class Servers:
     ) -> Deployment:
         """A deployment with a vhost, a database and a group of its own.
 
-        :param plugins: it has the resource types of `harness.plugins`.
+        :param plugins: the deployment has the resource types of `harness.plugins`.
         """
         return Deployment(
             directory,

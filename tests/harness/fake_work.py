@@ -147,7 +147,7 @@ class FakeWork:
     """Implements StepContext.
 
     :ivar cancelled: the next checkpoint or pause ends the step.
-    :ivar siblings: by name; what `peer` finds.
+    :ivar siblings: resources by name, for `peer`.
     :ivar paused: seconds of each pause so far.
     """
 
@@ -245,7 +245,7 @@ def run(
 ) -> ResourceView:
     """Run an action to its end, moving the clock from look to look; the resource as it is then.
 
-    :raises AssertionError: it is parked, or has not ended after 1000 looks.
+    :raises AssertionError: the step is parked, or has not ended after 1000 polls.
     """
     handle = getattr(plugin, f"handle_{action}")
     check = getattr(plugin, f"check_{action}_complete")

@@ -47,10 +47,10 @@ class FaultProxy:
     """Passes requests on, and does something else with some of them while `faulty` is set.
 
     :param target: root of the service.
-    :param seed: of the choice of the requests and their faults.
-    :param share: of the requests that meet a fault.
+    :param seed: seed of the choice of requests and faults.
+    :param share: share of the requests that meet a fault.
     :param hangs: seconds without an answer; more than clients wait.
-    :ivar counts: how often each fault has happened.
+    :ivar counts: number of requests by fault.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ def start_once(
     :param lock: a file that is made here; the program prints into its neighbour with the suffix ``.log``.
     :param arguments: the module, and its own arguments.
     :param ready: the file that the program makes when it serves.
-    :param share: of the ports, so that programs that look for ports at once find different ones.
+    :param share: share of the ports, so that simultaneous programs use different ones.
     :param within: seconds for the start.
     :raises ProcessEnded: the program could not be started, now or before.
     """

@@ -16,8 +16,8 @@ REFERENCE = 0.03
 class Pace(typing.NamedTuple):
     """Factors by which this host is slower than the reference machine, 1 or more.
 
-    :ivar processor: for bounds of processor time.
-    :ivar wall: for bounds of the time that passes; it grows with what else runs on this host, too.
+    :ivar processor: factor of bounds of processor time.
+    :ivar wall: factor of bounds of elapsed time, which grows with other load of this host, too.
     """
 
     processor: float

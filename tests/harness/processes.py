@@ -111,7 +111,7 @@ class Process:
     def wait_for_text(self, text: str, within: float = 60.0) -> None:
         """Wait until it has printed this.
 
-        :raises ProcessEnded: it ended before.
+        :raises ProcessEnded: the process ended before.
         :raises TimeoutError: it did not print it in that many seconds; more on a machine that has more to do
             than cores.
         """

@@ -60,7 +60,7 @@ class Prometheus(Server):
         """What an expression of PromQL comes to now: (labels, value) of each series, without what is no
         number.
 
-        :raises OSError: it is no such expression.
+        :raises OSError: the expression is invalid.
         """
         address = f"{self.url}/api/v1/query?{urllib.parse.urlencode({'query': expression})}"
         with urllib.request.urlopen(address, timeout=60) as answer:

@@ -63,7 +63,7 @@ class RabbitMQ(Server):
     def control(self, *arguments: str) -> str:
         """Run rabbitmqctl; what it printed.
 
-        :raises ProcessEnded: it failed.
+        :raises ProcessEnded: the command failed.
         """
         return self._run(PROGRAMS / "rabbitmqctl", *arguments, env=self._environment())
 

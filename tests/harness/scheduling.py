@@ -21,7 +21,7 @@ COMPUTES_LESS_URGENTLY = 5
 class Lane(typing.NamedTuple):
     """Tests that run in one process, one after the other.
 
-    :ivar beginning: of the names of its tests.
+    :ivar beginning: beginning of the names of the lane's tests.
     :ivar name: lanes of one name are one lane; "": each file is a lane by itself.
     """
 

@@ -115,9 +115,9 @@ class Server(abc.ABC):
     def start(self) -> None:
         """Start it and wait until it answers.
 
-        :raises MissingServer: it is not installed.
-        :raises ProcessEnded: it ended at once; the text holds what it printed.
-        :raises TimeoutError: it does not answer.
+        :raises MissingServer: the server is not installed.
+        :raises ProcessEnded: the server ended at once; the text holds its output.
+        :raises TimeoutError: the server does not answer.
         """
         if self.is_running:
             return
@@ -212,7 +212,7 @@ class Server(abc.ABC):
     def _run(self, *command: str | os.PathLike[str], env: dict[str, str] | None = None) -> str:
         """Run a program of the server's to its end, under its account; what it printed.
 
-        :raises ProcessEnded: it failed.
+        :raises ProcessEnded: the command failed.
         """
         done = subprocess.run(
             command,

@@ -39,8 +39,8 @@ def shared(kind: type[S], folder: pathlib.Path, until: int) -> S:
 
     :param folder: the run's own, the same for all its processes.
     :param until: the pid of the process that ends last.
-    :raises MissingServer: it is not installed.
-    :raises ProcessEnded: it could not be started.
+    :raises MissingServer: the server is not installed.
+    :raises ProcessEnded: the server could not be started.
     """
     ready = folder / f"{kind.name}.server"
     start_once(

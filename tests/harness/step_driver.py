@@ -96,7 +96,7 @@ class Context:
 class Driven:
     """A resource of a type, brought through its actions; what a conductor would store is in `target`.
 
-    :param properties: as a template has them, without functions.
+    :param properties: properties as in a template, without functions.
     """
 
     def __init__(

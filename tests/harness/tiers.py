@@ -37,7 +37,7 @@ COMMANDS = {Tier.TEST: "make test", Tier.FULL: "make test-full", Tier.REST: "mak
 class Need(typing.NamedTuple):
     """Something that `make test` does not install.
 
-    :ivar name: in the line that says what is left out.
+    :ivar name: name in the line that lists the omitted tests.
     :ivar path: exists where it is installed; below the root of the project, or absolute.
     """
 

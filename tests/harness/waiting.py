@@ -21,7 +21,7 @@ def slowness() -> float:
 def over(began: float, within: float) -> bool:
     """Return whether something that began then has had its time.
 
-    :param began: as time.monotonic() told it.
+    :param began: start by time.monotonic().
     :param within: seconds; more on a machine that has more to do than cores.
     """
     return time.monotonic() - began > within * slowness()
@@ -39,7 +39,7 @@ def wait_for(
     :param within: seconds; more on a machine that has more to do than cores.
     :param why: asked for the text of the error.
     :param pause: seconds between two looks at the condition.
-    :raises TimeoutError: it does not hold after that time.
+    :raises TimeoutError: the condition does not hold after that time.
     """
     began = time.monotonic()
     while not condition():

@@ -11,7 +11,7 @@ import urllib.response
 from collections.abc import Iterator, Mapping, Sequence
 
 import yaml
-from harness.cloud.choosing import OUTSIDE_NETWORK, PLACES, THINGS, Wanted
+from harness.cloud.choosing import OUTSIDE_NETWORK, PLACES, THINGS, SampleParameter
 from harness.cloud.uses import Reader, Schemas, Use, Uses
 from heatclient.common import template_utils
 
@@ -24,10 +24,10 @@ class Overrides:
     """The words of a file of parameters about a template.
 
     :ivar parameters: values that differ from what is chosen.
-    :ivar change: those of the update; None: one is chosen.
+    :ivar change: parameters of the update; None: one is chosen.
     :ivar environment: path of an environment, from the checkout's root.
     :ivar broken_outputs: names of outputs that cannot be evaluated, with Heat neither.
-    :ivar skip: why it is not tried; None: it is.
+    :ivar skip: reason for not trying the template; None: it is tried.
     """
 
     parameters: Mapping[str, Json] = dataclasses.field(default_factory=dict)
@@ -41,9 +41,9 @@ class Overrides:
 class Sample:
     """A template with everything that a client sends with it.
 
-    :ivar name: its path in the checkout.
-    :ivar types: of its resources and those of the files that come with it.
-    :ivar schemas: of the types that Stoker has.
+    :ivar name: path of the template in the checkout.
+    :ivar types: types of the resources of the template and of its files.
+    :ivar schemas: schemas of Stoker's types.
     """
 
     name: str
@@ -61,11 +61,11 @@ class Sample:
         return list(Uses(self.schemas, self.files, aliases).of(self.template))
 
     @functools.cached_property
-    def declared(self) -> Sequence[Wanted]:
+    def declared(self) -> Sequence[SampleParameter]:
         """Its parameters."""
         definitions = self.template.get("parameters") or {}
         return [
-            Wanted(name, definition, [use for use in self.uses if use.parameter == name])
+            SampleParameter(name, definition, [use for use in self.uses if use.parameter == name])
             for name, definition in definitions.items()
         ]
 
@@ -141,13 +141,13 @@ class _CheckoutAddress(urllib.request.BaseHandler):
 class Checkout:
     """A checkout of somebody's repository.
 
-    :ivar given: path or pattern -> the fields of :class:`Overrides`; later ones have precedence.
-    :ivar schemas: of the types that Stoker has.
-    :ivar address: of its root on the web, for templates that name each other by it; empty: they do not.
+    :ivar overrides: path or pattern -> fields of :class:`Overrides`; later ones have precedence.
+    :ivar schemas: schemas of Stoker's types.
+    :ivar address: web address of the root, by which templates name each other; empty: none does.
     """
 
     root: pathlib.Path
-    given: Mapping[str, Json]
+    overrides: Mapping[str, Json]
     schemas: Schemas
     address: str = ""
 
@@ -173,7 +173,7 @@ class Checkout:
 
     def _sample(self, name: str) -> Sample:
         fields: dict[str, Json] = {}
-        for pattern, value in self.given.items():
+        for pattern, value in self.overrides.items():
             if fnmatch.fnmatch(name, pattern):
                 fields.update(value)
         overrides = Overrides(**fields)

@@ -100,11 +100,11 @@ TRIED = ("Some1text2", "some", "1", "10.77.0.40", "some@example.com", "http://12
 
 
 @dataclasses.dataclass(frozen=True)
-class Wanted:
-    """A parameter of a template, with all that is known of it.
+class SampleParameter:
+    """A parameter of a template, with its definition and uses.
 
-    :ivar definition: as the template has it.
-    :ivar uses: of it, in the template and in nested ones.
+    :ivar definition: definition in the template.
+    :ivar uses: uses of the parameter, in the template and in nested ones.
     """
 
     name: str

@@ -61,7 +61,7 @@ class Project:
     :ivar name: the user's, too.
     :ivar connection: the user's: the independent witness of what is there.
     :ivar admin: the operator's.
-    :ivar rows: of the cloud's databases, where all kinds of things are found at once.
+    :ivar rows: rows of the cloud's databases, which hold all kinds of objects.
     """
 
     id: str

@@ -11,7 +11,7 @@ import sqlalchemy
 class Table:
     """The table of one kind of things.
 
-    :ivar name: with its database.
+    :ivar name: name of the table with its database.
     :ivar key: column of the id, by which the service's API knows a thing.
     :ivar title: column of the name.
     :ivar owner: column of the project, or of the user.

@@ -32,7 +32,7 @@ SEEN = (
 class Running:
     """A cloud while it runs.  For one thread.
 
-    :param directory: for what the services write.
+    :param directory: folder of the files that the services write.
     :param prepared: the archives of a cloud that was made before; None: it begins empty.
     """
 

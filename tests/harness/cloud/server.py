@@ -56,7 +56,7 @@ def joined(folder: pathlib.Path, until: int) -> Cloud:
 
     :param folder: the run's own, the same for all its processes.
     :param until: the pid of the process that ends last.
-    :raises ProcessEnded: it could not be started.
+    :raises ProcessEnded: the cloud could not be started.
     """
     if running := os.environ.get(GIVEN):
         return Cloud(pathlib.Path(running))

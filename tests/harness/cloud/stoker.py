@@ -18,9 +18,9 @@ def stoker_on(
 ) -> Iterator[Service]:
     """A Stoker for the users of the cloud.
 
-    :param folder: for what it writes.
+    :param folder: folder of the files that Stoker writes.
     :param options: more of its configuration.
-    :param settings: of `Service`.
+    :param settings: parameters of `Service`.
     """
     config = folder / "cloud.conf"
     config.write_text(cloud.stoker_options() + options)

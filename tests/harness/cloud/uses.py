@@ -22,7 +22,7 @@ class Use:
     :ivar value: the literal one.
     :ivar place: type of the resource, and the way to the property in it.
     :ivar schema: the property's, as far as it is known.
-    :ivar indexed: it gets an item of the parameter's list.
+    :ivar indexed: the property gets an item of the parameter's list.
     """
 
     parameter: str | None
@@ -48,7 +48,7 @@ Reader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node: loade
 class Uses:
     """Finds the uses in templates.
 
-    :ivar files: of a request, by address.
+    :ivar files: files of a request by address.
     :ivar aliases: type -> address of a template, as an environment maps it.
     """
 

@@ -40,7 +40,7 @@ class Dashboard:
     """Horizon for one user.
 
     :ivar user: whose project has the same name.
-    :ivar answers: of Stoker, to whomever.
+    :ivar answers: Stoker's answers to all clients.
     """
 
     horizon: Horizon
