@@ -111,7 +111,7 @@ def serve(sock: socket.socket, evaluation: Evaluation, limits: HelperLimits) -> 
             signal.setitimer(signal.ITIMER_PROF, 0)
             channel.send(sock, SECONDS.pack(time.process_time() - since) + answer)
             if _address_space() > idle + limits.memory // 2:
-                return  # What malloc kept must not count against the next request.
+                return  # Memory that malloc kept must not count against the next request.
 
 
 def _restrict(address_space: int) -> None:

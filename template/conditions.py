@@ -241,7 +241,7 @@ class Conditions:
 
     def _used(self, name: str) -> Json:
         """Return a parameter's value, charged for the comparisons with it."""
-        if not self.parameters[name].known:
+        if not self.parameters[name].is_known:
             raise ValueUnknown(not_provided(name))
         value = self.parameters[name].clear
         if isinstance(value, Mapping | list):

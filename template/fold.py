@@ -191,7 +191,9 @@ def _get_param(argument: Json, scope: FoldScope, path: Path) -> Residual:
         hint = closest(name, [*scope.parameters, *scope.pseudo])
         raise Unresolvable(f'{not_provided(name)}{SUGGESTION}parameter "{name}"{hint}')
     parameter = scope.parameters.get(name)
-    as_is = parameter is not None and name not in scope.pseudo and (parameter.hidden or not parameter.known)
+    as_is = (
+        parameter is not None and name not in scope.pseudo and (parameter.hidden or not parameter.is_known)
+    )
     value = scope.pseudo[name] if name in scope.pseudo else scope.parameters[name].value
     if steps and not as_is and not is_deferred(steps):
         part = select(value, plain(steps), "")

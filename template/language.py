@@ -275,7 +275,7 @@ class Parameter:
     :ivar clear: the value in clear also where it is hidden; for conditions, never stored or shown.
     :ivar supplied: the value came from the user, not from the default.
     :ivar custom: names of its custom constraints, each with the author's words for it, or None.
-    :ivar known: False while its value is not known; `value` is then a residual that fails.
+    :ivar is_known: False while its value is not known; `value` is then a residual that fails.
     :ivar schema: the declaration in the form of Heat's API: Type, Description, NoEcho, Default, Label,
         AllowedValues, MinLength … (constraint keys as Heat's ``template validate`` prints them).  The
         default of a hidden parameter is in clear here, so this is never stored or shown with a stack.
@@ -291,7 +291,7 @@ class Parameter:
     tags: tuple[str, ...] = ()
     clear: Json = field(default=None, repr=False, compare=False)
     custom: tuple[tuple[str, str | None], ...] = ()
-    known: bool = True
+    is_known: bool = True
 
 
 @dataclass(frozen=True)

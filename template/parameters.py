@@ -340,7 +340,7 @@ def _unknown(declared: Declaration) -> Parameter:
         immutable=declared.immutable,
         schema=schema(declared),
         tags=declared.tags,
-        known=False,
+        is_known=False,
     )
 
 
@@ -409,7 +409,7 @@ def schema(declared: Declaration) -> dict[str, Json]:
 
 def parameter_strings(parameters: Mapping[str, Parameter]) -> dict[str, str]:
     """Return the values of a stack's parameters as the API shows them, as far as they are known."""
-    resolved = {name: item for name, item in parameters.items() if item.known}
+    resolved = {name: item for name, item in parameters.items() if item.is_known}
     return {name: MASK if item.hidden else _text(item) for name, item in resolved.items()}
 
 

@@ -179,7 +179,7 @@ def _loop(name: str, items: Json, *, maps: bool) -> list[Json]:
 def substitute(tree: Json, values: JsonMap, budget: CostMeter) -> Json:
     """Return the tree with the variables of repeat replaced in all its strings and keys.
 
-    A string that is nothing but the variable becomes the value itself, of whatever type; Heat takes
+    A string that is nothing but the variable becomes the value itself, of any type; Heat takes
     strings only.
     """
     if isinstance(tree, str):
