@@ -24,7 +24,7 @@ Its versions do not matter then, and its row may be deleted.  The tooz group say
 
 @dataclass(frozen=True)
 class ConductorRecord:
-    """A conductor as stored; see tables.py for what the columns mean."""
+    """A conductor as stored; tables.py says the meanings of the columns."""
 
     host: str
     incarnation: str
@@ -72,7 +72,7 @@ def written_before(conn: Connection, number: int, now: float) -> list[str]:
 
     The schema may be an older one.  So this reads columns of the first schema only.
 
-    :param number: of the schema.
+    :param number: number of the schema.
     """
     c = tables.conductor.c
     older = sa.and_(c.schema_number < number, c.state != STOPPED, c.heartbeat_at > now - FORGOTTEN_AFTER)

@@ -36,13 +36,14 @@ _KEEPALIVES = {"keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 5,
 class DatabaseLimits:
     """Limits of waits in seconds; 0 is no limit, except for `pool` and `retry`.
 
-    :ivar connect: until a server has answered to a new connection.
-    :ivar lock: for a row that another transaction holds.
-    :ivar statement: for one statement, its waits for locks included.
-    :ivar idle: between two statements of a transaction; the server then ends it, and its locks with it.
-    :ivar pool: for a free connection of the pool.
-    :ivar retry: no try of a transaction begins later than this after its first one.
-    :ivar busy: for SQLite's one writer.
+    :ivar connect: the wait for a server's answer to a new connection.
+    :ivar lock: the wait for a row that another transaction holds.
+    :ivar statement: the time of one statement, its waits for locks included.
+    :ivar idle: the pause between two statements of a transaction; a longer one ends the transaction, and its
+        locks with it.
+    :ivar pool: the wait for a free connection of the pool.
+    :ivar retry: the time after a transaction's first try in which further tries may begin.
+    :ivar busy: the wait for SQLite's one writer.
     """
 
     connect: float = 10.0
@@ -70,7 +71,7 @@ def make_engine(url: str, pool_size: int, limits: DatabaseLimits) -> Engine:
     options["pool_timeout"] = limits.pool
     if backend != "sqlite":
         options.update(isolation_level="READ COMMITTED", pool_recycle=RECYCLE)
-        url_options = make_url(url).query  # What the operator has written into the URL wins.
+        url_options = make_url(url).query  # An option in the operator's URL wins.
         defaults = _connect_args(backend, limits).items()
         options["connect_args"] = {name: value for name, value in defaults if name not in url_options}
     engine = sa.create_engine(url, **options)
@@ -155,7 +156,7 @@ def _prepare_sqlite(engine: Engine, limits: DatabaseLimits) -> None:
         # SQLite gives its journals the mode of the file.  The file must never be opened and closed beside
         # SQLite: that releases all locks that this process has on it (sqlite.org/howtocorrupt.html, 2.2).
         if (path := engine.url.database) and not path.startswith((":memory:", "file:")):
-            with contextlib.suppress(OSError):  # It exists, or SQLite says what is wrong.
+            with contextlib.suppress(OSError):  # The file exists, or SQLite reports the error.
                 os.mknod(path, 0o600)
 
     @sa.event.listens_for(engine, "connect")

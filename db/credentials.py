@@ -30,7 +30,7 @@ class Unused:
 def put(conn: Connection, root_id: StackId, body: Json, now: float) -> None:
     """Store a credential, and replace the one that the stack may have.
 
-    :param body: sealed.
+    :param body: the credential, sealed.
     """
     row = {"root_id": root_id, "body": body, "created_at": now}
     conn.execute(statements.insert_or_update(conn, tables.credential, row, ["body", "created_at"]))
@@ -40,7 +40,7 @@ def intend(conn: Connection, key: StackId, body: Json, until: float, now: float)
     """Store that a delegation begins, before Keystone is asked for it.
 
     :param key: key of the delegation; no stack has it.
-    :param body: says how to find what was made; sealed.
+    :param body: sealed document by which a duty finds the credential that Keystone may have made.
     :param until: when the delegation counts as lost unless it is confirmed; a whole number, which each
         database compares exactly.
     """

@@ -245,7 +245,7 @@ class Database:
         """Run `transaction` in a transaction that changes nothing.
 
         :param most: characters of the long values that it may read; 0: no limit.
-        :raises TooMuchToRead: they are more; see metered.
+        :raises TooMuchToRead: the long values have more characters; see metered.
         :raises Unavailable: the database does not answer.
         :raises TooSlow: a statement has taken longer than it may.
         """
@@ -287,7 +287,7 @@ class Database:
                 self._troubled(Trouble.AGAIN)
                 LOG.debug("Retrying a transaction after try %d: %s", attempt, cause)
                 self._sleep(random.uniform(0.5, 1.0) * min(1.0, 0.005 * 2**attempt))
-            except Unavailable:  # A retry would be useless, or would repeat what may have been committed.
+            except Unavailable:  # A retry is useless, or may repeat a commit.
                 self._troubled(Trouble.GIVEN_UP)
                 raise
         raise AssertionError("unreachable")
@@ -349,7 +349,7 @@ def metered(most: int) -> Iterator[None]:
     a page of the longest texts.  So the values of columns without a length are counted as they are read.
 
     :param most: characters; 0: no limit.
-    :raises TooMuchToRead: they are more; raised as soon as it is known.
+    :raises TooMuchToRead: the values read so far have more characters.
     """
     total = 0
 

@@ -31,7 +31,7 @@ LINGER = 60.0
 class SinkRow:
     """An event sink as stored.
 
-    :ivar shard: of the root stack.
+    :ivar shard: shard of the root stack.
     :ivar ttl: seconds that a message stays in the queue; an event that is older is not sent any more.
     :ivar failures: times in a row that sending has failed.
     :ivar closed_at: since when it gets no more events; None: it is open.
@@ -60,7 +60,7 @@ def replace(conn: Connection, root: Stack, sinks: Iterable[tuple[str, int]], now
     """Make these the event sinks of a root stack; see stacks.set_event_sinks.
 
     A sink that the stack keeps is left as it is, with its messages.  One that it does not name any more is
-    closed: what was recorded before is still sent.
+    closed: events that were recorded before are still sent.
     """
     k = tables.event_sink
     rows = conn.execute(sa.select(k.c.id, k.c.target, k.c.ttl).where(_open(root.id))).all()

@@ -54,8 +54,8 @@ class IdSource:
     A collision harms nothing: the primary key refuses the second row, and `Database.write` runs its
     transaction again, which makes new ids; see connections.new_ids.
 
-    The order of two processes' ids is as exact as their clocks.  So it may decide what is shown first, and
-    between rows that are equally good, but nothing else.
+    The order of two processes' ids is as exact as their clocks.  So it may sort a list, and choose between
+    rows that are equally good, but nothing else.
 
     JavaScript has no exact integers of this size: an id in JSON for a browser is a string.
 
@@ -78,7 +78,7 @@ class IdSource:
         """
         process = os.getpid()
         last = self._last.get(process) or self._last.setdefault(process, _Last())
-        # The remainder keeps to the bits what a clock shows that is far off.
+        # The remainder keeps the time of a clock that is far off within the bits.
         milliseconds = int((self._clock() - EPOCH) * 1000) % 2**TIME_BITS
         with last.lock:
             if milliseconds > last.id >> POSITION_BITS:

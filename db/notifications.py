@@ -53,7 +53,7 @@ class ScalingFact:
 
     :ivar ending: ``start``, ``end`` or ``error``.
     :ivar group: the group's reference.
-    :ivar kind: of the adjustment, as policies name it, and `by` how much.
+    :ivar kind: type of the adjustment, as policies name it; `by` is its amount.
     :ivar capacity: members of the group at this moment; after the end, those that it should have.
     """
 

@@ -1,4 +1,4 @@
-"""Facts about a whole project: what it has, the quotas that admins have set, and a lock for both."""
+"""Facts about a whole project: numbers of its objects, the quotas of admins, and a lock for both."""
 
 import typing
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The values of rows, and of what steps have made of them; free of SQLAlchemy, so pure code may use them.
+"""The values of rows, and the outcomes of steps; free of SQLAlchemy, so pure code may use them.
 
 The columns' meanings are written in ``schema/tables.py``, where each column is declared.
 """
@@ -38,8 +38,8 @@ GOAL = ("template", "environment", "files")
 class FailureCause:
     """The first cause for which an action on a stack failed.
 
-    :ivar kind: of the error, such as the name of its class.
-    :ivar path: of the resource that failed: ``resources.NAME…``; "" if the cause is no resource.
+    :ivar kind: kind of the error, such as the name of its class.
+    :ivar path: path of the resource that failed: ``resources.NAME…``; "" if the cause is no resource.
     :ivar message: the text of the error.
     :ivar breakpoint: the resource, ``NAME/…``, at whose breakpoint the action ended; "" if it was no
         breakpoint.
@@ -123,11 +123,11 @@ class Stack(DetailedStack):
 
 @dataclass(frozen=True)
 class Resource:
-    """A resource as stored; see tables.py for what the columns mean.
+    """A resource as stored; tables.py says the meanings of the columns.
 
-    :ivar cancelled: its action FAILED because it was cancelled before its end.
-    :ivar reinstated: it was replaced, and takes the place of its own replacement again; or room was made for
-        a replacement that was not stored yet.
+    :ivar cancelled: whether its action FAILED because it was cancelled before its end.
+    :ivar reinstated: whether it was replaced, and takes the place of its own replacement again; or room was
+        made for a replacement that was not stored yet.
     """
 
     id: ResourceId
@@ -182,7 +182,7 @@ class Resource:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A snapshot as stored; see tables.py for what the columns mean."""
+    """A snapshot as stored; tables.py says the meanings of the columns."""
 
     id: SnapshotId
     stack_id: StackId
@@ -206,20 +206,20 @@ class Snapshot:
 class Task:
     """One vertex of a traversal's graph.
 
-    :ivar pending: unfinished predecessors.
-    :ivar spare_id: for an update: the id of the resource's replacement, should it need one; for a snapshot:
-        of the copy that it keeps of the resource.
-    :ivar attempt: grows with each claim; a result counts only if it carries the latest one.
-    :ivar restricted: what an update of the resource may not do: update, replace.
+    :ivar pending: number of unfinished predecessors.
+    :ivar spare_id: the id of a resource that the task may create: the replacement, if an update needs one, or
+        the copy of the resource that a snapshot keeps.
+    :ivar attempt: number of claims so far; a result counts only if it carries the latest one.
+    :ivar restricted: forbidden actions of an update on the resource: update, replace.
     :ivar timeout: seconds the action may take over all its attempts' polls; None: no limit.
     :ivar inputs: resource name -> resource id, for all that the resource needs.
     :ivar hooks: breakpoints still ahead, with their options.
     :ivar hook: the breakpoint at which it is held now.
-    :ivar stepped: the user single-steps: it is held before it starts, whatever `hooks` says.
-    :ivar finish_id: of the traversal's row; None: no traversal counts it.
-    :ivar waits_on: what a parked task waits for; None: only for `due_at`.
+    :ivar stepped: whether the user single-steps: the task is held before it starts, even without hooks.
+    :ivar finish_id: id of the traversal's row; None: no traversal counts the task.
+    :ivar waits_on: the row or step that a parked task waits for; None: only for `due_at`.
     :ivar request: the id of the user's request that it belongs to; None: a duty started it.
-    :ivar losses: see losses.py.
+    :ivar losses: record of the conductors that were lost with the task; see losses.py.
     """
 
     id: TaskId
@@ -290,15 +290,15 @@ class Traversal:
     """One attempt to bring a stack to one goal.
 
     :ivar id: `finish_id` of its tasks.
-    :ivar action: what it does to the stack; None: nothing, it only brings the purge of a task.
-    :ivar open_tasks: its tasks that are not final.
-    :ivar held_tasks: those of them that are held at breakpoints.
+    :ivar action: its action on the stack; None: no action, it only brings the purge of a task.
+    :ivar open_tasks: number of its tasks that are not final.
+    :ivar held_tasks: number of its tasks that are held at breakpoints.
     :ivar failure: first reason; None: nothing has failed yet.
     :ivar failure_cause: the cause that the reason names.
-    :ivar aborted: the failure is a breakpoint that ends the action, so what is there is not rolled back.
-    :ivar waits_for_paused_children: the deadline of a nested stack that it waits for was paused.
+    :ivar aborted: whether the failure is a breakpoint that ends the action, so that nothing is rolled back.
+    :ivar waits_for_paused_children: whether the deadline of a nested stack that it waits for was paused.
     :ivar request: the id of the user's request that it belongs to; None: a duty started it.
-    :ivar due_at: when the purge may take it; None: it is running.
+    :ivar due_at: the instant from which the purge may take it; None: the traversal is running.
     """
 
     id: TraversalNumber
@@ -338,7 +338,7 @@ class Traversal:
 
 @dataclass(frozen=True)
 class Event:
-    """A record of what happened to a stack or a resource.
+    """An event of a stack or a resource.
 
     :ivar id: None before it is stored.
     :ivar at: seconds since the epoch.
@@ -371,7 +371,7 @@ class OrphanedCreate:
     """A create whose step was detached: it may still make something.
 
     :ivar task: the task as its conductor, which still runs the step, has claimed it.
-    :ivar resource: with its key, and with the properties that the step got.
+    :ivar resource: the resource with its key, and with the properties that the step got.
     """
 
     task: Task
@@ -379,7 +379,7 @@ class OrphanedCreate:
 
     @property
     def step(self) -> WaitsOn:
-        """Return what the deletion of the orphan waits for."""
+        """Return the step whose end the deletion of the orphan waits for."""
         return WaitsOn.step(self.task.id, self.task.attempt)
 
 
@@ -389,20 +389,21 @@ class Outcome:
 
     :ivar state: the task's next state.
     :ivar changes: columns of the resource's row to set.
-    :ivar remove: the resource's row is deleted, because a deletion has succeeded.
-    :ivar due_at: when a duty attends to the task next, for states that are not final.
-    :ivar waits_on: for PARKED; see `resources.steps.Park`.
-    :ivar seen: for PARKED on a resource: the generation of its metadata that the step saw.
-    :ivar reason: for FAILED: shown on the stack.
-    :ivar cause: for FAILED: the cause that the reason names.
-    :ivar hook: for HELD: the breakpoint.
-    :ivar aborts: for FAILED: a breakpoint ends the stack's action.
+    :ivar remove: whether the resource's row is deleted, because a deletion has succeeded.
+    :ivar due_at: the instant at which a duty attends to the task next, for states that are not final.
+    :ivar waits_on: the row or step that a PARKED task waits for; see `resources.steps.Park`.
+    :ivar seen: the generation of a resource's metadata that the step saw, for a task PARKED on that resource.
+    :ivar reason: the reason that the stack shows, for FAILED.
+    :ivar cause: the cause that the reason names, for FAILED.
+    :ivar hook: the breakpoint of a HELD task.
+    :ivar aborts: whether a breakpoint ends the stack's action, for FAILED.
     :ivar begun: the event of the action's start, where only the step could find that it starts.
     :ivar event: the event of the action's end.
     :ivar copy: columns to set of a snapshot's copy of the resource, with the copy's id as ``row_id``.
-    :ivar leftover: what the step may still make, for it did not stop; recorded if the task is final.
-    :ivar replacement: for READY and HELD: the task continues with the creation of this new resource, which
-        replaces `resource_id`.
+    :ivar leftover: the create of a step that did not stop, and may still make something; recorded if the task
+        is final.
+    :ivar replacement: the new resource that replaces `resource_id`, and with whose creation a READY or HELD
+        task continues.
     """
 
     task_id: TaskId

@@ -1,7 +1,7 @@
 """Scans of all stored JSON that may hold secrets, so that a rotation of keys can seal it again.
 
-Values are changed under a lock of their row, by what the row holds then: so another writer's change comes
-before or after, and none is lost.
+Values are read and changed under a lock of their row: so another writer's change comes before or after, and
+none is lost.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ COLUMNS: Mapping[sa.Table, Sequence[str]] = {
     tables.software_config: ["body"],
     tables.software_deployment: ["input_values", "output_values"],
 }
-"""Columns that store tokens; all other JSON is literal, whatever it looks like."""
+"""Columns that store tokens; all other JSON is literal, even if it looks like a token."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def scan(database: Database, table: sa.Table, *, batch: int) -> Iterator[list[Ro
 
 
 def rewrite(conn: Connection, table: sa.Table, rows: Sequence[Row], change: Callable[[Row], JsonMap]) -> int:
-    """Replace the rows' values by what `change` returns for them; return how many rows have changed."""
+    """Replace the rows' values by those that `change` returns; return how many rows have changed."""
     key = _key(table)
     trees = {row.key: row.tree for row in rows}
     changed = 0
@@ -114,7 +114,7 @@ def rename_content(conn: Connection, holder: str, old: ContentId, new: ContentId
 
 
 def running(conn: Connection) -> set[tuple[TaskId, int]]:
-    """Return the attempts that run now, as (task, attempt): they may store again what they have read."""
+    """Return the attempts that run, as (task, attempt): they may store values again that they have read."""
     t = tables.task
     rows = conn.execute(sa.select(t.c.id, t.c.attempt).where(t.c.state == TaskState.RUNNING))
     return {(TaskId(task_id), attempt) for task_id, attempt in rows}

@@ -251,7 +251,7 @@ def total_bytes(conn: Connection, project_id: str) -> int:
 
 
 def touch_server(conn: Connection, deployment: StoredDeployment, now: float) -> None:
-    """Store that what a server's guest is to read has changed, after a deployment has."""
+    """Store that the metadata of a server's guest has changed, because a deployment of it has."""
     s = tables.software_server
     d = tables.software_deployment
     key = _server_of(deployment)

@@ -13,12 +13,12 @@ from ..schema import tables
 
 @dataclass(frozen=True)
 class GuestServer:
-    """A resource whose guest asks for its metadata, and what its answer depends on.
+    """A resource whose guest asks for its metadata, with the facts on which the answer depends.
 
-    :ivar physical_id: of the server, which its deployments name; None: it is not created yet.
-    :ivar deployments_changed_at: the `software_server.changed_at` of its deployments; None: it has none.
+    :ivar physical_id: id of the server, which its deployments name; None: the server is not created yet.
+    :ivar deployments_changed_at: the `software_server.changed_at` of its deployments; None: no deployments.
     :ivar read_at: seconds since the epoch when its guest last asked, as far as it is stored; None: never.
-    :ivar read_by: the transport by which it did.
+    :ivar read_by: the transport by which its guest last asked.
     """
 
     id: ResourceId
@@ -133,9 +133,9 @@ def store_polls(conn: Connection, polls: Sequence[GuestPoll]) -> None:
 class AwaitedGuest:
     """The guest whose signal ends a deployment.
 
-    :ivar server_id: of its server, as the deployment names it.
+    :ivar server_id: id of its server, as the deployment names it.
     :ivar asked_at: seconds since the epoch when it last asked, as far as it is stored; None: never.
-    :ivar is_up_to_date: it has got all deployments of its server.
+    :ivar is_up_to_date: whether the guest has got all deployments of its server.
     """
 
     server_id: str

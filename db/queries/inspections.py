@@ -1,4 +1,4 @@
-"""Reads that explain why a stack is not finished: few statements, whatever its size."""
+"""Reads that explain why a stack is not finished: few statements for a stack of any size."""
 
 import typing
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -194,7 +194,7 @@ def _tasks(stack_id: StackId, present: Collection[str]) -> sa.Select[typing.Any]
     absent = t.c.member.not_in(sorted(present)) if present else t.c.member > ""
     rank = sa.case(
         (t.c.state == TaskState.CANCELLED, 7),  # Nothing waits for it any more.
-        (for_child, 6),  # What it waits for has tasks of its own.
+        (for_child, 6),  # The nested stack has tasks of its own.
         (sa.and_(t.c.state == TaskState.RUNNING, absent), 0),
         (t.c.stop_by.is_not(None), 1),
         (t.c.state == TaskState.HELD, 2),

@@ -1,4 +1,4 @@
-"""Answers what the views of a nested stack take from the stacks around it."""
+"""Queries for the fields that the views of a nested stack take from the stacks around it."""
 
 import typing
 from collections.abc import Iterable

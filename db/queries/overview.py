@@ -25,7 +25,7 @@ _STATES = (
 class StuckStack:
     """A stack in progress that makes no progress by itself.
 
-    :ivar since: for how long at least, as an instant; None: unknown.
+    :ivar since: an instant since which it has made no progress; None: unknown.
     """
 
     id: StackId
@@ -151,8 +151,8 @@ def _claim(row: dict[str, typing.Any]) -> ClaimInHand:
 class WorkDone:
     """The work that a conductor has done in some time.
 
-    :ivar tasks: of resources, whose end it has stored.
-    :ivar events: that it has written, these ends among them.
+    :ivar tasks: number of resources' tasks whose end it has stored.
+    :ivar events: number of events that it has written, these ends among them.
     """
 
     tasks: int = 0
@@ -160,7 +160,7 @@ class WorkDone:
 
 
 def work_done(conn: Connection, since: float) -> dict[str, WorkDone]:
-    """Return what each conductor has done since an instant, by host; one that did nothing is left out."""
+    """Return the work that each conductor has done since an instant, by host; idle ones are left out."""
     e = tables.event
     has_ended = e.c.attempt.is_not(None) & (e.c.status != Status.IN_PROGRESS)
     statement = (

@@ -34,7 +34,7 @@ class StackQuery:
     :ivar project_id: id of the project; None: all projects.
     :ivar filters: column -> values, one of which must match.
     :ivar tags: all of them; tags_any: one of them; not_tags: not all of them; not_tags_any: none of them.
-    :ivar hidden_tags: the operator's: none of them, whatever the others say.
+    :ivar hidden_tags: tags of the operator; a stack with one of them is left out.
     :ivar marker: id of the last stack already seen.
     :ivar sort: (column, descending) pairs; the id is always the last key.
     """
@@ -56,7 +56,7 @@ class StackQuery:
 def list_stacks(conn: Connection, query: StackQuery, kind: type[S]) -> list[S]:
     """Return the stacks.
 
-    :param kind: what is read of each: only its columns.
+    :param kind: the type of the rows; no other columns are read.
     :raises NotFound: the marker is not a stack, or belongs to another project.
     """
     s = tables.stack
@@ -143,13 +143,13 @@ def find_by_name(conn: Connection, project_id: str, name: str) -> ListedStack:
 
 
 def count_stacks(conn: Connection, query: StackQuery) -> int:
-    """Return how many stacks match, whatever the limit and the marker."""
+    """Return how many stacks match, without regard to the limit and the marker."""
     counted = sa.select(sa.func.count()).select_from(tables.stack).where(*_conditions(query))
     return int(conn.execute(counted).scalar_one())
 
 
 def count_by_state(conn: Connection, query: StackQuery) -> dict[tuple[str, str], int]:
-    """Return how many stacks match, by action and status, whatever the limit and the marker."""
+    """Return how many stacks match, by action and status, without regard to the limit and the marker."""
     s = tables.stack
     counted = sa.select(s.c.action, s.c.status, sa.func.count()).where(*_conditions(query))
     rows = conn.execute(counted.group_by(s.c.action, s.c.status))

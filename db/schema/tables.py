@@ -27,7 +27,7 @@ BATCH = 500
 def chunks(ids: Iterable[int]) -> Iterable[list[int]]:
     """Return the ids in ascending order, in lists of at most BATCH.
 
-    All writers go through rows in this order, so two of them never hold what the other one waits for.
+    All writers go through rows in this order, so two of them never wait for each other's locks.
     """
     ordered = sorted(set(ids))
     return (ordered[i : i + BATCH] for i in range(0, len(ordered), BATCH))
@@ -64,15 +64,15 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 class CleanText(sa.types.TypeDecorator[str]):
     """A long text from outside, such as a plugin's error message.
 
-    What no database takes, or not each of them (NUL, half of a surrogate pair), becomes U+FFFD: a strange
-    message must not make its resource's failure impossible to store.
+    A character that some database refuses (NUL, half of a surrogate pair) becomes U+FFFD: a strange message
+    must not make its resource's failure impossible to store.
     """
 
     impl = LongText
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Return the text without what a database refuses."""
+        """Return the text without the characters that a database refuses."""
         return None if value is None else _UNSTORABLE.sub("\ufffd", value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
@@ -219,9 +219,9 @@ resource = sa.Table(
     sa.Column("reason", CleanText, nullable=False, default=""),
     # Of a FAILED one: whether its action was cancelled before its end.
     sa.Column("cancelled", sa.Boolean, nullable=False, default=False),
-    # However long: what a plugin has made outside is never forgotten.
+    # However long: an object that a plugin has made outside is never forgotten.
     sa.Column("physical_id", CleanText),
-    # What get_resource yields (JSON), known once the resource is created.
+    # The value of get_resource (JSON), known once the resource is created.
     sa.Column("reference_id", JsonText),
     # The goal last applied: the task's definition, see planning/plan.py.
     sa.Column("definition", JsonText),
@@ -243,7 +243,7 @@ resource = sa.Table(
     _uuid("key"),
     # Grows with every change of metadata; the fence for signals.
     sa.Column("generation", sa.Integer, nullable=False, default=0),
-    # Set on what a snapshot keeps of a resource: the row is no resource of the stack, but a copy of one.
+    # The snapshot that keeps the row: a copy of a resource, which is no resource of the stack itself.
     _uuid("snapshot_id"),
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("updated_at", Instant, nullable=False),
@@ -260,7 +260,7 @@ snapshot = sa.Table(
     sa.Column("action", sa.String(16), nullable=False),
     sa.Column("status", sa.String(16), nullable=False),
     sa.Column("reason", CleanText, nullable=False, default=""),
-    # Of what is, or was last, done to it: the stack's own, or one of a deletion of the snapshot alone.
+    # Its present or last traversal: one of the stack, or one that deletes the snapshot alone.
     _uuid("traversal", nullable=False),
     # The stack's goal of that time: {"template", "environment", "files", "parameters"}.
     sa.Column("goal", JsonText, nullable=False),
@@ -280,7 +280,7 @@ traversal = sa.Table(
     _uuid("traversal", nullable=False),
     _uuid("stack_id", nullable=False),
     sa.Column("shard", sa.Integer, nullable=False),
-    # What it does to the stack; NULL: nothing, it only brings the purge of a task.
+    # Its action on the stack; NULL: no action, it only brings the purge of a task.
     sa.Column("action", sa.String(16)),
     sa.Column("state", sa.String(10), nullable=False),
     # Its tasks that are not final, and those of them that are held.
@@ -331,7 +331,7 @@ task = sa.Table(
     sa.Column("finish_id", RowId),  # the id of the traversal's row
     sa.Column("definition", JsonText),
     sa.Column("standing", sa.String(8), nullable=False, default="own"),  # see `states.py`
-    sa.Column("restricted", JsonText, nullable=False),  # what an update must not do: update, replace
+    sa.Column("restricted", JsonText, nullable=False),  # forbidden of an update: update, replace
     sa.Column("inputs", JsonText, nullable=False),  # {resource name: resource id}
     sa.Column("successors", JsonText, nullable=False),  # [task id]
     # resource:ID (its metadata), stack:ID (its end), step:TASK:ATTEMPT (a thread's end).
@@ -340,7 +340,7 @@ task = sa.Table(
     sa.Column("hooks", JsonText),
     # The breakpoint at which it is held now.
     sa.Column("hook", sa.String(16)),
-    # The user single-steps: it is held before it starts, whatever `hooks` says.
+    # The user single-steps: the task is held before it starts, even without hooks.
     sa.Column("stepped", sa.Boolean, nullable=False, default=False),
     # The user's request that it belongs to; NULL: a duty started it.
     sa.Column("request", sa.String(64)),
@@ -400,7 +400,7 @@ software_deployment = sa.Table(
     sa.Index("ix_software_deployment_config", "config_id"),
 )
 
-#: Servers that have or had deployments: when what their guests are to read has changed.
+#: Servers that have or had deployments, and the instants at which their guests' metadata has changed.
 software_server = sa.Table(
     "software_server",
     metadata,
@@ -478,9 +478,9 @@ conductor = sa.Table(
     metadata,
     sa.Column("host", sa.String(255), primary_key=True),
     sa.Column("incarnation", sa.String(320), nullable=False),
-    # What the conductor says of itself: active, draining, stopped.
+    # The state that the conductor reports: active, draining, stopped.
     sa.Column("state", sa.String(10), nullable=False),
-    # What the operator wants of it: active or draining.
+    # The state that the operator wants: active or draining.
     sa.Column("wanted", sa.String(10), nullable=False, default="active"),
     sa.Column("weight", Instant, nullable=False, default=1.0),
     sa.Column("shards_owned", sa.Integer, nullable=False, default=0),

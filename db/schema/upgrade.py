@@ -24,8 +24,8 @@ HERE = pathlib.Path(__file__).parent / "migrations"
 class Migrations:
     """The migrations that a release knows.
 
-    :ivar number: of the schema that its code is written for.
-    :ivar folders: of the migrations' files.
+    :ivar number: number of the schema that its code is written for.
+    :ivar folders: folders of the migrations' files.
     """
 
     number: int = revisions.NUMBER
@@ -67,18 +67,18 @@ def silent(revision: str, moved: int) -> None:
 def sync(database: Database, progress: Progress = silent, migrations: Migrations = OWN) -> None:
     """Migrate to the newest revision; no code of an older release may run.
 
-    :param progress: see upgrade.
-
-    :raises WrongRevision: it belongs to a newer release.
+    :param progress: callback for each batch of moved rows; see upgrade.
+    :raises WrongRevision: the database belongs to a newer release.
     """
     _known_revision(database, migrations)
     upgrade(database, progress=progress, migrations=migrations)
 
 
 def expand(database: Database, migrations: Migrations = OWN) -> None:
-    """Add what this release needs; the code of the release before keeps working.
+    """Add the columns and tables of this release; the code of the release before keeps working.
 
-    :raises WrongRevision: it belongs to a newer release, or an older one's contract part comes first.
+    :raises WrongRevision: the database belongs to a newer release, or the contract part of an older release
+        comes first.
     """
     at = _known_revision(database, migrations)
     if at is not None and place_of(at) < place_of(migrations.expanded) - 1:
@@ -91,11 +91,10 @@ def expand(database: Database, migrations: Migrations = OWN) -> None:
 
 
 def contract(database: Database, progress: Progress = silent, migrations: Migrations = OWN) -> None:
-    """Remove what only older releases need, up to the number that the database was expanded to.
+    """Remove the parts that only older releases need, up to the number that the database was expanded to.
 
-    :param progress: see upgrade.
-
-    :raises WrongRevision: it belongs to a newer release, or was not expanded.
+    :param progress: callback for each batch of moved rows; see upgrade.
+    :raises WrongRevision: the database belongs to a newer release, or was not expanded.
     """
     at = _known_revision(database, migrations)
     if at is not None and at.endswith("_expand"):

@@ -96,7 +96,7 @@ def _store(conn: Connection, hits: Sequence[BreakpointHit], *, now: float) -> No
 
 
 def _abort(conn: Connection, hit: BreakpointHit, rows: dict[ResourceId, Resource], *, now: float) -> None:
-    """End the action as a failure does: nothing more starts, and what runs ends."""
+    """End the action as a failure does: running tasks end, and no other task starts."""
     transitions.cancel(conn, [hit.task.id])
     row = rows.get(ResourceId(hit.task.resource_id or 0))
     failure = breakpoint_rules.aborted(hit.hook, "" if row is None else row.name)

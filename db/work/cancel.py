@@ -58,7 +58,7 @@ def cancel_unstarted(
     A resource whose action has begun (its task is parked, or waits for a retry) is shown as FAILED.  One
     that is held at a breakpoint stays as it is.  If it is held after its deletion, its row is deleted.
 
-    :param carry_over: what the new traversal carries over; None: nothing.
+    :param carry_over: the tasks that the new traversal carries over; None: no task.
     """
     t = tables.task
     # Tasks of older traversals that were carried over run for it, too, see carry_over.py.
@@ -145,8 +145,8 @@ def stopped(
 ) -> set[tuple[StackId, TraversalId]]:
     """Return the traversals that were superseded, or whose stack has ended.
 
-    A traversal that deletes a single snapshot runs on, whatever its stack does.  The caller has locked a task
-    of each traversal.
+    A traversal that deletes a single snapshot continues during every action of its stack.  The caller has
+    locked a task of each traversal.
     """
     requested = set(traversals)
     if not requested:

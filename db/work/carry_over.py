@@ -67,8 +67,8 @@ def superseded_tasks(
 def _moved(conn: Connection, task: Task, request: RequeueRequest) -> bool:
     """Move a carried-over task to the stack's present traversal; return False if none can carry it on.
 
-    Two kinds of tasks move.  A creation moves once its properties are stored, because what it refers to may
-    become something else now.  An adoption changes nothing, and the update behind it would replace the thing.
+    Two kinds of tasks move.  A creation moves once its properties are stored, because the values that it
+    refers to may change now.  An adoption changes nothing, and the update after it would replace the object.
     """
     t = tables.task
     r = tables.resource

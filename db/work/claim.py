@@ -24,8 +24,8 @@ SHOWN = frozenset(TaskKind) - UNDECIDED - SILENT
 class InputValue:
     """The values of a resource that others refer to.
 
-    :ivar id: of its newest row.
-    :ivar data: what its type has stored; that of a nested stack says why outputs have no value.
+    :ivar id: id of its newest row.
+    :ivar data: data that its type has stored; those of a nested stack say why outputs have no value.
     """
 
     id: ResourceId
@@ -295,7 +295,7 @@ def resource_event(
 ) -> Event:
     """Return the event of a resource's action that reaches a status.
 
-    :param physical_id: of the resource by now.
+    :param physical_id: the resource's id outside, as it is by now.
     """
     resource = claimed.resource
     task = claimed.task

@@ -1,9 +1,9 @@
 """Group commit: the results of several tasks, and the next claims, in one transaction.
 
 A result counts only while its attempt holds the task.  And the world may have moved on while the step ran:
-the traversal was superseded or stopped, or what the task wants to wait for has happened.
+the traversal was superseded or stopped, or the event that the task wants to wait for has happened.
 
-The order of locks is the same in every transaction: what parked tasks wait for, own tasks, resources,
+The order of locks is the same in every transaction: rows that parked tasks wait for, own tasks, resources,
 traversals, successors (each in id order), stacks.  So two commits never wait for each other in a circle.
 Only who supersedes a traversal locks the stack first.  Where that meets the end of the traversal, the
 database reports a deadlock, and the transaction is retried.
@@ -39,9 +39,9 @@ from .countdown import FinishedTask, count_down
 
 @dataclass(frozen=True)
 class Awaited:
-    """The state of what tasks are about to wait for.
+    """The state of the rows that tasks are about to wait for.
 
-    :ivar changed: tasks for which it has happened already, so they must not be parked.
+    :ivar changed: tasks whose event has happened already, so they must not be parked.
     :ivar paused: tasks that will wait for nested stacks whose deadlines are paused.
     """
 
@@ -104,14 +104,14 @@ def lock_awaited(conn: Connection, parked: Sequence[tuple[WaitsOn, Outcome]]) ->
 
 
 def admit(conn: Connection, outcomes: Sequence[Outcome], *, who: Claimant) -> Admission:
-    """Lock the tasks of outcomes, and decide which outcomes are stored, and as what."""
+    """Lock the tasks of outcomes, and decide which outcomes are stored, and with which state."""
     rows: dict[TaskId, Task] = {}
     for part in chunks(outcome.task_id for outcome in outcomes):
         locked_rows = conn.execute(_LOCKED, {"ids": part}).mappings()
         rows.update((task.id, task) for task in (Task.of(dict(row)) for row in locked_rows))
     accepted = [o for o in outcomes if _current(o, rows.get(o.task_id), who)]
     refused = [o for o in outcomes if not _current(o, rows.get(o.task_id), who)]
-    # Before what is superseded: a task that is cancelled here has no replacement to refuse.
+    # Before the tasks of superseded traversals: a task that is cancelled here has no replacement to refuse.
     if any(outcome.state in UNSTARTED for outcome in accepted):
         accepted = _cancel_stopped(conn, accepted, rows)
     results = [o if rows[o.task_id].standing == Standing.OWN else _of_superseded(o) for o in accepted]
@@ -203,15 +203,16 @@ def exchange(
 
     :param hinted: ids from hints; claimed after the newly ready ones while slots remain.
     """
-    # What tasks will wait for comes first: who changes it locks it first, too, and then wakes the tasks.  A
-    # change before our lock is seen here; a change after our commit finds the task parked.  None is lost.
+    # The rows that tasks will wait for come first: who changes such a row locks it first, too, and then wakes
+    # the tasks.  A change before our lock is seen here; a change after our commit finds the task parked.  No
+    # change is lost.
     parked = [(o.waits_on, o) for o in outcomes if o.state == TaskState.PARKED and o.waits_on is not None]
     awaited = lock_awaited(conn, parked) if parked else Awaited()
     # The fence: from here on the tasks' rows are locked, and no other attempt can take them.
     admitted = admit(conn, outcomes, who=who)
     ready = _store(conn, admitted, awaited.changed, now=now)
     # Counting down locks traversals, then successors.  It comes after the resources are written, because a
-    # successor that is claimed below reads what its predecessors have just stored.
+    # successor that is claimed below reads the values that its predecessors have just stored.
     finished = admitted.finished()
     free = count_down(conn, finished, now=now)
     hits = list[BreakpointHit]()
@@ -272,7 +273,7 @@ def choose(
     :param ready: ids of tasks that became ready just now.
     :param hinted: ids from hints.
     :param slots: how many tasks may be claimed.
-    :param fresh: of these, how many may come from this transaction: one for each outcome that was stored.
+    :param fresh: how many of the claims may come from this transaction: one for each outcome that was stored.
     """
     fresh = min(slots, fresh)
     chosen = free[:fresh]
@@ -305,7 +306,7 @@ def _store(
                 retries_left=outcome.retries_left,
             )
         elif outcome.state in (TaskState.PARKED, TaskState.READY):
-            # What it wants to wait for has happened: its step polls once more, at once.
+            # The event that it wants to wait for has happened: its step polls once more, at once.
             due_at = now + REDELIVER_AFTER if outcome.state == TaskState.PARKED else outcome.due_at
             transitions.release(conn, [task_id], due_at=due_at)
             ready[task_id] = admitted.rows[task_id].traversal

@@ -78,8 +78,8 @@ def count_down(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -
     The traversals' rows come first.  While one is locked, nobody else counts down in this traversal, so
     no two transactions lock successors in opposite orders.
 
-    After a failure the task's own traversal starts nothing more: what has not started is cancelled before
-    successors are counted down, so none of it can reach zero.  Tasks of a newer traversal may wait for the
+    After a failure the task's own traversal starts nothing more: its unstarted tasks are cancelled before
+    successors are counted down, so none of them can reach zero.  Tasks of a newer traversal may wait for the
     failed task, too, and run.  Only a check continues after a failure: it reports all that is wrong.
     """
     _count_down_traversals(conn, ended)

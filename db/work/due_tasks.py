@@ -31,7 +31,7 @@ def wake(conn: Connection, waits_on: WaitsOn, *, now: float) -> ReadyTasks:
 
 
 def wake_parked(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> ReadyTasks:
-    """Let parked tasks be claimed, whatever they wait for; return those that were parked, by traversal.
+    """Let parked tasks be claimed without their event; return those that were parked, by traversal.
 
     A step that is woken too early polls, and parks its task again.
     """
@@ -88,7 +88,7 @@ def due(conn: Connection, now: float, *, limit: int, after: tuple[float, int] = 
 def repeat_hints(conn: Connection, due: Sequence[DueTask], *, now: float) -> list[TaskId]:
     """Schedule the next repetition of ready tasks' hints; return the tasks still ready, to be hinted at now.
 
-    Rows that others hold are skipped: what they do to the task comes first, and the next round finds it.
+    Rows that others hold are skipped: their change of the task comes first, and the next round finds it.
     """
     t = tables.task
     by_count: dict[int, list[int]] = {}

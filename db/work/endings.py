@@ -57,7 +57,7 @@ def finish(conn: Connection, number: TraversalNumber, *, by: str | None, now: fl
             countdown.pause_deadline(conn, number, now=now)
         return None
     traversals.end(conn, number, now=now)
-    # A user who aborts at a breakpoint reads what is there, and updates it: so that is not rolled back.
+    # A user who aborts at a breakpoint inspects the resources, and updates them: so nothing is rolled back.
     failure = (
         None if row.failure is None else Failure(row.failure, row.failure_cause, rolled_back=not row.aborted)
     )

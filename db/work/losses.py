@@ -1,4 +1,4 @@
-"""Conductors that died or went silent while they held a task: what a task has cost.
+"""The losses of a task: conductors that died or went silent while they held it.
 
 A step that kills or freezes its process would fell one conductor after the other.  So the task's row keeps
 the hosts that were lost with it, in ``task.losses``: ``{"hosts": ["a", "b"], "step": 7}``; NULL is usual.

@@ -84,7 +84,7 @@ def answer(conn: Connection, member: MemberId, *, requested: Claims, over: Claim
     """Store a conductor's answer about claims (task, attempt) that it was asked to stop and does not hold.
 
     :param requested: all of the claims: the conductor is not asked for them again.
-    :param over: those of which no step runs: a step that never began leaves nothing behind.
+    :param over: the claims of which no step runs: a step that never began leaves nothing behind.
     :returns: the tasks made ready, by traversal.
     """
     ready = release(conn, over, now=now)

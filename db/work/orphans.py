@@ -86,7 +86,7 @@ def record(conn: Connection, orphan: OrphanedCreate, *, now: float) -> TaskId:
 
 
 def _unfinished(created: Resource, row_id: ResourceId, stack_id: StackId) -> Resource:
-    """Return the row, in a stack of its own, of what a step may still create for a resource."""
+    """Return the row, in a stack of its own, of the object that a step may still create for a resource."""
     return replace(
         created,
         id=row_id,
@@ -104,7 +104,7 @@ def _unfinished(created: Resource, row_id: ResourceId, stack_id: StackId) -> Res
 
 
 def record_detached(conn: Connection, orphan: OrphanedCreate, *, now: float) -> None:
-    """Record the create of a detached step, unless another attempt finds, or has found, what it makes.
+    """Record the create of a detached step, unless another attempt finds, or has found, its product.
 
     A create that is recorded already waits for its step under the conductor's present name from now on.
     """
@@ -121,9 +121,9 @@ def record_detached(conn: Connection, orphan: OrphanedCreate, *, now: float) -> 
 
 
 def resolve(conn: Connection, orphan: OrphanedCreate, physical_id: str | None, *, now: float) -> ReadyTasks:
-    """Delete what a detached step has made, now that the step has ended; return the tasks made ready.
+    """Delete the product of a detached step, now that the step has ended; return the tasks made ready.
 
-    :param physical_id: of the thing that the step has made; None: it has made nothing.
+    :param physical_id: id of the product; None: the step has made nothing.
     """
     t = tables.task
     r = tables.resource

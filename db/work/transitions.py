@@ -1,7 +1,7 @@
 """Every change of a task's state: one function for each word of the state table.
 
 No other module writes ``task.state``; ``tests/unit/test_db_boundaries.py`` holds that.  `ALL` lists the words
-with their arrows, and doc/glossary.md says what they mean.
+with their arrows, and doc/glossary.md explains them.
 
 Callers have locked the rows and have seen their states.  Each statement compares the state again, so a row in
 any other state stays as it is.  A mistake of a caller costs a lost update, never a second run of a task.
@@ -181,8 +181,9 @@ def park(
 ) -> int:
     """Let a task wait in the database; return whether it was running, as 0 or 1.
 
-    :param due_at: when it is woken at the latest; None: only by what it waits for.
-    :param retries_left: it waits for a retry with its whole timeout, and so many are left; None: it polls.
+    :param due_at: the instant at which it is woken at the latest; None: only the awaited event wakes it.
+    :param retries_left: number of retries left to a task that waits for a retry with its whole timeout; None:
+        the task polls.
     """
     awaited = None if waits_on is None else str(waits_on)
     if retries_left is None:
