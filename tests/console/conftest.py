@@ -65,13 +65,13 @@ class Console:
         page.locator("#top nav").wait_for()
         return page
 
-    def create(self, name: str, given: Json, **fields: Json) -> str:
+    def create(self, name: str, document: Json, **fields: Json) -> str:
         """Create a stack; the address of its page."""
-        return self.address(self.service.create(self.project, name, given, **fields))
+        return self.address(self.service.create(self.project, name, document, **fields))
 
-    def made(self, name: str, given: Json, **fields: Json) -> str:
+    def create_complete(self, name: str, document: Json, **fields: Json) -> str:
         """Create a stack and wait until it is complete; the address of its page."""
-        return self.address(self.service.created(self.project, name, given, **fields))
+        return self.address(self.service.created(self.project, name, document, **fields))
 
     @staticmethod
     def address(path: str) -> str:

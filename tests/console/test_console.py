@@ -21,7 +21,7 @@ Json = typing.Any
 def test_the_overview_follows_stacks_without_a_reload(console: Console) -> None:
     page = console.open()
     expect(page.get_by_text("This project has no stacks yet.")).to_be_visible()
-    console.made("calm", flat(1), tags="blue,web")
+    console.create_complete("calm", flat(1), tags="blue,web")
     console.create("held", flat(2), environment=held("r1"))
     console.create("broken", template({"bad": one(fail=True)}))
     tiles = page.get_by_role("group", name="Stacks by state")
@@ -82,7 +82,7 @@ def test_stepping_holds_what_comes_next(console: Console) -> None:
 
 @pytest.mark.full
 def test_resources_events_and_outputs_are_listed(console: Console) -> None:
-    address = console.made("shop", SHOP)
+    address = console.create_complete("shop", SHOP)
     page = console.open(f"{address}/resources")
     rows = page.locator("tbody tr")
     expect(rows).to_have_count(9)
@@ -128,13 +128,13 @@ def test_a_failed_stack_is_explained(console: Console) -> None:
 @pytest.mark.full
 def test_an_update_is_compared_before_it_is_sent(console: Console) -> None:
     parameters = {"size": {"type": "number", "default": 1, "description": "Of it all"}}
-    kept = {"a": one(value={"get_param": "size"}), "b": one(value="b"), "c": one(value="c")}
-    address = console.made("changed", template(kept, parameters=parameters))
+    resources = {"a": one(value={"get_param": "size"}), "b": one(value="b"), "c": one(value="c")}
+    address = console.create_complete("changed", template(resources, parameters=parameters))
     page = console.open(f"{address}/update")
     source = page.get_by_label("Template", exact=True)
     expect(source).to_have_value(re.compile('"resources"'))
     page.get_by_label("size").fill("5")
-    more = {"a": kept["a"], "b": one(value="b", update_replace_value="x"), "d": one()}
+    more = {"a": resources["a"], "b": one(value="b", update_replace_value="x"), "d": one()}
     source.fill(str(template(more, parameters=parameters)).replace("'", '"'))
     page.get_by_role("button", name="Compare").click()
     result = page.get_by_role("region", name="What the update would do")
@@ -148,7 +148,7 @@ def test_an_update_is_compared_before_it_is_sent(console: Console) -> None:
 
 
 def test_a_comparison_that_is_refused_says_why(console: Console) -> None:
-    page = console.open(f"{console.made('changed', flat(1))}/update")
+    page = console.open(f"{console.create_complete('changed', flat(1))}/update")
     expect(page.get_by_label("Template", exact=True)).to_have_value(re.compile('"resources"'))
     page.get_by_label("Template", exact=True).fill("resources: [")
     page.get_by_role("button", name="Compare").click()
@@ -221,7 +221,7 @@ HOSTILE = ("<script>document.title='owned'", "<img src=x onerror=alert(1)>", "\u
 def test_hostile_names_are_texts(console: Console) -> None:
     resources = {name: one() for name in HOSTILE}
     hostile = template(resources, description=HOSTILE[0], outputs={name: {"value": name} for name in HOSTILE})
-    address = console.made("hostile", hostile, tags=["<b>tag</b>", "\u202eevil"])
+    address = console.create_complete("hostile", hostile, tags=["<b>tag</b>", "\u202eevil"])
     page = console.open()
     expect(page.locator("tbody tr").first).to_contain_text("<b>tag</b>")
     for tab in ("graph", "timeline", "resources", "events", "outputs", "template"):
@@ -323,7 +323,7 @@ def test_dark_and_light_follow_the_system_and_the_switch(console: Console) -> No
 @pytest.mark.full
 def test_a_thousand_resources_leave_few_elements_in_the_page(console: Console) -> None:
     """What is out of view is not in the page, in the graph and in the timeline: both move at any size."""
-    address = console.made("thousand", _layers(1000))
+    address = console.create_complete("thousand", _layers(1000))
     page = console.open(address)
     expect(page.locator(".facts")).to_contain_text("resources 1000")
     expect(page.locator(".graph .far path")).not_to_have_count(0)
@@ -382,36 +382,36 @@ def test_the_overview_shows_what_each_conductor_does(console: Console) -> None:
     expect(rates.get_by_role("listitem")).to_have_count(2)
     # A view of ten seconds: the tasks of the tests before have to leave it first.
     expect(rates.locator("summary")).to_have_text("0.0 tasks/s, 0.0 events/s by conductor")
-    made: list[str] = []
-    shown = [0.0]
+    paths: list[str] = []
+    totals = [0.0]
 
     def works() -> bool:
         """Return whether the page shows work, of which there is more until it does."""
-        made.append(console.made(f"busy{len(made)}", flat(30)))
+        paths.append(console.create_complete(f"busy{len(paths)}", flat(30)))
         text = rates.evaluate("element => element.innerText")
-        shown[:] = [float(rate) for rate in re.findall(r"[\d.]+(?= tasks/s)", text)]
-        return shown[0] > 0
+        totals[:] = [float(rate) for rate in re.findall(r"[\d.]+(?= tasks/s)", text)]
+        return totals[0] > 0
 
     wait_for(works, 120)
     shoot(page, "rates")
-    total, *each = shown
+    total, *each = totals
     assert len(each) == 2
     assert sum(each) == pytest.approx(total, abs=0.01)
-    assert total <= 3.0 * len(made)
+    assert total <= 3.0 * len(paths)
     expect(rates.locator("summary")).to_have_text("0.0 tasks/s, 0.0 events/s by conductor")
 
 
 @pytest.mark.full
 def test_a_conductor_shows_the_tasks_in_its_hands(console: Console) -> None:
     console.create("slow", template({"sleeps": one(action_wait_secs={"create": 600})}))
-    found: list[str] = []
+    paths: list[str] = []
 
     def is_taken() -> bool:
-        found[:] = _at_work(console)
-        return found != []
+        paths[:] = _at_work(console)
+        return paths != []
 
     wait_for(is_taken)
-    [host] = found
+    [host] = paths
     page = console.open(f"#/conductor/{host}")
     expect(page.locator(".facts")).to_contain_text("of 32 busy")
     row = page.locator("tbody tr").filter(has_text=console.project)
@@ -447,7 +447,7 @@ def test_another_project_s_stack_is_not_shown(console: Console, service: Service
 def test_no_script_but_the_console_s_own_runs(service: Service, browser: Browser) -> None:
     page = browser.page()
     page.goto(f"{service.url}/console/")
-    with page.expect_console_message(lambda said: "Content Security Policy" in said.text):
+    with page.expect_console_message(lambda message: "Content Security Policy" in message.text):
         page.evaluate(
             """() => {
                 const script = document.createElement("script");

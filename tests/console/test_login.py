@@ -52,9 +52,9 @@ def guarded(keystone: Keystone, tmp_path_factory: pytest.TempPathFactory) -> Ite
         name: keystone.make("project", name=name, domain_id="default") for name in ("red", "blue", "many")
     }
     for user, granted in _USERS:
-        made = keystone.make("user", name=user, domain_id="default", password=PASSWORD)
+        user_id = keystone.make("user", name=user, domain_id="default", password=PASSWORD)
         for project in granted:
-            keystone.grant(made, projects[project], "member")
+            keystone.grant(user_id, projects[project], "member")
     config = folder / "keystone.conf"
     config.write_text(
         "[api]\nauth_strategy = keystone\nmax_page = 2\n"
@@ -85,11 +85,11 @@ def test_a_user_logs_in_and_changes_the_project(guarded: Guarded, browser: Brows
     page.reload()
     expect(page.locator("tbody tr")).to_contain_text("in-blue")
 
-    kept = page.evaluate("JSON.parse(sessionStorage.getItem('stoker.session')).token")
-    assert kept
-    assert not [url for url in [*sent, page.url] if kept in url]
+    session = page.evaluate("JSON.parse(sessionStorage.getItem('stoker.session')).token")
+    assert session
+    assert not [url for url in [*sent, page.url] if session in url]
     stored = page.evaluate("JSON.stringify(localStorage) + document.cookie")
-    assert kept not in stored
+    assert session not in stored
     page.get_by_role("button", name="Log out").click()
     expect(page.get_by_role("button", name="Log in")).to_be_visible()
     assert page.evaluate("sessionStorage.length") == 0

@@ -53,7 +53,7 @@ def test_a_slow_api_is_loading_and_then_empty(gated: Console, proxy: GatedProxy)
 
 
 def test_a_cut_api_is_failed_and_then_stale(gated: Console, proxy: GatedProxy) -> None:
-    gated.made("calm", flat(1))
+    gated.create_complete("calm", flat(1))
     proxy.faulty.set()
     page = gated.open()
     alert = page.get_by_role("alert").filter(has_text="The stacks could not be read: The API does not answer")
@@ -101,7 +101,7 @@ def test_each_tab_says_that_it_has_not_read(gated: Console, proxy: GatedProxy, w
 
 
 def test_a_tab_shows_nothing_of_the_tab_before_it(gated: Console, proxy: GatedProxy) -> None:
-    page = gated.open(gated.made("shop", SHOP))
+    page = gated.open(gated.create_complete("shop", SHOP))
     expect(node(page, "network")).to_be_visible()
     page.get_by_role("tab", name="Outputs").click()
     expect(page.get_by_role("heading", name="address")).to_be_visible()
@@ -140,7 +140,7 @@ def test_the_address_keeps_what_is_chosen(console: Console) -> None:
 @pytest.mark.full
 def test_a_list_is_sorted_and_several_stacks_are_deleted(console: Console) -> None:
     for name in ("web-2", "web-10", "api"):
-        console.made(name, flat(1))
+        console.create_complete(name, flat(1))
     page = console.open()
     names = page.locator("tbody tr td.grow")
     page.get_by_role("button", name="Name").click()
@@ -198,7 +198,7 @@ def _graph_of(count: int) -> dict[str, object]:
 @pytest.mark.full
 @pytest.mark.parametrize("count", [2_000, 10_000])
 def test_one_of_many_resources_is_found_by_its_state(console: Console, count: int) -> None:
-    address = console.made("many", flat(1))
+    address = console.create_complete("many", flat(1))
     page = console.browser.page()
     page.route("**/graph?*", lambda route: route.fulfill(json={"graph": _graph_of(count)}))
     page.goto(f"{console.service.url}/console/{address}")
@@ -218,7 +218,7 @@ def test_one_of_many_resources_is_found_by_its_state(console: Console, count: in
 
 @pytest.mark.full
 def test_a_big_stack_says_that_older_events_are_gone(console: Console, browser: Browser) -> None:
-    address = console.made("purged", flat(2))
+    address = console.create_complete("purged", flat(2))
     page = console.browser.page()
 
     def without_the_first(route: Route) -> None:
@@ -237,7 +237,7 @@ def test_a_big_stack_says_that_older_events_are_gone(console: Console, browser: 
 
 @pytest.mark.full
 def test_a_resource_is_linked_to_its_page_in_horizon(console: Console) -> None:
-    address = console.made("shop", SHOP)
+    address = console.create_complete("shop", SHOP)
     page = console.browser.page()
 
     def with_horizon(route: Route) -> None:

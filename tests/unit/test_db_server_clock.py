@@ -17,7 +17,9 @@ class Scene:
     """
 
     def __init__(self) -> None:
-        self.true, self.host, self.server = 1_000_000.0, 0.0, 0.0
+        self.true = 1_000_000.0
+        self.host = 0.0
+        self.server = 0.0
         self.clock = ServerClock(wall=lambda: self.true + self.host, monotonic=lambda: self.true - BOOT)
 
     def measure(self, *, way: float = 0.0, back: float = 0.0) -> None:

@@ -10,7 +10,8 @@ from keystoneclient.contrib.ec2.utils import Ec2Signer
 from stoker.api import ec2_signatures
 from stoker.api.ec2_signatures import SignatureError, SignedRequest, read_claim, verify
 
-KEY, SECRET = "AKID.1", "s3cr+t/key"
+KEY = "AKID.1"
+SECRET = "s3cr+t/key"
 NOW = 1893553445.0  # 2030-01-02T03:04:05Z
 HOST = "10.0.0.1:8004"
 ASKED = "Action=DescribeStackResource&StackName=my%20stack&LogicalResourceId=a%2Fb~c"

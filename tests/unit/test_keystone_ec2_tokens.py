@@ -87,7 +87,8 @@ def test_a_token_becomes_the_headers_of_the_middleware():
 
 
 def test_a_refusal_renews_the_services_own_token_once_a_minute():
-    session, clock = Session(401, 401, 401, 200), Clock()
+    session = Session(401, 401, 401, 200)
+    clock = Clock()
     tokens = Ec2Tokens(lambda: session, clock)
     for _ in range(2):
         with pytest.raises(SignatureRefused):

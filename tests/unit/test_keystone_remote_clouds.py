@@ -225,7 +225,8 @@ def test_a_connection_that_opens_too_late_is_shut(site: Site) -> None:
 
 
 def test_given_certificates_are_the_only_ones_and_in_no_file(tmp_path: pathlib.Path) -> None:
-    certificate, other_certificate = tmp_path / "one.pem", tmp_path / "other.pem"
+    certificate = tmp_path / "one.pem"
+    other_certificate = tmp_path / "other.pem"
     write_certificate(certificate, HERE)
     write_certificate(other_certificate, HERE)
     site = Site(certificate)

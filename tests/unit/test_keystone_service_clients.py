@@ -217,10 +217,12 @@ def test_a_service_that_does_not_show_its_versions_is_asked_again(
 ) -> None:
     options: Json = {} if is_in_catalog else {"endpoint_override": compute.url}
     session = compute.session(path="")
-    compute.shows_versions, compute.status = False, status
+    compute.shows_versions = False
+    compute.status = status
     with pytest.raises(ServiceUnavailable, match="compute: .*does not say that it has version 2.1"):
         clients(**options).adapter(session, "compute", "2.1", None)
-    compute.shows_versions, compute.status = True, 200
+    compute.shows_versions = True
+    compute.status = 200
     adapter = clients(**options).adapter(session, "compute", "2.1", None)
     compute.asked.clear()
     adapter.get("/servers")

@@ -54,14 +54,16 @@ def delegated(session, pauses):
 
 @pytest.mark.parametrize("failure", [*REFUSALS_OF_LOAD, exceptions.InternalServerError("locked")])
 def test_a_creation_that_fails_under_load_is_repeated(failure):
-    session, pauses = Session(failure, failure), []
+    session = Session(failure, failure)
+    pauses = []
     assert delegated(session, pauses) == {"trust": "t0"}
     assert pauses == list(PAUSES[:2])
 
 
 @pytest.mark.parametrize("failure", REFUSALS_OF_LOAD)
 def test_a_refusal_is_final_after_some_tries(failure):
-    session, pauses = Session(*[failure] * 9), []
+    session = Session(*[failure] * 9)
+    pauses = []
     with pytest.raises(DelegationRefused):
         delegated(session, pauses)
     assert len(pauses) == REFUSALS
@@ -75,13 +77,15 @@ def test_a_token_that_is_refused_is_not_tried_again():
 
 
 def test_a_trust_of_a_lost_answer_is_found():
-    session, pauses = Session(exceptions.ConnectFailure("lost"), lost=True), []
+    session = Session(exceptions.ConnectFailure("lost"), lost=True)
+    pauses = []
     assert delegated(session, pauses) == {"trust": "t0"}
     assert len(session.trusts) == 1
 
 
 def test_a_keystone_that_does_not_answer_is_unavailable_in_the_end():
-    session, pauses = Session(*[exceptions.ConnectFailure("http://inside")] * 9), []
+    session = Session(*[exceptions.ConnectFailure("http://inside")] * 9)
+    pauses = []
     session.is_silent = True
     with pytest.raises(NoAnswer):
         delegated(session, pauses)

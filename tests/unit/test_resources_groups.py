@@ -18,13 +18,15 @@ SIZES = range(7)
 @pytest.mark.parametrize("surplus_counts", [True, False])
 def test_batches_reach_the_goal_and_never_touch_too_many(surplus_counts):
     for goal, current, most, safe in itertools.product(SIZES, SIZES, range(1, 5), range(5)):
-        size, updated = current, 0
+        size = current
+        updated = 0
         for step in batches(goal, current, most=most, in_service=safe, surplus_counts=surplus_counts):
             case = (goal, current, most, safe, step)
             assert step.updates <= most, case
             untouched = min(size, step.size) - max(0, step.updates - max(0, step.size - size))
             assert untouched >= min(safe, goal, size), case
-            size, updated = step.size, updated + step.updates
+            size = step.size
+            updated = updated + step.updates
         assert size == goal
         assert updated >= goal or current == goal == 0
 
@@ -99,7 +101,8 @@ def group(**properties):
 
 
 def test_a_lost_step_of_a_rolling_update_is_not_done_twice():
-    context, plugin = FakeWork(), ResourceGroup()
+    context = FakeWork()
+    plugin = ResourceGroup()
     policy = {"rolling_update": {"max_batch_size": 1, "min_in_service": 0, "pause_time": 3}}
     old = target_of(plugin, group(count=2))
     child = plugin.handle_create(old, context).physical_id
@@ -133,7 +136,8 @@ def types(context, child):
 
 
 def test_a_failed_member_is_given_the_new_definition_whatever_its_turn():
-    context, plugin = FakeWork(), ResourceGroup()
+    context = FakeWork()
+    plugin = ResourceGroup()
     target = target_of(plugin, group(count=3))
     child = plugin.handle_create(target, context).physical_id
     context.children.failed = {"0"}

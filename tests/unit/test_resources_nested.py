@@ -15,7 +15,8 @@ TEMPLATE = "heat_template_version: 2018-08-31"
 
 
 def test_a_nested_stack_waits_for_its_child_and_hands_its_outputs_on():
-    context, plugin = FakeWork(), StackResource()
+    context = FakeWork()
+    plugin = StackResource()
     target = target_of(plugin, {"template": TEMPLATE, "parameters": {"p": 1}, "timeout": 5})
     step = plugin.handle_create(target, context)
     assert isinstance(step, Park)
@@ -48,7 +49,8 @@ def test_a_failed_child_of_which_only_the_reason_is_known_tells_that():
 
 
 def test_what_is_suspended_already_is_not_suspended_again():
-    context, plugin = FakeWork(), StackResource()
+    context = FakeWork()
+    plugin = StackResource()
     target = target_of(plugin, {"template": TEMPLATE}, physical_id="c")
     context.children.states["c"] = ChildState("SUSPEND", "COMPLETE", "")
     assert isinstance(plugin.handle_suspend(target, context), Done)
@@ -58,7 +60,8 @@ def test_what_is_suspended_already_is_not_suspended_again():
 
 
 def test_a_child_that_is_gone_fails_all_but_the_deletion():
-    context, plugin = FakeWork(), StackResource()
+    context = FakeWork()
+    plugin = StackResource()
     target = target_of(plugin, {"template": TEMPLATE}, physical_id="c")
     for action in ("suspend", "resume", "check"):
         with pytest.raises(PermanentError, match="the nested stack is gone"):

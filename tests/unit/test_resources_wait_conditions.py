@@ -268,8 +268,10 @@ def test_the_attributes_of_a_handle_tell_how_to_signal_it():
 
 
 def test_other_transports_have_no_token():
-    plugin, context = WaitConditionHandle(), FakeWork()
-    signed, user = context.presigned(), context.signal_user()
+    plugin = WaitConditionHandle()
+    context = FakeWork()
+    signed = context.presigned()
+    user = context.signal_user()
     account = {
         "auth_url": user.auth_url,
         "username": "thing",
@@ -289,7 +291,8 @@ def test_other_transports_have_no_token():
 
 
 def test_the_reference_of_an_aws_handle_is_a_url_that_needs_nothing_else():
-    plugin, context = AwsWaitConditionHandle(), FakeWork()
+    plugin = AwsWaitConditionHandle()
+    context = FakeWork()
     created = run(plugin, "create", target_of(plugin), context)
     assert plugin.reference_id(created) == context.presigned().url
 
@@ -324,7 +327,8 @@ def test_a_type_without_signals_says_so():
 
 
 def test_an_adopted_handle_is_signalled_at_its_new_stack():
-    plugin, context = WaitConditionHandle(), FakeWork()
+    plugin = WaitConditionHandle()
+    context = FakeWork()
     old_data = {"endpoint": "http://elsewhere/v1/t/stacks/old/1/resources/handle/signal", "token": "secret"}
     target = target_of(plugin, name="handle", physical_id="h", data=old_data)
     adopted = run(plugin, "adopt", target, context)
