@@ -62,7 +62,7 @@ def _marks(stack: Stack, rows: Sequence[Resource], plan: Plan, now: float) -> li
 def start_delete(
     conn: Connection, scope: TraversalScope, *, timeout: float, breakpoints_hold: bool = True
 ) -> Started | None:
-    """Supersede whatever the stack does with its deletion; None if it is deleted, or is being deleted.
+    """Supersede the stack's action with its deletion; None if it is deleted, or is being deleted.
 
     The caller asks work that runs on a resource to stop; the resource's deletion waits for its end.
 

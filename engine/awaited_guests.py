@@ -1,4 +1,4 @@
-"""The reasons why deployments wait: what the guests of their servers did, and what helps."""
+"""The reasons why deployments wait: the last polls of their servers' guests, and the remedies."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from ..db.queries.guests import AwaitedGuest
 
 
 def describe_guest(guest: AwaitedGuest, moment: Callable[[float], str]) -> str:
-    """Return what the guest whose signal is awaited did, and what to check.
+    """Describe the last poll of the guest whose signal is awaited, and the check that helps.
 
     :param moment: describes a time in seconds since the epoch.
     """

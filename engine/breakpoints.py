@@ -29,7 +29,7 @@ class BreakpointOperations:
         """Continue one resource, as Heat's signal asks.
 
         :raises NotFound: the stack has no such resource.
-        :raises InvalidHook: it is no breakpoint, or the resource is not held there; nothing is changed.
+        :raises InvalidHook: the hook is no breakpoint, or the resource is not held there; nothing is changed.
         """
         if not isinstance(hook, str):
             raise InvalidHook(f"unset_hook must be the name of a hook, not {written(hook)}")

@@ -1,4 +1,4 @@
-"""Starting an update: the new goal and its plan in one transaction, at whatever moment."""
+"""Starting an update, at any moment: the new goal and its plan in one transaction."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -27,15 +27,15 @@ from .start import begin, running_of, store_plan
 class Change:
     """An update of a stack, with its goal compiled.
 
-    :ivar stack: as it was when the goal was compiled.
-    :ivar deadline: from the present moment to the moment at which the update has timed out; both in seconds
-        since the epoch.
+    :ivar stack: the stack as it was when the goal was compiled.
+    :ivar deadline: function from the present moment to the moment at which the update has timed out; both in
+        seconds since the epoch.
     :ivar action: UPDATE, ROLLBACK or RESTORE.
-    :ivar converge: first compare each resource with what really exists.
-    :ivar columns: of the stack to set beside the goal: timeout_mins, disable_rollback …
-    :ivar tags: None leaves them.
-    :ivar breakpoints_hold: False: no breakpoint stops the update.
-    :ivar is_limited: the quotas of the project apply.
+    :ivar converge: whether each resource is first compared with the real object.
+    :ivar columns: columns of the stack to set with the goal: timeout_mins, disable_rollback …
+    :ivar tags: the new tags; None: the tags stay.
+    :ivar breakpoints_hold: whether breakpoints stop the update.
+    :ivar is_limited: whether the quotas of the project apply.
     """
 
     stack: Stack
@@ -57,7 +57,7 @@ def commit_update(
     :param guard: called first in the transaction; an error of it keeps the update from being stored.
     :returns: False: another request has changed the stack meanwhile.  Compile again then: the old goal that
         this one was merged with is not the current one any more.
-    :raises NotUpdatable: see start_update.
+    :raises NotUpdatable: the stack's state allows no update; see start_update.
     :raises LimitExceeded: the project has as much as it may have.
     """
     types = RegisteredTypeFacts(context.registry)
@@ -77,7 +77,7 @@ def commit_update(
 
 
 def start_update(conn: Connection, change: Change, scope: TraversalScope, types: TypeFacts) -> Started | None:
-    """Supersede whatever the stack does with an update to a new goal; None if another request changed it.
+    """Supersede the stack's action with an update to a new goal; None if another request changed the stack.
 
     :raises NotUpdatable: the stack is deleted, or is being deleted, or is suspended.
     """

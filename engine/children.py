@@ -34,7 +34,7 @@ def opened_environment(
     """Return a stack's environment in clear, with the operator's below it.
 
     :param stored: the environment as it is stored.
-    :param files: of the stack.
+    :param files: the files of the stack.
     :param unseal: opens the token of a secret.
     """
     environment = parse_environment(evaluate(stored, StoredLookup(unseal)))
@@ -50,10 +50,10 @@ def goal_of_child(
     environment: Environment,
     files: Mapping[str, str],
 ) -> Goal:
-    """Return what the child of a resource is compiled from.
+    """Return the complete goal of the child of a resource, from which it is compiled.
 
     :param resource: its name, and its type as declared.
-    :param environment, files: of the stack around it; see opened_environment.
+    :param environment, files: environment and files of the parent; see opened_environment.
     """
     return Goal(
         template=goal.template,
@@ -73,9 +73,9 @@ def inputs_of_child(
     resource: tuple[str, str],
     unseal: Callable[[str], Json],
 ) -> ChildInputs:
-    """Return what a child of a resource would get, without anything of the operator's.
+    """Return the inputs of a possible child of a resource, without the operator's parts.
 
-    :param stored, files, unseal: as of `opened_environment`.
+    :param stored, files, unseal: the arguments of `opened_environment`.
     :param resource: its name, and its type as declared.
     """
     environment = parse_environment(evaluate(stored, StoredLookup(unseal)))
@@ -92,10 +92,10 @@ def compile_previewed_child(
     parent: Compiled,
     identity: Identity,
 ) -> Compiled | None:
-    """Compile what the child of a resource would be after an update.
+    """Compile the child of a resource as it would be after an update.
 
-    :param preview: of the stack around it.
-    :returns: None: that depends on values which are not known before the update.
+    :param preview: preview of the parent.
+    :returns: None: the child depends on values which are not known before the update.
     """
     plugin = context.registry.get(definition.type)
     if not isinstance(plugin, NestedType) or not plugin.previewable:

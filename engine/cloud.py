@@ -1,7 +1,8 @@
 """The cloud as the caller of a request sees it: which services it has, and whether values name its things.
 
-A request asks with the caller's token and waits for a short time only.  What the services do not answer in
-time, or refuse to answer, is accepted: the step that uses the value finds out.
+A request asks with the caller's token and waits for a short time only.  A value
+is accepted if its service does not answer in time, or refuses to answer: the step that uses the value finds
+out.
 """
 
 import concurrent.futures
@@ -35,7 +36,7 @@ class NotAnswered(Exception):
 
 
 Ask = Callable[[CallerAccess, Question], str | None]
-"""Returns what is wrong with the value of a question, None if nothing is.
+"""Returns the error of a question's value, None if the value is right.
 
 It is called on a thread of its own, and raises NotAnswered.
 """

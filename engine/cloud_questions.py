@@ -39,7 +39,7 @@ class ServiceQuestions:
         self._versions: dict[str, Json] = {}
 
     def ask(self, access: CallerAccess, question: Question) -> str | None:
-        """Return what is wrong with the value of a question, None if nothing is.
+        """Return the error of a question's value, None if the value is right.
 
         :raises NotAnswered: the service does not say.
         """
@@ -78,5 +78,5 @@ def _hurried(options: ServiceOptions) -> ServiceOptions:
 
 
 def _no_queue(value: str) -> str | None:
-    """Return what is wrong with the name of a queue; Zaqar makes queues as they are used."""
+    """Return the error of a queue's name, None if it is right; Zaqar makes queues as they are used."""
     return None if 0 < len(value) <= 64 else "the name of a queue has 1 to 64 characters"

@@ -23,8 +23,8 @@ class ContainerFiles:
     """Reads containers.  Thread-safe.
 
     :param make_session: makes a session with the rights of a plugin.
-    :param max_bytes: of all files together.
-    :param seconds: for all of them.
+    :param max_bytes: bytes that all files together may have.
+    :param seconds: seconds that reading all of them may take.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class ContainerFiles:
     def read(self, access: CallerAccess | None, container: str, present: Collection[str]) -> dict[str, str]:
         """Return the files of a container, without those that the request has itself.
 
-        :param access: of the request's caller; None: nothing is known of a cloud.
+        :param access: access of the request's caller; None: nothing is known of a cloud.
         :raises NoContainers: the cloud has no Swift.
         :raises ContainerNotRead: there is no such container, or it is too large, or Swift does not answer.
         """

@@ -45,7 +45,7 @@ class Hints(typing.Protocol):
         """Cast to any one conductor; never raises for an unavailable broker: the hint is lost then."""
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
-        """Fan out to all conductors: stop what runs for this superseded traversal.
+        """Fan out to all conductors: stop the steps of this superseded traversal.
 
         :param spared: tasks of it that continue, because their work is still needed.
         """
@@ -60,7 +60,7 @@ class Started:
 
     :ivar ready: tasks to announce: its own, and those of parents that the end of an empty plan has woken.
     :ivar superseded: older traversals of which tasks still run: the conductors are to stop them.
-    :ivar spared: of these tasks those that continue.
+    :ivar spared: tasks of superseded traversals that continue.
     """
 
     stack: Stack
@@ -91,12 +91,12 @@ class Compiled:
     """A goal that was compiled and passed all checks.
 
     :ivar identity: the stack it was compiled for.
-    :ivar environment: as stored: the values of hidden parameters sealed.
-    :ivar parameters: of the request, as stored.
+    :ivar environment: the environment as stored: the values of hidden parameters sealed.
+    :ivar parameters: parameters of the request, as stored.
     :ivar parameter_view: every parameter as the API shows it, with the pseudo parameters.
-    :ivar outputs: as they are stored on the stack.
-    :ivar resources: number of resources, with those of the stacks inside as far as they are known.
-    :ivar sealer: of the tree of stacks, which has sealed them.
+    :ivar outputs: outputs as they are stored on the stack.
+    :ivar resources: number of resources, with those of nested stacks as far as they are known.
+    :ivar sealer: sealer of the tree of stacks, which has sealed the hidden values.
     :ivar nested: the stacks that its resources are, by name, where the goal asks for them.
     :ivar event_sinks: names of queues, each with the seconds that a message stays there; those of a root
         stack count for its whole tree.
@@ -122,15 +122,16 @@ class Compiled:
 
 
 class Compiler(typing.Protocol):
-    """Turns a goal into what is stored and planned."""
+    """Turns a goal into its stored form and the template to plan."""
 
     def compile(self, goal: Goal, identity: Identity, sealer: BoundSealer, *, tree: bool = True) -> Compiled:
         """Compile a goal and check it against the resource types.
 
-        :param sealer: of the tree of stacks to which the stack belongs.
-        :param tree: also check the stacks nested in it; False for a child, which was checked with its root.
+        :param sealer: sealer of the tree of stacks to which the stack belongs.
+        :param tree: whether the stacks nested in it are checked, too; False for a child, which was checked
+            with its root.
         :raises TypeForbidden: the request may not use a type.
-        :raises TemplateError: something in it is wrong; the error says where and what would be right.
+        :raises TemplateError: a part of the goal is wrong; the error says where, and the right form.
         """
 
 
@@ -138,10 +139,10 @@ class Compiler(typing.Protocol):
 class EngineSettings:
     """Settings of the use cases.
 
-    :ivar shard_count: as the database was created with.
+    :ivar shard_count: number of shards with which the database was created.
     :ivar stack_timeout: seconds an action of a stack may take where the user says nothing.
-    :ivar max_snapshots: of one stack; 0: no limit.
-    :ivar quotas: of projects; None: they have none.
+    :ivar max_snapshots: snapshots that one stack may have; 0: no limit.
+    :ivar quotas: quotas of projects; None: projects have none.
     """
 
     shard_count: int

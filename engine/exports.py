@@ -31,7 +31,7 @@ class Exports:
 
         Its snapshots, which the document does not contain, are deleted as with every stack.
 
-        :raises ActionInProgress: an action is in progress: the document would miss what it creates.
+        :raises ActionInProgress: an action is in progress: the document would miss the resources it creates.
         """
         timeout = self._context.timeout(stack.timeout_mins)
         document, started = self._context.database.write(lambda conn: self._abandon(conn, stack.id, timeout))
@@ -85,8 +85,8 @@ def snapshot_document(
 ) -> dict[str, Json]:
     """Return Heat's document of a stack as it was when the snapshot was taken.
 
-    :param contents: of the snapshot.
-    :param copies: what the snapshot keeps of the resources.
+    :param contents: contents of the snapshot, by id.
+    :param copies: the snapshot's copies of the resources.
     """
     bodies = [contents[key] for key in snapshot.contents]
     return {

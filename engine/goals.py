@@ -22,7 +22,7 @@ from .stack_state import current_goal
 
 
 def identity_of(stack: Stack) -> Identity:
-    """Return what the stack's pseudo parameters say."""
+    """Return the values of the stack's pseudo parameters."""
     return Identity(stack.name, stack.id, stack.project_id)
 
 
@@ -37,8 +37,8 @@ def compile_for(context: EngineContext, stack: Stack, goal: Goal) -> Compiled:
 def compile_update(context: EngineContext, stack: Stack, request: UpdateRequest) -> Compiled:
     """Compile the goal of an update.
 
-    :raises TemplateError: see requested.compile_requested.
-    :raises ImmutableParameter: it changes a parameter that the template calls immutable.
+    :raises TemplateError: the goal is wrong; see requested.compile_requested.
+    :raises ImmutableParameter: the goal changes a parameter that the template calls immutable.
     """
     goal = merged_goal(context, stack, request) if request.existing else request.goal
     compiled = compile_requested(
@@ -77,7 +77,7 @@ def stored_goal(context: EngineContext, stack: Stack, reference: JsonMap) -> Goa
 
 
 def merged_goal(context: EngineContext, stack: Stack, request: UpdateRequest) -> Goal:
-    """Return the request's goal with what it leaves out taken from what the stack has.
+    """Return the request's goal, with its missing parts taken from the stack's present goal.
 
     :raises TemplateError: an environment file of the request is wrong.
     """
@@ -128,7 +128,7 @@ def _content(context: EngineContext, key: ContentId) -> Json:
 
 
 def _secret(parameters: JsonMap) -> frozenset[str]:
-    """Return the names of parameters that are stored as hidden; they stay so, whatever a template says."""
+    """Return the names of parameters that are stored as hidden; they stay so under any template."""
     return frozenset(name for name, value in parameters.items() if holds_secret(value))
 
 

@@ -133,7 +133,7 @@ class Guests:
         self._records.add(server, transport)
 
     def explained(self, conn: Connection, rows: Sequence[Resource]) -> Sequence[Resource]:
-        """Return resources; the reason of a deployment that waits says what the guest of its server did."""
+        """Return resources; the reason of a deployment that waits says when its server's guest last asked."""
         is_deployment = self._context.registry.is_deployment
         waiting = {
             item.physical_id: item

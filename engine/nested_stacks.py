@@ -1,4 +1,4 @@
-"""Nested stacks: what the steps of their parents' resources ask of them."""
+"""Nested stacks: the operations that steps of the parents' resources request."""
 
 import contextlib
 import typing
@@ -41,7 +41,7 @@ def refuse_address(url: str) -> str:
 
 
 class NestedStacks:
-    """Reads nested stacks, and carries out what steps ask of them.  Thread-safe."""
+    """Reads nested stacks, and carries out the requests of steps.  Thread-safe."""
 
     def __init__(self, context: EngineContext, templates: Callable[[str], str] = refuse_address) -> None:
         """Keep the collaborators.
@@ -67,7 +67,7 @@ class NestedStacks:
         return self._context.database.read(lambda conn: resources.of_stack(conn, key))
 
     def bodies(self, child: Stack, unseal: Callable[[str], Json]) -> Mapping[str, JsonMap]:
-        """Return what the generated template of a child says of its resources, in clear.
+        """Return the resources' bodies in the generated template of a child, in clear.
 
         :param unseal: opens the token of a secret.
         """
@@ -91,7 +91,7 @@ class NestedStacks:
     def template(self, url: str) -> str:
         """Return the text of a template at an address.
 
-        :raises PermanentError: it cannot be fetched.
+        :raises PermanentError: the template cannot be fetched.
         """
         return self._templates(url)
 
@@ -131,7 +131,7 @@ class NestedStacks:
     def create(self, nest: ParentResource, goal: ChildGoal, adopted: JsonMap | None = None) -> StackId:
         """Begin to create the child, or find it if an earlier attempt did.
 
-        :param adopted: see Children.
+        :param adopted: existing resources to adopt, by name; None: all are created.
         :raises PermanentError: the goal is wrong, or too deep.
         """
         stack_id = child_id(nest.key)
@@ -164,7 +164,7 @@ class NestedStacks:
         return stack_id
 
     def update(self, nest: ParentResource, key: StackId, goal: ChildGoal) -> None:
-        """Bring the child to another goal, whatever it does now.
+        """Bring the child to another goal, also during an action.
 
         :raises PermanentError: the goal is wrong, or the child is being deleted, or suspended.
         """
@@ -188,7 +188,7 @@ class NestedStacks:
     def inputs(
         self, stack_id: StackId, resource: tuple[str, str], unseal: Callable[[str], Json]
     ) -> ChildInputs:
-        """Return what a child of a resource would get; see `inputs_of_child`."""
+        """Return the inputs of a possible child of a resource; see `inputs_of_child`."""
         stack = self.stack(stack_id)
         stored = self.content(stack.environment_id)
         return inputs_of_child(self._context, stored, self._files(stack), resource, unseal)
@@ -196,7 +196,7 @@ class NestedStacks:
     # -- other actions -----------------------------------------------------------------------------
 
     def delete(self, nest: ParentResource, key: StackId) -> None:
-        """Delete the child, whatever it does now."""
+        """Delete the child, also during an action."""
         parent = self.parent(nest, key)
         hold = self.breakpoints_hold(parent)
 
@@ -209,7 +209,7 @@ class NestedStacks:
     def act(self, nest: ParentResource, key: StackId, kind: TaskKind) -> None:
         """Check, suspend or resume the child.
 
-        :raises PermanentError: it is not in a state for it.
+        :raises PermanentError: the child's state does not allow the action.
         """
         parent = self.parent(nest, key)
 
@@ -221,7 +221,7 @@ class NestedStacks:
     def snapshot(self, nest: ParentResource, key: StackId) -> None:
         """Begin a snapshot of the child, or find the one that an earlier attempt has begun.
 
-        :raises PermanentError: the child is not in a state for it.
+        :raises PermanentError: the child's state does not allow a snapshot.
         """
         parent = self.parent(nest, key)
 
@@ -237,9 +237,9 @@ class NestedStacks:
             raise PermanentError(str(error)) from error
 
     def delete_snapshot(self, nest: ParentResource, key: StackId) -> None:
-        """Delete that snapshot, whatever the child does.
+        """Delete that snapshot, also during an action of the child.
 
-        :raises PermanentError: it is being taken.
+        :raises PermanentError: the snapshot is being taken.
         """
         snapshot = self.snapshot_of(nest, key)
         if snapshot is None:
@@ -286,7 +286,7 @@ class NestedStacks:
         """Return the files for a child's new goal: those of the stack around it.
 
         In a rolling update members whose turn has not come may be stacks of a template that only the child
-        still has.  So it keeps its files, with what that template needs of them, until none of them is left.
+        still has.  So it keeps its files, those of that template among them, until no such member is left.
         """
         files = self._files(parent)
         if not goal.generated or not isinstance(goal.template, Mapping):

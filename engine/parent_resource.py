@@ -21,10 +21,10 @@ NAMESPACE = uuid.UUID("6f0b5a1e-9d5c-4c7e-8a30-1f2f5b6c7d88")
 class ParentResource:
     """The resource that a child belongs to.
 
-    :ivar resource_type: as its template declares it.
-    :ivar key: the child's id follows from it.
-    :ivar facade: what the child's template may read of the resource's definition, as residuals.
-    :ivar guard: checks in each transaction that the step may still act.
+    :ivar resource_type: type of the resource, as its template declares it.
+    :ivar key: the resource's key, from which the child's id follows.
+    :ivar facade: the parts of the resource's definition that the child's template may read, as residuals.
+    :ivar guard: function that checks in each transaction that the step may still act.
     """
 
     stack_id: StackId

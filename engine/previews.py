@@ -33,11 +33,11 @@ class Previews:
         self._context = context
 
     def preview(self, stack: Stack, request: UpdateRequest, *, nested: bool = False) -> list[ResourceChange]:
-        """Return what the update would do.
+        """Return the changes that the update would make.
 
-        :param nested: also to the resources of the nested stacks.
+        :param nested: whether the changes in nested stacks are included.
         :raises TemplateError: the goal is wrong, or a value that is known by now does not fit.
-        :raises NotUpdatable: see stack_state.check_updatable; or a property would change that never may.
+        :raises NotUpdatable: the stack's state allows no update, or a property would change that never may.
         """
         check_updatable(stack)
         compiled = compile_update(self._context, stack, request)

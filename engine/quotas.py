@@ -36,12 +36,12 @@ class QuotaName(enum.StrEnum):
 
 @dataclass(frozen=True)
 class _Kind:
-    """A kind of things.
+    """A kind of quantity that a quota limits.
 
-    :ivar noun: plural of the things, as Heat calls them in the text of the error.
-    :ivar deleted: plural of what a user may delete for room.
-    :ivar used: returns how much of it a project has.
-    :ivar unit: of a kind that is no number of things.
+    :ivar noun: plural of the objects, as Heat calls them in the text of the error.
+    :ivar deleted: plural of the objects that a user may delete for room.
+    :ivar used: function that returns how much a project has.
+    :ivar unit: unit of a quantity that is no number of objects; "" for a number.
     """
 
     noun: str
@@ -86,12 +86,12 @@ class Quotas:
     defaults: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(QuotaName, UNLIMITED))
 
     def check(self, conn: Connection, project_id: str, *names: QuotaName) -> None:
-        """Check that a project has no more than it may have, with what was stored just now.
+        """Check that a project has no more than it may have, with the rows that were stored just now.
 
-        It is the last thing that the transaction does.  From here to its end no other one of the project
+        The check is the last step of the transaction.  From here to its end no other one of the project
         counts, so of two requests at the same moment only one gets the last place.
 
-        :raises LimitExceeded: it has more; the transaction must not be committed.
+        :raises LimitExceeded: the project has more; the transaction must not be committed.
         """
         limits = {**self.defaults, **projects.lock(conn, project_id)}
         for name in names:
@@ -102,7 +102,7 @@ class Quotas:
     def check_room(self, conn: Connection, project_id: str, name: QuotaName) -> None:
         """Check that a project may have one more; another request may take the place before this one.
 
-        :raises LimitExceeded: it has as many as it may have.
+        :raises LimitExceeded: the project has as many as it may have.
         """
         most = {**self.defaults, **projects.quotas_of(conn, project_id)}[name]
         if most != UNLIMITED and (used := _KINDS[name].used(conn, project_id)) >= most:
@@ -131,11 +131,11 @@ SIGNALLING = 65536
 class SoftwareLimits:
     """Limits of the software configs and deployments; 0: no limit.
 
-    :ivar config_bytes: of one config, as JSON.
-    :ivar deployment_bytes: of the values of one deployment's inputs, as JSON; likewise of its outputs, if a
-        user gives them.  Those that its server signals have the limits of signals.
-    :ivar server_bytes: of all configs that are deployed to one server: its guest reads them at once.
-    :ivar quotas: of projects; None: they have none.
+    :ivar config_bytes: bytes of one config, as JSON.
+    :ivar deployment_bytes: bytes of the values of one deployment's inputs, as JSON, and bytes of its outputs
+        that a user gives.  Outputs that its server signals have the limits of signals.
+    :ivar server_bytes: bytes of all configs that are deployed to one server: its guest reads them at once.
+    :ivar quotas: quotas of projects; None: projects have none.
     """
 
     config_bytes: int = 0
@@ -146,14 +146,14 @@ class SoftwareLimits:
     def size_of_config(self, body: Json) -> int:
         """Return the bytes of a config.
 
-        :raises LimitExceeded: it is too large.
+        :raises LimitExceeded: the config is too large.
         """
         return _checked(body, "The config", "max_software_config", self.config_bytes)
 
     def size_of_derived(self, body: Json) -> int:
         """Return the bytes of a config that a deployment has made, with the values of its inputs.
 
-        :raises LimitExceeded: it is too large.
+        :raises LimitExceeded: the config is too large.
         """
         limits = (self.config_bytes, self.deployment_bytes)
         most = sum(limits) + SIGNALLING if all(limits) else 0
@@ -163,14 +163,14 @@ class SoftwareLimits:
         """Return the bytes of the values of a deployment's inputs or outputs.
 
         :param kind: ``input_values`` or ``output_values``.
-        :raises LimitExceeded: they are too large.
+        :raises LimitExceeded: the values are too large.
         """
         return _checked(values, kind, "max_software_deployment", self.deployment_bytes)
 
     def check_config(self, conn: Connection, project_id: str) -> None:
         """Check that a project has no more than it may have, with a config that was stored just now.
 
-        :raises LimitExceeded: see Quotas.check.
+        :raises LimitExceeded: the project has more; the transaction must not be committed.
         """
         if self.quotas is not None:
             self.quotas.check(conn, project_id, QuotaName.SOFTWARE_CONFIGS, QuotaName.SOFTWARE_BYTES)
@@ -180,8 +180,8 @@ class SoftwareLimits:
     ) -> None:
         """Check that a project and a server have no more than they may have, with a deployment as it is now.
 
-        :param names: of the quotas that it needs, besides that of bytes.
-        :raises LimitExceeded: see Quotas.check.
+        :param names: names of the quotas that the deployment needs, besides that of bytes.
+        :raises LimitExceeded: project or server have more; the transaction must not be committed.
         """
         self.check_bytes(conn, deployment.project_id, *names)
         if not self.server_bytes:
@@ -196,8 +196,8 @@ class SoftwareLimits:
     def check_bytes(self, conn: Connection, project_id: str, *names: QuotaName) -> None:
         """Check that the configs and deployments of a project are no larger than they may be.
 
-        :param names: of further quotas.
-        :raises LimitExceeded: see Quotas.check.
+        :param names: names of further quotas to check.
+        :raises LimitExceeded: the project has more; the transaction must not be committed.
         """
         if self.quotas is not None:
             self.quotas.check(conn, project_id, *names, QuotaName.SOFTWARE_BYTES)

@@ -1,4 +1,4 @@
-"""Compiling what a user asks for."""
+"""Compiling the goal that a user requests."""
 
 from dataclasses import replace
 

@@ -17,7 +17,7 @@ from ..template.formats import format_of, section_of
 from ..template.resource_settings import RESTORED, STOKER
 
 Inside = Callable[[Resource], Sequence[Resource]]
-"""Returns what the snapshot of a nested stack keeps, by the copy of the resource that the stack is."""
+"""Returns the copies in the snapshot of a nested stack, by the copy of the resource that the stack is."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Restoring:
         As in Heat the template is changed; for nested stacks, whose templates are files, the environment is.
         So the next update that keeps both does not undo the restoration.
 
-        :param goal: with the template as a dict.
-        :param copies: what the snapshot keeps of the resources.
+        :param goal: the snapshot's goal, with the template as a dict.
+        :param copies: the snapshot's copies of the resources.
         :raises TemplateError: a type is not installed any more.
         """
         template = copy.deepcopy(dict(typing.cast(dict[str, Json], goal.template)))

@@ -26,7 +26,7 @@ from .resource_view import view_of
 class ScalingRequest:
     """A request that a signal to a scaling policy makes.
 
-    :ivar event: of the signal, stored with the task.
+    :ivar event: event of the signal, stored with the task.
     """
 
     adjustment: Adjustment

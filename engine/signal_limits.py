@@ -25,8 +25,9 @@ class SignalLimits:
     def check_details(self, details: Json, *, is_output: bool = False) -> None:
         """Check the details of a signal.
 
-        :param is_output: what a program has written; an agent does not send it again in parts.
-        :raises LimitExceeded: they are too large.
+        :param is_output: whether the details are a program's output, which an agent does not send again in
+            parts.
+        :raises LimitExceeded: the details are too large.
         """
         most, name = (self.total, "max_signal_total") if is_output else (self.size, "max_signal_size")
         if most and (size := json_size(details)) > most:
@@ -35,7 +36,7 @@ class SignalLimits:
     def check_reason(self, reason: str) -> None:
         """Check the text of a signal's event.
 
-        :raises LimitExceeded: it is too long.
+        :raises LimitExceeded: the text is too long.
         """
         if self.reason and len(reason) > self.reason:
             text = f"The reason has {len(reason)} characters with what is added to it"
@@ -44,9 +45,9 @@ class SignalLimits:
     def check_metadata(self, before: JsonMap, after: JsonMap, stored: Json) -> None:
         """Check the metadata that a resource is to keep; a signal that replaces another one adds none.
 
-        :param before, after: the metadata.
-        :param stored: that of after, as it is stored.
-        :raises LimitExceeded: there are too many signals, or they are too large.
+        :param before, after: the metadata before and after the signal.
+        :param stored: the metadata after the signal, as they are stored.
+        :raises LimitExceeded: the metadata have too many signals, or are too large.
         """
         if self.kept and len(before) < len(after) > self.kept:
             text = f"The resource keeps {len(before)} signals already"

@@ -24,11 +24,11 @@ _ACCESS_KEY = re.compile(r"([0-9A-Za-z-]{1,36})\.([1-9][0-9]{0,18})")
 class SignalAddresses:
     """Makes addresses and keys, and verifies their signatures; pure.
 
-    A signature is HMAC-SHA256 over what the address names: project, stack, resource and the row of that.  So
-    it is verified without the database.  The caller looks up afterwards whether the row still exists.
+    A signature is HMAC-SHA256 over the parts of the address: project, stack, resource and its row.  So it is
+    verified without the database.  The caller looks up afterwards whether the row still exists.
 
-    :param root: under which users reach the API, without a slash at its end.
-    :param key: the installation's own, `KEY_BYTES` random bytes; see db/settings.py.
+    :param root: address under which users reach the API, without a slash at its end.
+    :param key: key of the installation, `KEY_BYTES` random bytes; see db/settings.py.
     :param signal_root: under which servers and alarms reach it with presigned signals; None: `root`.
     :param metadata_root: under which servers reach it for their metadata; None: `root`.
     """
@@ -87,9 +87,9 @@ class SignalAddresses:
         return f"{self._root_for(purpose)}/v1/guest/{urllib.parse.quote(project_id, safe='')}/{row}"
 
     def purpose_of(self, path: Mapping[str, str], password: str) -> str | None:
-        """Return the purpose of an account whose password this is; None: of none.
+        """Return the purpose of the account that has this password; None: no account has it.
 
-        :param path: what a presigned address names.
+        :param path: variables in the path of a presigned address.
         """
         return next((name for name in (METADATA, SIGNAL) if self.is_right(path, password, name)), None)
 

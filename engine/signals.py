@@ -41,13 +41,14 @@ class Signals:
 
         Of two signals at once both are stored: the loser of the compare-and-swap reads the row again.
 
-        :param row: of the resource, if it must be this one and not another one of the same name.
+        :param row: id of the resource, if it must be this one and not another one of the same name.
         :raises NotFound: no such resource.
-        :raises ResourceReplaced: another one has the name now.
-        :raises NotAvailable: it is not created yet; its first step would overwrite the signal's metadata.
-        :raises NotSupported: its type takes no signals, or it is deleted or suspended; an event says that.
+        :raises ResourceReplaced: another resource has the name now.
+        :raises NotAvailable: the resource is not created yet; its first step would overwrite the metadata.
+        :raises NotSupported: the type takes no signals, or the resource is deleted or suspended; an event
+            says that.
         :raises SignalError: the type cannot use the details.
-        :raises LimitExceeded: they are too large, or the resource keeps too many signals.
+        :raises LimitExceeded: the details are too large, or the resource keeps too many signals.
         """
         limits = self._context.settings.signals
         for _ in range(TRIES):
@@ -85,7 +86,7 @@ class Signals:
 
         A resource that is being deleted, and a healthy one that is marked healthy, stay as they are.
 
-        :param name: of the resource, or else its physical id, or its reference.
+        :param name: name of the resource, or else its physical id, or its reference.
         :raises NotFound: no such resource.
         :raises AmbiguousId: several resources have the id.
         :raises LimitExceeded: the reason is too long.

@@ -20,7 +20,7 @@ from .start import begin, running_of, store_plan
 
 
 class Snapshots:
-    """Carries out what users ask of snapshots.  Thread-safe."""
+    """Carries out users' requests for snapshots.  Thread-safe."""
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
@@ -30,7 +30,7 @@ class Snapshots:
 
         :raises ActionInProgress: another action is in progress.
         :raises NotUpdatable: the stack is suspended, or was to be deleted.
-        :raises LimitExceeded: it, or its project, has as many snapshots as it may have.
+        :raises LimitExceeded: the stack or its project has as many snapshots as it may have.
         """
         timeout = self._context.timeout(stack.timeout_mins)
         settings = self._context.settings
@@ -48,10 +48,10 @@ class Snapshots:
         return snapshot
 
     def delete(self, stack: Stack, snapshot_id: SnapshotId) -> None:
-        """Delete a snapshot, whatever the stack does meanwhile; one that is being deleted stays as it is.
+        """Delete a snapshot, also during an action of the stack; one that is being deleted stays as it is.
 
         :raises NotFound: the stack has no such snapshot.
-        :raises NotUpdatable: it is being taken.
+        :raises NotUpdatable: the snapshot is being taken.
         """
         stack_timeout = self._context.settings.stack_timeout
         started = self._context.start_traversal(
@@ -68,7 +68,7 @@ class SnapshotRequest:
 
     :ivar deadline_at: seconds since the epoch.
     :ivar most: snapshots the stack may have; 0: no limit.
-    :ivar id: of the snapshot; None: a new one.
+    :ivar id: id of the snapshot; None: a new id.
     """
 
     name: str | None
@@ -82,7 +82,7 @@ def start_snapshot(
 ) -> tuple[Started, Snapshot]:
     """Begin a snapshot.
 
-    :raises ActionInProgress, NotUpdatable, LimitExceeded: see Snapshots.take.
+    :raises ActionInProgress, NotUpdatable, LimitExceeded: the reasons of Snapshots.take.
     """
     stack = stacks.lock(conn, scope.stack_id)
     if stack.status == Status.IN_PROGRESS:
@@ -121,7 +121,7 @@ def start_snapshot_deletion(
 
     :param timeout: seconds each deletion may take where nothing else sets a limit: the stack's deadline would
         not end a deletion that hangs.
-    :raises NotFound, NotUpdatable: see Snapshots.delete.
+    :raises NotFound, NotUpdatable: the reasons of Snapshots.delete.
     """
     scope = replace(scope, last_timeout=timeout)
     stack = stacks.lock(conn, scope.stack_id)

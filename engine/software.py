@@ -1,4 +1,4 @@
-"""Software configs and deployments: what users ask of them over the API."""
+"""Software configs and deployments: the operations of the API."""
 
 import uuid
 from collections.abc import Sequence
@@ -54,9 +54,9 @@ class DeploymentValues:
 
 
 class SoftwareOperations:
-    """Carries out what users ask of configs and deployments.  Thread-safe.
+    """Carries out users' requests for configs and deployments.  Thread-safe.
 
-    What belongs to another project does not exist for it; who may see all projects names one.
+    Objects of other projects do not exist for it; a user who may see all projects names one.
     """
 
     def __init__(self, context: EngineContext) -> None:
@@ -66,7 +66,7 @@ class SoftwareOperations:
         """Store a config.
 
         :raises PropertyError: an input or an output is wrong.
-        :raises LimitExceeded: it is too large, or the project has as many as it may have.
+        :raises LimitExceeded: the config is too large, or the project has as many as it may have.
         """
         limits = self._context.settings.software
         inputs = declared_inputs(new.inputs)
@@ -102,7 +102,7 @@ class SoftwareOperations:
         """Store a deployment.
 
         :raises UnknownConfig: the project has no such config.
-        :raises LimitExceeded: it is too large, or the project or the server has as much as it may have.
+        :raises LimitExceeded: the values are too large, or project or server has as much as it may have.
         """
         limits = self._context.settings.software
         sealer = self._context.sealer.of_software(project_id)
@@ -135,7 +135,7 @@ class SoftwareOperations:
 
         :raises UnknownConfig: the project has no such config.
         :raises NotFound: the deployment was deleted meanwhile.
-        :raises LimitExceeded: see create_deployment.
+        :raises LimitExceeded: the reasons of create_deployment.
         """
         limits = self._context.settings.software
         sealer = self._context.sealer.of_software(deployment.project_id)

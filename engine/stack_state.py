@@ -1,4 +1,4 @@
-"""Decides what a stack's state allows, and which goal it keeps; pure."""
+"""Decides which actions a stack's state allows, and which goal it keeps; pure."""
 
 from collections.abc import Mapping
 

@@ -26,13 +26,13 @@ NEEDED = (QuotaName.STACKS, QuotaName.RESOURCES, QuotaName.GOAL_BYTES)
 
 @dataclass(frozen=True)
 class NewStack:
-    """A stack to be created, but for what its compiled goal says.
+    """A stack to be created, without its compiled goal.
 
-    :ivar deadline: from the present moment to the moment at which the creation has timed out; both in
-        seconds since the epoch.
+    :ivar deadline: function from the present moment to the moment at which the creation has timed out; both
+        in seconds since the epoch.
     :ivar adopted: existing resources to take over, by name; None: all resources are created.
-    :ivar breakpoints_hold: False: no breakpoint stops the creation.
-    :ivar is_limited: the quotas of the project apply.
+    :ivar breakpoints_hold: whether breakpoints stop the creation.
+    :ivar is_limited: whether the quotas of the project apply.
     :ivar parent: the stack that it is nested in, and `parent_resource_id` the resource that it belongs to.
     """
 
@@ -61,7 +61,7 @@ def create_stack(
     """Store a stack with its plan, and announce its first tasks.
 
     :param guard: called first in the transaction; an error of it keeps the stack from being stored.
-    :raises NameTaken: see stacks.insert.
+    :raises NameTaken: a living stack of the project has the name.
     :raises LimitExceeded: the project has as much as it may have.
     """
     # As in Heat, an adoption stops at no breakpoint.
@@ -129,7 +129,7 @@ def _row(conn: Connection, new: NewStack, compiled: Compiled, scope: TraversalSc
 
 
 class StackOperations:
-    """Carries out what users ask of whole stacks.  Thread-safe."""
+    """Carries out users' requests for whole stacks.  Thread-safe."""
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
@@ -178,7 +178,7 @@ class StackOperations:
             )
 
     def delete(self, stack: Stack) -> None:
-        """Delete a stack at whatever moment; a stack that is deleted, or is being deleted, stays as it is."""
+        """Delete a stack at any moment; a stack that is deleted, or is being deleted, stays as it is."""
         timeout = self._context.timeout(stack.timeout_mins)
 
         def start(conn: Connection, scope: TraversalScope) -> Started | None:
@@ -191,7 +191,7 @@ class StackOperations:
     def act(self, stack: Stack, kind: TaskKind) -> None:
         """Check, suspend or resume a stack; nothing happens to one that is suspended or resumed already.
 
-        :raises NotUpdatable: see actions.start_action.
+        :raises NotUpdatable: the stack's state does not allow the action; see actions.start_action.
         """
         timeout = self._context.timeout(stack.timeout_mins)
 

@@ -1,4 +1,4 @@
-"""Starting a traversal: what its plan needs of the stored stack, and all of its rows in one transaction."""
+"""Starting a traversal: the inputs of its plan from the stored stack, and its rows in one transaction."""
 
 import typing
 from collections.abc import Collection
@@ -30,10 +30,10 @@ def store_plan(
     now: float,
     action: str | None = None,
 ) -> Started:
-    """Store what a plan changes; a plan without tasks ends at once, and tasks with a breakpoint are held.
+    """Store a plan's changes; a plan without tasks ends at once, and tasks with a breakpoint are held.
 
     :param running: tasks of older traversals that still run; their rows are locked.
-    :param action: what the traversal does; None: the stack's action.
+    :param action: action of the traversal; None: the stack's action.
     """
     inherited = _supersede(conn, plan, running, now=now) if running or plan.spared else 0
     if plan.settled:
@@ -83,7 +83,7 @@ def begin(
 ) -> Stack:
     """Make the scope's traversal the current one of a stack whose row is locked, and record its event.
 
-    :param columns: of the stack to set beside.
+    :param columns: further columns of the stack to set.
     """
     if (stack.action, stack.status) == ("SNAPSHOT", Status.IN_PROGRESS):
         reason = f"Stack SNAPSHOT was superseded by {action}"
@@ -104,8 +104,8 @@ def begin(
 def running_of(conn: Connection, stack: Stack, *, on_copies: bool = False) -> dict[ResourceId, Task]:
     """Return the tasks that still run, of any traversal, by their resource; their rows are locked.
 
-    :param on_copies: also the deletions of what snapshots keep, which run beside all but the stack's own
-        deletion; and the tasks that still make a copy, by the copy too.
+    :param on_copies: whether tasks on the copies in snapshots are included: their deletions, which run during
+        every action but the stack's own deletion, and the tasks that still make a copy, by the copy too.
     """
     running = tasks.running_of_stack(conn, stack.id)
     if not on_copies:

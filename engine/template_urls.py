@@ -27,8 +27,8 @@ class FetchLimits:
     """Limits of a template that is fetched.
 
     :ivar hosts: names of the hosts that may be asked, ``NAME`` or ``NAME:PORT``; none: nothing is fetched.
-    :ivar max_bytes: of the template.
-    :ivar seconds: for all of it, redirects included.
+    :ivar max_bytes: bytes that the template may have.
+    :ivar seconds: seconds that the whole fetch may take, redirects included.
     """
 
     hosts: Sequence[str] = ()
@@ -46,7 +46,7 @@ class TemplateFetcher:
     """Fetches templates over HTTPS.  Thread-safe.
 
     A host of the list gets no further than its own addresses: an address that is not public is refused,
-    whatever the DNS says, and the connection goes to the very address that was checked.
+    even if the DNS names it, and the connection goes to the very address that was checked.
 
     :param tls: verifies the servers' certificates.
     :param is_allowed: says whether an address may be asked.

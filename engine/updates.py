@@ -22,16 +22,16 @@ ROLLED_BACK = ("CREATE", "UPDATE")
 
 
 class Updates:
-    """Carries out updates, and what ends or undoes them.  Thread-safe."""
+    """Carries out updates, and the requests that end or undo them.  Thread-safe."""
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
 
     def update(self, stack: Stack, request: UpdateRequest) -> None:
-        """Bring the stack to a new goal, at whatever moment; committed when this returns.
+        """Bring the stack to a new goal, at any moment; committed when this returns.
 
         :raises TemplateError: the goal is wrong.
-        :raises NotUpdatable: see change.start_update.
+        :raises NotUpdatable: the stack's state allows no update; see change.start_update.
         :raises Changing: other requests have changed the stack each time that the goal was compiled.
         :raises DelegationRefused, KeystoneUnavailable: the stack needs a new credential and cannot get one.
         """
@@ -39,12 +39,12 @@ class Updates:
         self._retry(stack, lambda now: self._change(now, request))
 
     def restore(self, stack: Stack, snapshot_id: SnapshotId) -> None:
-        """Bring the stack back to what it was when a snapshot was taken, at whatever moment.
+        """Bring the stack back to the state that a snapshot keeps, at any moment.
 
         :raises NotFound: the stack has no such snapshot.
         :raises TemplateError: the goal of that time is wrong today.
-        :raises NotUpdatable: the snapshot is not complete; or see change.start_update.
-        :raises Changing: see update.
+        :raises NotUpdatable: the snapshot is not complete, or the stack's state allows no update.
+        :raises Changing: other requests have changed the stack each time that the goal was compiled.
         """
         self._retry(stack, lambda now: self._restoration(now, snapshot_id))
 
@@ -54,7 +54,7 @@ class Updates:
         :param why: added to the stack's reason.
         :returns: False: another request has changed the stack meanwhile.
         :raises TemplateError: the old goal is wrong today.
-        :raises NotUpdatable: see change.start_update.
+        :raises NotUpdatable: the stack's state allows no update; see change.start_update.
         """
         compiled = compile_for(self._context, stack, previous_goal(self._context, stack))
         columns: dict[str, object] = {"timeout_mins": stack.timeout_mins}
@@ -65,11 +65,11 @@ class Updates:
         return commit_update(self._context, change)
 
     def cancel(self, stack: Stack, *, rollback: bool, by: str | None = None) -> None:
-        """Stop what the stack does; with `rollback` it then goes back to its last complete goal.
+        """Stop the stack's action; with `rollback` it then goes back to its last complete goal.
 
         :param by: name of the user, for the stack's reason and its event.
         :raises NotUpdatable: the stack does nothing that could be cancelled.
-        :raises Changing: another request has changed it meanwhile.
+        :raises Changing: another request has changed the stack meanwhile.
         """
         state = f"{stack.action}_{stack.status}"
         if stack.status != Status.IN_PROGRESS or stack.action in UNCANCELLED:
@@ -131,7 +131,7 @@ class Updates:
         )
 
     def _copies_inside(self, row: Resource) -> list[Resource]:
-        """Return what the snapshot of a nested stack keeps, by the copy of the resource that the stack is."""
+        """Return the copies in the snapshot of a nested stack, by the copy of the resource that it is."""
         if row.physical_id is None or row.key is None or not self._context.registry.is_nested(row.plugin):
             return []
         child = StackId(row.physical_id)

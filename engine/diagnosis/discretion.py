@@ -1,4 +1,4 @@
-"""Diagnoses for users: without the names of hosts, and without what belongs to other projects."""
+"""Diagnoses for users: without the names of hosts, and without facts of other projects."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ class Aliases:
 
 
 def without_hosts(fleet: ConductorFleet, alias: Aliases) -> ConductorFleet:
-    """Return the fleet with aliases for hosts, and without what only operators can act on."""
+    """Return the fleet with aliases for hosts, and without problems that only operators can solve."""
     return replace(
         fleet,
         conductors={

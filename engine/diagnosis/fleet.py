@@ -17,9 +17,9 @@ class ConductorFleet:
     """The fleet of conductors.
 
     :ivar now: seconds since the epoch, by this host's clock.
-    :ivar conductors: what each has reported last.
-    :ivar alive: hosts of the conductors that are alive by their group; while that is unreachable, of those
-        that report.
+    :ivar conductors: the last report of each, by host.
+    :ivar alive: hosts of the conductors that are alive by their group; while the group is unreachable, hosts
+        of the conductors that report.
     :ivar owner_of: returns the host that owns a shard; None: nobody does.
     :ivar takeover: seconds after a conductor's last report until the others have its work.
     :ivar grace: seconds that a cancelled step has to end.
@@ -27,7 +27,7 @@ class ConductorFleet:
     :ivar skews: seconds by which the clocks of hosts are ahead of this one's, where that is much.
     :ivar unsettled: why the ring is not settled.
     :ivar unreachable: why the group cannot be reached.
-    :ivar is_discreet: nothing of other projects' stacks is named.
+    :ivar is_discreet: whether facts of other projects' stacks are left out.
     """
 
     now: float

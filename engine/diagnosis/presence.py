@@ -24,8 +24,8 @@ class Presence:
     :ivar now: seconds since the epoch, when both were read.
     :ivar rows: the last reports, by host.
     :ivar group: the members of the group; None: it is unreachable.
-    :ivar unreachable: why it is.
-    :ivar shard_count: of the installation.
+    :ivar unreachable: why the group is unreachable.
+    :ivar shard_count: number of shards of the installation.
     """
 
     now: float
@@ -75,7 +75,7 @@ class Presence:
         return together if together.version in versions and alone.version not in versions else alone
 
     def ring_of_reports(self, records: Iterable[ConductorRecord]) -> View:
-        """Return the ring that these conductors make, whatever they report."""
+        """Return the ring that these conductors make, without regard to the rings that they report."""
         members = {member.host: member for member in self.members}
         present = [
             members.get(row.host) or Member(row.host, row.incarnation, row.weight, row.state, row.started_at)

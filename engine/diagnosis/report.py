@@ -30,7 +30,7 @@ class StackReport:
 
     :ivar general: problems of the installation, and of the stack as a whole.
     :ivar failed: the failed resources of a failed stack, the first cause first.
-    :ivar hosts: it names hosts, as operators may see them; else it is for users of the stack.
+    :ivar hosts: whether hosts are named, as for operators; users of the stack do not see them.
     """
 
     stack: Stack
@@ -56,10 +56,10 @@ class StackReport:
 def read_report(
     conn: Connection, stack: Stack, fleet: ConductorFleet, *, limit: int, hosts: bool = True
 ) -> StackReport:
-    """Return the report, by few statements whatever the stack's size.
+    """Return the report, by few statements for a stack of any size.
 
     :param limit: tasks that it has at most.
-    :param hosts: see StackReport.
+    :param hosts: whether hosts are named, see StackReport.
     """
     waiting = inspections.waiting(conn, stack.id, present=fleet.present, limit=limit)
     longest = inspections.longest_steps(conn, fleet.fully_busy, limit=LONGEST)

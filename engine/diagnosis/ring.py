@@ -1,4 +1,4 @@
-"""The ring as operators see it: its sums, its health, and what a change of it would move."""
+"""The ring as operators see it: its sums, its health, and the shards that a change would move."""
 
 import collections
 from collections.abc import Mapping, Sequence

@@ -120,7 +120,7 @@ def _longest(fleet: ConductorFleet, step: LongStep) -> tuple[str, str]:
 
 
 def _limit(task: Unfinished, context: DiagnosisContext, otherwise: str) -> tuple[str, float | None]:
-    """Return what ends the task, and when at the latest."""
+    """Return the event that ends the task, and its latest instant."""
     if task.expires_at is not None and task.expires_at < (context.deadline_at or float("inf")):
         return f"{otherwise}; at the latest its own timeout expires", task.expires_at
     if context.deadline_at is not None:
