@@ -35,7 +35,7 @@ def described_stack(described: JsonMap, environment: Environment, values: JsonMa
 def nested_parameters(children: Mapping[str, NestedChild], budget: Budget) -> dict[str, Json]:
     """Return nested stacks by the names of their resources, each with those nested in it.
 
-    :raises LimitExceeded: equal ones, which are repeated, become too large together.
+    :raises LimitExceeded: the views of equal stacks, which are repeated, become too large together.
     """
     views = {}
     for name, child in children.items():

@@ -154,11 +154,11 @@ class TemplateTree:
     :ivar compile: compiles and checks one child, without the stacks below it.
     :ivar secrets: opens the tokens of secrets.
     :ivar budget: the budget of the request.
-    :ivar keeps: returns the plans of all stacks.
+    :ivar keeps: whether the plans of all stacks are returned.
     :ivar all_members: compiles all members of a group, not one for all, where the type can say which.
-    :ivar is_draft: nobody makes the stack now; see Goal.
+    :ivar is_draft: whether the goal is a draft, of which no stack is made now; see Goal.
     :ivar entering: called with the path of each resource whose child is checked; a context for the check.
-    :ivar count: resources found so far.
+    :ivar count: number of resources so far.
     """
 
     registry: ResourceRegistry

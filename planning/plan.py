@@ -41,10 +41,10 @@ class PlannedBreakpoints:
 
     :ivar registry: the registry of the stack's own environment, for resources that its template does not have
         any more.
-    :ivar abort: reaching any breakpoint ends the stack's action.
-    :ivar active: False: there are none, as in a rollback, which nobody watches.
-    :ivar may_abort: False: a breakpoint that would end the action holds it instead.  A deletion that was
-        ended and is requested again must be able to complete, because it allows no update.
+    :ivar abort: whether reaching any breakpoint ends the stack's action.
+    :ivar active: whether breakpoints are observed; not in a rollback, which nobody watches.
+    :ivar may_abort: whether a breakpoint may end the action; if not, the breakpoint holds it instead.  A
+        deletion that was ended and is requested again must be able to complete, because it allows no update.
     """
 
     registry: JsonMap = field(default_factory=dict)
@@ -78,7 +78,7 @@ class TaskDefinition:
     """The definition of one resource.
 
     :ivar type: the type that the template names; `plugin`: the type to which the environment maps it.
-    :ivar properties: residuals; see template/residual.py.
+    :ivar properties: properties as residuals; see template/residual.py.
     :ivar retries_permanent: a permanent failure is retried too, because no user would see it.
     :ivar requested_attributes: the attributes of a group's members that others read; see ResourceDefinition.
     :ivar retain: a deletion keeps the physical resource.

@@ -73,7 +73,7 @@ class ResourceChange:
 class NestedChanges:
     """The changes of the resources of a nested stack.
 
-    :ivar stack_id: "": the stack does not exist yet.
+    :ivar stack_id: id of the stack; "": it does not exist yet.
     :ivar items: the changes; None: they are not known before the update.
     """
 
@@ -90,7 +90,7 @@ class Unchangeable(Exception):
 class PreviewedStack:
     """A stack of which an update is previewed.
 
-    :ivar id: "": it does not exist yet.
+    :ivar id: id of the stack; "": it does not exist yet.
     :ivar running: tasks of older traversals that still run.
     :ivar hidden: names of the parameters that a template of its tree hides.
     """

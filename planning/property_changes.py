@@ -34,7 +34,7 @@ class PropertyChange:
 class GivenProperties:
     """Properties of a resource before or after an update.
 
-    :ivar values: resolved, in clear.
+    :ivar values: the resolved values, in clear.
     :ivar tree: the residual of the values, in which only secrets are left.
     """
 

@@ -28,7 +28,7 @@ class _Place:
     """The place of a value.
 
     :ivar path: the path of the property, or of the stack that has the parameter.
-    :ivar parameter: its name, if it is one.
+    :ivar parameter: name of the parameter; None: the place is a property.
     :ivar description: the author's own words for the constraint.
     """
 

@@ -117,7 +117,7 @@ class AdoptedResource:
     """An existing resource to be adopted; secrets in clear.
 
     :ivar physical_id: its physical id; None: it was never created, so it cannot be adopted.
-    :ivar metadata: its metadata; None: as the template says.
+    :ivar metadata: its metadata; None: the metadata of the template.
     :ivar nested: the document of the stack that it is; None: it is no nested stack.
     """
 
@@ -200,8 +200,8 @@ class UpdateRequest:
 class PreviewedResource:
     """One resource of a previewed stack.
 
-    :ivar properties: residuals, with the defaults of the type.
-    :ivar attributes: names; none has a value yet.
+    :ivar properties: properties as residuals, with the defaults of the type.
+    :ivar attributes: names of the attributes, which have no values yet.
     :ivar parent: name of the resource that the stack is; None: it is the root.
     """
 
@@ -237,7 +237,7 @@ class Preview:
 class Branch:
     """A child to be compiled.
 
-    :ivar environment: the child's.
+    :ivar environment: the environment of the child.
     :ivar secret: names of parameters whose values hold secrets.
     :ivar unknown: names of parameters whose values are not known yet.
     """
@@ -257,7 +257,7 @@ class CheckedStack:
 
     :ivar plan: the compiled template; None unless the tree `keeps` it.
     :ivar resources: number of resources, those of nested stacks included.
-    :ivar stored: bytes that are stored of all of them.
+    :ivar stored: bytes that are stored of all these resources.
     :ivar children: the stacks that its resources are, by name; empty unless the tree `keeps` them.
     """
 

@@ -75,7 +75,7 @@ def without_unavailable(
 def check_needs_no_cloud(plan: CompiledTemplate, registry: ResourceRegistry) -> None:
     """Check that no resource calls a service of a cloud.
 
-    :raises TypeUnavailable: a resource calls one.
+    :raises TypeUnavailable: a resource calls a service of a cloud.
     """
     for definition in plan.resources.values():
         plugin = registry.get(definition.type)
