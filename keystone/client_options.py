@@ -22,16 +22,18 @@ def official_type(service_type: str) -> str:
 class ServiceOptions:
     """Settings for the calls to one service.
 
-    :ivar interface: of its endpoint in the service catalog: public, internal or admin.
-    :ivar region_name: of its endpoint; None: the first of the service catalog.
-    :ivar endpoint_override: in place of the service catalog's; ``%(project_id)s`` is the project's id.
-    :ivar verify: False: no certificate is checked; a path: of the certificates of authorities to trust; None:
-        as the session does.
-    :ivar cert: paths of a client's certificate and of its key, or of a file with both; None: as the session.
+    :ivar interface: interface of its endpoint in the service catalog: public, internal or admin.
+    :ivar region_name: region of its endpoint; None: the first of the service catalog.
+    :ivar endpoint_override: endpoint in place of the service catalog's; ``%(project_id)s`` is the project's
+        id.
+    :ivar verify: path of the certificates of authorities to trust; False: no certificate is checked; None:
+        the setting of the session.
+    :ivar cert: paths of a client's certificate and of its key, or of a file with both; None: the setting of
+        the session.
     :ivar connect_retries: repetitions of a call whose connection failed; never of a POST.
     :ivar status_code_retries: repetitions of a call that the service answered with 503; never of a POST.
     :ivar timeout: seconds for each connection and for each pause of an answer; None: no limit.
-    :ivar max_microversion: the newest that is asked for; None: the one that a resource type needs.
+    :ivar max_microversion: the newest microversion of a call; None: the one that a resource type needs.
     """
 
     interface: str = "public"
@@ -54,8 +56,8 @@ class ServiceOptions:
 class ClientOptions:
     """Settings for the calls to all services.
 
-    :ivar default: of the services that have none of their own.
-    :ivar services: by official service type.
+    :ivar default: settings of the services that have none of their own.
+    :ivar services: settings by official service type.
     """
 
     default: ServiceOptions = ServiceOptions()

@@ -1,10 +1,10 @@
 """Delegations: giving a stack a credential of its user, and revoking every credential that no stack has.
 
 A delegation is stored before Keystone is asked, as a row of the table of credentials with a key of its own.
-Keystone keeps the key beside what it makes.  The transaction that stores the stack stores the credential and
+Keystone keeps the key with the credential.  The transaction that stores the stack stores the credential and
 deletes the delegation's row.  If the stack cannot be stored the credential is revoked at once.  If the
-process dies before, or Keystone does not answer, a duty finds the row, asks Keystone for what has its key,
-and revokes that.
+process dies before, or Keystone does not answer, a duty finds the row, asks Keystone for the credentials
+with its key, and revokes them.
 
 One compare-and-swap of the row decides who confirms and who revokes: a request that continues after its
 delegation counts as lost cannot store its stack any more.
@@ -74,7 +74,7 @@ class Delegations:
     def begin(self, root_id: StackId, who: Trustor) -> Iterator[Delegation | None]:
         """Create a credential, to be confirmed within the block; after an error it is revoked unless it was.
 
-        :param root_id: of the stack that it is for, which has no parent.
+        :param root_id: id of the stack that gets the credential, which has no parent.
         :param who: the user that delegates rights; where trusts are not enabled there is no delegation.
         :raises DelegationRefused: Keystone refuses the delegation.
         :raises KeystoneUnavailable: Keystone does not answer, or fails.
@@ -119,9 +119,9 @@ class Delegations:
     def session(self, root_id: StackId) -> "Session":
         """Return a session with the rights of the user whose credential a root stack has.
 
-        :raises CredentialGone: the stack has none, or Keystone does not accept it any more.
+        :raises CredentialGone: the stack has no credential, or Keystone does not accept it any more.
         :raises KeystoneUnavailable: Keystone does not answer, or fails.
-        :raises SealError: it cannot be opened.
+        :raises SealError: the stored credential cannot be opened.
         """
         body = self._database.read(lambda conn: credentials.of_root(conn, root_id))
         if body is None:
@@ -129,10 +129,10 @@ class Delegations:
         return self._trusts.session(self._open(root_id, body))
 
     def revoke(self, root_id: StackId, body: Json) -> None:
-        """Revoke a stored credential, or what a lost delegation has created.
+        """Revoke a stored credential, or the credentials that a lost delegation has created.
 
         :raises KeystoneUnavailable: Keystone does not answer, or fails.
-        :raises SealError: it cannot be opened.
+        :raises SealError: the stored document cannot be opened.
         """
         document = self._open(root_id, body)
         lost = isinstance(document, dict) and MARK in document

@@ -26,7 +26,8 @@ class SignatureRefused(Exception):
 class Ec2Tokens:
     """Exchanges signed requests for tokens of their users.  Thread-safe.
 
-    :param make_session: of the service's own account, which Keystone wants to see for this since 2025.
+    :param make_session: function that makes a session of the service's own account, which Keystone requires
+        for this exchange since 2025.
     :param monotonic: seconds that never jump.
     """
 
@@ -86,7 +87,7 @@ class Ec2Tokens:
 
 
 def token_headers(token: str, body: JsonMap) -> dict[str, str]:
-    """Return what keystonemiddleware writes into the headers of a request with this token.
+    """Return the headers that keystonemiddleware adds to a request with this token.
 
     :param body: ``token`` of Keystone's answer, version 3.
     """

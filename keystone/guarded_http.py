@@ -50,7 +50,7 @@ class AllowedHosts:
     def check_host(self, host: str, port: int) -> None:
         """Check the host of an address before anything is sent, also to the DNS.
 
-        :raises NotAllowed: it may not be asked.
+        :raises NotAllowed: the host may not be asked.
         """
         if not self._is_named(host, port) and ANY_HOST not in self.names:
             allowed = ", ".join(self.names) or "none"
@@ -64,7 +64,8 @@ class AllowedHosts:
     def check_address(self, host: str, port: int, address: str) -> None:
         """Check an address of a host.
 
-        :raises NotAllowed: it is a metadata service's, or a private one of a host without a name in the list.
+        :raises NotAllowed: the address belongs to a metadata service, or is private and the list does not
+            name the host.
         """
         self._check(host, port, parse_address(address))
 
@@ -78,9 +79,9 @@ class AllowedHosts:
 
 
 def tls_context(ca_cert: str) -> ssl.SSLContext:
-    """Return what verifies certificates by these authorities only.
+    """Return a TLS context that verifies certificates by these authorities only.
 
-    :raises ValueError: it is no certificate in PEM.
+    :raises ValueError: the text is no certificate in PEM.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
@@ -95,11 +96,11 @@ class GuardedRequests(requests.Session):
 
     Nothing of the environment counts: its proxy would choose the addresses.
 
-    :param hosts: those that may be asked.
-    :param ca_cert: certificates of authorities, in PEM; None: as `requests` finds them.
-    :param proxy: the address of one that the operator has chosen for these requests; None: none.
-    :param most_bytes: of an answer.
-    :param seconds: for one call.
+    :param hosts: the hosts that may be asked.
+    :param ca_cert: certificates of authorities, in PEM; None: the authorities that `requests` trusts.
+    :param proxy: address of a proxy that the operator has chosen for these requests; None: no proxy.
+    :param most_bytes: bytes that an answer may have.
+    :param seconds: seconds that one call may take.
     :raises ValueError: ca_cert is no certificate.
     """
 
@@ -135,8 +136,8 @@ class GuardedRequests(requests.Session):
 class GuardedSession(session.Session):
     """A session of keystoneauth whose calls have one deadline each, and few redirects.
 
-    :param http: sends its requests.
-    :param settings: of keystoneauth's.
+    :param http: session of `requests` that sends the requests.
+    :param settings: further arguments of keystoneauth's Session.
     """
 
     def __init__(self, http: GuardedRequests, **settings: Json) -> None:
@@ -144,7 +145,7 @@ class GuardedSession(session.Session):
         self._http = http
 
     def request(self, *args: Json, **settings: Json) -> requests.Response:
-        """Send a request, and what it needs of Keystone, as one call; see keystoneauth's Session."""
+        """Send a request, and those to Keystone that it needs, as one call; see keystoneauth's Session."""
         with self._http.one_call():
             answer: requests.Response = super().request(*args, **settings)
         if answer.is_redirect:
@@ -156,7 +157,7 @@ def own_http_session(ca_cert: str) -> requests.Session:
     """Return a session for the addresses of the operator's own service catalog, which nothing limits.
 
     :param ca_cert: certificates of authorities, in PEM, which are the only ones.
-    :raises ValueError: it is no certificate.
+    :raises ValueError: ca_cert is no certificate.
     """
     http = requests.Session()
     transport = _Trusting(tls_context(ca_cert))
@@ -266,7 +267,7 @@ class _Calls(threading.local):
 class _Deadline:
     """Shuts the connection of a call after some seconds: a timeout counts from byte to byte only.
 
-    :ivar is_over: it has.
+    :ivar is_over: whether the seconds have passed.
     """
 
     def __init__(self, seconds: float) -> None:

@@ -15,7 +15,7 @@ from .delegated_auth import KeystoneUnavailable
 
 T = typing.TypeVar("T")
 KEYSTONE = {"interface": AUTH_INTERFACE, "service_type": "identity", "version": (3, 0)}
-"""The Keystone that has issued the token, whatever the service catalog says."""
+"""The Keystone that has issued the token, even if the service catalog names another one."""
 DEFAULT_DOMAIN = "default"
 """The id of the domain of names without one, as Keystone makes it."""
 
@@ -28,9 +28,9 @@ class LoginRefused(Exception):
 class Login:
     """A token, and whom it is for.
 
-    :ivar expires_at: as Keystone writes it.
-    :ivar project_id: of the token; None: it is for no project.
-    :ivar projects: ids and names of those for which the user can get a token.
+    :ivar expires_at: end of the token's validity, as Keystone writes it.
+    :ivar project_id: project of the token; None: the token is for no project.
+    :ivar projects: ids and names of the projects for which the user can get a token.
     """
 
     token: str = field(repr=False)

@@ -29,7 +29,7 @@ _COMPATIBLE = ipaddress.IPv6Network("::/96")
 def parse_address(text: str) -> Address:
     """Return an address, without its zone.
 
-    :raises ValueError: it is none.
+    :raises ValueError: the text is no address.
     """
     return ipaddress.ip_address(text.partition("%")[0])
 

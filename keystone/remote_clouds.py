@@ -45,10 +45,11 @@ class RemoteUnavailable(Exception):
 class RemotePlace:
     """Another region or cloud.
 
-    :ivar region: None: the first one of the service catalog that has the service.
-    :ivar ca_cert: certificates of authorities, in PEM; None: as for other services.
-    :ivar insecure: no certificates are verified.
-    :ivar credential: of another cloud, as its secret has it; None: the own cloud's, with the own rights.
+    :ivar region: name of the region; None: the first one of the service catalog that has the service.
+    :ivar ca_cert: certificates of authorities, in PEM; None: those for other services.
+    :ivar insecure: whether certificates are accepted unverified.
+    :ivar credential: credential of another cloud, as its secret has it; None: this cloud, with the rights of
+        the session.
     """
 
     region: str | None = None
@@ -60,8 +61,8 @@ class RemotePlace:
 class RemoteClouds:
     """Makes adapters.  Thread-safe.
 
-    :param hosts: those that credentials may name: ``NAME``, ``NAME:PORT``, or ANY_HOST.
-    :param proxy: for requests to other clouds; None: there is none.
+    :param hosts: hosts that credentials may name: ``NAME``, ``NAME:PORT``, or ANY_HOST.
+    :param proxy: address of a proxy for requests to other clouds; None: no proxy.
     """
 
     def __init__(
@@ -106,9 +107,9 @@ def _derive(
 
 
 def parse_credential(document: Json) -> JsonMap:
-    """Return a credential that has the parts of one.
+    """Return the document, if it has the parts of a credential.
 
-    :raises WrongCredential: it has not; the text says what is right.
+    :raises WrongCredential: a part is missing or wrong; the text names the right form.
     """
     if not isinstance(document, Mapping) or not isinstance(document.get("auth"), Mapping):
         raise WrongCredential(_SHAPE)
@@ -129,7 +130,7 @@ def parse_credential(document: Json) -> JsonMap:
 def secrets_of(document: Json) -> list[str]:
     """Return the parts of a credential that are secrets.
 
-    :raises WrongCredential: it has not the parts of one.
+    :raises WrongCredential: a part of the credential is missing or wrong.
     """
     credential = parse_credential(document)
     options = loading.get_plugin_loader(credential["auth_type"]).get_options()

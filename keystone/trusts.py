@@ -17,7 +17,7 @@ KEPT = 1024
 """Sessions that are kept with their tokens, those used last."""
 IDENTITY = {"service_type": "identity", "interface": AUTH_INTERFACE, "min_version": "3"}
 MARK = "stoker_delegation"
-"""Attribute of a trust that says which delegation has made it.  Keystone keeps what it does not know."""
+"""Attribute of a trust that names its delegation.  Keystone keeps attributes that it does not know."""
 PAUSES = (0.25, 0.5, 1.0, 2.0)
 """Seconds before each repetition of a trust's creation."""
 REFUSALS = 2
@@ -143,7 +143,8 @@ class KeystoneTrusts:
     def _checked(self, session: Session) -> Session:
         """Return the session once it has a token.
 
-        :raises CredentialGone, KeystoneUnavailable: see TrustProvider.session.
+        :raises CredentialGone: Keystone does not accept the credential any more.
+        :raises KeystoneUnavailable: Keystone does not answer, or fails.
         """
         try:
             session.get_token()

@@ -68,7 +68,7 @@ def installed() -> Evaluator | None:
 def current() -> Evaluator:
     """Return the evaluator of the process.
 
-    :raises RuntimeError: none is installed: an error in the program.
+    :raises RuntimeError: no evaluator is installed, by an error in the program.
     """
     if _Process.evaluator is None:
         raise RuntimeError("no evaluator is installed: call stoker.sandbox.pool.install() first")

@@ -46,11 +46,11 @@ class RotationRound:
 class Rotation:
     """Passes over all stored secrets, while the service runs.
 
-    A round may be interrupted at any place: the next one continues with what is left.
+    A round may be interrupted at any place: the next one continues with the remaining secrets.
 
-    :param batch: rows of a transaction.
-    :param clock: seconds since the epoch, UTC.
-    :param sleep: waits so many seconds.
+    :param batch: number of rows in a transaction.
+    :param clock: function that returns seconds since the epoch, UTC.
+    :param sleep: function that waits a number of seconds.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Rotation:
         self._batch = batch
 
     def count(self) -> RotationRound:
-        """Count what each key has sealed; change nothing."""
+        """Count the secrets that each key has sealed; change nothing."""
         result = RotationRound()
         for table, row in self._rows():
             self._count(result, table, row, self._places(table, row))
@@ -80,7 +80,7 @@ class Rotation:
     def run(self, report: Callable[[RotationRound], None], *, patience: float) -> tuple[RotationRound, int]:
         """Run rounds until one finds nothing to do after all steps have ended that ran before it.
 
-        Such steps may have read what was sealed by an older key, and store it again.
+        Such steps may have read a value that was sealed by an older key, and store it again.
 
         :param report: called with each round.
         :param patience: seconds to wait for steps, or for a process that still seals with an older key.

@@ -46,7 +46,7 @@ class Sealer:
     def of_stack(self, project_id: str, root_id: str) -> "BoundSealer":
         """Return the sealer for the values of a stack, and of all stacks that are nested in it.
 
-        :param root_id: of the stack that has no parent.
+        :param root_id: id of the tree's root stack.
         """
         return BoundSealer(self, ("stack", project_id, root_id))
 

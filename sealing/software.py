@@ -46,7 +46,7 @@ def config_body(config: Json, inputs: Iterable[Json], outputs: Iterable[Json], o
 def stored(sealer: BoundSealer, value: Json, secrets: Collection[str] = ()) -> Json:
     """Return a value as it is stored.
 
-    :param sealer: of the project.
+    :param sealer: sealer of the project.
     """
     return sealed(sealer.seal({"value": value, "secrets": sorted(secrets)}))
 
@@ -54,7 +54,7 @@ def stored(sealer: BoundSealer, value: Json, secrets: Collection[str] = ()) -> J
 def opened(sealer: BoundSealer, row_value: Json) -> SoftwareValue:
     """Return the value that a column holds; NOTHING for one that holds none.
 
-    :raises SealError: it cannot be opened.
+    :raises SealError: the stored value cannot be opened.
     """
     token = token_of(row_value)
     if token is None:

@@ -10,8 +10,8 @@ resource.definition, task.definition       their fields are residuals
 resource.properties                        residual in which only secrets are left
 resource.reference_id, .attributes[],      a secret's node, or quoted data
 .data
-resource.metadata                          what the template says: residual in which only secrets are
-                                           left; what signals and others have put there: quoted data
+resource.metadata                          entries of the template: residual in which only secrets are
+                                           left; entries of signals and others: quoted data
 software_config.body, software_deployment  sealed as a whole: see software.py
 .input_values, .output_values
 all other JSON                             literal, read as it is
@@ -133,11 +133,11 @@ def metadata_in_clear(row: Resource, unseal: Unseal) -> dict[str, Json]:
 
 
 def metadata_changed(stored: Json, before: JsonMap, after: JsonMap, seal: Callable[[Json], str]) -> Json:
-    """Return changed metadata as it is to be stored; what has not changed stays as it is, sealed or not.
+    """Return changed metadata in the form to be stored; unchanged entries stay as they are, sealed or not.
 
-    :param stored: as it was.
-    :param before, after: in clear.
-    :param seal: makes the token of a secret.
+    :param stored: the metadata as they were stored.
+    :param before, after: the metadata before and after the change, in clear.
+    :param seal: function that makes the token of a secret.
     """
     if _is_made(stored):
         return sealed(seal(dict(after)))
