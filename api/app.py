@@ -28,14 +28,14 @@ from ..observe.metrics import CONTENT_TYPE
 from ..observe.recorder import SILENT, Recorder
 from ..sandbox.evaluator import charged_to
 from ..shapes import Json
-from .context import Operation, Request, Routes, Services
 from .errors import Fault, bad_request, fault_of, not_found
+from .operations import Operation, Request, Routes, Services
 from .origins import OriginGuard
 from .pages import ROUTES as PAGES
 from .pages import Pages
 from .parse import read_body, read_raw
 from .presigned import signed_by
-from .request import Reply
+from .reply import Reply
 from .shared_answers import SharedAnswers
 from .signed import signed_request
 

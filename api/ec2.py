@@ -6,9 +6,11 @@ import urllib.parse
 from ..engine.signal_urls import row_of_key
 from ..keystone.ec2_tokens import SignatureRefused
 from ..shapes import Json
+from .authenticator import Authenticator
+from .collaborators import Exchange
+from .context import RequestContext
 from .ec2_signatures import SignatureError, SignedRequest, read_claim
 from .errors import Fault
-from .request import Authenticator, Exchange, RequestContext
 
 _STATUS = {"IncompleteSignature": 400, "RequestExpired": 400}
 

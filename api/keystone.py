@@ -8,9 +8,9 @@ from oslo_policy import policy
 
 from ..keystone.caller import CallerAccess
 from ..resources.contract.cloud import Trustor
+from .context import USER_LENGTH, RequestContext
 from .errors import Fault
 from .policy import IS_ADMIN, TYPE_RULE
-from .request import USER_LENGTH, RequestContext
 
 
 class KeystoneAuthentication:

@@ -17,8 +17,9 @@ from ..shapes import Json, JsonMap
 from ..template.budget import Budget, charged_at
 from ..template.errors import TemplateError
 from ..template.load import load_document
+from .collaborators import Downloads
 from .errors import Fault, bad_request
-from .request import Downloads, HttpRequest, boolean_word, shortened, validated, whole_number
+from .request import HttpRequest, boolean_word, shortened, validated, whole_number
 from .schemas import ADOPTED, CREATE, NAME_PATTERN, UPDATE
 
 MAX_DEPTH = 128

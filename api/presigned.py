@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ..engine.signal_urls import SignalAddresses
+from .context import RequestContext
 from .errors import Fault
-from .request import RequestContext
 
 _RESOURCE = "/v1/[^/]+/stacks/[^/]+/[^/]+/resources/[^/]+"
 _ACCOUNTS = "/v1/identity/v3(/auth/tokens)?/?|/v1/guest/[^/]+/[^/]+/stacks/.*"

@@ -1,13 +1,8 @@
-"""A request as it was sent, its caller, the values that it carries, and the reply.
-
-Here is the seam between the API and an identity service, which identifies and authorizes callers.
-"""
+"""A request as it was sent, and the values that it carries."""
 
 import itertools
 import re
-import typing
-import urllib.parse
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import jsonschema
@@ -16,168 +11,19 @@ from sqlalchemy.engine import Connection
 
 from ..db import resources, stacks
 from ..db.errors import NotFound
-from ..db.ids import ResourceId, StackId
-from ..db.queries.guests import GuestServer
-from ..db.rows import ListedStack, Resource, Stack
+from ..db.ids import StackId
+from ..db.rows import Stack
 from ..db.states import Status
-from ..engine.quotas import QuotaUsage
-from ..keystone.caller import CallerAccess
 from ..planning.requests import CallersCloud, TypeForbidden
-from ..resources.contract.cloud import Trustor
-from ..shapes import Json, JsonMap
+from ..shapes import Json
 from ..template.budget import BudgetLimits
 from ..template.scalars import written
 from ..template.suggestions import did_you_mean
+from .authenticator import Authenticator, is_allowed
+from .collaborators import Downloads
+from .context import RequestContext
 from .ec2_signatures import SignedRequest
-from .errors import Fault, bad_request, not_found
-
-USER_LENGTH = 255
-_FOR_NOBODY = frozenset({"stacks:global_index", "software_configs:global_index"})
-
-
-@dataclass(frozen=True)
-class RequestContext:
-    """The caller of a request, and the project that it is for.
-
-    :ivar credentials: what policy rules may ask for.
-    :ivar everywhere: may see and change other projects' stacks, by their ids.
-    :ivar trustor: the user whose rights can be delegated; None: Keystone has not named the caller.
-    :ivar access: to other services; None likewise.
-    """
-
-    project_id: str
-    user: str | None = None
-    roles: frozenset[str] = frozenset()
-    credentials: Mapping[str, object] = field(default_factory=dict)
-    everywhere: bool = False
-    trustor: Trustor | None = None
-    access: CallerAccess | None = None
-
-    def may_see(self, project_id: str) -> bool:
-        """Return whether the project's stacks exist for the caller."""
-        return self.everywhere or project_id == self.project_id
-
-
-Exchange = Callable[[JsonMap], Mapping[str, str]]
-"""Returns the headers of the user whose EC2 credentials have signed a request; see Ec2Tokens."""
-
-CloudOf = Callable[[CallerAccess], CallersCloud | None]
-"""Returns the cloud as the owner of an access sees it; None: nothing is known of it."""
-
-
-def no_cloud(access: CallerAccess) -> CallersCloud | None:
-    """Return None: nobody asks a cloud."""
-    return None
-
-
-@dataclass(frozen=True)
-class Downloads:
-    """Functions that fetch what a request names and does not send.
-
-    :ivar template: returns the text of a template at an address.
-    :ivar files: returns the files of a container, without those of these names.
-    """
-
-    template: Callable[[str], str]
-    files: Callable[[CallerAccess | None, str, Collection[str]], Mapping[str, str]]
-
-
-class Authenticator(typing.Protocol):
-    """Identifies callers and says what they may do."""
-
-    def identify(self, project_id: str | None, headers: Mapping[str, str]) -> RequestContext:
-        """Return the caller that asks for the project of the path.
-
-        :param project_id: empty: nobody has to say who they are; None: the caller's own project.
-        :param headers: of the request, names in upper case.
-        :raises Fault: 401 or 403.
-        """
-
-    def authorize(self, caller: RequestContext, rule: str) -> None:
-        """Check that the caller may do what a rule allows; it has Heat's name, e.g. ``stacks:create``.
-
-        :raises Fault: 403.
-        """
-
-    def may_use(self, caller: RequestContext, type_name: str) -> bool:
-        """Return whether the caller may have resources of a type."""
-
-
-class GuestPolls(typing.Protocol):
-    """Answers the polls of guests; see engine/guests.py."""
-
-    def secret(self, access_key: str) -> str:
-        """Return the secret of a guest's access key; whether its row exists is not looked up."""
-
-    def account(self, user_id: str, password: str) -> tuple[GuestServer, str] | None:
-        """Return the resource for which an account acts, and its endpoint; None: there is no such account."""
-
-    def find(self, stack_id: StackId, row: ResourceId) -> GuestServer | None:
-        """Return the server of a row; None: it is gone."""
-
-    def admits(self, server: GuestServer, transport: str) -> bool:
-        """Return whether a server's guest may ask by a transport."""
-
-    def last_modified(self, server: GuestServer) -> int:
-        """Return the seconds since the epoch for Last-Modified."""
-
-    def document(self, server: GuestServer) -> tuple[GuestServer, str] | None:
-        """Return the metadata as JSON text, and the server at that moment; None: its row is gone."""
-
-    def deployments(self, conn: Connection, stack: Stack, server: Resource) -> Sequence[Json]:
-        """Return the configs that a server's guest applies; none of other resources."""
-
-    def record(self, server: GuestServer, transport: str) -> None:
-        """Note that the server's guest has asked now by a transport."""
-
-    def explained(self, conn: Connection, rows: Sequence[Resource]) -> Sequence[Resource]:
-        """Return resources; the reason of a deployment that waits says what the guest of its server did."""
-
-
-class QuotaService(typing.Protocol):
-    """Shows and changes the quotas of projects; see engine/quotas.py."""
-
-    def usage(self, project_id: str) -> Sequence[QuotaUsage]:
-        """Return all quotas of a project."""
-
-    def change(self, project_id: str, limits: Mapping[str, int | None]) -> None:
-        """Set quotas of a project; None: the default."""
-
-    def reset(self, project_id: str) -> None:
-        """Give a project the defaults."""
-
-
-class NoAuthentication:
-    """Lets everybody do everything with the project of the path; for one trusted user, or a test.
-
-    A project header, where one is given, must name the project of the path.  Nobody sees all projects at
-    once, as with Heat's default policy.
-    """
-
-    def identify(self, project_id: str | None, headers: Mapping[str, str]) -> RequestContext:
-        """Return the caller, with the name of a user where a header gives one."""
-        project = headers.get("X-PROJECT-ID") or headers.get("X-TENANT-ID")
-        project_id = project or "" if project_id is None else project_id
-        if project is not None and project != project_id:
-            raise Fault(
-                403,
-                "Forbidden",
-                f"You are not authorized to use project {project_id}: the request's project is {project}",
-            )
-        user = headers.get("X-AUTH-USER") or headers.get("X-USER-NAME")
-        if user is not None and len(user) > USER_LENGTH:
-            raise Fault(400, "HTTPBadRequest", f"A user's name has {USER_LENGTH} characters or less")
-        return RequestContext(project_id=project_id, user=user)
-
-    def authorize(self, caller: RequestContext, rule: str) -> None:
-        """Allow all rules but those for nobody."""
-        if rule in _FOR_NOBODY:
-            raise Fault(403, "Forbidden", f"You are not authorized to do {rule}")
-
-    def may_use(self, caller: RequestContext, type_name: str) -> bool:
-        """Return True: all types are for everybody."""
-        return True
-
+from .errors import bad_request, not_found
 
 LARGEST = 2**31 - 1
 """The largest whole number that a column can hold."""
@@ -368,31 +214,6 @@ class HttpRequest:
                 raise TypeForbidden(name)
 
 
-def is_allowed(auth: Authenticator, caller: RequestContext, rule: str) -> bool:
-    """Return whether the policy allows a caller what a rule is for."""
-    try:
-        auth.authorize(caller, rule)
-    except Fault:
-        return False
-    return True
-
-
-def quoted(part: str) -> str:
-    """Return a text as one segment of a path."""
-    return urllib.parse.quote(part, safe="")
-
-
-def stack_url(request: HttpRequest, stack: ListedStack, *more: str) -> str:
-    """Return the URL of a stack, or of something below it."""
-    parts = ("v1", stack.project_id, "stacks", stack.name, stack.id, *more)
-    return "/".join([request.base_url, *(quoted(part) for part in parts)])
-
-
-def link(url: str, rel: str = "self") -> dict[str, str]:
-    """Return a link."""
-    return {"href": url, "rel": rel}
-
-
 def whole_number(value: str, name: str) -> int:
     """Return the number of 0 or more that a text is.
 
@@ -493,23 +314,3 @@ _EXPLAIN: Mapping[str, Callable[[Json, jsonschema.ValidationError], str]] = {
     ),
 }
 """Explanations of an error in words of JSON, by the rule of the schema that is broken."""
-
-
-@dataclass(frozen=True)
-class Reply:
-    """An answer to a request.
-
-    :ivar body: JSON; None: no body, and with 200 the JSON ``null``.
-    :ivar text: sent in place of the body, as `content_type`; None: the body is sent.
-    """
-
-    body: Json = None
-    status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
-    text: bytes | None = None
-    content_type: str = "application/json"
-
-
-ACCEPTED = Reply({"code": "202 Accepted", "title": "Accepted", "message": "The request is accepted."}, 202)
-"""The answer to a request that is carried out later.  It is an object, as in Heat: openstacksdk, and with it
-Ansible, expect the stack in this body and fail on ``null``."""

@@ -7,7 +7,6 @@ import functools
 from collections.abc import Set
 
 from ..engine.signal_urls import IDENTITY
-from .context import Operation, Routes
 from .handlers import (
     actions,
     cloudformation,
@@ -25,6 +24,7 @@ from .handlers import (
     stack_list,
     stacks,
 )
+from .operations import Operation, Routes
 
 _TENANT = "/v1/{tenant_id}"
 _ADMIN = "/v1/admin"

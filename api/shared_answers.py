@@ -16,9 +16,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ..shapes import Json
-from .context import Operation, Request
+from .authenticator import Authenticator, is_allowed
+from .context import RequestContext
 from .etags import has_latest
-from .request import Authenticator, Reply, RequestContext, is_allowed
+from .operations import Operation, Request
+from .reply import Reply
 from .shared_views import SharedViews
 
 MOST_BYTES = 32 * 1024 * 1024

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from ..db.queries.guests import GuestServer
 from ..engine.signal_urls import row_of_key
 from ..resources.guests import POLL_SERVER_CFN
+from .collaborators import GuestPolls
 from .ec2_signatures import MOST_PARAMETERS, SignatureError, SignedRequest, read_claim, verify
 from .errors import Fault
-from .request import GuestPolls
 
 FORM = "application/x-www-form-urlencoded"
 _ARN = re.compile("arn:openstack:heat::([^:/]+):stacks/([^/]+)/([^/]+)/resources/([^/]+)")

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping
 from ...db.rows import Stack
 from ...db.states import TaskKind
 from ...shapes import Json
-from ..context import Request
 from ..errors import bad_request
-from ..request import Reply, shortened
+from ..operations import Request
+from ..reply import Reply
+from ..request import shortened
 from ..schemas import GO_ON
 from ..views.stacks import breakpoint_view
 

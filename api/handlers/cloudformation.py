@@ -19,10 +19,10 @@ from ...sandbox.evaluator import charged_to
 from ...shapes import Json
 from ...template.compile import Identity
 from .. import parse
-from ..context import Handler, Request
 from ..ec2 import is_guests, signer
 from ..errors import Fault, bad_request, fault_of, not_found
-from ..request import Reply
+from ..operations import Handler, Request
+from ..reply import Reply
 from ..signed import parameters
 from ..stack_names import ARN, named
 from ..views import cfn

@@ -10,11 +10,11 @@ from ...db.rows import Stack
 from ...db.statements import LEVELS
 from ...engine.diagnosis.presence import fleet_by_reports
 from ...engine.diagnosis.report import StackReport, as_json, read_report
-from ..context import Request
 from ..errors import not_found
 from ..etags import has_latest
+from ..operations import Request
 from ..policy import SHOWS_HOSTS
-from ..request import Reply
+from ..reply import Reply
 from ..views.graphs import SharedGraph
 
 INSPECT_QUERY = frozenset({"limit"})

@@ -11,10 +11,11 @@ from ...db.ids import StackId
 from ...db.queries import stack_list
 from ...db.rows import Event, ListedStack, Stack
 from ...shapes import Json
-from ..context import Request
 from ..errors import Fault, bad_request, not_found
+from ..operations import Request
 from ..policy import SHOWS_HOSTS
-from ..request import Reply, link, shortened, stack_url
+from ..reply import Reply, link, stack_url
+from ..request import shortened
 from ..views.events import event_summary
 
 _FILTERS = {

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from ...db.queries.guests import GuestServer
 from ...engine.signal_urls import METADATA, row_of
 from ...resources.guests import POLL_SERVER_CFN, POLL_SERVER_HEAT, POLL_TEMP_URL
-from ..context import Request
 from ..errors import Fault
 from ..etags import has_latest
+from ..operations import Request
 from ..presigned import GONE, refused
-from ..request import Reply
+from ..reply import Reply
 from ..signed import check_named, guest_of, parameters, stack_arn
 from ..views import cfn
 

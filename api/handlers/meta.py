@@ -8,9 +8,9 @@ from ...resources.plugin import ResourceType
 from ...rpc.contract import WORK_TOPIC
 from ...template import versions as language
 from ...template.errors import TemplateError
-from ..context import Request
 from ..errors import Fault, bad_request, not_found
-from ..request import Reply
+from ..operations import Request
+from ..reply import Reply
 from ..views.versions import api_versions
 
 

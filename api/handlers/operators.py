@@ -14,9 +14,9 @@ from ...engine.diagnosis.presence import Presence
 from ...engine.diagnosis.ring import ring_plan
 from ...ring.changes import WrongChange, changed_view
 from ...shapes import Json
-from ..context import Request
 from ..errors import Fault, bad_request, not_found
-from ..request import Reply
+from ..operations import Request
+from ..reply import Reply
 from ..schemas import QUOTAS, RING_PLAN
 from ..views import operators as views
 

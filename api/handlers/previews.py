@@ -10,9 +10,10 @@ from ...sealing.stored import masked
 from ...shapes import Json, JsonMap
 from ...template.language import ResourceDefinition
 from .. import parse
-from ..context import Request
 from ..errors import bad_request
-from ..request import Reply, link, quoted, shortened
+from ..operations import Request
+from ..reply import Reply, link, quoted
+from ..request import shortened
 from ..schemas import VALIDATE
 from ..views.stacks import NO_DESCRIPTION
 

@@ -15,9 +15,10 @@ from ...db.work.breakpoints import HeldTask, held_of
 from ...sealing.stored import masked, metadata_in_clear
 from ...shapes import Json
 from .. import parse
-from ..context import Request
 from ..errors import bad_request, resource_not_found
-from ..request import Reply, shortened
+from ..operations import Request
+from ..reply import Reply
+from ..request import shortened
 from ..schemas import MARK_UNHEALTHY
 from ..views import resources as views
 

@@ -11,11 +11,11 @@ from ...db.rows import Stack
 from ...engine.errors import ResourceReplaced
 from ...engine.signal_urls import SIGNAL, row_of
 from ...shapes import Json
-from ..context import Request
 from ..errors import bad_request
+from ..operations import Request
 from ..parse import parse
 from ..presigned import GONE, refused
-from ..request import Reply
+from ..reply import Reply
 from ..signed import check_arn, guest_of
 from ..views import cfn
 

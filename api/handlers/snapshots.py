@@ -10,9 +10,10 @@ from ...engine.exports import snapshot_document
 from ...observe.instants import iso
 from ...sealing.stored import Masked
 from ...shapes import Json
-from ..context import Request
 from ..errors import Fault
-from ..request import ACCEPTED, Reply, validated
+from ..operations import Request
+from ..reply import ACCEPTED, Reply
+from ..request import validated
 from ..schemas import SNAPSHOT
 
 

@@ -10,9 +10,9 @@ from ...db.errors import NotFound
 from ...db.software import ListedDeployment, StoredConfig, StoredDeployment
 from ...engine.software import DeploymentValues, NewConfig
 from ...shapes import Json
-from ..context import Request
 from ..errors import Fault
-from ..request import Reply
+from ..operations import Request
+from ..reply import Reply
 from ..schemas import NEW_CONFIG, NEW_DEPLOYMENT, UPDATED_DEPLOYMENT
 from ..views.software import config_summary, config_view, deployment_summary, deployment_view
 

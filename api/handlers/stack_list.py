@@ -11,9 +11,10 @@ from ...db.queries import stack_list
 from ...db.queries.stack_list import SORT_KEYS, StackQuery
 from ...db.rows import DetailedStack, ListedStack
 from ...shapes import Json
-from ..context import Request
 from ..errors import bad_request
-from ..request import Reply, link, quoted, shortened, stack_url
+from ..operations import Request
+from ..reply import Reply, link, quoted, stack_url
+from ..request import shortened
 from ..stack_names import ARN, named
 from ..views import stacks
 

@@ -15,9 +15,9 @@ from ...engine.breakpoints import held
 from ...sealing.stored import masked
 from ...shapes import JsonMap
 from .. import parse
-from ..context import Request
 from ..errors import Fault
-from ..request import ACCEPTED, Reply, link, stack_url
+from ..operations import Request
+from ..reply import ACCEPTED, Reply, link, stack_url
 from ..views import stacks
 from ..views.resources import StackLookup
 

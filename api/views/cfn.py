@@ -9,7 +9,8 @@ from ...db.queries.guests import GuestServer
 from ...observe.instants import iso
 from ...shapes import Json, JsonMap
 from ..errors import FAULTS, Fault, fault_of
-from ..request import HttpRequest, Reply
+from ..reply import Reply
+from ..request import HttpRequest
 from ..signed import parameters
 
 XML = "application/xml"

@@ -3,7 +3,8 @@
 from ...db.rows import Event, ListedStack
 from ...observe.instants import exact_or_none, iso
 from ...shapes import Json
-from ..request import HttpRequest, link, stack_url
+from ..reply import link, stack_url
+from ..request import HttpRequest
 
 
 def event_summary(request: HttpRequest, stack: ListedStack, item: Event, *, hosts: bool) -> dict[str, Json]:

@@ -15,7 +15,8 @@ from ...sealing.stored import MASK, in_clear
 from ...shapes import Json
 from ...template.language import is_template_name
 from ...template.residual import ResidualError
-from ..request import HttpRequest, link, quoted, stack_url
+from ..reply import link, quoted, stack_url
+from ..request import HttpRequest
 
 LOG = logging.getLogger(__name__)
 

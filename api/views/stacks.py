@@ -12,7 +12,8 @@ from ...shapes import Json, JsonMap
 from ...template.budget import Budget
 from ...template.errors import TemplateError
 from ...template.residual import Lookup, evaluate
-from ..request import HttpRequest, link, stack_url
+from ..reply import link, stack_url
+from ..request import HttpRequest
 
 NO_DESCRIPTION = "No description"
 """The text that Heat shows for a template that has none."""

@@ -1,6 +1,7 @@
 """The versions of the API."""
 
-from ..request import HttpRequest, Reply, link
+from ..reply import Reply, link
+from ..request import HttpRequest
 
 
 def api_versions(request: HttpRequest) -> Reply:

@@ -7,7 +7,7 @@ from keystoneauth1.plugin import BaseAuthPlugin
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
-from ...api.request import Downloads
+from ...api.collaborators import Downloads
 from ...db.engine import ServerClock
 from ...engine.cloud import ANSWERED_WITHIN, CloudChecks
 from ...engine.cloud_questions import ServiceQuestions

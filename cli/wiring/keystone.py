@@ -12,10 +12,11 @@ from oslo_config import cfg
 from oslo_policy import opts as policy_opts
 from oslo_policy import policy
 
+from ...api.authenticator import Authenticator, NoAuthentication
+from ...api.collaborators import Exchange
 from ...api.keystone import KeystoneAuthentication
 from ...api.policy import list_rules
 from ...api.presigned import is_presigned
-from ...api.request import Authenticator, Exchange, NoAuthentication
 from ..config.errors import WrongConfiguration
 from ..http.request import Refusal
 from .trusts import make_ec2_tokens

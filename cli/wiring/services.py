@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ...api.context import Services
+from ...api.operations import Services
 from ...engine.breakpoints import BreakpointOperations
 from ...engine.context import EngineContext
 from ...engine.exports import Exports

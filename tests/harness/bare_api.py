@@ -3,8 +3,9 @@
 import dataclasses
 import typing
 
-from stoker.api.context import Services
-from stoker.api.request import ApiLimits, NoAuthentication
+from stoker.api.authenticator import NoAuthentication
+from stoker.api.operations import Services
+from stoker.api.request import ApiLimits
 from stoker.engine.signal_urls import SignalAddresses
 
 ADDRESSES = SignalAddresses("", b"key")

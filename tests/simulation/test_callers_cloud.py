@@ -17,8 +17,9 @@ import pytest
 from keystoneauth1.session import Session
 from simulation.world import World
 from stoker.api.app import make_app
-from stoker.api.context import Services
-from stoker.api.request import NoAuthentication, RequestContext
+from stoker.api.authenticator import NoAuthentication
+from stoker.api.context import RequestContext
+from stoker.api.operations import Services
 from stoker.api.routes import ROUTES
 from stoker.cli.config.options import QUIET
 from stoker.engine import cloud, cloud_questions

@@ -13,9 +13,9 @@ import falcon.testing
 import pytest
 from simulation.world import World
 from stoker.api.app import make_app
+from stoker.api.authenticator import Authenticator, NoAuthentication
 from stoker.api.console import ConsoleServices
-from stoker.api.context import Routes, Services
-from stoker.api.request import Authenticator, NoAuthentication
+from stoker.api.operations import Routes, Services
 from stoker.api.routes import ROUTES
 from stoker.api.views.software import guest_config_view
 from stoker.engine.guests import Guests

@@ -11,10 +11,12 @@ from simulation.console import Caller, Callers, console_of, report_all
 from simulation.test_console_routes import TEMPLATE, statements
 from simulation.test_life import api_of
 from simulation.world import World
-from stoker.api.context import Operation, Request
+from stoker.api.authenticator import NoAuthentication
+from stoker.api.context import RequestContext
 from stoker.api.errors import Fault
+from stoker.api.operations import Operation, Request
 from stoker.api.policy import SHOWS_HOSTS
-from stoker.api.request import NoAuthentication, Reply, RequestContext
+from stoker.api.reply import Reply
 from stoker.api.routes import ROUTES
 from stoker.api.shared_answers import KEY_LENGTH
 from stoker.db.states import Status

@@ -4,8 +4,11 @@ import typing
 
 import pytest
 from stoker.api import parse
+from stoker.api.authenticator import NoAuthentication
+from stoker.api.collaborators import Downloads
+from stoker.api.context import RequestContext
 from stoker.api.errors import Fault
-from stoker.api.request import ApiLimits, Downloads, HttpRequest, NoAuthentication, RequestContext
+from stoker.api.request import ApiLimits, HttpRequest
 
 TEMPLATE = "heat_template_version: 2021-04-16"
 

@@ -4,10 +4,10 @@ import falcon.testing
 import pytest
 from harness.bare_api import ADDRESSES, bare_services
 from stoker.api.app import make_app
-from stoker.api.context import Operation, Request
 from stoker.api.handlers.cloudformation import ACTIONS
+from stoker.api.operations import Operation, Request
 from stoker.api.origins import OriginGuard
-from stoker.api.request import Reply
+from stoker.api.reply import Reply
 from stoker.api.routes import ROUTES
 from stoker.console.pages import Console
 

@@ -1,0 +1,82 @@
+"""The interfaces of services that handlers ask, and that other layers implement or cli/wiring makes."""
+
+import typing
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.engine import Connection
+
+from ..db.ids import ResourceId, StackId
+from ..db.queries.guests import GuestServer
+from ..db.rows import Resource, Stack
+from ..engine.quotas import QuotaUsage
+from ..keystone.caller import CallerAccess
+from ..planning.requests import CallersCloud
+from ..shapes import Json, JsonMap
+
+Exchange = Callable[[JsonMap], Mapping[str, str]]
+"""Returns the headers of the user whose EC2 credentials have signed a request; see Ec2Tokens."""
+
+CloudOf = Callable[[CallerAccess], CallersCloud | None]
+"""Returns the cloud as the owner of an access sees it; None: nothing is known of it."""
+
+
+def no_cloud(access: CallerAccess) -> CallersCloud | None:
+    """Return None: nobody asks a cloud."""
+    return None
+
+
+@dataclass(frozen=True)
+class Downloads:
+    """Functions that fetch what a request names and does not send.
+
+    :ivar template: returns the text of a template at an address.
+    :ivar files: returns the files of a container, without those of these names.
+    """
+
+    template: Callable[[str], str]
+    files: Callable[[CallerAccess | None, str, Collection[str]], Mapping[str, str]]
+
+
+class GuestPolls(typing.Protocol):
+    """Answers the polls of guests; see engine/guests.py."""
+
+    def secret(self, access_key: str) -> str:
+        """Return the secret of a guest's access key; whether its row exists is not looked up."""
+
+    def account(self, user_id: str, password: str) -> tuple[GuestServer, str] | None:
+        """Return the resource for which an account acts, and its endpoint; None: there is no such account."""
+
+    def find(self, stack_id: StackId, row: ResourceId) -> GuestServer | None:
+        """Return the server of a row; None: it is gone."""
+
+    def admits(self, server: GuestServer, transport: str) -> bool:
+        """Return whether a server's guest may ask by a transport."""
+
+    def last_modified(self, server: GuestServer) -> int:
+        """Return the seconds since the epoch for Last-Modified."""
+
+    def document(self, server: GuestServer) -> tuple[GuestServer, str] | None:
+        """Return the metadata as JSON text, and the server at that moment; None: its row is gone."""
+
+    def deployments(self, conn: Connection, stack: Stack, server: Resource) -> Sequence[Json]:
+        """Return the configs that a server's guest applies; none of other resources."""
+
+    def record(self, server: GuestServer, transport: str) -> None:
+        """Note that the server's guest has asked now by a transport."""
+
+    def explained(self, conn: Connection, rows: Sequence[Resource]) -> Sequence[Resource]:
+        """Return resources; the reason of a deployment that waits says what the guest of its server did."""
+
+
+class QuotaService(typing.Protocol):
+    """Shows and changes the quotas of projects; see engine/quotas.py."""
+
+    def usage(self, project_id: str) -> Sequence[QuotaUsage]:
+        """Return all quotas of a project."""
+
+    def change(self, project_id: str, limits: Mapping[str, int | None]) -> None:
+        """Set quotas of a project; None: the default."""
+
+    def reset(self, project_id: str) -> None:
+        """Give a project the defaults."""

@@ -1,0 +1,144 @@
+"""The operations of the routes: their handlers, the request, and the services that handlers ask."""
+
+import typing
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field
+
+from sqlalchemy.engine import Connection
+
+from ..db.engine import Database
+from ..db.rows import ListedStack, Stack
+from ..engine.breakpoints import BreakpointOperations
+from ..engine.exports import Exports
+from ..engine.previews import Previews
+from ..engine.signals import Signals
+from ..engine.snapshots import Snapshots
+from ..engine.software import SoftwareOperations
+from ..engine.stacks import StackOperations
+from ..engine.updates import Updates
+from ..engine.validate import Validation
+from ..resources.registry import ResourceRegistry
+from ..sealing.sealer import BoundSealer, Sealer
+from .authenticator import Authenticator
+from .collaborators import CloudOf, Downloads, Exchange, GuestPolls, QuotaService, no_cloud
+from .console import ConsoleServices
+from .reply import Reply
+from .request import ApiLimits, HttpRequest
+
+T = typing.TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Services:
+    """Collaborators of the handlers, made in cli/wiring.
+
+    :ivar health_problem: returns why the service cannot do its work; None: it can.
+    :ivar metrics: returns the text of ``/metrics``; None: there is no such path.
+    :ivar cloud: returns the cloud as the owner of an access sees it; None: nothing is known of it.
+    :ivar downloads: fetches what requests name; None: nothing is fetched.
+    :ivar draining: returns whether the service is about to end.
+    :ivar ec2: exchanges signed requests for users; None: nobody is authenticated.
+    :ivar console: what the routes for consoles need.
+    :ivar count_request: counts a request of a project, and raises a Fault if it has sent too many.
+    """
+
+    database: Database
+    stacks: StackOperations
+    updates: Updates
+    validation: Validation
+    previews: Previews
+    signals: Signals
+    snapshots: Snapshots
+    exports: Exports
+    guests: GuestPolls
+    software: SoftwareOperations
+    breakpoints: BreakpointOperations
+    quotas: QuotaService
+    registry: ResourceRegistry
+    sealer: Sealer
+    auth: Authenticator
+    clock: Callable[[], float]
+    limits: ApiLimits = ApiLimits()
+    build: typing.Mapping[str, str] = field(default_factory=dict)
+    health_problem: Callable[[], str | None] = lambda: None
+    metrics: Callable[[], bytes] | None = None
+    draining: Callable[[], bool] = lambda: False
+    cloud: CloudOf = no_cloud
+    downloads: Downloads | None = None
+    ec2: Exchange | None = None
+    console: ConsoleServices = field(default_factory=ConsoleServices)
+    count_request: Callable[[str], None] = lambda project_id: None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(HttpRequest):
+    """A request as the handlers see it."""
+
+    services: Services
+
+    def read(self, query: Callable[[Connection], T]) -> T:
+        """Return what the work reads, in one transaction.
+
+        A handler of GET calls this once: so all that it shows is of the same moment.
+
+        :raises TooMuchToRead: the answer of a GET would need more memory than it may.  What changes something
+            reads what it needs.
+        """
+        is_answer = self.method in ("GET", "HEAD")
+        return self.services.database.read(query, most=self.limits.read_bytes if is_answer else 0)
+
+    def stack(self) -> Stack:
+        """Return the stack of the path; see find_stack."""
+        return self.read(self.find_stack)
+
+    def living_stack(self) -> Stack:
+        """Return the stack of the path, unless it is deleted; see find_living_stack."""
+        return self.read(self.find_living_stack)
+
+    def permitted_stack(self) -> Stack:
+        """Return the stack of the path, if it lives and the caller may use the types of all its resources.
+
+        :raises Fault: 404.
+        :raises TypeForbidden: they may not.
+        """
+
+        def find(conn: Connection) -> Stack:
+            stack = self.find_living_stack(conn)
+            self.check_types(conn, stack)
+            return stack
+
+        return self.read(find)
+
+    def sealer_of(self, stack: ListedStack) -> BoundSealer:
+        """Return the sealer for all that is stored of a stack."""
+        return self.services.sealer.of_stack(stack.project_id, stack.root_id)
+
+
+Handler = Callable[[Request], Reply]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One method of one route.
+
+    :ivar rule: Heat's policy rule; None: the handler asks for one, or everybody may do it.  The path of the
+        latter has no project.
+    :ivar presigned: who knows the path's signature for this purpose may do it, and nobody else; "": no
+        signature is in the path.
+    :ivar everywhere: its path has no project, for it concerns the whole installation; the token's counts.
+    :ivar signed: the handler verifies the signature of the whole request; its body is not parsed.
+    :ivar shared: names of the query's parameters, of an operation whose answer depends on nothing of the
+        caller but their project and what the policy allows them; see shared_answers.py.  None: nobody
+        shares it.
+    """
+
+    handler: Handler
+    rule: str | None
+    presigned: str = ""
+    signed: bool = False
+    everywhere: bool = False
+    shared: Set[str] | None = None
+
+
+Routes = Mapping[str, Mapping[str, Operation]]
+"""Operations by path and method."""

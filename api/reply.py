@@ -1,0 +1,45 @@
+"""The reply to a request, and the links in it."""
+
+import urllib.parse
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..db.rows import ListedStack
+from ..shapes import Json
+from .request import HttpRequest
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer to a request.
+
+    :ivar body: JSON; None: no body, and with 200 the JSON ``null``.
+    :ivar text: sent in place of the body, as `content_type`; None: the body is sent.
+    """
+
+    body: Json = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    text: bytes | None = None
+    content_type: str = "application/json"
+
+
+ACCEPTED = Reply({"code": "202 Accepted", "title": "Accepted", "message": "The request is accepted."}, 202)
+"""The answer to a request that is carried out later.  It is an object, as in Heat: openstacksdk, and with it
+Ansible, expect the stack in this body and fail on ``null``."""
+
+
+def quoted(part: str) -> str:
+    """Return a text as one segment of a path."""
+    return urllib.parse.quote(part, safe="")
+
+
+def stack_url(request: HttpRequest, stack: ListedStack, *more: str) -> str:
+    """Return the URL of a stack, or of something below it."""
+    parts = ("v1", stack.project_id, "stacks", stack.name, stack.id, *more)
+    return "/".join([request.base_url, *(quoted(part) for part in parts)])
+
+
+def link(url: str, rel: str = "self") -> dict[str, str]:
+    """Return a link."""
+    return {"href": url, "rel": rel}
