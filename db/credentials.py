@@ -41,8 +41,8 @@ def intend(conn: Connection, key: StackId, body: Json, until: float, now: float)
 
     :param key: key of the delegation; no stack has it.
     :param body: sealed document by which a duty finds the credential that Keystone may have made.
-    :param until: when the delegation counts as lost unless it is confirmed; a whole number, which each
-        database compares exactly.
+    :param until: the instant at which the delegation counts as lost unless it is confirmed; a whole number,
+        which each database compares exactly.
     """
     row = {"root_id": key, "body": body, "created_at": now, "unused_at": until}
     conn.execute(sa.insert(tables.credential).values(row))
@@ -61,7 +61,7 @@ def withdraw(conn: Connection, key: StackId, body: Json, due: float, now: float)
     """Store the credential of a delegation as one to revoke; from then on nobody can confirm it.
 
     :param body: the credential, sealed.
-    :param due: when a duty revokes it if nobody else has.
+    :param due: the instant at which a duty revokes it if nobody else has.
     """
     row = {"root_id": key, "body": body, "created_at": now, "unused_at": due}
     conn.execute(statements.insert_or_update(conn, tables.credential, row, ["body", "unused_at"]))
@@ -112,7 +112,7 @@ def take(conn: Connection, root_id: StackId, now: float, until: float) -> bool:
 
     From then on nobody can confirm a delegation with this key.
 
-    :returns: False: it is not due any more, because another one has taken it, or its stack was stored.
+    :returns: False: the row is not due any more, because another duty has taken it, or its stack was stored.
     """
     c = tables.credential
     due = sa.update(c).where(c.c.root_id == root_id, c.c.unused_at <= now)

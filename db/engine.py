@@ -55,7 +55,7 @@ class _Doubt:
     """A time of the server that does not follow from the one before.
 
     :ivar offset: seconds from our monotonic clock to the new time.
-    :ivar since: when it was measured first, by our monotonic clock.
+    :ivar since: the moment of its first measurement, by our monotonic clock.
     """
 
     offset: float
@@ -66,7 +66,7 @@ class ServerClock:
     """The clock of the database server, in seconds since the epoch.  Thread-safe.
 
     Before the first measurement it shows the host's time.  If the server's time jumps, the clock runs on as
-    before until the jump is confirmed.  Until then duties that end things by time pause.
+    before until the jump is confirmed.  Until then duties that end actions by time pause.
 
     :param wall: the host's clock.
     :param monotonic: seconds that never jump.
@@ -99,7 +99,7 @@ class ServerClock:
 
     @property
     def is_sure(self) -> bool:
-        """Return whether duties may end things by this clock."""
+        """Return whether duties may end actions by this clock."""
         return self._offset is not None and self._doubt is None
 
     @property
@@ -198,7 +198,7 @@ class Database:
     :param pool_size: connections kept open; each thread in a transaction takes one.
     :param limits: seconds that waits may take.
     :param clock: the server's clock; every few seconds a transaction that runs anyway measures it.
-    :param ids: None: a source by that clock.
+    :param ids: source of the ids of new rows; None: a source by that clock.
     :param tries: how often a transaction is run before it fails.
     :param sleep: waits between tries (seconds); the simulation passes its own.
     :param listener: gets the notifications of each transaction once it is committed; None: there are none.

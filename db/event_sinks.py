@@ -34,7 +34,7 @@ class SinkRow:
     :ivar shard: shard of the root stack.
     :ivar ttl: seconds that a message stays in the queue; an event that is older is not sent any more.
     :ivar failures: times in a row that sending has failed.
-    :ivar closed_at: since when it gets no more events; None: it is open.
+    :ivar closed_at: the instant since which it gets no more events; None: it is open.
     """
 
     id: str
@@ -177,7 +177,7 @@ def due(conn: Connection, ids: Sequence[str], now: float) -> list[SinkRow]:
 def take(conn: Connection, sink_id: str, now: float, until: float) -> bool:
     """Take a sink to send to it; it is due again at `until` unless it is taken for longer.
 
-    :returns: False: it is not due any more: another one has taken it, or it is gone.
+    :returns: False: the sink is not due any more: another claim has taken it, or it is deleted.
     """
     k = tables.event_sink
     due_now = sa.update(k).where(k.c.id == sink_id, k.c.due_at <= now)

@@ -88,7 +88,7 @@ def _of_stacks(conn: Connection, query: EventQuery) -> sa.ColumnElement[bool]:
 def _after_marker(
     conn: Connection, order: Sequence[sa.Column[typing.Any]], query: EventQuery
 ) -> sa.ColumnElement[bool]:
-    """Return the condition for events behind the query's marker.
+    """Return the condition for events after the query's marker.
 
     :raises NotFound: there is no such event.
     """

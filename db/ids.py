@@ -22,7 +22,7 @@ def host_of(member: MemberId) -> str:
 
 
 class AwaitedKind(enum.StrEnum):
-    """The kinds of things that parked tasks wait for."""
+    """The kinds of events that parked tasks wait for."""
 
     RESOURCE = "resource"  #: a change of its metadata, such as a signal makes
     STACK = "stack"  #: a nested stack's end
@@ -31,7 +31,7 @@ class AwaitedKind(enum.StrEnum):
 
 @dataclass(frozen=True, order=True)
 class WaitsOn:
-    """The thing or event that a parked task waits for, stored as ``KIND:KEY``.
+    """The event that a parked task waits for, stored as ``KIND:KEY``.
 
     >>> str(WaitsOn.step(TaskId(7), 2)), WaitsOn.parse("stack:x").kind.name
     ('step:7:2', 'STACK')

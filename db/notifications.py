@@ -29,7 +29,7 @@ class EventKind(enum.StrEnum):
 
     STACK = "stack"  #: a stack has started an action, or ended it
     REACHED = "reached"  #: a resource is held at a breakpoint
-    CLEARED = "cleared"  #: it is not held any more
+    CLEARED = "cleared"  #: a resource is not held any more
     SCALING = "autoscaling"  #: a signal has started to scale a group; or that has ended
 
 

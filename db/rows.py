@@ -62,7 +62,7 @@ class FailureCause:
 class ListedStack:
     """A stack as lists show it, without columns that may be long; see tables.py for their meanings.
 
-    :ivar description, reason: in a list without details their beginnings.
+    :ivar description, reason: the texts; in a list without details only their beginnings.
     """
 
     id: StackId
@@ -340,7 +340,7 @@ class Traversal:
 class Event:
     """An event of a stack or a resource.
 
-    :ivar id: None before it is stored.
+    :ivar id: id of the row; None before it is stored.
     :ivar at: seconds since the epoch.
     :ivar attempt: the attempt of the task that recorded it; None: no task did.
     :ivar ready_at: the moment when that attempt became ready to be claimed; None: no task did.

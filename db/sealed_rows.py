@@ -50,7 +50,7 @@ class Row:
     """The JSON values of one row, by column.
 
     :ivar key: value of the primary key.
-    :ivar tree: to which the row belongs; None: it belongs to no stack, or its stack is deleted.
+    :ivar tree: the tree to which the row belongs; None: it belongs to no stack, or its stack is deleted.
     """
 
     key: Json

@@ -46,7 +46,7 @@ class StoredConfig(ListedConfig):
 class ListedDeployment:
     """A software deployment as lists show it; see tables.py for the meanings of the columns.
 
-    :ivar reason: in a list its first REASON characters.
+    :ivar reason: the reason; in a list its first REASON characters.
     """
 
     id: str
@@ -107,7 +107,7 @@ def list_configs(
 ) -> list[ListedConfig]:
     """Return configs, the newest first.
 
-    :param project_id: None: of all projects.
+    :param project_id: id of the project; None: all projects.
     :param marker: id of the last config already seen.
     :raises NotFound: the marker is no config, or belongs to another project.
     """

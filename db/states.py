@@ -62,11 +62,11 @@ class TaskKind(enum.StrEnum):
     RESUME = "resume"
     CHECK = "check"
     SNAPSHOT = "snapshot"
-    DELETE_SNAPSHOT = "delete_snapshot"  #: of a copy that a snapshot keeps
+    DELETE_SNAPSHOT = "delete_snapshot"  #: deletes a copy that a snapshot keeps
     ADOPT = "adopt"
     OBSERVE = "observe"  #: a check before an update, which decides by its result; it fails nothing
-    REFRESH = "refresh"  #: reads volatile attributes behind all other tasks, for outputs; it fails nothing
-    SCALE = "scale"  #: scales a group after a signal, beside the traversals: see engine/scaling.py
+    REFRESH = "refresh"  #: reads volatile attributes after all other tasks, for outputs; it fails nothing
+    SCALE = "scale"  #: scales a group after a signal, outside of traversals: see engine/scaling.py
 
 
 class TraversalState(enum.StrEnum):

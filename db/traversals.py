@@ -109,7 +109,7 @@ def end(conn: Connection, number: TraversalNumber, *, now: float) -> None:
 def close(conn: Connection, stack_ids: Collection[StackId], *, now: float) -> None:
     """Cancel the running traversals of stacks whose actions the caller ends.
 
-    A traversal that deletes a single snapshot continues: it runs beside the stack's own.
+    A traversal that deletes a single snapshot continues: it runs during any action of the stack.
     """
     values = {"state": TraversalState.CANCELLED, "due_at": now + KEPT}
     conn.execute(

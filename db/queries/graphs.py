@@ -20,8 +20,8 @@ REASON = 200
 class GraphStack:
     """A stack of a graph.
 
-    :ivar parent_resource_id: the resource that it is; None: it is no nested one.
-    :ivar remaining: seconds left when its deadline was paused; None: it is not.
+    :ivar parent_resource_id: id of the resource that it is; None: it is no nested stack.
+    :ivar remaining: seconds left when its deadline was paused; None: the deadline is not paused.
     """
 
     id: StackId
@@ -64,7 +64,8 @@ class GraphResource:
 class GraphTask:
     """The task that is at a resource now.
 
-    :ivar since: when it came to its state, or was claimed; None: its resource's row says when.
+    :ivar since: the instant at which it came to its state, or was claimed; None: the instant in the row of
+        its resource.
     """
 
     resource_id: ResourceId

@@ -55,8 +55,8 @@ class GuestServer:
 class GuestPoll:
     """A poll that is to be stored.
 
-    :ivar version: the `changed_at` of the deployments that the guest has got; None: none.
-    :ivar transport: the one by which it has asked.
+    :ivar version: the `changed_at` of the deployments that the guest has got; None: no deployments.
+    :ivar transport: the transport by which the guest has asked.
     """
 
     server_id: str

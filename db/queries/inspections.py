@@ -25,12 +25,13 @@ SHOWN = sorted({*ACTIVE, TaskState.HELD})
 class Unfinished:
     """A task that is not final, and its surroundings.
 
-    :ivar begun: its step has stored progress, so it is polling, or waits for its next poll.
-    :ivar told_at: when its resource's row was written last.
+    :ivar begun: whether its step has stored progress, so that it is polling, or waits for its next poll.
+    :ivar told_at: the instant at which its resource's row was written last.
     :ivar traversal_now: the present traversal of its stack.
     :ivar request: the id of the user's request that it belongs to; None: a duty started it.
     :ivar path: names from the requested stack down to its resource: ``NESTED/…/NAME``.
-    :ivar held_since: when it came to the breakpoint that holds it; None: that event was purged.
+    :ivar held_since: the instant at which the breakpoint that holds it was reached; None: that event was
+        purged.
     """
 
     id: TaskId
@@ -66,7 +67,7 @@ class Unfinished:
 class Child:
     """A nested stack that a task waits for.
 
-    :ivar is_paused: its deadline is paused, because breakpoints hold all that is unfinished there.
+    :ivar is_paused: whether its deadline is paused, because breakpoints hold all of its unfinished tasks.
     """
 
     id: StackId

@@ -94,8 +94,8 @@ def _stuck(conn: Connection, causes_of: dict[StackId, dict[str, float | None]]) 
 class ClaimInHand:
     """A task that a conductor holds.
 
-    :ivar begun: its step has stored progress, so it is polled.
-    :ivar stop_by: until when the step that was asked to stop may run.
+    :ivar begun: whether its step has stored progress, so that it is polled.
+    :ivar stop_by: the instant until which the step that was asked to stop may run.
     """
 
     id: TaskId

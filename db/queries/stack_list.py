@@ -157,7 +157,7 @@ def count_by_state(conn: Connection, query: StackQuery) -> dict[tuple[str, str],
 
 
 def _after(last: ListedStack, keys: Sequence[tuple[str, bool]]) -> sa.ColumnElement[bool]:
-    """Return the condition for the stacks behind `last` in the order of `keys`."""
+    """Return the condition for the stacks after `last` in the order of `keys`."""
     s = tables.stack
     later: list[sa.ColumnElement[bool]] = []
     equal: list[sa.ColumnElement[bool]] = []

@@ -95,7 +95,7 @@ setting = sa.Table(
     sa.Column("value", JsonText, nullable=False),
 )
 
-#: Projects whose things were counted: their rows are locks, see projects.py.
+#: Projects whose objects were counted: their rows are locks, see projects.py.
 project = sa.Table(
     "project",
     metadata,
@@ -271,7 +271,7 @@ snapshot = sa.Table(
     sa.Index("ix_snapshot_traversal", "traversal"),
 )
 
-#: One attempt to bring a stack to one goal; of a stack whose snapshots are deleted beside it there are more.
+#: One attempt to bring a stack to one goal; each deletion of a single snapshot is a further one.
 traversal = sa.Table(
     "traversal",
     metadata,
@@ -283,7 +283,7 @@ traversal = sa.Table(
     # Its action on the stack; NULL: no action, it only brings the purge of a task.
     sa.Column("action", sa.String(16)),
     sa.Column("state", sa.String(10), nullable=False),
-    # Its tasks that are not final, and those of them that are held.
+    # Numbers of its tasks that are not final, and of its tasks that are held.
     sa.Column("open_tasks", sa.Integer, nullable=False),
     sa.Column("held_tasks", sa.Integer, nullable=False, default=0),
     # Why it fails: the first cause; and whether that is a breakpoint that ends the action.
@@ -317,7 +317,7 @@ task = sa.Table(
     sa.Column("pending", sa.Integer, nullable=False),
     sa.Column("attempt", sa.Integer, nullable=False, default=0),
     sa.Column("member", sa.String(320)),
-    # When it was claimed last, for who diagnoses why it is not final.
+    # The instant of its last claim, which diagnoses of unfinished tasks read.
     sa.Column("claimed_at", Instant),
     sa.Column("shard", sa.Integer, nullable=False),
     sa.Column("due_at", Instant),

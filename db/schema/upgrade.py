@@ -121,7 +121,7 @@ def upgrade(
 ) -> None:
     """Run the migrations up to a revision, in one transaction.
 
-    :param revision: None: the newest.
+    :param revision: the revision to reach; None: the newest.
     :param progress: called after each batch with the migration's name and how many rows it has moved.
 
     A migration with a function ``move_batch`` moves rows on which daemons work.  The function runs before the

@@ -149,7 +149,7 @@ def _event_of(row: Resource, reason: str, by: str | None, now: float, has_sinks:
 class HeldTask:
     """A task at a breakpoint, and its resource.
 
-    :ivar until: when the breakpoint expires; None: it has no limit.
+    :ivar until: the instant at which the breakpoint expires; None: it has no limit.
     :ivar path: names from the requested stack down to the resource: ``NESTED/…/NAME``.
     """
 

@@ -276,7 +276,7 @@ def answered(conn: Connection, claims: Iterable[tuple[TaskId, int]], member: Mem
 class Unanswered:
     """A step that was cancelled and has not ended.
 
-    :ivar stop_by: when its task is, or was, cancelled without the conductor's answer.
+    :ivar stop_by: the instant at which its task is, or was, cancelled without the conductor's answer.
     """
 
     resource: str

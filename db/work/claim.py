@@ -38,8 +38,8 @@ class InputValue:
 class Claim:
     """A task that this member holds, with all that its step needs to read.
 
-    :ivar ready_at: when it became ready to be claimed; None: unknown.
-    :ivar has_sinks: the root of its stack has event sinks.
+    :ivar ready_at: the instant at which the task became ready to be claimed; None: unknown.
+    :ivar has_sinks: whether the root of its stack has event sinks.
     """
 
     task: Task
@@ -196,7 +196,7 @@ def read(conn: Connection, task: Task) -> Claim | None:
 def lock(conn: Connection, task: Task) -> bool:
     """Lock the claim of a task until the commit; return whether it is current, and not to be cancelled.
 
-    :param task: as it was claimed.
+    :param task: the task as it was claimed.
     """
     t = tables.task
     current = sa.select(t.c.id).where(

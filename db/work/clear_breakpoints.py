@@ -36,8 +36,8 @@ def clear(
 
     The order of locks is that of `commit.exchange`.
 
-    :param stepping: True: each task of the traversal that still waits is held before it starts.
-        False: it is not held for that any more.  None: it stays as it was.
+    :param stepping: whether each task of the traversal that still waits is held before it starts; None: the
+        tasks keep their setting.
     :param by: host of the conductor, for the events; None: the API.
     """
     ids = set(task_ids)

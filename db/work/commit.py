@@ -164,7 +164,7 @@ def _of_superseded(outcome: Outcome) -> Outcome:
     """Return the part of an outcome that counts where a newer traversal has planned with the resource.
 
     That traversal has stored all that the resource may need, so `requires` stays.  An update of the same
-    resource waits behind a carried-over task, and decides whether to replace it: so only one does.
+    resource waits for a carried-over task, and decides whether to replace it: so only one decides.
     """
     changes = {name: value for name, value in outcome.changes.items() if name != "requires"}
     if outcome.replacement is not None:

@@ -38,8 +38,8 @@ class FinishedTask:
 
     :ivar failure: why it failed; None: it did not fail.
     :ivar cause: the cause that the failure names.
-    :ivar aborts: a breakpoint has ended the action, so it is not rolled back.
-    :ivar is_done: its step has ended well.
+    :ivar aborts: whether a breakpoint has ended the action, so that nothing is rolled back.
+    :ivar is_done: whether its step has ended well.
     """
 
     task: Task
@@ -52,7 +52,7 @@ class FinishedTask:
     def fails(self) -> bool:
         """Return whether its traversal fails with it.
 
-        A task that began for an older goal has an update of the same resource behind it, which sees the
+        A task that began for an older goal has an update of the same resource after it, which sees the
         failure.
         """
         return self.failure is not None and (self.aborts or not self.task.inherited)
@@ -189,7 +189,7 @@ def _rests(conn: Connection, traversal: Traversal) -> bool:
     for_child = sa.and_(t.c.state == TaskState.PARKED, WAITS_FOR_STACK)
     of_it = t.c.traversal == traversal.traversal
     active = sa.select(t.c.id).where(of_it, t.c.state.in_(sorted(ACTIVE)), sa.not_(for_child))
-    # Nothing waits for a snapshot that is deleted beside the stack, but the stack's deletion takes it over.
+    # Nothing waits for the deletion of a single snapshot, but the stack's deletion takes it over.
     deletes_snapshot = sa.and_(t.c.kind == TaskKind.DELETE_SNAPSHOT, t.c.standing == Standing.OWN)
     running = sa.select(t.c.id).where(
         t.c.stack_id == traversal.stack_id, t.c.state == TaskState.RUNNING, sa.not_(deletes_snapshot)

@@ -109,7 +109,7 @@ def end_stack(
 ) -> Ended | None:
     """End a stack's action as COMPLETE or FAILED, and start its rollback where that is requested.
 
-    :param failure: None: it is COMPLETE.
+    :param failure: the failure of the action; None: it is COMPLETE.
     :returns: None: the traversal was superseded.
     """
     stack = stacks.lock(conn, stack_id)

@@ -7,7 +7,7 @@ The first loss counts for each task that the conductor held: nobody knows which 
 announced in the database.  As soon as a step of a task ends, all its losses are forgotten.  So a later loss
 counts only for the few tasks of which no step has ended since.  Where the conductor's process rejoins, it
 was only silent, and its loss is forgiven.  The last loss before the limit has to be certain: such a task
-runs its step beside no other of its kind, and announces it ("step": the attempt) before.
+runs its step while no other of its kind runs, and announces it ("step": the attempt) before.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Orphaned creates: things that a detached step may still make.
+"""Orphaned creates: objects that a detached step may still make.
 
-Such a thing must not be lost, and must not block the stack.  So the resource, with its idempotency key, is
+Such an object must not be lost, and must not block the stack.  So the resource, with its idempotency key, is
 copied into a stack of its own, which is nested in the first one and only deletes it.  The deletion is parked
 until the thread has ended or its conductor is dead.  Then it is a task like any other.
 """
@@ -146,16 +146,16 @@ def resolve(conn: Connection, orphan: OrphanedCreate, physical_id: str | None, *
 
 
 def _is_nobodys(conn: Connection, orphan: OrphanedCreate, physical_id: str) -> bool:
-    """Return whether the thing that a step has made belongs to no resource, and none will find it.
+    """Return whether the object that a step has made belongs to no resource, and none will find it.
 
     Its resource was deleted meanwhile, because its conductor counted as dead.  Or a later attempt has made
-    another thing, because the type does not find things by their key.  Or no later attempt would find it.
+    another object, because the type does not find objects by their key.  Or no later attempt would find it.
     """
     t = tables.task
     task = conn.execute(sa.select(t.c.state, t.c.attempt).where(t.c.id == orphan.task.id)).first()
     if task == (TaskState.DONE, orphan.task.attempt):
         # Only a stored result completes a task under its own attempt: the step had ended before, and only the
-        # answer of the database was lost.  The resource has the thing, or another one has got it from there.
+        # answer of the database was lost.  The resource has the object, or another one has got it from there.
         return False
     row = resources.by_ids(conn, [orphan.resource.id]).get(orphan.resource.id)
     if row is None:
@@ -166,9 +166,9 @@ def _is_nobodys(conn: Connection, orphan: OrphanedCreate, physical_id: str) -> b
 
 
 def _was_abandoned(conn: Connection, orphan: OrphanedCreate, physical_id: str) -> bool:
-    """Return whether the resource's stack was abandoned, so that the user has the thing now.
+    """Return whether the resource's stack was abandoned, so that the user has the object now.
 
-    The last event that names the thing is not one of its deletion then.
+    The last event that names the object is not one of its deletion then.
     """
     e = tables.event
     action = conn.execute(

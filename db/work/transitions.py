@@ -140,7 +140,7 @@ _HOLD = HOLD.statement(
 def hold(conn: Connection, task_ids: Iterable[TaskId], *, hook: str, due_at: float | None) -> int:
     """Hold tasks at a breakpoint; return how many.
 
-    :param due_at: when the breakpoint's own limit ends it; None: it has none.
+    :param due_at: the instant at which the breakpoint's own limit ends it; None: no limit.
     """
     return _run(conn, _HOLD, task_ids, reached=hook, due=due_at)
 
@@ -204,7 +204,7 @@ def wake(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> int:
 def release(conn: Connection, task_ids: Iterable[TaskId], *, due_at: float | None) -> int:
     """Give claims back, so that anybody may claim the tasks; return how many.
 
-    :param due_at: when their hints are sent again.
+    :param due_at: the instant at which their hints are sent again.
     """
     return _run(conn, _RELEASE, task_ids, due=due_at)
 
