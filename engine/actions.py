@@ -67,7 +67,7 @@ def start_delete(
     The caller asks work that runs on a resource to stop; the resource's deletion waits for its end.
 
     :param timeout: seconds the deletion may take.
-    :param breakpoints_hold: False: no breakpoint stops the deletion.
+    :param breakpoints_hold: whether breakpoints stop the deletion.
     """
     stack = stacks.lock(conn, scope.stack_id)
     if stack.action == "DELETE" and stack.status != Status.FAILED:

@@ -140,7 +140,7 @@ def _stop(conn: Connection, late: Sequence[LateStack], now: float, grace: float)
         .where(
             t.c.stack_id.in_([stack.id for stack in late]),
             t.c.state == TaskState.RUNNING,
-            t.c.kind != TaskKind.DELETE_SNAPSHOT,  # These run beside any action of the stack.
+            t.c.kind != TaskKind.DELETE_SNAPSHOT,  # These run during any action of the stack.
         )
         .order_by(t.c.id)
         .with_for_update()

@@ -133,7 +133,7 @@ def start_update(conn: Connection, change: Change, scope: TraversalScope, types:
 def _rows(conn: Connection, stack: Stack, change: Change) -> list[Resource]:
     """Return the rows that the update starts from.
 
-    :param stack: as it was before.
+    :param stack: the stack as it was before.
     """
     existing = resources.of_stack(conn, stack.id)
     if change.action == "ROLLBACK" and not stack.previous:

@@ -1,4 +1,4 @@
-"""The cloud as the caller of a request sees it: which services it has, and whether values name its things.
+"""The cloud as the caller of a request sees it: its services, and the objects that values name.
 
 A request asks with the caller's token and waits for a short time only.  A value
 is accepted if its service does not answer in time, or refuses to answer: the step that uses the value finds

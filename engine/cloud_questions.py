@@ -1,4 +1,4 @@
-"""Questions about things of the cloud, asked of its services with the token of a request's caller."""
+"""Questions about objects of the cloud, asked of its services with the token of a request's caller."""
 
 import dataclasses
 from collections.abc import Callable

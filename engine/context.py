@@ -30,7 +30,7 @@ from .signal_limits import SignalLimits
 
 LOG = logging.getLogger(__name__)
 BATCH = 16
-"""Task ids in one hint: enough to make the message's cost small beside the work, few enough that a wide
+"""Task ids in one hint: enough to make the message cheap compared with the tasks, few enough that a wide
 graph spreads over all conductors."""
 R = typing.TypeVar("R")
 

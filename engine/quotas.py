@@ -1,7 +1,8 @@
-"""Quotas: how much of each thing one project may have; and the limits of single software configs.
+"""Quotas: limits of the objects of one project; and the limits of single software configs.
 
-A default comes from the options; an admin may set another limit for a project.  Who stores one more checks it
-under the project's lock, as the last thing of the transaction: requests at the same moment cannot exceed it.
+A default comes from the options; an admin may set another limit for a project.  A transaction that stores one
+more object checks the limit as its last step, under the project's lock: requests at the same moment cannot
+exceed it.
 """
 
 import enum
@@ -23,7 +24,7 @@ LARGEST = 2**53 - 1
 
 
 class QuotaName(enum.StrEnum):
-    """The things that a project can have."""
+    """The quantities that quotas limit."""
 
     STACKS = "stacks"
     RESOURCES = "resources"
@@ -226,7 +227,7 @@ class QuotaOperations:
     def change(self, project_id: str, limits: Mapping[str, int | None]) -> None:
         """Set quotas of a project; the others stay.
 
-        :param limits: by name; -1: no limit; None: the default.
+        :param limits: the new limits by name; -1: no limit; None: the default.
         """
 
         def change(conn: Connection) -> None:

@@ -1,4 +1,4 @@
-"""Scaling a group after a signal: one task beside the stack's actions, carried out by a conductor.
+"""Scaling a group after a signal: one task outside of the stack's actions, carried out by a conductor.
 
 The task belongs to the stack's last traversal, which has ended.  So the stack's next action supersedes it
 like any unfinished task, and the stack's own status does not show it.

@@ -117,7 +117,7 @@ def start_snapshot(
 def start_snapshot_deletion(
     conn: Connection, snapshot_id: SnapshotId, scope: TraversalScope, *, timeout: float
 ) -> Started | None:
-    """Begin to delete a snapshot, by a traversal beside the stack's own; None if it is being deleted.
+    """Begin to delete a snapshot, by a traversal of its own; None if it is being deleted.
 
     :param timeout: seconds each deletion may take where nothing else sets a limit: the stack's deadline would
         not end a deletion that hangs.

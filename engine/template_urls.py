@@ -86,7 +86,7 @@ class TemplateFetcher:
     def fetch_nested(self, url: str) -> str:
         """Return the text of the template of a nested stack, for a step.
 
-        :raises PermanentError: as `fetch` raises TemplateNotFetched; in Heat's words.
+        :raises PermanentError: the template cannot be fetched; the text is Heat's.
         """
         try:
             return self.fetch(url)

@@ -68,7 +68,7 @@ class Validation:
 
         Where some are missing, only that can be judged which does not depend on them.
 
-        :param nested: also return the parameters of the nested stacks.
+        :param nested: whether the parameters of the nested stacks are returned, too.
         :raises TemplateError: the template or the environment is wrong; further errors are in `others`.
         """
         limits = self._context.settings.limits

@@ -84,8 +84,8 @@ class Reason:
     :ivar cause: a word for programs.
     :ivar why: the reason, in words.
     :ivar next: the event that happens by itself.
-    :ivar at: when that happens, if it is known.
-    :ivar commands: these bring it about sooner, the best one first.
+    :ivar at: the instant of that event, if it is known.
+    :ivar commands: commands that bring the event about sooner, the best one first.
     """
 
     cause: str

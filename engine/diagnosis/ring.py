@@ -42,7 +42,7 @@ def health(presence: Presence) -> str:
 class RingChange:
     """The effects of a change of the ring.
 
-    :ivar before: number of shards of each conductor; after: likewise.
+    :ivar before, after: number of shards of each conductor, before and after the change.
     :ivar stacks: number of stacks in progress in the shards that move.
     """
 

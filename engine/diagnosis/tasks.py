@@ -30,7 +30,8 @@ LATE = 5.0
 class DiagnosisContext:
     """The facts about a stack that the diagnosis of its tasks needs.
 
-    :ivar deadline_at: when it times out; None: its timeout is paused, or it is not in progress.
+    :ivar deadline_at: the instant at which the stack times out; None: its timeout is paused, or no action is
+        in progress.
     :ivar longest: the steps that have been in a call for longest, of all stacks.
     """
 
@@ -45,7 +46,7 @@ class DiagnosisContext:
 class Finding:
     """A task and its reason.
 
-    :ivar since: when the task entered its state; None: unknown.
+    :ivar since: the instant at which the task entered its state; None: unknown.
     """
 
     task: Unfinished
