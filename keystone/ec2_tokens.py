@@ -43,7 +43,7 @@ class Ec2Tokens:
     def headers(self, credentials: JsonMap) -> Mapping[str, str]:
         """Return the headers that keystonemiddleware would set for the user's token.
 
-        :param credentials: as the body of ``POST /v3/ec2tokens`` has them.
+        :param credentials: credentials in the form of the body of ``POST /v3/ec2tokens``.
         :raises SignatureRefused: Keystone does not accept the signature.
         :raises KeystoneUnavailable: Keystone does not answer, or refuses the service's own account.
         """

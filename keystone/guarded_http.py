@@ -258,7 +258,7 @@ class _Transport(_Trusting):
 class _Calls(threading.local):
     """The call of a thread.
 
-    :ivar deadline: None: no request runs.
+    :ivar deadline: the deadline of the call; None: no call runs.
     """
 
     deadline: "_Deadline | None" = None

@@ -76,10 +76,12 @@ class RemoteClouds:
     def adapter(self, session: Session, place: RemotePlace, service: str, version: str) -> Adapter:
         """Return the adapter of a service in the place.
 
-        :param session: with the own rights.
+        :param session: session with the rights of the stack, for places of this cloud.
         :param version: the major version of its interface.
-        :raises WrongCredential, WrongCertificate, RemoteUnavailable: as they say.
-        :raises NoSuchService, ServiceUnavailable: as of ServiceClients.
+        :raises WrongCredential: the credential is malformed, or the other cloud refuses it.
+        :raises WrongCertificate: the certificates of authorities cannot be read.
+        :raises RemoteUnavailable: the other cloud's Keystone does not answer.
+        :raises NoSuchService, ServiceUnavailable: the reasons of ServiceClients.adapter.
         """
         options = replace(self._options.of(service), region_name=place.region, endpoint_override=None)
         verify = False if place.insecure else (True if place.ca_cert else options.verify)
@@ -151,7 +153,8 @@ def _plugin(credential: JsonMap) -> BaseAuthPlugin:
 def _check(session: Session) -> None:
     """Check that the credential gives a token for a project.
 
-    :raises WrongCredential, RemoteUnavailable: as they say.
+    :raises WrongCredential: the other cloud refuses the credential, or its token is for no project.
+    :raises RemoteUnavailable: the other cloud's Keystone does not answer.
     """
     try:
         session.get_token()

@@ -49,7 +49,8 @@ class ServiceClients:
         :param version: the major version of its interface.
         :param microversion: the newest that the caller knows; an older service gets its own newest.
         :param is_hurried: calls end early where the service does not answer; see ServiceOptions.hurried.
-        :raises NoSuchService, ServiceUnavailable: as they say.
+        :raises NoSuchService: the service catalog has no endpoint of the service.
+        :raises ServiceUnavailable: the service did not say which versions it has.
         """
         options = self._options.of(service)
         options = options.hurried() if is_hurried else options
@@ -63,7 +64,8 @@ def service_adapter(
 ) -> Adapter:
     """Return the adapter of a service, with its own options; as `ServiceClients.adapter`.
 
-    :raises NoSuchService, ServiceUnavailable: as they say.
+    :raises NoSuchService: the service catalog has no endpoint of the service.
+    :raises ServiceUnavailable: the service did not say which versions it has.
     """
     adapter = _ServiceAdapter(
         options,
@@ -184,7 +186,8 @@ def derived_session(
 def _endpoint_data(adapter: Adapter) -> discover.EndpointData:
     """Return the address of the service, with the version that is asked for.
 
-    :raises NoSuchService, ServiceUnavailable: as they say.
+    :raises NoSuchService: the service catalog has no endpoint of the service.
+    :raises ServiceUnavailable: the service did not say which versions it has.
     """
     try:
         data = adapter.get_endpoint_data()

@@ -363,7 +363,7 @@ class TemplateTree:
     def _goal(self, definition: ResourceDefinition, plugin: NestedType) -> ChildGoal | None:
         """Return the child's goal; values that come from other resources are residuals.
 
-        None: it is not known yet.
+        None: the goal is not known yet.
         """
         properties = definition.properties
         if is_template_name(definition.type):
