@@ -30,7 +30,7 @@ from .connections import (
     server_time,
     set_brief,
 )
-from .errors import RowLocked, TooMuchToRead, Unavailable
+from .errors import RowLocked, Unavailable
 from .id_source import OPTION, IdSource
 from .schema import tables
 
@@ -351,15 +351,7 @@ def metered(most: int) -> Iterator[None]:
     :param most: characters; 0: no limit.
     :raises TooMuchToRead: the values read so far have more characters.
     """
-    total = 0
-
-    def charge(size: int) -> None:
-        nonlocal total
-        total += size
-        if total > most:
-            raise TooMuchToRead(most)
-
-    token = tables.METER.set(charge if most else None)
+    token = tables.METER.set(tables.Meter(most) if most else None)
     try:
         yield
     finally:

@@ -355,7 +355,7 @@ def _known_members(
             _check_partly(prop, values[name], (*path, name), errors)
         elif is_given or prop.default is not None:
             before = len(errors)
-            value = _convert(prop, plain(values.get(name)), (*path, name), errors)
+            value = _convert(prop, plain(values[name]) if is_given else None, (*path, name), errors)
             if len(errors) == before:
                 resolved[name] = value
         else:

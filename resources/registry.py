@@ -114,15 +114,15 @@ class ResourceRegistry:
 
         :raises UnknownType: there is no such type; the error says which would be right, or how it is added.
         """
+        plugin = self._types.get(name)
+        if plugin is not None:
+            return plugin
         if is_template_name(name):
             return PROVIDER
-        try:
-            return self._types[name]
-        except KeyError:
-            if name in HEAT_TYPES:
-                raise AbsentType(absent(name, self.names())) from None
-            hint = advice(name, self.names()) if name not in self._off_names else _SWITCHED_OFF
-            raise UnknownType(f"The Resource Type ({name}) could not be found{hint}") from None
+        if name in HEAT_TYPES:
+            raise AbsentType(absent(name, self.names()))
+        hint = advice(name, self.names()) if name not in self._off_names else _SWITCHED_OFF
+        raise UnknownType(f"The Resource Type ({name}) could not be found{hint}")
 
     def is_nested(self, name: str) -> bool:
         """Return whether the resources of the type are nested stacks."""

@@ -8,12 +8,14 @@ test compares them).
 import json
 import re
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextvars import ContextVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 from sqlalchemy.engine import Dialect
+
+from ..errors import TooMuchToRead
 
 LongText = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
 RowId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
@@ -33,13 +35,33 @@ def chunks(ids: Iterable[int]) -> Iterable[list[int]]:
     return (ordered[i : i + BATCH] for i in range(0, len(ordered), BATCH))
 
 
-METER: ContextVar[Callable[[int], None] | None] = ContextVar("meter", default=None)
-"""A function that gets the characters of each long value that is read; see engine.metered."""
+class Meter:
+    """Counts the characters of the long values that are read.
+
+    :param most: characters in all.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._total = 0
+
+    def charge(self, size: int) -> None:
+        """Count a value.
+
+        :raises TooMuchToRead: the values read so far have more characters than allowed.
+        """
+        self._total += size
+        if self._total > self._most:
+            raise TooMuchToRead(self._most)
+
+
+METER: ContextVar[Meter | None] = ContextVar("meter", default=None)
+"""The meter of what is read in this context; see engine.metered."""
 
 
 def _metered(text: str) -> str:
     if (meter := METER.get()) is not None:
-        meter(len(text))
+        meter.charge(len(text))
     return text
 
 
