@@ -20,7 +20,7 @@ class Unused:
     """A credential whose stack is deleted, or was never stored.
 
     :ivar root_id: id of the stack, or key of the delegation.
-    :ivar body: sealed.
+    :ivar body: the credential, or the document by which a duty finds it; sealed.
     """
 
     root_id: StackId

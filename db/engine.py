@@ -129,8 +129,8 @@ class ServerClock:
         """Accept a measurement, or leave it out if it took too long.
 
         :param server: the server's time at some moment between the two others.
-        :param before: our monotonic clock when the server was asked.
-        :param after: our monotonic clock when it had answered.
+        :param before: the moment of the question, by our monotonic clock.
+        :param after: the moment of the answer, by our monotonic clock.
         """
         with self._lock:
             if after - before > self._tolerance:
@@ -259,8 +259,8 @@ class Database:
         not change anything but the database, and it makes the ids of its new rows itself.  It is not run
         again where the connection was lost during the commit: then the transaction may have taken place.
 
-        :param brief: wait only a moment for rows that others hold, and do not retry then: for work that
-            others wait for, and that is repeated anyway.
+        :param brief: whether waits for rows that others hold are short, and not retried: for transactions
+            that others wait for, and that are repeated anyway.
         :raises Unavailable: the database does not answer.
         :raises RowLocked: another transaction has held a row for too long.
         :raises TooSlow: a statement has taken longer than it may.

@@ -40,7 +40,7 @@ class TooSlow(Unavailable):
 class TooMuchToRead(DatabaseError):
     """Stored values that are more than the reader may read at once.
 
-    :ivar most: characters that it may.
+    :ivar most: characters that the reader may read at once.
     """
 
     def __init__(self, most: int) -> None:

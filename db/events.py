@@ -33,10 +33,10 @@ def add_many(conn: Connection, events: Sequence[Event]) -> None:
 class EventQuery:
     """A selection of the events of a stack, or of its tree down to a depth.
 
-    :ivar nested_depth: 0: the stack's own events only; -1: the whole tree's.
+    :ivar nested_depth: levels below the stack; 0: its own events only; -1: the whole tree.
     :ivar filters: column name -> values, one of which must match.
     :ivar marker: uuid of the last event already seen.
-    :ivar by_type: sorted by the type of the resource, and only those of one type by time.
+    :ivar by_type: whether events are sorted by the type of the resource, and only within a type by time.
     """
 
     stack_id: StackId

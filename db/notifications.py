@@ -120,7 +120,7 @@ def at_breakpoints(
 ) -> None:
     """Notify that resources are held, or are not held any more.
 
-    :param hits: stack, reason and resource of each.
+    :param hits: stack, reason and resource of each notification.
     """
     collected: list[Notification] | None = conn.get_execution_options().get(_COLLECTED)
     if collected is None or not hits:

@@ -185,7 +185,7 @@ def of_tree(
     Replaced resources are left out.
 
     :param depth: levels below the stack; 0: its own resources only.
-    :param values: read the columns named in LONG, too; they are None else.
+    :param values: whether the columns named in LONG are read, too; they are None else.
     """
     r = tables.resource
     s = tables.stack

@@ -33,7 +33,7 @@ class ListedConfig:
 class StoredConfig(ListedConfig):
     """A software config.
 
-    :ivar body: sealed.
+    :ivar body: content, inputs, outputs and options of the config, sealed.
     """
 
     body: Json
@@ -64,7 +64,7 @@ class ListedDeployment:
 class StoredDeployment(ListedDeployment):
     """A software deployment.
 
-    :ivar input_values, output_values: sealed; None: none.
+    :ivar input_values, output_values: values by name, sealed; None: no values.
     """
 
     input_values: Json = None
@@ -93,7 +93,7 @@ def insert_config(conn: Connection, config: StoredConfig) -> None:
 def get_config(conn: Connection, config_id: str, *, lock: bool = False) -> StoredConfig:
     """Return a config.
 
-    :param lock: keep it from being deleted until the transaction ends.
+    :param lock: whether the row is locked until the transaction ends, so that nobody deletes the config.
     :raises NotFound: no such config.
     """
     row = _columns(conn, tables.software_config, config_id, lock=lock)
@@ -154,7 +154,7 @@ def insert_deployment(conn: Connection, deployment: StoredDeployment) -> None:
 def get_deployment(conn: Connection, deployment_id: str, *, lock: bool = False) -> StoredDeployment:
     """Return a deployment.
 
-    :param lock: keep it as it is until the transaction ends.
+    :param lock: whether the row is locked until the transaction ends, so that nobody changes it.
     :raises NotFound: no such deployment.
     """
     row = _columns(conn, tables.software_deployment, deployment_id, lock=lock)

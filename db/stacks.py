@@ -323,7 +323,8 @@ def fail_locked(
 ) -> None:
     """Fail the actions of stacks; the caller holds their rows and has seen that they are in progress.
 
-    :param rollback: mark them for rollback if the user asked for that: see endings.begin_rollbacks.
+    :param rollback: whether they are marked for rollback where the user asked for it: see
+        endings.begin_rollbacks.
     """
     s = tables.stack
     conn.execute(

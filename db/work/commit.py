@@ -53,7 +53,7 @@ class Awaited:
 class Admission:
     """The outcomes of a transaction, divided.
 
-    :ivar accepted: outcomes to store, as they count.
+    :ivar accepted: outcomes to store, in the form that counts.
     :ivar refused: outcomes whose attempt does not hold its task any more; nothing of them is stored.
     :ivar rows: the tasks by id, whose rows are locked, as they were before.
     """
@@ -179,7 +179,7 @@ class Exchange:
     :ivar refused: outcomes whose attempt was not the latest one; nothing of them was stored.
     :ivar claims: tasks that the member holds now.
     :ivar ready: tasks made ready and not claimed here, for which hints are to be sent.
-    :ivar ended: stacks that reached a final status, with it.
+    :ivar ended: stacks that reached a final status, with that status.
     :ivar locked: ready tasks not claimed, because another transaction has locked their resource's row.
     """
 

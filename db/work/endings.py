@@ -34,7 +34,7 @@ class Failure:
     """The reason why a stack's action fails.
 
     :ivar cause: the cause that the reason names; None: no resource is the cause.
-    :ivar rolled_back: roll back, if the stack's options request that.
+    :ivar rolled_back: whether the stack is rolled back, if its options request that.
     """
 
     reason: str

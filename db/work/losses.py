@@ -98,7 +98,7 @@ def announce(conn: Connection, task: Task, member: MemberId) -> bool:
 def forget(conn: Connection, task_ids: Iterable[TaskId], member: MemberId | None = None) -> None:
     """Forget all losses of tasks.
 
-    :param member: only of those that it holds; None: of all.
+    :param member: the member whose tasks alone are changed; None: all of the tasks.
     """
     t = tables.task
     held = () if member is None else (t.c.member == member,)

@@ -34,9 +34,9 @@ def release(
     The next claim raises the attempt, so a late result of the old attempt is refused.  A task whose traversal
     was superseded, or whose stack has ended, is cancelled instead, and its successors are counted down.
 
-    :param on_taken: is called with each task that is cancelled here, whose step may still run;
-        those keep their conductor's name until that has answered.
-    :param loss: the conductor died or went silent: the loss is counted for the tasks that are released.
+    :param on_taken: called with each task that is cancelled here, whose step may still run; such a task keeps
+        its conductor's name until the conductor has answered.
+    :param loss: the loss of a conductor that died or went silent; it is counted for the released tasks.
     :returns: the tasks made ready, by traversal.
     """
     t = tables.task

@@ -208,7 +208,7 @@ def abandon(
 ) -> ReadyTasks:
     """Wake deletions that wait for steps of a dead conductor; return those made ready, by traversal.
 
-    :param member: leave out deletions that wait for it under another name by now.
+    :param member: name of that conductor; deletions that wait under another name by now are left out.
     """
     locked = tasks.lock_many(conn, task_ids, TaskState.PARKED)
     if member is not None:

@@ -44,7 +44,7 @@ def of_traversal(conn: Connection, traversal: TraversalId) -> list[Task]:
 def running_of_stack(conn: Connection, stack_id: StackId, *, lock: bool = True) -> list[Task]:
     """Return the claimed tasks of a stack, of any traversal, in id order.
 
-    :param lock: lock their rows until the transaction ends.
+    :param lock: whether their rows are locked until the transaction ends.
     """
     t = tables.task
     query = sa.select(t).where(t.c.stack_id == stack_id, t.c.state == TaskState.RUNNING).order_by(t.c.id)
@@ -128,7 +128,7 @@ class Locked(typing.NamedTuple):
 def lock(conn: Connection, which: sa.ColumnElement[bool], *, skip_locked: bool = False) -> list[Locked]:
     """Lock the tasks that meet a condition, in the order of their ids; return them.
 
-    :param skip_locked: leave out rows that other transactions hold, instead of waiting for them.
+    :param skip_locked: whether rows that other transactions hold are left out, instead of waited for.
     """
     t = tables.task
     query = sa.select(t.c.id, t.c.traversal, t.c.stack_id).where(which).order_by(t.c.id)
