@@ -53,10 +53,10 @@ class BreakpointOperations:
         """Continue held resources of the stack and of those nested in it, in one transaction; return them.
 
         :param names: names or wildcards of resources, ``NESTED/NAME`` for nested ones; None: all.
-        :param hook: only resources held at this breakpoint; None: at any.
-        :param step: hold the next tasks again before they begin.  Without it, and without names or hook,
-            stepping ends.
-        :raises InvalidHook: nothing is held, or one of the names matches nothing that is; nothing is changed.
+        :param hook: the breakpoint at which the resources are held; None: any breakpoint.
+        :param step: whether the next tasks are held again before they begin.  Without it, and without names
+            or hook, stepping ends.
+        :raises InvalidHook: no resource is held, or one of the names matches none; nothing is changed.
         """
         if hook is not None and hook not in HOOKS:
             raise InvalidHook(f'"{hook}" is not one of: {", ".join(HOOKS)}')

@@ -50,7 +50,7 @@ class GoalCompiler:
     """Implements context.Compiler.  Thread-safe.
 
     :param region: the cloud's region; None: Heat's default.
-    :param has_cloud: this installation has access to a cloud.
+    :param has_cloud: whether this installation has access to a cloud.
     """
 
     def __init__(

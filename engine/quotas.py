@@ -68,7 +68,8 @@ _KINDS: Mapping[QuotaName, _Kind] = {
 class QuotaUsage:
     """A limit of a project, and how much it has.
 
-    :ivar limit, default: -1: no limit.
+    :ivar limit, default: the project's limit, and that of projects for which no admin has set one; -1: no
+        limit.
     """
 
     name: QuotaName

@@ -29,8 +29,8 @@ class SignalAddresses:
 
     :param root: address under which users reach the API, without a slash at its end.
     :param key: key of the installation, `KEY_BYTES` random bytes; see db/settings.py.
-    :param signal_root: under which servers and alarms reach it with presigned signals; None: `root`.
-    :param metadata_root: under which servers reach it for their metadata; None: `root`.
+    :param signal_root: address under which servers and alarms send presigned signals; None: `root`.
+    :param metadata_root: address under which servers get their metadata; None: `root`.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ class TrustProvider(typing.Protocol):
     def delegate(self, who: Trustor, mark: str) -> Json:
         """Create a credential.
 
-        :param mark: is stored with it at Keystone, for `marked`.
+        :param mark: text that Keystone stores with the credential, for `marked`.
         :raises DelegationRefused: Keystone refuses the delegation; there is no credential.
         :raises NoAnswer: Keystone did not answer; there may be a credential.
         :raises KeystoneUnavailable: Keystone does not answer, or fails; there is no credential.

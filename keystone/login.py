@@ -62,7 +62,7 @@ class Project:
 class KeystoneLogin:
     """Logs users in.  Thread-safe.
 
-    :param auth_url: Keystone, as this process reaches it.
+    :param auth_url: address of Keystone, as this process reaches it.
     :param make_session: makes a session with the given plugin.
     """
 

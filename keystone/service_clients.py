@@ -48,7 +48,7 @@ class ServiceClients:
 
         :param version: the major version of its interface.
         :param microversion: the newest that the caller knows; an older service gets its own newest.
-        :param is_hurried: calls end early where the service does not answer; see ServiceOptions.hurried.
+        :param is_hurried: whether calls end early if the service does not answer; see ServiceOptions.hurried.
         :raises NoSuchService: the service catalog has no endpoint of the service.
         :raises ServiceUnavailable: the service did not say which versions it has.
         """

@@ -22,7 +22,7 @@ class TooLong(Exception):
 def send(sock: socket.socket, body: bytes, deadline: float | None = None) -> None:
     """Send one message.
 
-    :param deadline: on the monotonic clock; None: wait without end.
+    :param deadline: moment of the monotonic clock at which sending fails; None: no limit.
     :raises TimeoutError: the deadline passed.
     :raises OSError: the peer is gone.
     """

@@ -27,8 +27,8 @@ class RotationRound:
     """The result of one pass over all stored values.
 
     :ivar held: how many values are sealed by each key, by fingerprint and table.
-    :ivar sealed_anew: rows that were sealed again, by table.
-    :ivar moved: contents whose stacks now refer to them by their new id.
+    :ivar sealed_anew: number of rows that were sealed again, by table.
+    :ivar moved: number of contents to which their stacks now refer by a new id.
     :ivar broken: places of values that their own key does not open.
     """
 

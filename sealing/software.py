@@ -18,7 +18,7 @@ from .stored import MASK, redacted
 class SoftwareValue:
     """A value with the secrets in it.
 
-    :ivar secrets: texts; a number counts as its digits.
+    :ivar secrets: texts of the secrets; a number counts as its digits.
     """
 
     value: Json
