@@ -132,7 +132,7 @@ IDENTIFIER = "X-Openstack-Request-Id"
 NAMED = "/v1/{tenant_id}/stacks/{stack_name}"
 """The path of a stack without its id, whose operation redirects to the full path."""
 ARN_PATH = re.compile(r"/v1/(?P<tenant_id>[^/]+)/stacks/(?P<stack_name>arn:.*)", re.DOTALL)
-"""The path of a stack by its ARN, which has slashes; what lies below the stack is part of it."""
+"""The path of a stack by its ARN, which has slashes; the path below the stack is part of it."""
 BELOW_A_NAME = ("resources", "events", "template", "environment", "files", "outputs", "actions")
 """Path segments that may follow a stack's bare name in the place of its id: such a request is redirected."""
 
@@ -161,10 +161,10 @@ def make_app(
 ) -> falcon.App[falcon.Request, falcon.Response]:
     """Return the application: every answer, also an error, is JSON in Heat's shape with a request id.
 
-    :param addresses: checks the signatures of addresses.
-    :param log: counts and logs the requests; None: nobody does.
-    :param pages: the console, for browsers; None: there are none.
-    :param guard: refuses what foreign pages send; None: tokens protect the API.
+    :param addresses: the check of the signatures of addresses.
+    :param log: the counter and log of requests; None: no request is counted or logged.
+    :param pages: the console for browsers; None: no console is served.
+    :param guard: the check of browsers' origins; None: tokens protect the API.
     """
     app = falcon.App(middleware=[log or RequestLog(SILENT)])
     if guard is not None:
@@ -206,7 +206,7 @@ def _resource(api: _Api, operations: Mapping[str, Operation]) -> object:
 
 
 def _responder(api: _Api, operations: Mapping[str, Operation]) -> Callable[..., None]:
-    """Return what answers the requests of a route."""
+    """Return the responder of a route."""
     allowed = ", ".join(sorted(operations))
 
     def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:

@@ -10,20 +10,20 @@ _FOR_NOBODY = frozenset({"stacks:global_index", "software_configs:global_index"}
 
 
 class Authenticator(typing.Protocol):
-    """Identifies callers and says what they may do."""
+    """Identifies callers, and decides about their rights."""
 
     def identify(self, project_id: str | None, headers: Mapping[str, str]) -> RequestContext:
         """Return the caller that asks for the project of the path.
 
-        :param project_id: empty: nobody has to say who they are; None: the caller's own project.
-        :param headers: of the request, names in upper case.
-        :raises Fault: 401 or 403.
+        :param project_id: the project; empty: an anonymous caller may pass; None: the caller's own project.
+        :param headers: the request's headers by name, in upper case.
+        :raises Fault: 401, the caller is unknown, or 403, the project is not the caller's.
         """
 
     def authorize(self, caller: RequestContext, rule: str) -> None:
-        """Check that the caller may do what a rule allows; it has Heat's name, e.g. ``stacks:create``.
+        """Check that the caller may do the operation of a rule with Heat's name, e.g. ``stacks:create``.
 
-        :raises Fault: 403.
+        :raises Fault: 403, the caller may not.
         """
 
     def may_use(self, caller: RequestContext, type_name: str) -> bool:
@@ -63,7 +63,7 @@ class NoAuthentication:
 
 
 def is_allowed(auth: Authenticator, caller: RequestContext, rule: str) -> bool:
-    """Return whether the policy allows a caller what a rule is for."""
+    """Return whether the policy allows a caller the operation of a rule."""
     try:
         auth.authorize(caller, rule)
     except Fault:

@@ -28,10 +28,10 @@ def no_cloud(access: CallerAccess) -> CallersCloud | None:
 
 @dataclass(frozen=True)
 class Downloads:
-    """Functions that fetch what a request names and does not send.
+    """Functions that fetch the files that a request names and does not send.
 
-    :ivar template: returns the text of a template at an address.
-    :ivar files: returns the files of a container, without those of these names.
+    :ivar template: a function that returns the text of a template at an address.
+    :ivar files: a function that returns the files of a container, without those whose names it is given.
     """
 
     template: Callable[[str], str]
@@ -66,7 +66,7 @@ class GuestPolls(typing.Protocol):
         """Note that the server's guest has asked now by a transport."""
 
     def explained(self, conn: Connection, rows: Sequence[Resource]) -> Sequence[Resource]:
-        """Return resources; the reason of a deployment that waits says what the guest of its server did."""
+        """Return resources; the reason of a deployment that waits says how far its guest is."""
 
 
 class QuotaService(typing.Protocol):

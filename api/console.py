@@ -27,11 +27,11 @@ def _weight(graph: SharedGraph) -> int:
 class ConsoleServices:
     """The collaborators of the routes for consoles.
 
-    :ivar shard_count: of the installation.
-    :ivar fleet: what a diagnosis needs of the options.
-    :ivar group: returns which conductors are in their group; or why that cannot be known.
-    :ivar counts: of stacks by action and status, by project.
-    :ivar graphs: by stack and depth, as requests share them.
+    :ivar shard_count: the number of shards of the installation.
+    :ivar fleet: the options that a diagnosis of stacks needs.
+    :ivar group: a function that returns the conductors in their group, or the reason why they are unknown.
+    :ivar counts: numbers of stacks by action and status, for each project.
+    :ivar graphs: the graphs that requests share, by stack and depth.
     """
 
     shard_count: int = 1

@@ -13,10 +13,10 @@ USER_LENGTH = 255
 class RequestContext:
     """The caller of a request, and the project that it is for.
 
-    :ivar credentials: what policy rules may ask for.
-    :ivar everywhere: may see and change other projects' stacks, by their ids.
+    :ivar credentials: the credentials that policy rules may ask for.
+    :ivar everywhere: whether the caller may see and change other projects' stacks, by their ids.
     :ivar trustor: the user whose rights can be delegated; None: Keystone has not named the caller.
-    :ivar access: to other services; None likewise.
+    :ivar access: the caller's access to other services; None: Keystone has not named the caller.
     """
 
     project_id: str

@@ -39,8 +39,8 @@ _LONGEST_LINE = 300
 class Fault(Exception):
     """An answer other than success.
 
-    :ivar status: of HTTP.
-    :ivar kind: stable name of the error, Heat's where Heat has one.
+    :ivar status: the status code of HTTP.
+    :ivar kind: the stable name of the error, Heat's where Heat has one.
     :ivar errors: all errors of a template, this one first, where there are several.
     """
 
@@ -109,7 +109,7 @@ _LIMIT = "Request limit exceeded: "
 def _in_heats_words(error: TemplateError) -> tuple[str, str]:
     """Return Heat's type of an error, and its text, which begins as Heat's.
 
-    Heat checks documents where it parses them, and calls what is wrong there a bad request.
+    Heat checks documents where it parses them, and calls an error there a bad request.
     """
     if isinstance(error, LimitExceeded):
         return error.code, f"{_LIMIT}{str(error).removeprefix(_LIMIT)}"  # Texts of quotas begin with it.
@@ -138,7 +138,7 @@ def _of_parameter(error: TemplateError, name: str) -> tuple[str, str]:
 
 
 def _further(errors: Sequence[Mapping[str, str]]) -> str:
-    """Return what follows the first error of a template, for clients that print the message only."""
+    """Return the text after the first error of a template, for clients that print the message only."""
     lines = [f"- {error['path']}: {error['message']}" for error in errors]
     lines = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…" for line in lines]
     count = "1 more error" if len(lines) == 1 else f"{len(lines)} more errors"

@@ -59,7 +59,7 @@ class KeystoneAuthentication:
         )
 
     def authorize(self, caller: RequestContext, rule: str) -> None:
-        """Check that the policy allows the caller to do what the rule is for."""
+        """Check that the policy allows the caller the operation of a rule."""
         if not self._allows(caller, rule):
             raise Fault(403, "Forbidden", f"You are not authorized to do {rule}")
 

@@ -32,14 +32,14 @@ T = typing.TypeVar("T")
 class Services:
     """Collaborators of the handlers, made in cli/wiring.
 
-    :ivar health_problem: returns why the service cannot do its work; None: it can.
-    :ivar metrics: returns the text of ``/metrics``; None: there is no such path.
-    :ivar cloud: returns the cloud as the owner of an access sees it; None: nothing is known of it.
-    :ivar downloads: fetches what requests name; None: nothing is fetched.
-    :ivar draining: returns whether the service is about to end.
-    :ivar ec2: exchanges signed requests for users; None: nobody is authenticated.
-    :ivar console: what the routes for consoles need.
-    :ivar count_request: counts a request of a project, and raises a Fault if it has sent too many.
+    :ivar health_problem: a function that returns why the service cannot do its work; None: it can.
+    :ivar metrics: a function that returns the text of ``/metrics``; None: there is no such path.
+    :ivar cloud: a function that returns the cloud as the owner of an access sees it; None: it is unknown.
+    :ivar downloads: the functions that fetch files that requests name; None: nothing is fetched.
+    :ivar draining: a function that returns whether the service is about to end.
+    :ivar ec2: the exchange of signed requests for users; None: nobody is authenticated.
+    :ivar console: the collaborators of the routes for consoles.
+    :ivar count_request: a function that counts a request of a project, or raises a Fault after too many.
     """
 
     database: Database
@@ -77,12 +77,12 @@ class Request(HttpRequest):
     services: Services
 
     def read(self, query: Callable[[Connection], T]) -> T:
-        """Return what the work reads, in one transaction.
+        """Return the result of a query, in one transaction.
 
         A handler of GET calls this once: so all that it shows is of the same moment.
 
-        :raises TooMuchToRead: the answer of a GET would need more memory than it may.  What changes something
-            reads what it needs.
+        :raises TooMuchToRead: the answer of a GET would need more memory than it may.  A request that changes
+            something has no such limit.
         """
         is_answer = self.method in ("GET", "HEAD")
         return self.services.database.read(query, most=self.limits.read_bytes if is_answer else 0)
@@ -98,8 +98,8 @@ class Request(HttpRequest):
     def permitted_stack(self) -> Stack:
         """Return the stack of the path, if it lives and the caller may use the types of all its resources.
 
-        :raises Fault: 404.
-        :raises TypeForbidden: they may not.
+        :raises Fault: 404, there is no such stack.
+        :raises TypeForbidden: a type is not for the caller.
         """
 
         def find(conn: Connection) -> Stack:
@@ -121,15 +121,15 @@ Handler = Callable[[Request], Reply]
 class Operation:
     """One method of one route.
 
-    :ivar rule: Heat's policy rule; None: the handler asks for one, or everybody may do it.  The path of the
-        latter has no project.
-    :ivar presigned: who knows the path's signature for this purpose may do it, and nobody else; "": no
+    :ivar rule: the policy rule, with Heat's name; None: the handler asks for one, or everybody may do it,
+        with a path that has no project.
+    :ivar presigned: the purpose of the path's signature, whose owner may do it, and nobody else; "": no
         signature is in the path.
-    :ivar everywhere: its path has no project, for it concerns the whole installation; the token's counts.
-    :ivar signed: the handler verifies the signature of the whole request; its body is not parsed.
-    :ivar shared: names of the query's parameters, of an operation whose answer depends on nothing of the
-        caller but their project and what the policy allows them; see shared_answers.py.  None: nobody
-        shares it.
+    :ivar everywhere: whether it concerns the whole installation; its path has no project, the token's counts.
+    :ivar signed: whether the handler verifies a signature of the whole request, whose body is not parsed.
+    :ivar shared: the names of the query's parameters, where the answer depends on nothing of the caller
+        but their project and their rights, so that requests share it (shared_answers.py).  None: they
+        do not share it.
     """
 
     handler: Handler

@@ -1,4 +1,4 @@
-"""Refuses what browsers send for foreign pages, where no token protects the API.
+"""Refuses browsers' requests for foreign pages, where no token protects the API.
 
 Without Keystone a request needs nothing that a foreign page does not have.  A browser sends such a page's
 requests to any address, and lets it read the answers once the page's own name leads to that address (DNS
@@ -37,7 +37,7 @@ class OriginGuard:
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Check the host of a request and the page that has sent it.
 
-        :raises Fault: 403, with what would be right.
+        :raises Fault: 403, with the right address or option.
         """
         if req.path in _OPEN:
             return
@@ -84,7 +84,7 @@ def _is_address(name: str) -> bool:
 
 
 def _origin(url: str) -> tuple[str, str, str]:
-    """Return scheme, host and port of an address; of a malformed one what is the same for no other."""
+    """Return scheme, host and port of an address; for a malformed address a value that no other has."""
     try:
         parts = urllib.parse.urlsplit(url.lower())
         port = str(parts.port) if parts.port else _PORTS.get(parts.scheme, "")

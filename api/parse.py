@@ -188,7 +188,7 @@ def changes_nothing(body: Json) -> bool:
 
 
 def authorize_patch(request: HttpRequest) -> None:
-    """Check that the caller may do what the PATCH asks for; Heat has two rules for that.
+    """Check that the caller may do the update of a PATCH; Heat has two rules for that.
 
     :raises Fault: 403.
     """
@@ -234,9 +234,9 @@ def _downloads(request: HttpRequest, key: str) -> Downloads:
 
 
 def create_request(request: HttpRequest) -> CreateRequest:
-    """Return what POST /stacks and POST /stacks/preview ask for.
+    """Return the creation that POST /stacks or POST /stacks/preview asks for.
 
-    :raises Fault: 400, with what would be right.
+    :raises Fault: 400, with the right form.
     """
     if isinstance(request.body, Mapping) and "stack_name" not in request.body:
         raise bad_request("No stack name specified")
@@ -269,7 +269,7 @@ def create_request(request: HttpRequest) -> CreateRequest:
 def adoption(body: JsonMap) -> tuple[dict[str, Json], dict[str, AdoptedResource]]:
     """Return the body of a creation with the goal of the adopted document, and the resources to adopt.
 
-    The document is what abandon and export give.  As in Heat, the template is the document's; environment,
+    The document is the output of abandon or export.  As in Heat, the template is the document's; environment,
     parameters and files are the document's with the request's on top.
 
     :raises Fault: 400, the document cannot be adopted.
@@ -299,10 +299,11 @@ def _document(value: Json) -> JsonMap:
 
 
 def update_request(request: HttpRequest, *, existing: bool) -> UpdateRequest:
-    """Return what PUT and PATCH on a stack ask for.
+    """Return the update that PUT or PATCH on a stack asks for.
 
-    :param existing: it is a PATCH: what the request leaves out stays.  As in Heat, a PUT may ask for that.
-    :raises Fault: 400, with what would be right.
+    :param existing: whether values that the request leaves out stay: it is a PATCH.  As in Heat, a PUT may
+        ask for that in its body.
+    :raises Fault: 400, with the right form.
     """
     body = request.valid(UPDATE)
     _check_renamed(request, body.get("stack_name"))
@@ -337,7 +338,7 @@ def _check_renamed(request: HttpRequest, name: str | None) -> None:
 def check_options(body: JsonMap) -> None:
     """Check the options of a body that a validation gets: a creation would refuse wrong ones.
 
-    :raises Fault: 400, with what would be right.
+    :raises Fault: 400, with the right form.
     """
     timeout(body.get("timeout_mins"))
     tags(body.get("tags"))

@@ -27,7 +27,7 @@ def signed_by(
     headers: Mapping[str, str],
     purpose: str,
 ) -> RequestContext:
-    """Return a caller who may do to the resource of the path what the signature is for; no database is asked.
+    """Return a caller with the right that the signature gives to the path's resource; no database is asked.
 
     The signature is in the query, or in the header that Heat's clients send the handle's token in.
 

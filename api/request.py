@@ -45,11 +45,11 @@ MOST_ENTRIES = 100_000
 class ApiLimits:
     """Limits of a request.
 
-    :ivar body_bytes: most bytes of a body.
-    :ivar page: most entries of a list, also where the user asks for more; 0: no limit.
-    :ivar budget: what the documents and the shown outputs of one request may cost.
-    :ivar read_bytes: most characters of stored values that are read for one answer; 0: no limit.
-    :ivar hidden_tags: lists omit stacks with one of them, unless the user asks for those, too.
+    :ivar body_bytes: the most bytes of a body.
+    :ivar page: the most entries of a list, also where the user asks for more; 0: no limit.
+    :ivar budget: the highest cost of the documents and the shown outputs of one request.
+    :ivar read_bytes: the most characters of stored values that are read for one answer; 0: no limit.
+    :ivar hidden_tags: the tags whose stacks lists omit, unless the user asks for them.
     """
 
     body_bytes: int = 8 * 1024 * 1024
@@ -63,16 +63,17 @@ class ApiLimits:
 class HttpRequest:
     """A request as it was sent.
 
-    :ivar auth: says what the caller may do.
-    :ivar cloud: as the caller sees it; None: nothing is known of it.
-    :ivar path: variables of the route.
-    :ivar query: parameters of the query string, each with all of its values.
-    :ivar body: parsed JSON; None without one.
+    :ivar auth: the authenticator, for further questions about the caller's rights.
+    :ivar cloud: the cloud as the caller sees it; None: nothing is known of it.
+    :ivar path: the values of the route's variables.
+    :ivar query: the parameters of the query string, each with all of its values.
+    :ivar body: the parsed JSON; None: the request has no body.
     :ivar base_url: scheme, host and mount point, without a slash at the end.
-    :ivar headers: names in upper case.
-    :ivar signed: parts that a guest has signed, of an operation whose access is SIGNED; `body` is None then.
-    :ivar request_id: of the log and the answer.
-    :ivar downloads: what the body may name; None: nothing.
+    :ivar headers: the headers by name, in upper case.
+    :ivar signed: the parts that a guest has signed, with `body` None; None: the operation takes no
+        signature.
+    :ivar request_id: the id in the log and the answer.
+    :ivar downloads: the means to fetch files that the body names; None: it may name no files.
     """
 
     caller: RequestContext
@@ -98,8 +99,8 @@ class HttpRequest:
     def values(self, name: str, *, split: bool = False) -> list[str]:
         """Return all values of a query parameter that are not empty.
 
-        :param split: at commas.
-        :raises Fault: 400, there are more than VALUES.
+        :param split: whether values are split at commas.
+        :raises Fault: 400, the parameter has more than VALUES values.
         """
         values = self.query.get(name, ())
         if split:
@@ -112,7 +113,7 @@ class HttpRequest:
     def flag(self, name: str, *, default: bool = False) -> bool:
         """Return a boolean query parameter.
 
-        :raises Fault: 400, it is neither true nor false.
+        :raises Fault: 400, the value is neither true nor false.
         """
         value = self.one(name)
         if value is None or value == "":
@@ -122,7 +123,7 @@ class HttpRequest:
     def number(self, name: str) -> int | None:
         """Return a query parameter that is a whole number of 0 or more; None: it is not given.
 
-        :raises Fault: 400, it is none.
+        :raises Fault: 400, the value is no such number.
         """
         value = self.one(name)
         return None if value is None or value == "" else whole_number(value, name)
@@ -141,7 +142,7 @@ class HttpRequest:
     def direction(self) -> str:
         """Return the requested direction: ``asc``, ``desc``, or nothing.
 
-        :raises Fault: 400, it is another word.
+        :raises Fault: 400, the direction is another word.
         """
         text = (self.one("sort_dir") or "").lower()
         if text not in ("", "asc", "desc"):
@@ -165,7 +166,7 @@ class HttpRequest:
     def valid(self, schema: Json) -> Json:
         """Return the body, if it fits the schema.
 
-        :raises Fault: 400 with the path of what does not.
+        :raises Fault: 400, with the path of the wrong value.
         """
         if not isinstance(self.body, Mapping):
             raise bad_request("The body must be a JSON object")
@@ -174,7 +175,7 @@ class HttpRequest:
     def find_stack(self, conn: Connection) -> Stack:
         """Return the stack that the path names by name and id.
 
-        :raises Fault: 404, also for another project's.
+        :raises Fault: 404, also for a stack of another project.
         """
         stack_id = self.path["stack_id"]
         name = self.path["stack_name"]
@@ -201,13 +202,13 @@ class HttpRequest:
         return self.auth.may_use(self.caller, type_name)
 
     def may(self, rule: str) -> bool:
-        """Return whether the policy allows the caller what a rule is for."""
+        """Return whether the policy allows the caller the operation of a rule."""
         return is_allowed(self.auth, self.caller, rule)
 
     def check_types(self, conn: Connection, stack: Stack) -> None:
         """Check that the caller may use the type of each resource in the stack and in its nested stacks.
 
-        :raises TypeForbidden: they may not.
+        :raises TypeForbidden: a type is not for the caller.
         """
         for name in resources.types_in(conn, stack.id):
             if not self.may_use(name):
@@ -217,7 +218,7 @@ class HttpRequest:
 def whole_number(value: str, name: str) -> int:
     """Return the number of 0 or more that a text is.
 
-    :raises Fault: 400, it is none; in Heat's words.
+    :raises Fault: 400 in Heat's words, the text is no such number.
     """
     # str.isdigit also takes digits that int does not.
     if re.fullmatch("[0-9]{1,10}", value) and int(value) <= LARGEST:
@@ -231,7 +232,7 @@ def whole_number(value: str, name: str) -> int:
 def boolean_word(value: str, name: str) -> bool:
     """Return the boolean that a word means, in the words of OpenStack's services.
 
-    :raises Fault: 400, it is neither true nor false.
+    :raises Fault: 400, the value is neither true nor false.
     """
     try:
         return bool(strutils.bool_from_string(value, strict=True))
@@ -244,8 +245,8 @@ def boolean_word(value: str, name: str) -> bool:
 def validated(value: Json, schema: Json, context: str = "") -> Json:
     """Return the value, if it fits the schema.
 
-    :param context: beginning of the error's text.
-    :raises Fault: 400 with the path of what does not.
+    :param context: the beginning of the error's text.
+    :raises Fault: 400, with the path of the wrong value.
     """
     _refuse_many(value, schema, context)
     errors = jsonschema.Draft202012Validator(schema).iter_errors(value)
@@ -258,7 +259,7 @@ def validated(value: Json, schema: Json, context: str = "") -> Json:
 def _refuse_many(value: Json, schema: Json, context: str = "", where: str = "") -> None:
     """Refuse a list or map of more entries than are worth the time that each takes to be checked.
 
-    :raises Fault: 400 with the path.
+    :raises Fault: 400, with the path of the list or map.
     """
     each = schema.get("items"), schema.get("additionalProperties")
     if (

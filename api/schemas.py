@@ -31,7 +31,7 @@ CREATE: Json = {
         **_OPTIONS,
         "stack_name": {"type": "string"},
         "adopt_stack_data": {"type": ["object", "string", "null"]},
-        # What the client's `stack adopt` calls timeout_mins.
+        # The client's `stack adopt` has it in place of timeout_mins.
         "timeout": {"type": ["integer", "string", "null"]},
     },
     "required": ["stack_name"],
@@ -84,7 +84,7 @@ ADOPTED: Json = {
     },
     "required": ["template"],
 }
-"""Other keys may be there: what abandon gives has many more."""
+"""Other keys may be there: the output of abandon has many more."""
 
 _HELD: Json = {
     "type": ["object", "null"],

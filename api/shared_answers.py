@@ -1,4 +1,4 @@
-"""Answers that requests share: many browsers that poll the same thing cost the database what one does.
+"""Answers that requests share: many browsers that poll one answer cost the database no more than one browser.
 
 A request accepts an answer from memory by the header ``Cache-Control: max-age=SECONDS``, as HTTP has it
 (RFC 9111, 5.2.1.1).  Without it each request reads the database, as Heat's clients expect.
@@ -33,7 +33,7 @@ _MAX_AGE = re.compile(r"max-age\s*=\s*([0-9]{1,6})")
 
 
 class _Questions:
-    """Implements Authenticator, and notes what a handler asks of it, and the answers."""
+    """Implements Authenticator, and notes the questions of a handler and the answers."""
 
     def __init__(self, auth: Authenticator) -> None:
         self._auth = auth
@@ -41,7 +41,7 @@ class _Questions:
         self.types: dict[str, bool] = {}
 
     def identify(self, project_id: str | None, headers: typing.Mapping[str, str]) -> RequestContext:
-        """Return what the authenticator says; no handler asks for it."""
+        """Return the authenticator's context; no handler asks for it."""
         return self._auth.identify(project_id, headers)
 
     def authorize(self, caller: RequestContext, rule: str) -> None:
@@ -65,7 +65,7 @@ class _Questions:
 
 @dataclass(frozen=True)
 class _Answer:
-    """An answer, and what its making has asked of the policy."""
+    """An answer, and the questions about the policy on which it depends."""
 
     reply: Reply
     questions: _Questions
@@ -81,7 +81,7 @@ class SharedAnswers:
 
     The callers of one answer have the same project, and the policy allows them the same.
 
-    :param monotonic: seconds that never jump.
+    :param monotonic: a clock whose seconds never jump.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -113,7 +113,7 @@ def _make(request: Request, operation: Operation) -> _Answer:
 
 
 def _key(request: Request, operation: Operation) -> tuple[Json, str] | None:
-    """Return what the answer depends on; None: the answer is not worth keeping."""
+    """Return the key under which the answer is kept; None: it is not worth keeping."""
     if operation.shared is None or not request.query.keys() <= operation.shared:
         return None
     query = {name: list(values) for name, values in request.query.items()}

@@ -1,4 +1,4 @@
-"""Reads that requests share: a hundred consoles that poll one stack cost the database what one does."""
+"""Reads that requests share: a hundred consoles that poll one stack cost the database no more than one."""
 
 import threading
 import time
@@ -12,16 +12,17 @@ T = typing.TypeVar("T")
 IDLE_FACTOR = 5.0
 """Lengths of a read for which its value is kept at least: long reads do not follow each other."""
 MOST_ENTRIES = 4096
-"""Values that are kept, whatever their weight."""
+"""Values that are kept at most, however light they are."""
 
 
 @dataclass
 class _Entry(typing.Generic[T]):
     """A value that was read, and who may read it again.
 
-    :ivar fresh_until, usable_until: seconds of the monotonic clock; between them it is read again.
-    :ivar used_at: when it was asked for last.
-    :ivar weight: its part of the sum of all weights.
+    :ivar fresh_until, usable_until: two instants of the monotonic clock; between them a request reads
+        the value again.
+    :ivar used_at: the instant of the last request for the value.
+    :ivar weight: the value's part of the sum of all weights.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -33,17 +34,17 @@ class _Entry(typing.Generic[T]):
 
 
 class SharedViews(typing.Generic[T]):
-    """Keeps what was read for a moment, for all requests of this process that want the same.  Thread-safe.
+    """Keeps values for a moment after they were read, for all requests of this process.  Thread-safe.
 
     One request at a time reads a value.  Meanwhile others get the one before, or wait where there is none, or
     one that has not been asked for in a while.
 
-    :param keep: seconds for which a value is returned again; longer where reading it took long.
-    :param most: sum of the weights of the values that are kept; the one not asked for longest goes first, and
+    :param keep: the seconds for which a value is returned again; longer where reading it took long.
+    :param most: the highest sum of the kept values' weights; the value not asked for longest goes first, and
         a value that is heavier is not kept.
-    :param weigh: returns the weight of a value.
-    :param idle: seconds after which a value that nobody asks for is forgotten.
-    :param monotonic: seconds that never jump.
+    :param weigh: a function that returns the weight of a value.
+    :param idle: the seconds after which a value that nobody asks for is forgotten.
+    :param monotonic: a clock whose seconds never jump.
     """
 
     def __init__(
@@ -68,8 +69,8 @@ class SharedViews(typing.Generic[T]):
     def get(self, key: Hashable, read: Callable[[T | None], T]) -> T:
         """Return the value of a key.
 
-        :param read: reads it; it gets the value before, None if there is none.
-        :raises Exception: what `read` raises; then the next request reads again.
+        :param read: a function that reads the value; its argument is the value before, or None.
+        :raises Exception: any error of `read`, after which the next request reads again.
         """
         with self._lock:
             entry = self._used(key)

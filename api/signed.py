@@ -1,4 +1,4 @@
-"""Checks requests that guests sign with the keys of their server, and finds what they ask for.
+"""Checks requests that guests sign with the keys of their server, and finds the resource that they name.
 
 The addresses and the answers are those of Heat's CloudFormation API.
 """

@@ -1,4 +1,4 @@
-"""Finds stacks by what users name them by: name, id or ARN."""
+"""Finds stacks by a name, an id or an ARN."""
 
 import re
 
@@ -12,7 +12,7 @@ from .errors import not_found
 from .request import HttpRequest
 
 ARN = re.compile(r"arn:openstack:heat::([^:/]+):stacks/([^/]+)/([^/]+)(/.+)?", re.DOTALL)
-"""The name of a stack in the form of Amazon's: project, name, id, and what lies below it."""
+"""The name of a stack in the form of Amazon's: project, name, id, and the path below it."""
 
 
 def named(conn: Connection, request: HttpRequest, name: str) -> ListedStack:

@@ -1,4 +1,4 @@
-"""What many stacks that are held at breakpoints cost, and whether they survive the death of all conductors.
+"""The cost of many stacks that are held at breakpoints, and whether they survive the death of all conductors.
 
 Usage:
     python benchmarks/breakpoints.py        start PostgreSQL, RabbitMQ, etcd, the API and conductors
@@ -64,7 +64,7 @@ def deployment() -> Iterator[tuple[Deployment, PostgreSQL]]:
 
 
 def used(installation: Deployment, postgres: PostgreSQL, seconds: float) -> idle.Usage:
-    """What the conductor "one" and the server use in a second."""
+    """Measure the use of the conductor "one" and the server in a second."""
     name = installation.database_url.rpartition("/")[2]
     time.sleep(idle.SETTLE)
     before = idle.usage(installation, postgres, name)

@@ -35,7 +35,7 @@ HOSTS = ("one", "two", "three")
 IDLE = 30.0
 """Seconds over which transactions are counted."""
 SETTLED = 10.0
-"""Seconds in which what a beginning had to be followed up by is over, and the server's counters are told."""
+"""Seconds after which the work that follows a start is over, and the server has published its counters."""
 Json = typing.Any
 
 

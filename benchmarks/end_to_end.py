@@ -6,7 +6,7 @@ Usage:
     options: --flat 100,500,2000   --chain 100   --repeat 3   --json FILE
 
 Each case is run `--repeat` times, and the fastest one counts: everything else that the machine does can only
-slow a run down.  The ratios compare with the floor of the same run (floor.py), and with what Heat 27 does on
+slow a run down.  The ratios compare with the floor of the same run (floor.py), and with Heat 27's rate on
 such a machine: 7 resources a second, 65 ms for each link of a chain.  CPU is that of the conductors, SQL
 statements and messages those that the servers counted, while the stack ran.
 """
@@ -36,7 +36,7 @@ Json = typing.Any
 
 
 class Usage(typing.NamedTuple):
-    """What was used up to a moment: CPU seconds of all conductors, SQL statements, messages."""
+    """The use up to a moment: CPU seconds of all conductors, SQL statements, messages."""
 
     cpu: float
     statements: int
@@ -216,7 +216,7 @@ def run(bench: Bench, options: argparse.Namespace) -> list[Result]:
 
 
 def summarise(results: list[Result], floor_rate: float | None, chain: int) -> dict[str, str]:
-    """What the targets speak of."""
+    """Return the figures for which there are targets."""
     flat = max((r for r in results if r.case.startswith("flat")), key=lambda r: r.resources)
     link = next(r for r in results if r.case.startswith("chain")).seconds / chain
     summary = {

@@ -1,4 +1,4 @@
-"""The floor: what the drivers alone need for the casts, claims and row writes of so many resources.
+"""The floor: the time that the drivers alone need for the casts, claims and row writes of so many resources.
 
 Two processes, as two conductors would, share the resources.  Each batch is one cast through oslo.messaging,
 one transaction that claims the tasks and marks the resources in progress (with its events), and one that

@@ -116,7 +116,7 @@ class Polls:
 
 
 def template(transport: str, count: int) -> Json:
-    """Servers, and what their agents need, as one output."""
+    """Return a template of servers, with the data for their agents as one output."""
     names = [f"server{n}" for n in range(count)]
     server = {"type": "OS::Heat::DeployedServer", "properties": {"software_config_transport": transport}}
     pairs = [[{"get_resource": name}, {"get_attr": [name, "os_collect_config"]}] for name in names]
@@ -158,7 +158,7 @@ def measure(
     """Print one line of the table; return whether all polls were answered."""
     guests = make_guests(installation, transport, options.guests)
     for guest in guests:
-        guest.poll()  # The first answer of each is made then; the others are what one pays for.
+        guest.poll()  # The first answer of each is made then; the cost is that of the others.
     before = usage(installation, postgres)
     began = time.monotonic()
     polls = Polls(guests, options.every, began + options.seconds)

@@ -1,4 +1,4 @@
-"""What an idle conductor costs with few and with many stored stacks.
+"""The cost of an idle conductor with few and with many stored stacks.
 
 Usage:
     python benchmarks/idle.py               start PostgreSQL, RabbitMQ, etcd and one conductor, twice
@@ -40,7 +40,7 @@ CHANGED = {
                  'uuid', lpad(n::text, 8, '0') || '-0000-4000-8000-' || lpad(stored.id::text, 12, '0')""",
     "content_use": f"'holder_id', {ID}",
 }
-"""Table -> what is different in the copy numbered n, as jsonb_build_object takes it."""
+"""Table -> the columns that differ in the copy numbered n, as jsonb_build_object takes it."""
 COPY = """
 INSERT INTO {table} SELECT made.* FROM {table} stored, generate_series(1, {count}) n,
     LATERAL jsonb_populate_record(stored, jsonb_build_object({changed})) made
@@ -57,7 +57,7 @@ class Usage(typing.NamedTuple):
 
 
 def measure(count: int, seconds: float) -> Usage:
-    """What one conductor uses in a second with so many stacks stored."""
+    """Measure the use of one conductor in a second with so many stored stacks."""
     with deployment() as (installation, postgres):
         name = installation.database_url.rpartition("/")[2]
         fill(installation, postgres, name, count)
@@ -72,7 +72,7 @@ def measure(count: int, seconds: float) -> Usage:
 
 
 def fill(installation: Deployment, postgres: PostgreSQL, name: str, count: int) -> None:
-    """Let Stoker create a stack, and copy its rows so many times: what a stack is changes with the schema."""
+    """Let Stoker create a stack, and copy its rows so many times: they change with the schema."""
     installation.start_api()
     installation.start_conductors("one")
     installation.wait_final(installation.create("stack0", templates.flat(1)))

@@ -1,4 +1,4 @@
-"""How evenly the ring deals out shards, how little moves, and what it costs, beside tooz's HashRing.
+"""How evenly the ring deals out shards, how little moves, and the cost, compared with tooz's HashRing.
 
 Usage: python benchmarks/ring.py
 
@@ -14,7 +14,7 @@ points for each member, its default) asked for each shard:
 
 Second table, members leave one after the other: where ceil(1.05 x fair share) passes a whole number, all that
 were full may take one shard more, and more move at that leave than at others.  `moved` is the mean of all
-these leaves in fair shares, that is what a long run costs.
+these leaves in fair shares, that is the cost of a long run.
 
 Third part, 10,000,000 stacks with random ids on 1,000 conductors: stacks of the fullest conductor / mean, and
 the stacks that change hands when one conductor leaves.  The shards set a floor here: with 4,096 of them for

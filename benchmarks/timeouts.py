@@ -6,8 +6,8 @@ Usage:
 
 The stacks are stored straight through stoker.traversal, each with one task that never comes, and deadlines
 spread evenly.  A timeout's lateness is the time of its event minus the deadline; 10,000 of them are read back
-at the end.  The second run kills a conductor (kill -9) in the middle; what was its slice then waits until the
-others know that it is dead (timeout 2 s + poll 0.5 s here), which is part of what is told.
+at the end.  The second run kills a conductor (kill -9) in the middle; its slice then waits until the
+others know that it is dead (timeout 2 s + poll 0.5 s here), which is part of the lateness.
 """
 
 import argparse
@@ -50,7 +50,7 @@ FAR = 1e10
 
 
 class Rows(typing.NamedTuple):
-    """What is stored of one stack."""
+    """The rows of one stack."""
 
     stack: Stack
     resource: Resource
@@ -153,7 +153,7 @@ class Result(typing.NamedTuple):
 
 
 def read_back(case: str, database: Database, deadlines: dict[StackId, float], cpu: float) -> Result:
-    """What the events say."""
+    """Read the lateness of each timeout from the events."""
     query = sa.text("SELECT stack_id, at FROM event WHERE reason = 'Create timed out'")
     rows = database.read(lambda conn: conn.execute(query).all())
     struck = [stack_id for stack_id, _ in rows]

@@ -1,4 +1,4 @@
-"""``openstack stack graph``: the resources of a stack and what each needs; for Graphviz and Mermaid, too."""
+"""``openstack stack graph``: resources of a stack and their dependencies; for Graphviz and Mermaid, too."""
 
 import argparse
 import typing
@@ -26,7 +26,7 @@ def style_of(item: JsonMap) -> str:
 
 
 class ShowGraph(command.Command):
-    """Show the resources of a stack and what each needs, as a tree, or as input of Graphviz or Mermaid."""
+    """Show the resources of a stack and their dependencies, as a tree, or as input of Graphviz or Mermaid."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser with the command's arguments."""
@@ -53,7 +53,7 @@ class ShowGraph(command.Command):
 
 
 def tree(graph: Json) -> Iterator[tuple[int, Json, bool]]:
-    """Return depth and resource of each line: what needs a resource, or is nested in it, is below it.
+    """Return depth and resource of each line: a resource's dependents and its nested resources are below it.
 
     A resource that needs several others is below each of them; the third value says that it was shown above.
     """

@@ -1,4 +1,4 @@
-"""``openstack stack inspect``: why a stack is not finished, what happens next, and what helps."""
+"""``openstack stack inspect``: why a stack is not finished, the next events, and remedies."""
 
 import argparse
 import json
@@ -16,7 +16,7 @@ from .access import client_of, find_stack, path_of
 
 
 class InspectStack(command.Command):
-    """Explain why a stack is unfinished: what each task waits for, what happens next, and what helps."""
+    """Explain why a stack is unfinished: the wait of each task, the next event, and remedies."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser with the command's arguments."""

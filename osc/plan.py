@@ -1,4 +1,4 @@
-"""``openstack stack plan``: what an update would do, in a line for each resource."""
+"""``openstack stack plan``: the changes that an update would make, in a line for each resource."""
 
 import argparse
 import json
@@ -24,7 +24,7 @@ SUMS = (("added", "to add"), ("updated", "to update"), ("replaced", "to replace"
 
 
 class PlanUpdate(command.Command):
-    """Show what an update of a stack would do; exit code 2: it would change something, 0: nothing."""
+    """Show the changes that an update of a stack would make; exit code 2: some, 0: none."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser with the command's arguments."""

@@ -126,7 +126,7 @@ def _is_of_stack(event: Json) -> bool:
 
 
 def _add(parts: list[Phase], event: Json) -> None:
-    """Add what an event ends and begins to the phases of its resource."""
+    """End and begin phases of a resource by one of its events."""
     at = seconds_of(event["time"])
     open_one = parts.pop() if parts and parts[-1].end is None else None
     if open_one is not None and open_one.kind == "held":
@@ -143,7 +143,7 @@ def _add(parts: list[Phase], event: Json) -> None:
 def _of_attempt(before: Phase | None, event: Json, at: float) -> Iterator[Phase]:
     """Return the phases that the event of an attempt ends and begins.
 
-    :param before: what was running.
+    :param before: the phase that was running.
     """
     action, _, status = event["resource_status"].partition("_")
     claimed = seconds_of(event["claimed_time"] or event["time"])
@@ -165,7 +165,7 @@ def _of_attempt(before: Phase | None, event: Json, at: float) -> Iterator[Phase]
 def bars(by_name: Mapping[str, Sequence[Phase]], width: int) -> Iterator[Text]:
     """Return the lines of a timeline: an axis of seconds, then a bar for each resource.
 
-    :param width: characters of a line.
+    :param width: the characters of a line.
     """
     every = [phase for parts in by_name.values() for phase in parts]
     if not every:

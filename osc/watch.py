@@ -28,7 +28,8 @@ NAME = 40
 class WatchStack(command.Command):
     """Watch a stack until its action ends; exit code 0: it is complete, 1: it failed, 130: Ctrl-C.
 
-    At a breakpoint it says what is held and how to continue, and watches further unless it was asked to end.
+    At a breakpoint it names the held resources and the command to continue, and watches further
+    unless it was asked to end.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -100,7 +101,7 @@ def _reader(client: typing.Any, stack: typing.Any, depth: int) -> Callable[[], J
 
 
 def _held_reader(client: typing.Any, typed: str, stack_id: str) -> Callable[[Json], str]:
-    """Return a function that returns a line on what breakpoints hold; "": they do not hold all.
+    """Return a function that returns a line on the held resources; "": breakpoints do not hold all.
 
     :param typed: the stack's name or id, as the user has typed it.
     """
@@ -128,8 +129,8 @@ def watch(
 ) -> int:
     """Show a graph until its stack is not in progress; return the exit code.
 
-    :param interval: seconds between two reads.
-    :param ends: returns something for a graph at which it ends before that, with 0.
+    :param interval: the seconds between two reads.
+    :param ends: a function that returns a true value for a graph at which it ends earlier, with 0.
     """
     while True:
         graph = read()
@@ -161,10 +162,10 @@ MOST_NAMED = 10
 
 
 def held_line(breakpoints: Sequence[Json], stack: str) -> str:
-    """Return what is held at which breakpoint, and the command that resumes it.
+    """Return the held resources with their breakpoints, and the command that resumes them.
 
-    :param breakpoints: of the stack and those nested in it, as ``stack show`` has them.
-    :param stack: name or id, as the user has typed it.
+    :param breakpoints: the breakpoints of the stack and its nested stacks, as ``stack show`` has them.
+    :param stack: the stack's name or id, as the user has typed it.
     """
     named = [
         f"{harmless(item['resource_path'], REASON)} ({item['hook']})" for item in breakpoints[:MOST_NAMED]
@@ -175,10 +176,10 @@ def held_line(breakpoints: Sequence[Json], stack: str) -> str:
 
 
 def screen(graph: Json, now: float, height: int) -> Iterator[Text]:
-    """Return the lines of a terminal: what moves comes first where there is no room for all.
+    """Return the lines of a terminal: resources in progress come first where there is no room for all.
 
     :param now: seconds since the epoch.
-    :param height: lines that there is room for.
+    :param height: the number of lines that there is room for.
     """
     items: Sequence[Json] = graph["resources"]
     yield _fitting(headline(graph, now))
@@ -247,7 +248,7 @@ def predecessors(graph: Json) -> Mapping[tuple[str, str], list[str]]:
 
 
 def note_of(item: Json, before: Mapping[tuple[str, str], list[str]]) -> str:
-    """Return what a resource waits for, or why it failed; "": nothing is to be said."""
+    """Return the cause of a resource's wait or failure; "": nothing is to be said."""
     task = item["task"]
     if item["breakpoint"]:
         return f"held at {item['breakpoint']}"
@@ -297,19 +298,19 @@ class PlainLines:
     def __init__(self, console: Console, held: Callable[[Json], str]) -> None:
         """Write to a console.
 
-        :param held: returns the line on what breakpoints hold in a graph; "": none.
+        :param held: a function that returns the line on held resources of a graph; "": there is none.
         """
         self._console = console
         self._held = held
         self._seen: dict[object, str] = {}
 
     def show(self, graph: Json) -> None:
-        """Write what has changed since the graph before."""
+        """Write the changes since the graph before."""
         for line in self.changed(graph):
             self._console.print(f"{time.strftime('%H:%M:%S')} {line}")
 
     def changed(self, graph: Json) -> Iterator[str]:
-        """Return the lines for what has changed since the graph before."""
+        """Return the lines for the changes since the graph before."""
         before = predecessors(graph)
         for item in graph["resources"]:
             # Who waits for others is not worth a line before it starts.

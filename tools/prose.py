@@ -127,7 +127,7 @@ def _phrase(text: str) -> str:
 
 
 def check(text: Text, words: Sequence[Avoided]) -> Iterator[Finding]:
-    """Yield what is wrong with the passage."""
+    """Yield the faults of the passage."""
     for avoided in words:
         for match in avoided.pattern.finditer(text.text):
             yield Finding(text, f"{' '.join(match[0].split())!r}: write {avoided.instead}")
@@ -291,7 +291,7 @@ def _below(folder: pathlib.Path) -> list[pathlib.Path]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print what is wrong, and return the exit code."""
+    """Print the faults, and return the exit code."""
     parser = argparse.ArgumentParser(description="Check the English of documents, docstrings and messages.")
     parser.add_argument("-v", "--verbose", action="store_true", help="print warnings, too")
     parser.add_argument("paths", nargs="*", metavar="PATH")

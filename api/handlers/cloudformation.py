@@ -155,7 +155,7 @@ def _template(query: ActionQuery) -> dict[str, Json]:
 
 
 def _goal(query: ActionQuery) -> dict[str, Json]:
-    """Return what CreateStack and UpdateStack have in common, as a body of the Orchestration API."""
+    """Return the common parameters of CreateStack and UpdateStack as a body of the Orchestration API."""
     if query.get("DisableRollback") and query.get("OnFailure"):
         text = "DisableRollback and OnFailure may not be used together"
         raise Fault(400, "InvalidParameterCombination", text)
@@ -210,7 +210,7 @@ def _create(request: Request, query: ActionQuery) -> dict[str, Json]:
 
 
 def _update(request: Request, query: ActionQuery) -> dict[str, Json]:
-    """Update a stack; what the request calls previous stays, as with ``--existing``."""
+    """Update a stack; template and values that the request calls previous stay, as with ``--existing``."""
     previous_values = [pair for pair in query.members("Parameters") if pair.get("UsePreviousValue") == "true"]
     previous = query.get("UsePreviousTemplate") == "true"
     body = _goal(query) if previous else {**_goal(query), **_template(query)}

@@ -1,4 +1,4 @@
-"""Handlers of what consoles show of a stack, beyond Heat's routes."""
+"""Handlers of the views that consoles have of a stack, beyond Heat's routes."""
 
 import functools
 

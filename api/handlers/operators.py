@@ -31,7 +31,7 @@ MOST_STUCK = 1000
 
 
 def _presence(request: Request, read: typing.Callable[[Connection, Presence], Json]) -> Json:
-    """Return what is read of the conductors, in one transaction.
+    """Return the view of the conductors, read in one transaction.
 
     The group is asked before: it may take long to answer.
     """

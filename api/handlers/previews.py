@@ -1,4 +1,4 @@
-"""Handlers that say what a creation or an update would do, and whether a template is valid."""
+"""Handlers that preview a creation or an update, and validate templates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace

@@ -87,7 +87,7 @@ def _tree(
     rows: Sequence[tuple[Resource, str]],
     homes: Mapping[StackId, ListedStack],
 ) -> _Tree:
-    """Return the tree with what views need of its stacks; where nothing is nested that costs no statement."""
+    """Return the tree with the data for views of its stacks; without nested stacks it costs no statement."""
     if any(item.status == Status.IN_PROGRESS for item, _ in rows):
         explained = request.services.guests.explained(conn, [item for item, _ in rows])
         rows = [(item, name) for item, (_, name) in zip(explained, rows, strict=True)]
@@ -171,7 +171,7 @@ def show(request: Request) -> Reply:
 
 
 def metadata(request: Request) -> Reply:
-    """Answer GET …/resources/NAME/metadata; a server's have what its guest applies."""
+    """Answer GET …/resources/NAME/metadata; a server's have the configs that its guest applies."""
 
     def read(conn: Connection) -> tuple[Stack, Resource, Sequence[Json]]:
         stack, item = _find(conn, request)

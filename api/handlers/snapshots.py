@@ -26,7 +26,7 @@ def take(request: Request) -> Reply:
 
 
 def index(request: Request) -> Reply:
-    """Answer GET …/snapshots, without what they hold."""
+    """Answer GET …/snapshots, without their data."""
     marker = SnapshotId(request.one("marker") or "") or None
 
     def read(conn: Connection) -> list[Snapshot]:

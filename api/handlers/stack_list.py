@@ -138,7 +138,7 @@ def _sort(request: Request) -> list[tuple[str, bool]]:
 
 
 def lookup(request: Request) -> Reply:
-    """Answer any method on /stacks/NAME_OR_ID_ORARN and what lies below it: redirect to the full path."""
+    """Answer any method on /stacks/NAME_OR_ID_ORARN and the paths below it: redirect to the full path."""
     name = request.path["stack_name"]
     if (match := ARN.fullmatch(name)) is not None:
         return _redirect(request, _url_of_arn(request, *match.groups()))
@@ -148,7 +148,7 @@ def lookup(request: Request) -> Reply:
 
 
 def _url_of_arn(request: Request, project_id: str, name: str, stack_id: str, below: str | None) -> str:
-    """Return the URL of what an ARN names; as in Heat it need not exist, and may be another project's."""
+    """Return the URL of the stack that an ARN names; as in Heat it may be missing, or another project's."""
     parts = ["stacks", name, stack_id, *(below or "").strip("/").split("/")]
     segments = ["v1", project_id, *(part for part in parts if part)]
     return "/".join([request.base_url, *(quoted(urllib.parse.unquote(part)) for part in segments)])

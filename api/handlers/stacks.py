@@ -35,7 +35,7 @@ def update(request: Request) -> Reply:
 
 
 def update_existing(request: Request) -> Reply:
-    """Answer PATCH …: what the request leaves out stays."""
+    """Answer PATCH …: values that the request leaves out stay."""
     parse.authorize_patch(request)
     return _update(request, existing=True)
 

@@ -1,1 +1,1 @@
-"""Views: what replies show, in Heat's shapes."""
+"""Views: the contents of replies, in Heat's shapes."""

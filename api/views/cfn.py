@@ -18,7 +18,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def resource_detail(server: GuestServer, stack_arn: str) -> dict[str, str]:
-    """Return what DescribeStackResource says about a resource, but for its metadata."""
+    """Return the fields of a resource in DescribeStackResource, but for its metadata."""
     return {
         "StackId": stack_arn,
         "StackName": server.stack_name,
@@ -35,7 +35,7 @@ def resource_detail(server: GuestServer, stack_arn: str) -> dict[str, str]:
 def described(detail: Mapping[str, str], metadata: str, *, as_json: bool) -> Reply:
     """Return the answer to DescribeStackResource.
 
-    :param metadata: JSON text; XML has it as text.
+    :param metadata: the metadata as JSON text, which stays a text in XML.
     """
     action = "DescribeStackResource"
     if as_json:
@@ -48,7 +48,7 @@ def described(detail: Mapping[str, str], metadata: str, *, as_json: bool) -> Rep
 def result(action: str, value: JsonMap, request_id: str, *, as_json: bool) -> Reply:
     """Return the answer to an action of a user.
 
-    :param value: its result; what is None is left out.
+    :param value: the action's result; fields that are None are left out.
     """
     answer = {f"{action}Result": _without_nulls(value), "ResponseMetadata": {"RequestId": request_id}}
     if as_json:

@@ -92,7 +92,7 @@ def event(arn: str, home: ListedStack, item: Event) -> dict[str, Json]:
 def parameter(name: str, described: JsonMap) -> dict[str, Json]:
     """Return a parameter of ValidateTemplate.
 
-    :param described: what ``template validate`` shows of it.
+    :param described: the parameter in the view of ``template validate``.
     """
     return {
         "ParameterKey": name,

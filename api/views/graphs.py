@@ -133,7 +133,7 @@ def _task(task: GraphTask, item: GraphResource) -> dict[str, Json]:
 
 
 def _awaited(state: TaskState, awaited: WaitsOn | None) -> str | None:
-    """Return what a parked task waits for, in one word; None: it is not parked."""
+    """Return the cause of a parked task's wait, in one word; None: it is not parked."""
     if state != TaskState.PARKED:
         return None
     return "retry" if awaited is None else _AWAITED.get(awaited.kind, "step")

@@ -69,7 +69,7 @@ def _rates(done: WorkDone | None) -> dict[str, Json]:
 
 
 def _report(row: ConductorRecord | None) -> dict[str, Json]:
-    """Return what a conductor has reported last; nulls where it has not yet."""
+    """Return the last report of a conductor; nulls where it has not reported yet."""
     names = ("wanted", "incarnation", "threads", "threads_busy", "ring_version", "rpc_version")
     return {
         **{name: None if row is None else getattr(row, name) for name in names},
@@ -84,7 +84,7 @@ def _report(row: ConductorRecord | None) -> dict[str, Json]:
 def plan(change: RingChange, *, shards: bool) -> dict[str, Json]:
     """Return the view of a plan.
 
-    :param shards: with each shard that moves.
+    :param shards: whether each shard that moves is in the view.
     """
     view: dict[str, Json] = {
         "summary": change.summary(),

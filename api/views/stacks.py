@@ -54,7 +54,7 @@ def breakpoint_view(item: HeldTask) -> dict[str, Json]:
 
 
 def with_breakpoints(body: JsonMap, stack: Stack, held: Iterable[HeldTask]) -> dict[str, Json]:
-    """Add what Heat does not have to the view of a stack; nothing, where nothing of it is used."""
+    """Add the fields that Heat does not have to the view of a stack that uses them."""
     view = dict(body)
     if stack.abort_on_breakpoint:
         view["abort_on_breakpoint"] = True

@@ -7,7 +7,7 @@ from oslo_config import cfg
 
 
 class AdminError(Exception):
-    """The command cannot do what was asked; the text says why, and what would be right."""
+    """The command cannot do its task; the text says why, and names a remedy."""
 
 
 def conf_of(command: Command) -> cfg.ConfigOpts:

@@ -97,7 +97,7 @@ def auth_types(paths: Iterable[pathlib.Path]) -> set[str]:
 
 
 def in_file(path: pathlib.Path, options_of: Known) -> Iterator[Problem]:
-    """Yield the faults of a file, whatever the other files say."""
+    """Yield the faults of a file by itself, without the other files."""
     sections: dict[str, dict[str, list[str]]] = {}
     try:
         cfg.ConfigParser(str(path), sections).parse()

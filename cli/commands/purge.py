@@ -91,8 +91,8 @@ class DbPurge(Command):
 def purge(database: Database, done: Purged, *, before: float, events_kept: int, batch: int) -> Iterator[None]:
     """Purge, one transaction after the other; yields after each.
 
-    The conductors' duty skips what other transactions have locked, and trims only stacks that were active
-    since its last round.  This waits for locks, and reads all stacks.
+    The conductors' duty skips locked rows, and trims only stacks that were active since its last round.
+    This waits for locks, and reads all stacks.
 
     :param before: seconds since the epoch; stacks that were deleted earlier are removed.
     :param events_kept: events kept of each stack; 0: all.

@@ -1,7 +1,7 @@
 """``stoker-manage ring``: the ring as operators see and change it.
 
 The conductors' group knows who is alive.  The owners of shards follow from that by the same pure functions
-that the conductors use.  The rest is what each has reported last, in the database.  So the commands work on
+that the conductors use.  The rest is the last report of each, in the database.  So the commands work on
 any host that reaches both.
 """
 

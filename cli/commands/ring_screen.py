@@ -18,9 +18,9 @@ WIDTH = 20
 
 
 def ring_screen(presence: Presence, by_shard: Mapping[int, int]) -> Group:
-    """Return what is drawn of the ring.
+    """Return the drawing of the ring.
 
-    :param by_shard: number of stacks in progress.
+    :param by_shard: the number of stacks in progress, by shard.
     """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     columns = ("", "Host", "State", "Weight", "Shards", "Share", "Stacks", "Busy", "Ring", "Reported")

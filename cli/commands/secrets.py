@@ -99,7 +99,7 @@ class SecretsRotate(Command):
 
 
 def _counted(counts: RotationRound, key: str) -> str:
-    """Return what a key has sealed: ``3 values (resource: 1, stack: 2)``."""
+    """Return the numbers of values that a key has sealed: ``3 values (resource: 1, stack: 2)``."""
     return _sum(counts.held.get(key, collections.Counter()))
 
 

@@ -42,7 +42,7 @@ class _OfStack(Command):
 
 
 class StackInspect(_OfStack):
-    """Explain why a stack is unfinished: what each task waits for, what happens next, and what helps."""
+    """Explain why a stack is unfinished: the wait of each task, the next event, and remedies."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
         """Return the parser with the command's arguments."""

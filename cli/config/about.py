@@ -9,7 +9,7 @@ PROGRAMS: Mapping[str, str] = {
     "stoker-manage": "is for operators (database, ring, stuck stacks, keys)",
     "stoker-status": "checks before an upgrade whether this release can run",
 }
-"""A verb and what each program does."""
+"""The task of each program, beginning with a verb."""
 DOCUMENTS: Mapping[str, str] = {
     "doc/day1.md": "planning",
     "doc/install.md": "installing",
@@ -21,7 +21,7 @@ DOCUMENTS: Mapping[str, str] = {
 
 
 def description(program: str) -> str:
-    """Return what a program is, in a sentence."""
+    """Return a description of a program, in a sentence."""
     subject = f"{program} {PROGRAMS[program]}" if program in PROGRAMS else program
     return f"{subject}. It is a part of Stoker, an orchestration engine for OpenStack."
 

@@ -95,7 +95,7 @@ COMMON = (
 
 
 def _for_one(name: str, kind: types.ConfigType) -> cfg.Opt:
-    # Without a default: what a section leaves out is that of [clients].
+    # Without a default: an option that a section leaves out is that of [clients].
     return cfg.Opt(name, type=kind, help=f"As {name} of [{GROUP}], for this service only.")
 
 

@@ -2,4 +2,4 @@
 
 
 class WrongConfiguration(Exception):
-    """The configuration cannot be used; the text says which option, and what would be right."""
+    """The configuration cannot be used; the text names the option, and a right value."""

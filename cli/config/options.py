@@ -204,7 +204,7 @@ def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
 
 
 def make_parser(program: str) -> argparse.ArgumentParser:
-    """Return a parser whose help says what a program is, and names the others and the documents."""
+    """Return a parser whose help describes a program, and names the others and the documents."""
     return argparse.ArgumentParser(
         prog=program, description=about.description(program), epilog=about.epilog(program)
     )
@@ -287,7 +287,7 @@ def reload(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) -> Reloa
 
 
 def reload_options(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) -> str:
-    """Take over the options that can change at run time; log and return what has changed.
+    """Take over the options that can change at run time; log and return the changes.
 
     An invalid configuration changes nothing: the daemon continues with the one that it has.
     """

@@ -20,7 +20,7 @@ LOG = logging.getLogger(__name__)
 
 
 class OperatorSignal(enum.Enum):
-    """The main loop's events: what the operator, or the daemon itself, asks for."""
+    """The main loop's events: requests of the operator, or of the daemon itself."""
 
     STOP = "stop"
     RELOAD = "reload"

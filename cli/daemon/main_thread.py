@@ -1,4 +1,4 @@
-"""The main thread of a daemon: it starts, serves, and stops in order, whatever happens in between.
+"""The main thread of a daemon: it starts, serves, and stops in order, also after an error.
 
 A daemon is a service of oslo.service.  One process has the launcher that stays in this process, for the
 others fork (see doc/architecture.md, "The daemons and oslo.service"); several have `workers`.
@@ -43,7 +43,7 @@ class Daemon(typing.Protocol):
         """Serve until a stop is asked for, and return the exit code that says why."""
 
     def stop(self) -> bool:
-        """Stop what was started, even if that was not all.
+        """Stop all parts that have started, even if others have not.
 
         :returns: whether all that was in progress has ended.
         """
@@ -70,7 +70,7 @@ class DaemonService(service.ServiceBase):  # type: ignore[misc]
             self._started.set()
 
     def _start(self) -> int:
-        # What is imported stays: the collector need not walk over it in each of its rounds.
+        # Imported modules stay: the collector need not walk over it in each of its rounds.
         gc.collect()
         gc.freeze()
         try:
@@ -159,7 +159,7 @@ class Streams:
         handler.handleError = handle_error  # type: ignore[method-assign]
 
     def mute(self) -> None:
-        """Write to nowhere what nobody reads; any thread may call it."""
+        """Redirect streams that nobody reads to nowhere; any thread may call it."""
         self.closed = True
         with open(os.devnull, "w") as nowhere:
             for stream in (sys.stdout, sys.stderr):

@@ -1,8 +1,9 @@
 """Several worker processes of one daemon, under oslo.service's process launcher.
 
-The launcher forks the workers, starts one again that ends, and passes SIGTERM on.  This module adds what it
-lacks: messages to systemd at the right moment, the exit code, a reload that keeps the processes, an orderly
-stop on SIGINT, and an end for a worker that hangs.  A worker sends its parent the messages that a daemon
+The launcher forks the workers, starts one again that ends, and passes SIGTERM on.  It lacks the
+parts that this module adds: messages to systemd at the right moment, the exit code, a reload that keeps
+the processes, an orderly stop on SIGINT, and an end for a worker that hangs.
+A worker sends its parent the messages that a daemon
 sends to systemd (sd_notify(3)).
 """
 
@@ -184,7 +185,7 @@ class _Worker:
 
 
 class WorkerParent:
-    """The parent of the workers: two threads beside the launcher's, which reads nothing of what they send.
+    """The parent of the workers: two threads besides the launcher's, which reads no messages.
 
     :param systemd: asked before the launcher takes the address of systemd away.
     """

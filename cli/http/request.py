@@ -60,7 +60,7 @@ def late(seconds: float) -> Refusal:
 
 
 def check_head(head: bytes, limits: RequestLimits) -> None:
-    """Check the limits, and refuse what two servers in a row could read differently; waitress does not.
+    """Check the limits, and refuse requests that two servers could read differently; waitress does not.
 
     :raises _Refused: with the answer.
     """
@@ -164,7 +164,7 @@ class Parser(HTTPRequestParser):
             self.body_rcv = _Chunks(OverflowableBuffer(self.adj.inbuf_overflow))
 
     def refuse(self, answer: Refusal) -> None:
-        """Answer this request with an error, whatever else arrives."""
+        """Answer this request with an error, and ignore the rest of it."""
         self._refuse(answer, b"")
 
     def _refuse(self, answer: Refusal, data: bytes) -> int:

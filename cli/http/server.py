@@ -27,7 +27,7 @@ from .workers import Workers
 LOG = logging.getLogger(__name__)
 HEALTH = "/healthcheck"
 IN_MEMORY = 262144
-"""Bytes of a body that are kept in memory; what is longer goes to a temporary file."""
+"""Bytes of a body that are kept in memory; a longer body goes to a temporary file."""
 NEVER = 1 << 62
 """A watermark that is never reached: a file keeps a long answer, so no worker waits for a slow client."""
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -51,11 +51,12 @@ this.
 class WaitressServer(TcpWSGIServer):
     """Listens, and serves all connections in one thread (`run_once`); workers call the application.
 
-    Requests for ``/healthcheck`` have a worker of their own, and so have answers to what nobody handles.
+    Requests for ``/healthcheck`` have a worker of their own, and so have answers to requests
+    that no worker handles.
 
-    :param sock: bound to its address.
-    :param fairness: of the projects; None: all requests count as those of one, which has all threads.
-    :param monotonic: seconds that never jump.
+    :param sock: the socket, bound to its address.
+    :param fairness: the shares of projects; None: all requests count as those of one, which has all threads.
+    :param monotonic: a clock whose seconds never jump.
     """
 
     def __init__(
@@ -225,7 +226,7 @@ class HttpServer:
     Its start sets SWITCH_INTERVAL, for all threads of the process.
 
     :param threads: requests answered at the same time.
-    :param fairness: of the projects; None: all requests count as those of one, which has all threads.
+    :param fairness: the shares of projects; None: all requests count as those of one, which has all threads.
     """
 
     def __init__(
@@ -321,7 +322,7 @@ def listen(host: str, port: int) -> socket.socket:
 def unanswered(
     answers: Callable[[], bool], monotonic: Callable[[], float] = time.monotonic
 ) -> Callable[[float], list[str]]:
-    """Return what names the HTTP server while it has not answered for too long, for `run_main_loop`."""
+    """Return a check, for `run_main_loop`, that names the HTTP server while it is silent for too long."""
     answered = [monotonic()]
 
     def late(grace: float) -> list[str]:

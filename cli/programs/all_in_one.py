@@ -98,7 +98,7 @@ class Embedded:
         return self._parts is not None and bool(self._parts.conf.api.console)
 
     def start_reports(self) -> Callable[[], None]:
-        """Return what asks for a report as of the daemons, with sections for each conductor.
+        """Return a function that requests a report like the daemons', with sections for each conductor.
 
         To be called once it has started.
         """
@@ -125,7 +125,7 @@ class Embedded:
 
 
 def run_all(jobs: Sequence[Callable[[], object]]) -> list[object]:
-    """Run jobs side by side; return what each returned, False for one that failed.
+    """Run jobs side by side; return the result of each, False for one that failed.
 
     A pool of futurist is no substitute: its end waits up to a second for each idle thread.
     """
@@ -201,7 +201,7 @@ class Serve:
         return 0
 
     def stop(self) -> bool:
-        """Stop what was started, see Daemon."""
+        """Stop all parts that have started, see Daemon."""
         return self._embedded.stop()
 
 

@@ -90,7 +90,7 @@ class Api:
         return 0
 
     def stop(self) -> bool:
-        """Stop what was started, see Daemon."""
+        """Stop all parts that have started, see Daemon."""
         if self._http is not None:
             self._http.stop()
         if self._parts is not None:

@@ -79,7 +79,7 @@ class ConductorProcess:
         return TOO_MANY_HUNG_THREADS if event == OperatorSignal.REPLACE else 0
 
     def stop(self) -> bool:
-        """Stop what was started, see Daemon."""
+        """Stop all parts that have started, see Daemon."""
         finished = True
         if (conductor := self._conductor) is not None:
             self._systemd.stopping(conductor.stops_within + STOP_MARGIN)

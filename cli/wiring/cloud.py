@@ -19,7 +19,7 @@ from .trusts import SECTION
 
 
 def make_cloud_checks(conf: cfg.ConfigOpts, clock: ServerClock) -> CloudChecks:
-    """Make what checks goals against the clouds of callers; nothing is asked yet.
+    """Make the checks of goals against the clouds of callers; no cloud is asked yet.
 
     :raises WrongConfiguration: an option of [clients] is wrong.
     """
@@ -42,7 +42,7 @@ def make_cloud_checks(conf: cfg.ConfigOpts, clock: ServerClock) -> CloudChecks:
 
 
 def make_downloads(conf: cfg.ConfigOpts) -> Downloads:
-    """Make what fetches the templates and files that requests name."""
+    """Make the functions that fetch the templates and files that requests name."""
     limits = fetch_limits(conf)
     loading.register_session_conf_options(conf, SECTION)
 

@@ -1,4 +1,4 @@
-"""Building the core of a conductor: its place in the ring, and what runs tasks."""
+"""Building the core of a conductor: its place in the ring, and the parts that run tasks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ def make_core(parts: Parts, context: EngineContext, nested: NestedStacks, host: 
 
 
 def _make_runner(parts: Parts, context: EngineContext, nested: NestedStacks) -> StepRunner:
-    """Return what runs the steps of resources."""
+    """Return the runner of resources' steps."""
     database = parts.database
     stacks = parts.conf.stacks
     services = StepServices(
@@ -76,9 +76,9 @@ def _make_runner(parts: Parts, context: EngineContext, nested: NestedStacks) -> 
 def _make_loop(
     parts: Parts, runner: StepRunner, pool: ThreadPool, member: Callable[[], MemberId | None]
 ) -> Callable[[Callable[[], None]], WorkLoop]:
-    """Return a function that makes the work loop, given what wakes its thread.
+    """Return a function that makes the work loop, given the function that wakes its thread.
 
-    :param member: returns our name on the ring at this moment; None: we cannot be sure of it.
+    :param member: a function that returns our name on the ring at this moment; None: we cannot be sure of it.
     """
     conf = parts.conf
     database = parts.database

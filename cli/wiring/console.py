@@ -9,14 +9,14 @@ from .parts import Parts
 
 
 def fleet_settings(conf: cfg.ConfigOpts) -> FleetSettings:
-    """Return what the options say to who explains why a stack is not finished."""
+    """Return the options for diagnoses of unfinished stacks."""
     section = conf.coordination
     takeover = 2 * (section.timeout + section.poll) + 1.0
     return FleetSettings(takeover=takeover, grace=conf.stacks.cancel_grace)
 
 
 def make_console(parts: Parts) -> ConsoleServices:
-    """Make what the routes for consoles need.
+    """Make the collaborators of the routes for consoles.
 
     :raises WrongConfiguration: the options of the coordination are wrong.
     """

@@ -29,9 +29,9 @@ def make_timing(conf: cfg.ConfigOpts) -> MembershipTiming:
 
 
 def make_observer(conf: cfg.ConfigOpts, *, keep: float = 0.0) -> SharedObserver:
-    """Make what reads the members of the conductors' group.
+    """Make the observer of the conductors' group.
 
-    :param keep: see SharedObserver.
+    :param keep: the seconds for which an observation is returned again.
     :raises WrongConfiguration: the options of the coordination are wrong.
     """
     timing = make_timing(conf)

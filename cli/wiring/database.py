@@ -25,7 +25,7 @@ DATABASE_ERRORS = (Unavailable, sqlalchemy.exc.DBAPIError, oslo_db.exception.DBE
 
 
 def count_troubles(recorder: Recorder) -> OnTrouble:
-    """Return what counts the database's troubles, for Database."""
+    """Return the counter of the database's troubles, for Database."""
     counted = {
         Trouble.AGAIN: metrics.DATABASE_RETRIES,
         Trouble.GIVEN_UP: metrics.DATABASE_ERRORS,
@@ -74,7 +74,7 @@ def connect(
     pool_size: int | None = None,
     long_work: bool = False,
 ) -> Database:
-    """Make the database, at whatever version it is, without a connection to it.
+    """Make the database, of any version, without a connection to it.
 
     :param listener, troubled: see Database.
     :param pool_size: in place of the option's.
@@ -128,7 +128,7 @@ def open_database(
 
 
 def unfit(at: str | None, fit: Fit) -> str:
-    """Return why this release cannot work on a database, and what to run."""
+    """Return why this release cannot work on a database, and the command that helps."""
     sync = "`stoker-manage db sync"
     if at is None:
         return f"the database was never set up, this release needs {revisions.NEWEST}: run {sync}`"

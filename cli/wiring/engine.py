@@ -1,4 +1,4 @@
-"""The engine, from the parts of a process: what the use cases work with."""
+"""The engine, from the parts of a process: the context of the use cases."""
 
 from ...engine.compile import GoalCompiler
 from ...engine.context import EngineContext, EngineSettings

@@ -22,13 +22,13 @@ MOST_BYTES = 1024 * 1024
 
 
 def installed_types(conf: cfg.ConfigOpts) -> ResourceRegistry:
-    """Return the registry of the types that are installed, with what options say of them."""
+    """Return the registry of the installed types, with their defaults from options."""
     values = {**conf.guests, "region_name": conf.clients.region_name}
     return ResourceRegistry.installed(defaults=values)
 
 
 def with_operator_files(registry: ResourceRegistry, conf: cfg.ConfigOpts) -> ResourceRegistry:
-    """Return the registry of types with what the files of [stacks] environment_dir and template_dir say.
+    """Return the registry of types with the types of the files in [stacks] environment_dir and template_dir.
 
     :raises WrongConfiguration: a file cannot be read or is wrong; the text names it.
     """

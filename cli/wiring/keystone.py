@@ -43,7 +43,7 @@ def make_auth(conf: cfg.ConfigOpts) -> Authenticator:
 
 
 def make_ec2(conf: cfg.ConfigOpts) -> Exchange | None:
-    """Return what exchanges requests signed with EC2 credentials for users; None: nobody is authenticated."""
+    """Return the exchange of requests signed with EC2 credentials; None: nobody is authenticated."""
     return None if conf.api.auth_strategy == "none" else make_ec2_tokens(conf).headers
 
 

@@ -55,7 +55,7 @@ def open_messaging(conf: cfg.ConfigOpts, database: Database, recorder: Recorder)
 
 
 def make_level(conf: cfg.ConfigOpts, database: Database) -> Level:
-    """Make what chooses the version of messages, by [upgrade_levels] conductor and what is reported."""
+    """Make the choice of messages' version, by [upgrade_levels] conductor and the conductors' reports."""
 
     def spoken() -> set[str]:
         rows = database.read(conductors.list_all)

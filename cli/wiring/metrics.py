@@ -47,7 +47,7 @@ def recorder_of_api(conf: cfg.ConfigOpts) -> Recorder:
 
 
 def text_of(recorder: Recorder) -> Callable[[], bytes] | None:
-    """Return what makes the page of metrics; None: the recorder keeps none."""
+    """Return the function that makes the page of metrics; None: the recorder keeps none."""
     return recorder.text if isinstance(recorder, Prometheus) else None
 
 
@@ -128,11 +128,12 @@ class _Product:
 def start_reports(
     conf: cfg.ConfigOpts, program: str, sections: Mapping[str, Callable[[], str]]
 ) -> Callable[[], None]:
-    """Return what asks for a report on standard error, or in [oslo_reports] log_dir; a signal handler may.
+    """Return a function, safe in signal handlers, that requests a report.
 
-    A thread of its own writes it, for the thread that asks may hold what a section needs.
+    It goes to standard error, or to [oslo_reports] log_dir.  A thread of its own writes it,
+    for the thread that asks may hold a lock that a section needs.
 
-    :param sections: texts of ours by title, asked for in that thread.
+    :param sections: functions that return the texts of our sections, by title; called in that thread.
     """
     report_options.set_defaults(conf)
     _Report.ours = {title: _section(text) for title, text in sections.items()}

@@ -55,7 +55,7 @@ class Parts:
 def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     """Connect to the database and the message bus, and start the process that evaluates expressions.
 
-    :param recorder: counts what happens.
+    :param recorder: the recorder of metrics.
     :raises WrongConfiguration: an option is missing or wrong.
     """
     require_configuration(conf)
@@ -88,7 +88,7 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
 
 
 def _make_trusts(conf: cfg.ConfigOpts, catalogue: ResourceRegistry) -> TrustProvider:
-    """Make what acts for users later, as [stacks] deferred_auth_method says.
+    """Make the provider of later access for users, as [stacks] deferred_auth_method says.
 
     A method is an entry point that is loaded only where it is configured: its libraries would make every
     program start later.

@@ -28,7 +28,7 @@ def make_sealer(conf: cfg.ConfigOpts) -> Sealer:
 
 
 def make_addresses(conf: cfg.ConfigOpts, database: Database, sealer: Sealer) -> SignalAddresses:
-    """Make what signs the addresses of signals, with a key of the installation's own.
+    """Make the signer of signals' addresses, with a key of the installation's own.
 
     The first process that needs the key generates and stores it.
 

@@ -10,15 +10,15 @@ from ...sealing.sealer import Sealer
 
 
 def make_software(context: EngineContext) -> SoftwareOperations:
-    """Return what users ask of configs and deployments."""
+    """Return the operations on configs and deployments."""
     return SoftwareOperations(context)
 
 
 def make_guests(context: EngineContext, addresses: SignalAddresses, sealer: Sealer) -> Guests:
-    """Return what answers the polls of guests."""
+    """Return the service that answers the polls of guests."""
     return Guests(context, addresses, lambda config: guest_config_view(config, sealer))
 
 
 def make_quotas(context: EngineContext) -> QuotaOperations:
-    """Return what shows and changes the quotas of projects."""
+    """Return the operations on quotas of projects."""
     return QuotaOperations(context.database, context.settings.quotas or Quotas())

@@ -33,7 +33,7 @@ UNSCOPED = dict.fromkeys(
 
 
 def make_trusts(conf: cfg.ConfigOpts) -> KeystoneTrusts:
-    """Make what creates and uses trusts, without a request to Keystone.
+    """Make the provider of trusts, without a request to Keystone.
 
     :raises WrongConfiguration: [trustee] is not complete.
     """
@@ -52,13 +52,13 @@ def make_trusts(conf: cfg.ConfigOpts) -> KeystoneTrusts:
 
 
 def make_ec2_tokens(conf: cfg.ConfigOpts) -> Ec2Tokens:
-    """Make what exchanges requests signed with EC2 credentials for tokens; asks Keystone for nothing yet."""
+    """Make the exchange of requests signed with EC2 credentials for tokens, without a request to Keystone."""
     session = _sessions(conf)
     return Ec2Tokens(lambda: session(None))
 
 
 def _sessions(conf: cfg.ConfigOpts) -> Callable[[str | None], Session]:
-    """Return what makes sessions of the service's own account; with a trust's id, scoped to that."""
+    """Return a function that makes sessions of the service's account, scoped to a trust if it has an id."""
     _register(conf)
     discovery = _Discovery()
 
