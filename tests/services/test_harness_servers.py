@@ -62,12 +62,12 @@ def test_a_database_that_starts_leaves_the_temporary_tables_of_others_alone(
     with tempfile.TemporaryDirectory() as shared:
         os.chmod(shared, 0o777)
         monkeypatch.setenv("TMPDIR", shared)
-        others = pathlib.Path(shared, "#sql-temptable-d5e-1-4.MAD")
-        others.touch()
-        os.chmod(others, 0o666)
+        other_table = pathlib.Path(shared, "#sql-temptable-d5e-1-4.MAD")
+        other_table.touch()
+        os.chmod(other_table, 0o666)
         with MariaDB() as server:
             server.restart()
-            assert others.exists()
+            assert other_table.exists()
 
 
 def test_a_missing_server_fails_and_says_how_to_install_it() -> None:

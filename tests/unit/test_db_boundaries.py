@@ -78,14 +78,14 @@ def _is_another(table: ast.expr) -> bool:
     return table.value.id == "tables" and table.attr != "task"
 
 
-def _columns(call: ast.Call, names: Names) -> Iterator[str]:
+def _columns(expression: ast.Call, names: Names) -> Iterator[str]:
     """The columns that `values(…)` sets; `*` where the text does not say which."""
-    for keyword in call.keywords:
+    for keyword in expression.keywords:
         if keyword.arg is not None:
             yield keyword.arg
         else:
             yield from _keys(keyword.value, names)
-    for argument in call.args:
+    for argument in expression.args:
         if isinstance(argument, ast.Tuple) and isinstance(argument.elts[0], ast.Attribute):
             yield argument.elts[0].attr
         else:
@@ -122,16 +122,16 @@ def updates_of_states(text: str) -> list[int]:
             outer.update(_assigned(statement))
     for scope in tree.body:
         names = {**outer, **_assigned(scope)}
-        for call in ast.walk(scope):
-            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        for node in ast.walk(scope):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
-            if call.func.attr not in ("values", "ordered_values"):
+            if node.func.attr not in ("values", "ordered_values"):
                 continue
-            table = _updated_table(call.func.value, names)
+            table = _updated_table(node.func.value, names)
             if table is None or _is_another(table):
                 continue
-            if {"state", "*"} & set(_columns(call, names)):
-                updates.add(call.lineno)
+            if {"state", "*"} & set(_columns(node, names)):
+                updates.add(node.lineno)
     return sorted(updates)
 
 

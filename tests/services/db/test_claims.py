@@ -124,7 +124,9 @@ def test_newly_ready_tasks_come_before_those_of_hints_and_no_more_than_slots(dat
     done = step(database, [outcome(held)], hinted.ids, slots=3)
     names = [(claim.task.stack_id == graph.stack.id, claim.resource.name) for claim in done.claims]
     assert len(names) == 3
-    assert [name for own, name in names if own] == ["b"], "one newly ready task for each outcome"
+    assert [name for is_successor, name in names if is_successor] == ["b"], (
+        "one newly ready task for each outcome"
+    )
     assert done.ready == {graph.traversal: [graph.tasks["c"]]}
     nothing = step(database, [], hinted.ids, slots=0)
     assert nothing.claims == []

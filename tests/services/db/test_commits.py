@@ -67,7 +67,7 @@ def test_commits_at_once_make_the_common_successor_ready_exactly_once(database: 
     names = [f"r{number}" for number in range(WIDE)]
     graph = store_graph(database, {**{name: [] for name in names}, "last": names})
     held = claim_all(database, graph.ids)
-    results = together(*(lambda one=one: step(database, [outcome(one)], slots=0) for one in held))  # type: ignore[misc]
+    results = together(*(lambda claim=claim: step(database, [outcome(claim)], slots=0) for claim in held))  # type: ignore[misc]
     assert raised(results) == []
     made_ready = [ids for done in results for ids in done.ready.values()]  # type: ignore[union-attr]
     assert made_ready == [[graph.tasks["last"]]]
@@ -78,7 +78,7 @@ def test_commits_at_once_make_the_common_successor_ready_exactly_once(database: 
 def test_the_last_of_many_commits_at_once_ends_the_stack_exactly_once(database: Database) -> None:
     graph = store_graph(database, {f"r{number}": [] for number in range(WIDE)})
     held = claim_all(database, graph.ids)
-    results = together(*(lambda one=one: step(database, [outcome(one)]) for one in held))  # type: ignore[misc]
+    results = together(*(lambda claim=claim: step(database, [outcome(claim)]) for claim in held))  # type: ignore[misc]
     assert raised(results) == []
     ended = [end for done in results for end in done.ended]  # type: ignore[union-attr]
     assert ended == [(graph.stack.id, Status.COMPLETE)]
@@ -92,10 +92,10 @@ def test_several_failures_at_once_end_the_stack_once_with_one_first_cause(databa
     held = claim_all(database, graph.ids)
     results = together(
         *(
-            lambda one=one: step(  # type: ignore[misc]
-                database, [outcome(one, TaskState.FAILED, reason=f"because {one.resource.name}")]
+            lambda claim=claim: step(  # type: ignore[misc]
+                database, [outcome(claim, TaskState.FAILED, reason=f"because {claim.resource.name}")]
             )
-            for one in held
+            for claim in held
         )
     )
     assert raised(results) == []
@@ -172,8 +172,8 @@ def test_a_deletion_that_ended_well_removes_the_row(database: Database) -> None:
     step(database, [outcome(held, remove=True)])
     with pytest.raises(NotFound):
         resource(database, graph.resources["one"])
-    gone = stack_of(database, graph.stack.id)
-    assert (gone.status, gone.live_name, gone.deleted_at) == (Status.COMPLETE, None, NOW)
+    deleted = stack_of(database, graph.stack.id)
+    assert (deleted.status, deleted.live_name, deleted.deleted_at) == (Status.COMPLETE, None, NOW)
     with pytest.raises(NotFound):
         database.read(lambda conn: stack_list.find_by_name(conn, "tenant", graph.stack.name))
 

@@ -33,14 +33,18 @@ def a_task(stack: Stack, number: int, state: TaskState, **fields: object) -> Tas
     return Task(**{**vars(plain), **fields})  # type: ignore[arg-type]
 
 
-def stored(database: Database, stack: Stack, *found: Task, names: dict[int, str] | None = None) -> Stack:
+def stored(
+    database: Database, stack: Stack, *stack_tasks: Task, names: dict[int, str] | None = None
+) -> Stack:
     """Store a stack with tasks, each with the resource of its number."""
 
     def store(conn: sa.Connection) -> None:
         stacks.insert(conn, stack)
-        rows = [a_resource(stack.id, task.id, (names or {}).get(task.id, f"r{task.id}")) for task in found]
+        rows = [
+            a_resource(stack.id, task.id, (names or {}).get(task.id, f"r{task.id}")) for task in stack_tasks
+        ]
         resources.insert_many(conn, rows)
-        tasks.insert_many(conn, list(found))
+        tasks.insert_many(conn, list(stack_tasks))
 
     database.write(store)
     return stack
@@ -63,13 +67,13 @@ def test_the_graph_of_a_tree_has_states_edges_and_present_tasks(database: Databa
         a_task(root, 6, TaskState.RUNNING, member=A.member, traversal=older),
     )
     stored(database, child, a_task(child, 7, TaskState.HELD, hook="pre-create"))
-    found = database.read(lambda conn: graphs.read(conn, root.id, deepest=5, most=100))
-    assert [(stack.id, stack.parent_resource_id) for stack in found.stacks] == [
+    graph = database.read(lambda conn: graphs.read(conn, root.id, deepest=5, most=100))
+    assert [(stack.id, stack.parent_resource_id) for stack in graph.stacks] == [
         (root.id, None),
         (child.id, 2),
     ]
-    assert [item.id for item in found.resources] == [1, 2, 3, 4, 5, 6, 7]
-    assert {task.resource_id: (task.state, task.since) for task in found.tasks} == {
+    assert [item.id for item in graph.resources] == [1, 2, 3, 4, 5, 6, 7]
+    assert {task.resource_id: (task.state, task.since) for task in graph.tasks} == {
         1: (TaskState.RUNNING, NOW),
         2: (TaskState.PARKED, None),
         4: (TaskState.READY, NOW),
@@ -105,12 +109,13 @@ def test_a_graph_of_10000_resources_takes_a_moment(database: Database) -> None:
     bodies: list[bytes] = []
 
     def read() -> None:
-        found = database.read(lambda conn: graphs.read(conn, stack.id, deepest=0, most=MANY))
-        bodies.append(SharedGraph(stack, found, ()).without_hosts)
+        graph = database.read(lambda conn: graphs.read(conn, stack.id, deepest=0, most=MANY))
+        bodies.append(SharedGraph(stack, graph, ()).without_hosts)
 
-    before, took = pace.measure(), pace.measure(read)
-    shown = json.loads(bodies[0])["graph"]
-    assert (len(shown["resources"]), shown["more_resources"]) == (MANY, False)
+    before = pace.measure()
+    took = pace.measure(read)
+    graph = json.loads(bodies[0])["graph"]
+    assert (len(graph["resources"]), graph["more_resources"]) == (MANY, False)
     assert len(bodies[0]) < 5_000_000
     assert took.processor * pace.REFERENCE < 3 * before.worse(pace.measure()).processor
 
@@ -129,9 +134,9 @@ def test_stacks_are_counted_by_action_and_status(database: Database) -> None:
     def counted(project: str | None) -> dict[tuple[str, str], int]:
         return database.read(lambda conn: stack_list.count_by_state(conn, StackQuery(project)))
 
-    mine = {("CREATE", "IN_PROGRESS"): 1, ("CREATE", "COMPLETE"): 1, ("UPDATE", "COMPLETE"): 1}
-    assert counted("tenant") == mine
-    assert counted(None) == {**mine, ("CREATE", "IN_PROGRESS"): 2}
+    project_counts = {("CREATE", "IN_PROGRESS"): 1, ("CREATE", "COMPLETE"): 1, ("UPDATE", "COMPLETE"): 1}
+    assert counted("tenant") == project_counts
+    assert counted(None) == {**project_counts, ("CREATE", "IN_PROGRESS"): 2}
 
 
 def test_stuck_stacks_have_all_their_causes(database: Database) -> None:
@@ -148,12 +153,14 @@ def test_stuck_stacks_have_all_their_causes(database: Database) -> None:
         a_task(hung, 3, TaskState.RUNNING, member=A.member, claimed_at=NOW - 9, stop_by=NOW - 1),
     )
     lost = a_stack(name="lost")
-    gone = MemberId("gone/1")
-    stored(database, lost, a_task(lost, 4, TaskState.RUNNING, member=gone, claimed_at=NOW - 5, due_at=NOW))
+    lost_member = MemberId("gone/1")
+    stored(
+        database, lost, a_task(lost, 4, TaskState.RUNNING, member=lost_member, claimed_at=NOW - 5, due_at=NOW)
+    )
 
     def stuck(alive: set[str] | None) -> list[tuple[str, set[str], float | None]]:
-        found = database.read(lambda conn: overview.stuck_stacks(conn, now=NOW, alive=alive, limit=10))
-        return [(one.name, set(one.causes), one.since) for one in found]
+        rows = database.read(lambda conn: overview.stuck_stacks(conn, now=NOW, alive=alive, limit=10))
+        return [(row.name, set(row.causes), row.since) for row in rows]
 
     expected = [
         ("busy", {"timeout", "overdue"}, late - 5),
@@ -163,7 +170,7 @@ def test_stuck_stacks_have_all_their_causes(database: Database) -> None:
         ("held", {"held"}, None),
     ]
     assert stuck({A.member}) == expected
-    assert stuck(None) == [one for one in expected if one[0] != "lost"]
+    assert stuck(None) == [row for row in expected if row[0] != "lost"]
     assert {ended.project_id, held.project_id} == {"tenant"}
 
 
@@ -177,8 +184,8 @@ def test_the_claims_of_a_conductor_are_those_of_all_its_incarnations(database: D
         a_task(stack, 3, TaskState.RUNNING, member=MemberId("ab1/x"), claimed_at=NOW),
         a_task(stack, 4, TaskState.READY),
     )
-    found = database.read(lambda conn: overview.claims_of(conn, "a_1", limit=10))
-    assert [(claim.id, claim.resource, claim.project_id) for claim in found] == [
+    claims = database.read(lambda conn: overview.claims_of(conn, "a_1", limit=10))
+    assert [(claim.id, claim.resource, claim.project_id) for claim in claims] == [
         (2, "r2", "tenant"),
         (1, "r1", "tenant"),
     ]

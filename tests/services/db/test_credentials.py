@@ -9,7 +9,10 @@ from stoker.db.work import endings
 
 
 def unused(database: Database, now: float = NOW) -> list[StackId]:
-    return [found.root_id for found in database.read(lambda conn: credentials.unused(conn, now, limit=10))]
+    return [
+        credential.root_id
+        for credential in database.read(lambda conn: credentials.unused(conn, now, limit=10))
+    ]
 
 
 def end(database: Database, stack: Stack) -> None:
@@ -17,7 +20,7 @@ def end(database: Database, stack: Stack) -> None:
     database.write(lambda conn: endings.end_stack(conn, now.id, now.traversal, None, by=None, now=NOW))
 
 
-def given(database: Database, stack: Stack, body: str = "sealed") -> None:
+def store_credential(database: Database, stack: Stack, body: str = "sealed") -> None:
     database.write(lambda conn: credentials.put(conn, stack.id, {"body": body}, NOW))
 
 
@@ -26,25 +29,28 @@ def body_for(database: Database, stack: Stack) -> object:
 
 
 def test_what_is_nested_has_that_of_the_outermost_and_others_have_none(database: Database) -> None:
-    root, other = store(database, a_stack()), store(database, a_stack())
+    root = store(database, a_stack())
+    other_root = store(database, a_stack())
     child = store(database, a_stack(root_id=root.id, parent_id=root.id, live_name=None))
-    given(database, root)
+    store_credential(database, root)
     assert body_for(database, root) == body_for(database, child) == {"body": "sealed"}
-    assert body_for(database, other) is None
-    given(database, root, "another")
+    assert body_for(database, other_root) is None
+    store_credential(database, root, "another")
     assert body_for(database, child) == {"body": "another"}
 
 
 def test_it_is_given_back_when_the_stack_is_deleted_and_all_that_was_in_it(database: Database) -> None:
     root = store(database, a_stack(action="DELETE"))
-    left = store(database, a_stack(root_id=root.id, parent_id=root.id, live_name=None, action="DELETE"))
-    kept = store(database, a_stack(action="UPDATE"))
-    given(database, root)
-    given(database, kept)
-    end(database, kept)
+    deleted_child = store(
+        database, a_stack(root_id=root.id, parent_id=root.id, live_name=None, action="DELETE")
+    )
+    stack = store(database, a_stack(action="UPDATE"))
+    store_credential(database, root)
+    store_credential(database, stack)
+    end(database, stack)
     end(database, root)
     assert unused(database) == [], "what a lost step has left is still being removed"
-    end(database, left)
+    end(database, deleted_child)
     assert unused(database) == [root.id]
 
     assert database.write(lambda conn: credentials.take(conn, root.id, NOW, NOW + 60))
@@ -53,12 +59,12 @@ def test_it_is_given_back_when_the_stack_is_deleted_and_all_that_was_in_it(datab
     assert unused(database, NOW + 61) == [root.id]
     database.write(lambda conn: credentials.forget(conn, root.id))
     assert unused(database, NOW + 61) == []
-    assert body_for(database, kept) == {"body": "sealed"}
+    assert body_for(database, stack) == {"body": "sealed"}
 
 
 def test_it_outlives_the_rows_of_its_stack(database: Database) -> None:
     root = store(database, a_stack(action="DELETE"))
-    given(database, root)
+    store_credential(database, root)
     end(database, root)
     database.write(lambda conn: stacks.purge(conn, [root.id]))
     assert unused(database) == [root.id]
@@ -69,9 +75,9 @@ def test_a_delegation_is_confirmed_or_revoked_but_never_both(database: Database)
     until = float(int(NOW + 600.7))
 
     def intend(key: str) -> StackId:
-        own = StackId(key)
-        database.write(lambda conn: credentials.intend(conn, own, {"mark": key}, until, NOW))
-        return own
+        stack_id = StackId(key)
+        database.write(lambda conn: credentials.intend(conn, stack_id, {"mark": key}, until, NOW))
+        return stack_id
 
     def confirmed(key: StackId) -> bool:
         return database.write(lambda conn: credentials.confirm(conn, key, until))

@@ -34,29 +34,30 @@ def values(database: Database) -> dict[str, object]:
 
 
 def test_a_transaction_that_raises_leaves_nothing_behind(database: Database) -> None:
-    def work(conn: sa.Connection) -> None:
+    def add_and_fail(conn: sa.Connection) -> None:
         add(conn, "gone")
         raise DatabaseError("not so")
 
     with pytest.raises(DatabaseError, match="not so"):
-        database.write(work)
+        database.write(add_and_fail)
     assert values(database) == {}
 
 
 @on("postgresql", "mariadb")
 def test_the_loser_of_a_deadlock_is_run_again_and_both_succeed(database: Database) -> None:
     database.write(lambda conn: [add(conn, name) for name in ("one", "two")])
-    met, runs = threading.Barrier(2), []
+    met = threading.Barrier(2)
+    runs = []
 
     def lock_both(first: str, second: str, value: int) -> None:
-        def work(conn: sa.Connection) -> None:
+        def set_both(conn: sa.Connection) -> None:
             runs.append(value)
             set_value(conn, first, value)
             if runs.count(value) == 1:
                 met.wait(60)  # each holds one row and now wants the other's
             set_value(conn, second, value)
 
-        database.write(work)
+        database.write(set_both)
 
     results = together(lambda: lock_both("one", "two", 1), lambda: lock_both("two", "one", 2))
     assert raised(results) == []
@@ -69,13 +70,13 @@ def test_the_loser_of_a_deadlock_is_run_again_and_both_succeed(database: Databas
 def test_a_serialization_failure_is_run_again(database: Database) -> None:
     runs = []
 
-    def work(conn: sa.Connection) -> str:
+    def fail_once(conn: sa.Connection) -> str:
         runs.append(1)
         if len(runs) == 1:
             conn.exec_driver_sql("DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '40001'; END $$")
         return "done"
 
-    assert database.write(work) == "done"
+    assert database.write(fail_once) == "done"
     assert len(runs) == 2
 
 
@@ -94,9 +95,9 @@ def test_a_restart_of_the_server_is_not_noticed_and_its_absence_is_one_error(
         reader.close()
         server.kill()
         fresh = Database(database.url, tries=2)
-        for call in (database.read, database.write, fresh.read):
+        for run_transaction in (database.read, database.write, fresh.read):
             with pytest.raises(Unavailable):
-                call(lambda conn: add(conn, "lost"))
+                run_transaction(lambda conn: add(conn, "lost"))
         database.close()
 
 
@@ -104,14 +105,14 @@ def test_a_restart_of_the_server_is_not_noticed_and_its_absence_is_one_error(
 def test_a_connection_lost_while_the_transaction_works_lets_it_run_again(database: Database) -> None:
     runs = []
 
-    def work(conn: sa.Connection) -> None:
+    def lose_connection(conn: sa.Connection) -> None:
         runs.append(1)
         add(conn, "kept")
         if len(runs) == 1:
             cut(conn)
             conn.execute(sa.select(1))
 
-    database.write(work)
+    database.write(lose_connection)
     assert len(runs) == 2
     assert values(database) == {"kept": 0}
 
@@ -119,38 +120,40 @@ def test_a_connection_lost_while_the_transaction_works_lets_it_run_again(databas
 def cut(conn: sa.Connection) -> None:
     """End the connection at the server's side."""
     if conn.dialect.name == "postgresql":
-        own, kill = "SELECT pg_backend_pid()", "SELECT pg_terminate_backend({})"
-        left = "SELECT count(*) FROM pg_stat_activity WHERE pid = {}"
+        query_of_pid = "SELECT pg_backend_pid()"
+        kill = "SELECT pg_terminate_backend({})"
+        count_of_sessions = "SELECT count(*) FROM pg_stat_activity WHERE pid = {}"
     else:
-        own, kill = "SELECT connection_id()", "KILL CONNECTION {}"
-        left = "SELECT count(*) FROM information_schema.processlist WHERE id = {}"
-    number = conn.execute(sa.text(own)).scalar_one()
+        query_of_pid = "SELECT connection_id()"
+        kill = "KILL CONNECTION {}"
+        count_of_sessions = "SELECT count(*) FROM information_schema.processlist WHERE id = {}"
+    number = conn.execute(sa.text(query_of_pid)).scalar_one()
     # By itself each statement sees what is there now.
-    other = sa.create_engine(conn.engine.url, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT")
-    with other.connect() as killer:
+    engine = sa.create_engine(conn.engine.url, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT")
+    with engine.connect() as killer:
         killer.exec_driver_sql(kill.format(number))
-        wait_for(lambda: killer.exec_driver_sql(left.format(number)).scalar_one() == 0)
+        wait_for(lambda: killer.exec_driver_sql(count_of_sessions.format(number)).scalar_one() == 0)
 
 
 @on("postgresql", "mariadb")
 def test_a_connection_lost_during_the_commit_is_told_and_not_run_again(database: Database) -> None:
     runs = []
-    mine = Database(database.url)
+    own_database = Database(database.url)
 
-    @sa.event.listens_for(mine.engine, "commit")
+    @sa.event.listens_for(own_database.engine, "commit")
     def lose_the_answer(conn: sa.Connection) -> None:
         raw = conn.connection.dbapi_connection
         assert raw is not None
         raw.commit()  # it takes place …
         cut(conn)  # … and nobody learns of it
 
-    def work(conn: sa.Connection) -> None:
+    def add_uncommitted(conn: sa.Connection) -> None:
         runs.append(1)
         add(conn, "open")
 
     with pytest.raises(Unavailable, match="lost during a commit"):
-        mine.write(work)
-    mine.close()
+        own_database.write(add_uncommitted)
+    own_database.close()
     assert len(runs) == 1
     assert values(database) == {"open": 0}
 
@@ -177,11 +180,11 @@ def test_many_writers_of_sqlite_wait_for_each_other_and_all_succeed(database: Da
 
 @on("sqlite")
 def test_a_reader_of_sqlite_does_not_wait_for_a_writer(database: Database) -> None:
-    def work(conn: sa.Connection) -> dict[str, object]:
+    def read_meanwhile(conn: sa.Connection) -> dict[str, object]:
         add(conn, "unseen")
         return values(database)
 
-    assert database.write(work) == {}
+    assert database.write(read_meanwhile) == {}
 
 
 @on("sqlite")
@@ -191,7 +194,7 @@ def test_a_writer_of_sqlite_that_waits_too_long_is_run_again(database: Database)
 
     def blocked(conn: sa.Connection) -> None:
         with pytest.raises(Unavailable, match="unavailable in 3 tries.*locked"):
-            hasty.write(lambda other: add(other, "never"))
+            hasty.write(lambda second_conn: add(second_conn, "never"))
 
     database.write(blocked)
     hasty.write(lambda conn: add(conn, "now"))
@@ -213,13 +216,13 @@ def test_a_thread_that_gets_no_connection_is_told_so(database: Database) -> None
 
 @on("postgresql", "mariadb")
 def test_each_statement_sees_what_others_have_committed_before_it(database: Database) -> None:
-    def work(conn: sa.Connection) -> tuple[int, int]:
+    def count_twice(conn: sa.Connection) -> tuple[int, int]:
         count = sa.select(sa.func.count()).select_from(tables.setting)
         before = conn.execute(count).scalar_one()
-        database.write(lambda other: add(other, "later"))
+        database.write(lambda second_conn: add(second_conn, "later"))
         return before, conn.execute(count).scalar_one()
 
-    assert database.write(work) == (0, 1)
+    assert database.write(count_twice) == (0, 1)
 
 
 FULL = {
@@ -252,10 +255,11 @@ def test_a_full_disk_counts_as_a_database_that_is_away(database: Database) -> No
 
 
 def test_a_new_file_is_its_owners_alone(tmp_path: pathlib.Path) -> None:
-    own, shared = tmp_path / "own.sqlite", tmp_path / "shared.sqlite"
+    private = tmp_path / "own.sqlite"
+    shared = tmp_path / "shared.sqlite"
     shared.touch()
     shared.chmod(0o660)
-    for path in (own, shared):
+    for path in (private, shared):
         Database(f"sqlite:///{path}").write(lambda conn: conn.exec_driver_sql("CREATE TABLE t (i INTEGER)"))
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     assert modes.pop("shared.sqlite") == 0o660

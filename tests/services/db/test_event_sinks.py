@@ -80,14 +80,14 @@ def test_a_closed_sink_gets_nothing_and_goes_when_nothing_waits_for_it(database:
     waiting = database.read(lambda conn: event_sinks.oldest(conn, key, limit=9))
     assert [message.body["payload"]["resource_status"] for message in waiting] == ["IN_PROGRESS"]
 
-    def work(now: float) -> bool:
+    def has_work(now: float) -> bool:
         return key in database.read(lambda conn: event_sinks.with_work(conn, now, limit=MOST))
 
     database.write(lambda conn: event_sinks.release(conn, sink, NOW + LINGER))
-    assert work(NOW), "a message waits"
+    assert has_work(NOW), "a message waits"
     database.write(lambda conn: event_sinks.done(conn, sink, waiting, NOW))
-    assert not work(NOW)
-    assert work(NOW + LINGER), "it may go"
+    assert not has_work(NOW)
+    assert has_work(NOW + LINGER), "it may go"
     database.write(lambda conn: event_sinks.release(conn, sink, NOW + LINGER))
-    assert not work(NOW + LINGER)
+    assert not has_work(NOW + LINGER)
     assert database.read(lambda conn: event_sinks.due(conn, [key], NOW + LINGER)) == []

@@ -29,7 +29,8 @@ def listed(database: Database, stack_id: StackId, **query: typing.Any) -> list[s
 
 
 def test_events_keep_their_order_though_their_times_are_equal(database: Database) -> None:
-    stack, other_stack = store(database, a_stack()), store(database, a_stack())
+    stack = store(database, a_stack())
+    other_stack = store(database, a_stack())
     expected = [f"r{number}" for number in range(25)]
     for start in range(0, 25, 5):
         batch = expected[start : start + 5]
@@ -53,7 +54,8 @@ def test_pages_join_without_gap_or_double_while_events_are_added(
 ) -> None:
     stack = store(database, a_stack())
     add(database, *(an_event(stack.id, f"r{number}") for number in range(10)))
-    marker, names = None, []
+    marker = None
+    names = []
     while True:
         query = EventQuery(stack.id, limit=3, marker=marker, descending=descending)
         page = database.read(lambda conn: events.list_events(conn, query))  # noqa: B023
@@ -100,15 +102,20 @@ def test_events_of_a_tree_are_those_below_the_stack_and_no_cousins(database: Dat
         fields = {"live_name": None, "root_id": root.id, "parent_id": parent.id, "depth": parent.depth + 1}
         return store(database, a_stack(name=name, **fields))
 
-    left, right = nested("left", root), nested("right", root)
-    deep, other = nested("deep", left), nested("other", right)
-    add(database, *(an_event(stack.id, stack.name) for stack in (root, left, right, deep, other)))
+    left_stack = nested("left", root)
+    right_stack = nested("right", root)
+    deep = nested("deep", left_stack)
+    other_stack = nested("other", right_stack)
+    add(
+        database,
+        *(an_event(stack.id, stack.name) for stack in (root, left_stack, right_stack, deep, other_stack)),
+    )
     assert listed(database, root.id) == ["root"]
     assert listed(database, root.id, nested_depth=1) == ["root", "left", "right"]
     assert listed(database, root.id, nested_depth=-1) == ["root", "left", "right", "deep", "other"]
-    assert listed(database, left.id, nested_depth=-1) == ["left", "deep"]
-    assert listed(database, right.id, nested_depth=1) == ["right", "other"]
-    query = EventQuery(left.id, nested_depth=-1)
+    assert listed(database, left_stack.id, nested_depth=-1) == ["left", "deep"]
+    assert listed(database, right_stack.id, nested_depth=1) == ["right", "other"]
+    query = EventQuery(left_stack.id, nested_depth=-1)
     page = database.read(lambda conn: events.list_events(conn, query))
     assert [name for _, name in page] == ["left", "deep"]
     with pytest.raises(NotFound, match="Stack"):

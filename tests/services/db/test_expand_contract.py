@@ -63,22 +63,23 @@ def shape(database: Database) -> Shape:
 
 def breaches(old: Shape, new: Shape) -> list[str]:
     """Why code for the old schema might not work on the new one."""
-    found = []
+    messages = []
     for table, columns in old.columns.items():
         if table not in new.columns:
-            found.append(f"table {table} is gone")
+            messages.append(f"table {table} is gone")
             continue
         for name, column in columns.items():
-            found += [f"{table}.{name} {why}" for why in changed(column, new.columns[table].get(name))]
+            messages += [f"{table}.{name} {why}" for why in changed(column, new.columns[table].get(name))]
         for name, column in new.columns[table].items():
             if name not in columns and not column["nullable"] and column["default"] is None:
-                found.append(f"{table}.{name} is new, and must be given")
+                messages.append(f"{table}.{name} is new, and must be given")
         for kind in ("indexes", "uniques"):
-            before, after = getattr(old, kind)[table], getattr(new, kind)[table]
-            found += [f"{table}: {name} is gone" for name in before if name not in after]
+            before = getattr(old, kind)[table]
+            after = getattr(new, kind)[table]
+            messages += [f"{table}: {name} is gone" for name in before if name not in after]
             forbids = [n for n in after if n not in before and after[n].get("unique", kind == "uniques")]
-            found += [f"{table}: {name} forbids what was allowed" for name in forbids]
-    return found
+            messages += [f"{table}: {name} forbids what was allowed" for name in forbids]
+    return messages
 
 
 def changed(old: Mapping[str, typing.Any], new: Mapping[str, typing.Any] | None) -> Iterator[str]:
@@ -125,8 +126,8 @@ def test_what_expands_only_adds_and_what_contracts_takes_away(fresh: Database, n
     contracted = shape(fresh)
     # So that the code that works on one of them works on the other: what it does not give need not be given.
     for table, columns in expanded.columns.items():
-        gone = {name: column for name, column in columns.items() if name not in contracted.columns[table]}
-        assert all(column["nullable"] or column["default"] is not None for column in gone.values())
+        removed = {name: column for name, column in columns.items() if name not in contracted.columns[table]}
+        assert all(column["nullable"] or column["default"] is not None for column in removed.values())
         assert not set(contracted.columns[table]) - set(columns)
 
 
@@ -153,16 +154,16 @@ def test_a_breach_of_the_rule_would_be_seen(tmp_path: pathlib.Path, statement: s
 
 def test_a_column_that_must_be_given_is_a_breach() -> None:
     column = {"type": "INTEGER", "nullable": True, "default": None}
-    given = {**column, "nullable": False}
+    required = {**column, "nullable": False}
 
-    def one(**columns: typing.Any) -> Shape:
+    def shape(**columns: typing.Any) -> Shape:
         return Shape({"t": columns}, {"t": {}}, {"t": {}})
 
-    assert breaches(one(), one(a=given)) == ["t.a is new, and must be given"]
-    assert breaches(one(a=column), one(a=given)) == ["t.a must be given"]
-    assert breaches(one(a=given), one(a=column)) == []
-    assert breaches(one(a=column), one(a={**column, "type": "TEXT"})) == ["t.a is TEXT, it was INTEGER"]
-    assert breaches(one(a={**column, "default": "1"}), one(a=column)) == ["t.a has another default"]
+    assert breaches(shape(), shape(a=required)) == ["t.a is new, and must be given"]
+    assert breaches(shape(a=column), shape(a=required)) == ["t.a must be given"]
+    assert breaches(shape(a=required), shape(a=column)) == []
+    assert breaches(shape(a=column), shape(a={**column, "type": "TEXT"})) == ["t.a is TEXT, it was INTEGER"]
+    assert breaches(shape(a={**column, "default": "1"}), shape(a=column)) == ["t.a has another default"]
 
 
 def a_task(stack: Stack, number: int) -> Task:
@@ -191,7 +192,7 @@ def report_new(database: Database, host: str) -> None:
     database.write(lambda conn: conn.execute(sa.insert(table), {**row, "zone": "a"}))
 
 
-def work_on(database: Database, number: int) -> None:
+def store_and_claim(database: Database, number: int) -> None:
     """Store work, and claim it, by the code of this release."""
     stack = a_stack()
 
@@ -201,10 +202,10 @@ def work_on(database: Database, number: int) -> None:
         tasks.insert_many(conn, [replace(a_task(stack, number), request="req-1")])
 
     database.write(begin)
-    taken = database.write(lambda conn: claim(conn, [TaskId(number)], who=A, now=NOW))
-    [ours] = [(c.task.id, c.task.attempt) for c in taken.claims]
-    database.write(lambda conn: member_claims.release(conn, [ours], now=NOW))
-    task = database.read(lambda conn: tasks.get(conn, ours[0]))
+    claimed = database.write(lambda conn: claim(conn, [TaskId(number)], who=A, now=NOW))
+    [claimed_attempt] = [(c.task.id, c.task.attempt) for c in claimed.claims]
+    database.write(lambda conn: member_claims.release(conn, [claimed_attempt], now=NOW))
+    task = database.read(lambda conn: tasks.get(conn, claimed_attempt[0]))
     assert task is not None
     assert (task.state, task.request) == (TaskState.READY, "req-1")
 
@@ -218,11 +219,11 @@ def test_a_database_with_rows_goes_all_the_way_with_both_releases_at_work(fresh:
     upgrade.sync(fresh)
     for host in ("a", "b", "c"):
         fresh.write(lambda conn, host=host: conductors.report(conn, reported(host)))
-    work_on(fresh, 1)
+    store_and_claim(fresh, 1)
     upgrade.expand(fresh, MIGRATIONS)
     assert fit_of(fresh.read(revisions.current)) == Fit.AHEAD
     assert MIGRATIONS.fit_of(EXPANDED) == Fit.EXPANDED
-    work_on(fresh, 2)
+    store_and_claim(fresh, 2)
     report_new(fresh, "d")
     fresh.write(lambda conn: conductors.report(conn, reported("d")))
     fresh.write(lambda conn: conductors.report(conn, reported("e")))
@@ -273,11 +274,11 @@ def test_a_revision_that_this_release_does_not_know_is_named_with_what_to_do(
     upgrade.sync(database)
     stamp = sa.text("UPDATE alembic_version SET version_num = :unknown")
     database.write(lambda conn: conn.execute(stamp, {"unknown": unknown}))
-    told = (
+    message = (
         f"at {unknown}, this release knows {revisions.NEWEST} at the most: use the release that has migrated"
     )
     for bring in (upgrade.expand, upgrade.contract, upgrade.sync):
-        with pytest.raises(WrongRevision, match=told):
+        with pytest.raises(WrongRevision, match=message):
             bring(database)
     database.close()
 
@@ -285,10 +286,8 @@ def test_a_revision_that_this_release_does_not_know_is_named_with_what_to_do(
 def test_a_release_expands_nothing_over_what_an_older_one_has_left_to_contract(
     tmp_path: pathlib.Path,
 ) -> None:
-    database, later = (
-        Database(f"sqlite:///{tmp_path}/one.sqlite"),
-        replace(MIGRATIONS, number=MIGRATIONS.number + 1),
-    )
+    database = Database(f"sqlite:///{tmp_path}/one.sqlite")
+    later = replace(MIGRATIONS, number=MIGRATIONS.number + 1)
     upgrade.expand(database, MIGRATIONS)
     with pytest.raises(WrongRevision, match=f"at {EXPANDED}: first it has to be contracted"):
         upgrade.expand(database, later)

@@ -124,30 +124,32 @@ def test_a_signal_that_is_waited_for_is_named_by_its_handle(database: Database) 
 
 def test_pages_hold_each_task_once(database: Database) -> None:
     graph = store_graph(database, {f"r{i}": [] for i in range(7)})
-    seen: list[Unfinished] = []
+    listed: list[Unfinished] = []
     while True:
-        after = seen[-1].id if seen else 0
+        after = listed[-1].id if listed else 0
         page = database.read(lambda conn, a=after: inspections.page(conn, graph.stack.id, after=a, limit=3))
-        seen += page
+        listed += page
         if len(page) < 3:
             break
-    assert [item.id for item in seen] == graph.ids
+    assert [item.id for item in listed] == graph.ids
 
 
 def test_a_stack_is_found_by_its_id_and_by_its_name(database: Database) -> None:
-    one, other = a_stack(name="shop"), a_stack(name="shop", project_id="other")
-    child, gone = a_child(one, ResourceId(1), "shop-web"), replace(a_stack(name="old"), live_name=None)
-    store(database, one, other, child, replace(gone, deleted_at=NOW))
+    stack = a_stack(name="shop")
+    foreign = a_stack(name="shop", project_id="other")
+    child = a_child(stack, ResourceId(1), "shop-web")
+    deleted = replace(a_stack(name="old"), live_name=None)
+    store(database, stack, foreign, child, replace(deleted, deleted_at=NOW))
 
     def find(text: str, project_id: str | None = None) -> list[StackId]:
         return [s.id for s in database.read(lambda conn: inspections.find(conn, text, project_id))]
 
-    assert find(one.id) == [one.id]
-    assert sorted(find("shop")) == sorted([one.id, other.id])
-    assert find("shop", "other") == [other.id]
+    assert find(stack.id) == [stack.id]
+    assert sorted(find("shop")) == sorted([stack.id, foreign.id])
+    assert find("shop", "other") == [foreign.id]
     assert find("shop-web") == [child.id]
-    assert find(one.id, "other") == find("nothing") == find("old") == []
-    assert find(gone.id) == [gone.id], "what was deleted is shown until it is purged"
+    assert find(stack.id, "other") == find("nothing") == find("old") == []
+    assert find(deleted.id) == [deleted.id], "what was deleted is shown until it is purged"
 
 
 def test_the_first_cause_comes_first(database: Database) -> None:

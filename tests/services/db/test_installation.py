@@ -64,32 +64,34 @@ def put_three(database: Database, prefix: str) -> tuple[ContentId, ...]:
 
 
 def sweep(database: Database, now: float = OLD) -> int:
-    gone, after = database.write(lambda conn: content.purge_unused(conn, now, limit=2))
+    purged, after = database.write(lambda conn: content.purge_unused(conn, now, limit=2))
     while after is not None:
         more, after = database.write(lambda conn: content.purge_unused(conn, now, limit=2, after=after))  # noqa: B023
-        gone += more
-    return gone
+        purged += more
+    return purged
 
 
-COLUMNS, PARTS = ("template_id", "environment_id", "files_id"), ("template", "environment", "files")
+COLUMNS = ("template_id", "environment_id", "files_id")
+PARTS = ("template", "environment", "files")
 
 
 def test_contents_are_removed_when_no_stack_uses_them_any_more(database: Database) -> None:
-    old, new = put_three(database, "old "), put_three(database, "new ")
-    stack, other = (a_stack(**dict(zip(COLUMNS, old, strict=True))) for _ in range(2))
+    old = put_three(database, "old ")
+    new = put_three(database, "new ")
+    stack, other_stack = (a_stack(**dict(zip(COLUMNS, old, strict=True))) for _ in range(2))
 
     def change(**columns: object) -> None:
-        seen = database.read(lambda conn: stacks.get(conn, stack.id)).traversal
+        traversal = database.read(lambda conn: stacks.get(conn, stack.id)).traversal
         assert database.write(
-            lambda conn: stacks.begin(conn, stack.id, expected=seen, traversal=new_id(), **columns)
+            lambda conn: stacks.begin(conn, stack.id, expected=traversal, traversal=new_id(), **columns)
         )
 
-    store(database, stack, other)
+    store(database, stack, other_stack)
     assert sweep(database) == 3
     assert ids_of_contents(database) == set(old)
     put_three(database, "new ")
     change(**dict(zip(COLUMNS, new, strict=True)), previous=dict(zip(PARTS, old, strict=True)))
-    database.write(lambda conn: stacks.purge(conn, [other.id]))
+    database.write(lambda conn: stacks.purge(conn, [other_stack.id]))
     assert sweep(database) == 0, "the stack may have to go back to its last complete goal"
     change(action="CHECK")
     assert sweep(database) == 0
@@ -129,7 +131,7 @@ def test_stacks_that_share_a_content_are_created_side_by_side(database: Database
     def outer(conn: sa.Connection) -> None:
         content.put(conn, {}, NOW + 1)
         # Would wait for the outer transaction, and so for ever, if that held the row.
-        database.write(lambda other: content.put(other, {}, NOW + 1))
+        database.write(lambda second_conn: content.put(second_conn, {}, NOW + 1))
 
     database.write(outer)
 

@@ -113,13 +113,17 @@ def failed(database: Database, graphs: Sequence[Graph]) -> int:
 
 
 @on("postgresql", "mariadb")
-@pytest.mark.parametrize("what", ["its stack", "one of its tasks"])
-def test_of_a_hundred_timeouts_ninety_nine_strike_while_one_is_locked(database: Database, what: str) -> None:
+@pytest.mark.parametrize("locked_part", ["its stack", "one of its tasks"])
+def test_of_a_hundred_timeouts_ninety_nine_strike_while_one_is_locked(
+    database: Database, locked_part: str
+) -> None:
     graphs = late_graphs(database, 100)
     fill(database)
-    table, key = tables.stack, graphs[3].stack.id
-    if what != "its stack":
-        table, key = tables.task, graphs[3].ids[0]
+    table = tables.stack
+    key = graphs[3].stack.id
+    if locked_part != "its stack":
+        table = tables.task
+        key = graphs[3].ids[0]
     with limited(database) as limited_database, holding(database, table, [key]):
         duty = timeouts(limited_database)
         duty.run()
@@ -197,20 +201,22 @@ def test_what_is_due_for_other_tasks_is_done_while_one_is_locked(database: Datab
 
 
 @on("postgresql", "mariadb")
-@pytest.mark.parametrize("what", ["its task", "its resource"])
-def test_a_claim_skips_what_is_locked_and_takes_all_the_others(database: Database, what: str) -> None:
+@pytest.mark.parametrize("locked_part", ["its task", "its resource"])
+def test_a_claim_skips_what_is_locked_and_takes_all_the_others(database: Database, locked_part: str) -> None:
     fill(database)
     graphs = store_graphs(database, {"a": []}, [a_stack() for _ in range(5)])
     ids = [graph.ids[0] for graph in graphs]
-    table, key = tables.task, ids[2]
-    if what == "its resource":
-        table, key = tables.resource, task(database, ids[2]).resource_id
+    table = tables.task
+    key = ids[2]
+    if locked_part == "its resource":
+        table = tables.resource
+        key = task(database, ids[2]).resource_id
     with limited(database) as limited_database:
         with holding(database, table, [key]):
             done = step(limited_database, hinted=ids)
             assert [held.task.id for held in done.claims] == [*ids[:2], *ids[3:]]
             assert task(database, ids[2]).state == TaskState.READY
-            assert done.locked == ([ids[2]] if what == "its resource" else [])
+            assert done.locked == ([ids[2]] if locked_part == "its resource" else [])
             ended = step(limited_database, [outcome(held) for held in done.claims])
             assert (len(ended.ended), ended.refused) == (4, [])
         assert [held.task.id for held in step(limited_database, hinted=ids).claims] == [ids[2]]
@@ -231,11 +237,11 @@ def test_a_result_is_stored_although_what_it_makes_ready_is_locked(database: Dat
 
 
 def rename(database: Database, stack_id: StackId) -> None:
-    def work(conn: sa.Connection) -> None:
+    def change(conn: sa.Connection) -> None:
         stacks.lock(conn, stack_id)
         conn.execute(sa.update(tables.stack).where(tables.stack.c.id == stack_id).values(reason="changed"))
 
-    database.write(work)
+    database.write(change)
 
 
 @on("postgresql", "mariadb")
@@ -273,21 +279,23 @@ def test_a_statement_that_takes_too_long_is_ended_and_not_tried_again(database: 
         else ("SELECT count(*) FROM seq_1_to_1000000 a, seq_1_to_1000000 b")
     )
 
-    def work(conn: sa.Connection) -> None:
+    def read_slowly(conn: sa.Connection) -> None:
         runs.append(1)
         conn.execute(sa.text(text))
 
     with limited(database, replace(WAITS, statement=2.0)) as limited_database, pytest.raises(TooSlow):
-        limited_database.read(work)
+        limited_database.read(read_slowly)
     assert len(runs) == 1
 
 
 @on("postgresql", "mariadb")
 def test_what_an_idle_transaction_holds_is_freed_by_the_server(database: Database) -> None:
-    stack_id, runs, locked = late_graphs(database, 1)[0].stack.id, [], threading.Event()
+    stack_id = late_graphs(database, 1)[0].stack.id
+    runs = []
+    locked = threading.Event()
 
     def forget() -> None:
-        def work(conn: sa.Connection) -> None:
+        def lock_and_idle(conn: sa.Connection) -> None:
             stacks.lock(conn, stack_id)
             runs.append(1)
             locked.set()
@@ -295,11 +303,11 @@ def test_what_an_idle_transaction_holds_is_freed_by_the_server(database: Databas
                 wait_for(lambda: stack_of(database, stack_id).reason == "changed")
             conn.execute(sa.update(tables.stack).where(tables.stack.c.id == stack_id).values(owner="late"))
 
-        mine.write(work)
+        own_database.write(lock_and_idle)
 
-    mine = Database(database.url, limits=DatabaseLimits(idle=1.0, retry=120.0))
+    own_database = Database(database.url, limits=DatabaseLimits(idle=1.0, retry=120.0))
     results = together(forget, lambda: (locked.wait(60), rename(database, stack_id)))
-    mine.close()
+    own_database.close()
     assert [error for error in results if isinstance(error, Exception)] == []
     assert len(runs) > 1, "what the server had ended was run again"
     assert (stack_of(database, stack_id).reason, stack_of(database, stack_id).owner) == ("changed", "late")
@@ -309,27 +317,27 @@ def test_what_an_idle_transaction_holds_is_freed_by_the_server(database: Databas
 def test_a_brief_transaction_leaves_the_connection_as_it_was(database: Database) -> None:
     name = "lock_timeout" if database.dialect == "postgresql" else "innodb_lock_wait_timeout"
 
-    def shown(conn: sa.Connection) -> str:
+    def setting(conn: sa.Connection) -> str:
         return (
             str(conn.exec_driver_sql(f"SHOW VARIABLES LIKE '{name}'").one()[1])
             if name[0] == "i"
             else (str(conn.exec_driver_sql(f"SHOW {name}").scalar_one()))
         )
 
-    one = Database(database.url, pool_size=1, limits=DatabaseLimits(lock=7.0))
-    before = one.read(shown)
-    assert one.write(shown, brief=True) != before
-    assert one.read(shown) == before
+    single = Database(database.url, pool_size=1, limits=DatabaseLimits(lock=7.0))
+    before = single.read(setting)
+    assert single.write(setting, brief=True) != before
+    assert single.read(setting) == before
     assert before in ("7s", "7")
-    one.close()
+    single.close()
 
 
 @on("sqlite")
 def test_the_turn_to_write_to_sqlite_is_waited_for_so_long_and_no_longer(database: Database) -> None:
     stack_id = late_graphs(database, 1)[0].stack.id
     with limited(database) as limited_database:
-        other = sa.create_engine(database.url, poolclass=sa.NullPool)
-        with other.connect() as conn:
+        engine = sa.create_engine(database.url, poolclass=sa.NullPool)
+        with engine.connect() as conn:
             conn.exec_driver_sql("BEGIN IMMEDIATE")
             with pytest.raises(RowLocked):
                 rename(limited_database, stack_id)

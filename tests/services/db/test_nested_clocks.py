@@ -47,7 +47,7 @@ def tree_of(database: Database) -> tuple[Graph, list[Graph]]:
 
 
 def stop(database: Database, child: Graph, *, now: float) -> None:
-    """What goes on in the child ends, and it stands at its breakpoint."""
+    """What goes on in the child ends, and its clock is paused at its breakpoint."""
     [claim] = claim_all(database, [child.tasks["a"]], who=B, now=now)
     step(database, [outcome(claim)], who=B, now=now, slots=0)
 
@@ -58,23 +58,23 @@ def clear(database: Database, child: Graph, *, now: float) -> None:
     assert done is not None
 
 
-def stands(database: Database, graph: Graph) -> bool:
-    found = stack_of(database, graph.stack.id)
-    assert (found.remaining is None) == (found.deadline_at is not None)
-    return found.remaining is not None
+def is_paused(database: Database, graph: Graph) -> bool:
+    stack = stack_of(database, graph.stack.id)
+    assert (stack.remaining is None) == (stack.deadline_at is not None)
+    return stack.remaining is not None
 
 
 def test_a_parent_stands_when_all_its_children_do_and_goes_on_with_the_first(database: Database) -> None:
-    parent, (one, two) = tree_of(database)
-    stop(database, one, now=NOW + 10)
-    assert (stands(database, one), stands(database, parent)) == (True, False)
+    parent, (first, second) = tree_of(database)
+    stop(database, first, now=NOW + 10)
+    assert (is_paused(database, first), is_paused(database, parent)) == (True, False)
     assert task(database, parent.tasks["x"]).due_at is None
-    stop(database, two, now=NOW + 30)
+    stop(database, second, now=NOW + 30)
     assert stack_of(database, parent.stack.id).remaining == 70
-    clear(database, one, now=NOW + 5000)
+    clear(database, first, now=NOW + 5000)
     assert stack_of(database, parent.stack.id).deadline_at == NOW + 5070
-    assert stack_of(database, one.stack.id).deadline_at == NOW + 5090
-    assert stands(database, two)
+    assert stack_of(database, first.stack.id).deadline_at == NOW + 5090
+    assert is_paused(database, second)
     assert task(database, parent.tasks["x"]).due_at == NOW + 5300
     assert task(database, parent.tasks["y"]).due_at is None
 
@@ -82,13 +82,13 @@ def test_a_parent_stands_when_all_its_children_do_and_goes_on_with_the_first(dat
 @on(*SERVERS)
 def test_of_two_children_that_stop_at_once_the_second_stops_the_parent(database: Database) -> None:
     for _ in range(3):
-        parent, (one, two) = tree_of(database)
+        parent, (first, second) = tree_of(database)
         results = together(
-            lambda child=one: stop(database, child, now=NOW + 10),  # type: ignore[misc]
-            lambda child=two: stop(database, child, now=NOW + 10),  # type: ignore[misc]
+            lambda child=first: stop(database, child, now=NOW + 10),  # type: ignore[misc]
+            lambda child=second: stop(database, child, now=NOW + 10),  # type: ignore[misc]
         )
         assert raised(results) == []
-        assert [stands(database, graph) for graph in (one, two, parent)] == [True] * 3
+        assert [is_paused(database, graph) for graph in (first, second, parent)] == [True] * 3
 
 
 @pytest.mark.parametrize("turn", range(3))
@@ -96,8 +96,10 @@ def test_of_two_children_that_stop_at_once_the_second_stops_the_parent(database:
 def test_of_one_that_goes_on_and_one_that_stops_at_once_the_parent_goes_on(
     database: Database, turn: int
 ) -> None:
-    parent, (one, two) = tree_of(database)
-    stop(database, one, now=NOW + 10)
-    results = together(lambda: clear(database, one, now=NOW + 20), lambda: stop(database, two, now=NOW + 20))
+    parent, (first, second) = tree_of(database)
+    stop(database, first, now=NOW + 10)
+    results = together(
+        lambda: clear(database, first, now=NOW + 20), lambda: stop(database, second, now=NOW + 20)
+    )
     assert raised(results) == []
-    assert [stands(database, graph) for graph in (one, two, parent)] == [False, True, False]
+    assert [is_paused(database, graph) for graph in (first, second, parent)] == [False, True, False]

@@ -41,7 +41,7 @@ class Process:
     def store(self, stack_id: StackId, count: int) -> list[ResourceId]:
         """Store resources, each with a task, and a traversal; the ids of the resources."""
 
-        def work(conn: sa.Connection) -> list[ResourceId]:
+        def insert(conn: sa.Connection) -> list[ResourceId]:
             stack = stacks.get(conn, stack_id)
             rows = [a_resource(stack_id, self.ids.new(ResourceId), f"r{n}") for n in range(count)]
             resources.insert_many(conn, rows)
@@ -52,7 +52,7 @@ class Process:
             traversals.insert(conn, Traversal(id=number, open_tasks=count, action="CREATE", **common))
             return [row.id for row in rows]
 
-        return self.database.write(work)
+        return self.database.write(insert)
 
 
 def a_task(task_id: TaskId, row: ResourceId, number: TraversalNumber, **common: object) -> Task:
@@ -65,12 +65,12 @@ def test_processes_that_make_the_same_ids_store_each_row_once(database: Database
     stack = store(database, a_stack())
     processes = [Process(database.url) for _ in range(4)]
     results = together(
-        *(lambda one=process: [one.store(stack.id, 3) for _ in range(3)] for process in processes)  # type: ignore[misc]
+        *(lambda process=process: [process.store(stack.id, 3) for _ in range(3)] for process in processes)  # type: ignore[misc]
     )
     for process in processes:
         process.database.close()
     assert raised(results) == []
-    ids = [row_id for found in results for part in found for row_id in part]  # type: ignore[union-attr]
+    ids = [row_id for batches in results for part in batches for row_id in part]  # type: ignore[union-attr]
     assert len(set(ids)) == len(ids) == 4 * 3 * 3
     stored = database.read(lambda conn: resources.of_stack(conn, stack.id))
     assert {row.id for row in stored} == set(ids)
@@ -96,7 +96,8 @@ def test_a_transaction_whose_ids_are_taken_again_and_again_is_given_up(
     database: Database, kind: Json
 ) -> None:
     stack = store(database, a_stack())
-    first, second = Process(database.url), Process(database.url, tries=3)
+    first = Process(database.url)
+    second = Process(database.url, tries=3)
     first.store(stack.id, 1)
     row_id = database.read(lambda conn: conn.execute(sa.select(TABLES[kind].c.id)).scalar_one())
     second.ids = Stuck(kind, row_id)
@@ -110,19 +111,20 @@ def test_a_transaction_whose_ids_are_taken_again_and_again_is_given_up(
 
 def test_the_id_of_a_replacement_that_is_taken_is_an_error_at_once(database: Database) -> None:
     """It was made with the task: the transaction would meet the same row again."""
-    mine, other = store_graph(database, {"a": []}), store_graph(database, {"b": []})
-    new = a_resource(mine.stack.id, other.resources["b"], "a", replaces=mine.resources["a"])
+    graph = store_graph(database, {"a": []})
+    other_graph = store_graph(database, {"b": []})
+    new = a_resource(graph.stack.id, other_graph.resources["b"], "a", replaces=graph.resources["a"])
     runs: list[None] = []
 
-    def work(conn: sa.Connection) -> None:
+    def replace_row(conn: sa.Connection) -> None:
         runs.append(None)
-        resources.replace_by(conn, mine.resources["a"], new)
+        resources.replace_by(conn, graph.resources["a"], new)
 
     with pytest.raises(DBDuplicateEntry):
-        database.write(work)
+        database.write(replace_row)
     assert len(runs) == 1
-    stored = database.read(lambda conn: resources.of_stack(conn, mine.stack.id))
-    assert [(row.id, row.replaced_by) for row in stored] == [(mine.resources["a"], None)]
+    stored = database.read(lambda conn: resources.of_stack(conn, graph.stack.id))
+    assert [(row.id, row.replaced_by) for row in stored] == [(graph.resources["a"], None)]
 
 
 def test_the_last_ids_fit_into_every_column(database: Database) -> None:

@@ -28,13 +28,17 @@ from stoker.db.work import due_tasks, member_claims, tasks
 from stoker.db.work.claim import Claim
 
 
-def parked_on_resource(held: Claim, waits_for: ResourceId, seen: int) -> Outcome:
-    return outcome(held, TaskState.PARKED, due_at=NOW + 3600, waits_on=WaitsOn.resource(waits_for), seen=seen)
+def parked_on_resource(held: Claim, waits_for: ResourceId, generation: int) -> Outcome:
+    return outcome(
+        held, TaskState.PARKED, due_at=NOW + 3600, waits_on=WaitsOn.resource(waits_for), seen=generation
+    )
 
 
-def signal(database: Database, resource_id: ResourceId, seen: int) -> list[TaskId]:
+def signal(database: Database, resource_id: ResourceId, generation: int) -> list[TaskId]:
     def change(conn: sa.Connection) -> Mapping[TraversalId, list[TaskId]]:
-        assert resources.set_metadata(conn, resource_id, generation=seen, metadata={"n": seen + 1}, now=NOW)
+        assert resources.set_metadata(
+            conn, resource_id, generation=generation, metadata={"n": generation + 1}, now=NOW
+        )
         return due_tasks.wake(conn, WaitsOn.resource(resource_id), now=NOW)
 
     return [task_id for ids in database.write(change).values() for task_id in ids]
@@ -119,23 +123,24 @@ def test_what_is_due_comes_in_order_page_by_page_whatever_its_state(database: Da
     moments = [3, 1, 2, 2, 2, 99, None]
     for task_id, moment in zip(graph.ids, moments, strict=True):
         set_task(database, task_id, due_at=None if moment is None else NOW + moment)
-    found, after = [], (0.0, 0)
+    listed = []
+    after = (0.0, 0)
     while True:
         page = database.read(lambda conn: due_tasks.due(conn, NOW + 10, limit=2, after=after))  # noqa: B023
-        found += [item.id for item in page]
+        listed += [item.id for item in page]
         if len(page) < 2:
             break
         after = (page[-1].due_at, page[-1].id)
-    assert found == [graph.ids[index] for index in (1, 2, 3, 4, 0)]
+    assert listed == [graph.ids[index] for index in (1, 2, 3, 4, 0)]
 
 
 def test_a_hint_is_repeated_by_one_of_many_and_ever_more_rarely(database: Database) -> None:
     graph = store_graph(database, {"one": [], "two": []})
-    seen = database.read(lambda conn: due_tasks.due(conn, NOW + 5, limit=9))
+    due = database.read(lambda conn: due_tasks.due(conn, NOW + 5, limit=9))
     claim_all(database, [graph.tasks["two"]])
     results = together(
         *(
-            lambda: database.write(lambda conn: due_tasks.repeat_hints(conn, seen, now=NOW + 5))
+            lambda: database.write(lambda conn: due_tasks.repeat_hints(conn, due, now=NOW + 5))
             for _ in range(4)
         )
     )
@@ -150,10 +155,10 @@ def test_a_parked_task_is_woken_when_it_is_due_and_not_before(database: Database
     [held] = claim_all(database, graph.ids)
     step(database, [outcome(held, TaskState.PARKED, due_at=NOW + 9)])
     assert database.read(lambda conn: due_tasks.due(conn, NOW + 8, limit=9)) == []
-    seen = database.read(lambda conn: due_tasks.due(conn, NOW + 9, limit=9))
-    assert database.write(lambda conn: due_tasks.wake_due(conn, seen, now=NOW + 8)) == []
+    due = database.read(lambda conn: due_tasks.due(conn, NOW + 9, limit=9))
+    assert database.write(lambda conn: due_tasks.wake_due(conn, due, now=NOW + 8)) == []
     results = together(
-        *(lambda: database.write(lambda conn: due_tasks.wake_due(conn, seen, now=NOW + 9)) for _ in range(4))
+        *(lambda: database.write(lambda conn: due_tasks.wake_due(conn, due, now=NOW + 9)) for _ in range(4))
     )
     assert sorted(results, key=str) == [[held.task.id], [], [], []]
 
@@ -161,22 +166,22 @@ def test_a_parked_task_is_woken_when_it_is_due_and_not_before(database: Database
 def test_only_the_attempt_that_was_seen_is_given_back(database: Database) -> None:
     graph = store_graph(database, {"one": [], "two": []})
     claim_all(database, graph.ids)
-    one, two = graph.ids
-    freed = database.write(lambda conn: member_claims.release(conn, [(one, 1), (two, 9)], now=NOW))
-    assert freed == {graph.traversal: [one]}
-    assert (task(database, one).state, task(database, one).due_at) == (TaskState.READY, NOW + 5)
-    assert task(database, two).state == TaskState.RUNNING
-    assert database.write(lambda conn: member_claims.release(conn, [(one, 1)], now=NOW)) == {}
+    first, second = graph.ids
+    freed = database.write(lambda conn: member_claims.release(conn, [(first, 1), (second, 9)], now=NOW))
+    assert freed == {graph.traversal: [first]}
+    assert (task(database, first).state, task(database, first).due_at) == (TaskState.READY, NOW + 5)
+    assert task(database, second).state == TaskState.RUNNING
+    assert database.write(lambda conn: member_claims.release(conn, [(first, 1)], now=NOW)) == {}
 
 
 def test_who_claims_what_can_be_listed(database: Database) -> None:
     graph = store_graph(database, {"one": [], "two": [], "three": []})
-    one, two, _ = graph.ids
+    first, second, _ = graph.ids
     assert database.read(tasks.claiming_members) == []
-    claim_all(database, [one])
-    claim_all(database, [two], B)
+    claim_all(database, [first])
+    claim_all(database, [second], B)
     assert sorted(database.read(tasks.claiming_members)) == ["a/1", "b/1"]
-    assert database.read(lambda conn: tasks.claimed_by(conn, B.member)) == [(two, 1, graph.stack.shard)]
+    assert database.read(lambda conn: tasks.claimed_by(conn, B.member)) == [(second, 1, graph.stack.shard)]
     assert database.read(lambda conn: tasks.claimed_by(conn, MemberId("c/1"))) == []
 
 

@@ -16,7 +16,8 @@ from stoker.db.software import StoredConfig, StoredDeployment
 from stoker.engine.quotas import UNLIMITED, QuotaName, QuotaOperations, Quotas
 from stoker.template.errors import LimitExceeded
 
-RACERS, PROJECT = 4, "tenant"
+RACERS = 4
+PROJECT = "tenant"
 Json = typing.Any
 Store = Callable[[sa.Connection], None]
 
@@ -68,7 +69,8 @@ def test_of_transactions_that_store_the_last_one_of_a_project_one_is_committed(
 ) -> None:
     # SQLite has one writer at a time: there the others would wait here for the first one's end.
     stored = threading.Barrier(1 if database.dialect == "sqlite" else RACERS)
-    limits, make = quotas(**{name: 2}), MAKERS[name]
+    limits = quotas(**{name: 2})
+    make = MAKERS[name]
 
     def create() -> bool:
         def store(conn: sa.Connection) -> None:

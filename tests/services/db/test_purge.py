@@ -18,7 +18,7 @@ def deleted(name: str, at: float) -> Stack:
 
 def with_events(database: Database, stack: Stack, count: int) -> Stack:
     store(database, stack)
-    told = [
+    stack_events = [
         Event(
             stack_id=stack.id,
             resource_name=f"r{number}",
@@ -31,7 +31,7 @@ def with_events(database: Database, stack: Stack, count: int) -> Stack:
         )
         for number in range(count)
     ]
-    database.write(lambda conn: events.add_many(conn, told))
+    database.write(lambda conn: events.add_many(conn, stack_events))
     return stack
 
 
@@ -76,12 +76,12 @@ def test_the_oldest_events_of_stacks_that_have_too_many_go(database: Database) -
 def test_crowded_stacks_are_found_page_by_page(database: Database) -> None:
     ids = sorted(with_events(database, a_stack(), 3).id for _ in range(5))
     with_events(database, a_stack(), 1)
-    found: list[StackId] = []
+    crowded: list[StackId] = []
     while page := database.read(
-        lambda conn, after=(found or [None])[-1]: events.over_limit(conn, 2, limit=2, after=after)
+        lambda conn, after=(crowded or [None])[-1]: events.over_limit(conn, 2, limit=2, after=after)
     ):
-        found += page
-    assert found == ids
+        crowded += page
+    assert crowded == ids
 
 
 def test_templates_that_nobody_uses_go_and_those_in_use_stay(database: Database) -> None:
@@ -90,5 +90,5 @@ def test_templates_that_nobody_uses_go_and_those_in_use_stay(database: Database)
     keys = [database.write(lambda conn, body=body: content.put(conn, body, 0.0)) for body in (used, unused)]
     database.write(lambda conn: content.set_uses(conn, stack.id, keys[:1]))
     assert run(database)[0].contents == 1
-    left = database.read(lambda conn: content.get_many(conn, keys))
-    assert list(left.values()) == [used]
+    remaining = database.read(lambda conn: content.get_many(conn, keys))
+    assert list(remaining.values()) == [used]

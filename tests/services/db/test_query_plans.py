@@ -117,7 +117,7 @@ def filled(upgraded: Database) -> Database:
         )
         for number in range(COUNT)
     ]
-    work = [
+    new_tasks = [
         Task(
             id=TaskId(number),
             traversal=TraversalId(an_id(1, number)),
@@ -133,7 +133,7 @@ def filled(upgraded: Database) -> Database:
         for number in range(1, COUNT)
         if number not in (8, 9)
     ]
-    work.append(HELD)
+    new_tasks.append(HELD)
     attempts = [
         Traversal(
             id=TraversalNumber(number if number == 8 else COUNT + number),
@@ -151,8 +151,8 @@ def filled(upgraded: Database) -> Database:
     def fill(conn: sa.Connection) -> None:
         rows = [{**vars(stack), "tags": None} for stack in some]
         conn.execute(sa.insert(tables.stack), [{k: v for k, v in row.items() if k != "tags"} for row in rows])
-        tasks.insert_many(conn, work)
-        conn.execute(sa.insert(tables.traversal), [vars(one) for one in attempts])
+        tasks.insert_many(conn, new_tasks)
+        conn.execute(sa.insert(tables.traversal), [vars(attempt) for attempt in attempts])
         numbers = range(COUNT)
         conn.execute(
             sa.insert(tables.content), [{"id": f"{n:064d}", "body": n, "created_at": NOW} for n in numbers]
@@ -161,8 +161,10 @@ def filled(upgraded: Database) -> Database:
         conn.execute(sa.insert(tables.content_use), uses)
         tags = [{"stack_id": an_id(0, n), "tag": "t", "position": 0} for n in numbers]
         conn.execute(sa.insert(tables.stack_tag), tags)
-        kept = [a_snapshot(stack, id=an_id(2, n), traversal=stack.traversal) for n, stack in enumerate(some)]
-        conn.execute(sa.insert(tables.snapshot), [vars(snapshot) for snapshot in kept])
+        stored_snapshots = [
+            a_snapshot(stack, id=an_id(2, n), traversal=stack.traversal) for n, stack in enumerate(some)
+        ]
+        conn.execute(sa.insert(tables.snapshot), [vars(snapshot) for snapshot in stored_snapshots])
         resources.insert_many(conn, [a_resource(StackId(an_id(0, n)), n) for n in numbers])
         events.add_many(conn, [stack_event(stack, Status.COMPLETE, "", by=None, now=NOW) for stack in some])
 
@@ -195,28 +197,32 @@ def is_full(node: dict[str, typing.Any]) -> bool:
 
 
 def statements_of(
-    database: Database, work: typing.Callable[[sa.Connection], object]
+    database: Database, operation: typing.Callable[[sa.Connection], object]
 ) -> list[tuple[str, object]]:
     """What a function executes; nothing of it stays."""
-    seen: list[tuple[str, object]] = []
+    executed: list[tuple[str, object]] = []
 
-    def note(conn: sa.Connection, cursor: object, statement: str, parameters: object, *rest: object) -> None:
-        seen.append((statement, parameters))
+    def note(
+        conn: sa.Connection, cursor: object, statement: str, parameters: object, *unused: object
+    ) -> None:
+        executed.append((statement, parameters))
 
     with database.engine.connect() as conn:
         sa.event.listen(conn, "before_cursor_execute", note)
-        work(conn)
+        operation(conn)
         sa.event.remove(conn, "before_cursor_execute", note)
         conn.rollback()
-    return [(text, given) for text, given in seen if text.startswith(("SELECT", "UPDATE", "DELETE"))]
+    return [
+        (text, parameters) for text, parameters in executed if text.startswith(("SELECT", "UPDATE", "DELETE"))
+    ]
 
 
 @on("sqlite", "postgresql")
 @pytest.mark.parametrize("duty", DUTIES)
 def test_a_duty_reads_no_table_from_its_first_row_to_its_last(filled: Database, duty: str) -> None:
-    found = statements_of(filled, DUTIES[duty])
-    assert found
-    for statement, parameters in found:
+    statements = statements_of(filled, DUTIES[duty])
+    assert statements
+    for statement, parameters in statements:
         with filled.engine.connect() as conn:
             assert full_scans(conn, statement, parameters) == [], statement
             conn.rollback()

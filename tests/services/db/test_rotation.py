@@ -31,11 +31,14 @@ from stoker.sealing.sealer import BoundSealer, Sealer
 from stoker.template.residual import quote, retokened, sealed
 
 OLD_KEY, NEW_KEY, LOST_KEY = (Sealer.generate_key() for _ in range(3))
-OLD, NEW, BOTH = Sealer([OLD_KEY]), Sealer([NEW_KEY]), Sealer([NEW_KEY, OLD_KEY])
+OLD = Sealer([OLD_KEY])
+NEW = Sealer([NEW_KEY])
+BOTH = Sealer([NEW_KEY, OLD_KEY])
 ROOT = "f0000000-0000-4000-8000-000000000000"
 TREE = {"project_id": "acme", "root_id": ROOT}
 OLD_PLACE = OLD.of_stack("acme", ROOT)
-[OLD_ID], [NEW_ID] = OLD.fingerprints, NEW.fingerprints
+[OLD_ID] = OLD.fingerprints
+[NEW_ID] = NEW.fingerprints
 LIKE_A_TOKEN = {"$fn": "sealed", "args": [OLD.of_stack("other", ROOT).seal("the user's own text")]}
 Json = typing.Any
 
@@ -52,9 +55,9 @@ def rotation(
 
 
 def run(database: Database, **options: typing.Any) -> tuple[list[RotationRound], int]:
-    told: list[RotationRound] = []
-    _, left = rotation(database, **options).run(told.append, patience=1000)
-    return told, left
+    rounds: list[RotationRound] = []
+    _, remaining = rotation(database, **options).run(rounds.append, patience=1000)
+    return rounds, remaining
 
 
 def everything(database: Database) -> str:
@@ -138,7 +141,7 @@ def test_every_value_is_sealed_anew_in_its_place_wherever_a_secret_stands(databa
     def place(table: sa.Table, keys: Sealer) -> BoundSealer:
         return places.get(table.name, lambda keys: keys.of_stack("acme", ROOT))(keys)
 
-    def own(tree: Json, table: sa.Table) -> Json:
+    def sealed_for(tree: Json, table: sa.Table) -> Json:
         return retokened(tree, lambda token: place(table, OLD).seal(OLD_PLACE.open(token)))
 
     def fill(conn: sa.Connection) -> None:
@@ -146,7 +149,7 @@ def test_every_value_is_sealed_anew_in_its_place_wherever_a_secret_stands(databa
             names = {f"{table.name}.{name}" for name in COLUMNS[table]}
             values = [secret("plain"), *([] if names & WHOLE else DEEP), *LITERAL]
             for index, value in enumerate(values[:1] if table is tables.credential else values):
-                row = filled(table, 900_000 + index, own(value, table), stack.id)
+                row = filled(table, 900_000 + index, sealed_for(value, table), stack.id)
                 if table is tables.setting:
                     row["name"] = "signal_key" if index == 0 else f"other{index}"
                 conn.execute(sa.insert(table).values(**row))
@@ -154,11 +157,11 @@ def test_every_value_is_sealed_anew_in_its_place_wherever_a_secret_stands(databa
                     stacks.insert(conn, a_stack(environment_id=row["id"], **TREE))
 
     database.write(fill)
-    told, left = run(database)
-    assert left == 0
-    assert set(told[0].sealed_anew) == {table.name for table in COLUMNS}
-    assert told[-1].quiet
-    assert set(told[-1].held) == {NEW_ID}
+    rounds, remaining = run(database)
+    assert remaining == 0
+    assert set(rounds[0].sealed_anew) == {table.name for table in COLUMNS}
+    assert rounds[-1].quiet
+    assert set(rounds[-1].held) == {NEW_ID}
     text = everything(database).replace(LIKE_A_TOKEN["args"][0], "")
     assert NEW_ID in text
     assert OLD_ID not in text
@@ -169,11 +172,11 @@ def test_every_value_is_sealed_anew_in_its_place_wherever_a_secret_stands(databa
                 new = retokened(
                     value, lambda token, table=table: place(table, NEW).seal(OLD_PLACE.open(token))
                 )
-                found = database.read(
+                stored = database.read(
                     lambda conn, c=table.c[name]: list(conn.execute(sa.select(c)).scalars())
                 )
                 if table is not tables.credential or value == secret("plain"):
-                    assert SHAPED[f"{table.name}.{name}"](new) in found, (table.name, name)
+                    assert SHAPED[f"{table.name}.{name}"](new) in stored, (table.name, name)
 
 
 OTHER = {
@@ -191,17 +194,17 @@ OTHER = {
 
 def test_each_column_of_json_either_may_hold_secrets_or_may_not() -> None:
     for table in tables.metadata.tables.values():
-        found = {column.name for column in table.c if isinstance(column.type, tables.JsonText)}
+        columns = {column.name for column in table.c if isinstance(column.type, tables.JsonText)}
         held = set(COLUMNS.get(table, ()))
-        assert (found - held, found & held) == (OTHER.get(table.name, set()), held), table.name
+        assert (columns - held, columns & held) == (OTHER.get(table.name, set()), held), table.name
 
 
 def test_a_template_that_looks_like_a_secret_stays_what_the_user_wrote(database: Database) -> None:
     template = {"heat_template_version": "wallaby", "resources": {"r": LIKE_A_TOKEN}}
     key = database.write(lambda conn: content.put(conn, template, NOW))
     store(database, a_stack(template_id=key))
-    told, _ = run(database)
-    assert (told[-1].moved, dict(told[0].held)) == (0, {})
+    rounds, _ = run(database)
+    assert (rounds[-1].moved, dict(rounds[0].held)) == (0, {})
     assert database.read(lambda conn: content.get(conn, key)) == template
 
 
@@ -221,15 +224,15 @@ def test_an_environment_that_many_share_is_shared_afterwards_by_all_and_by_those
     both = [a_stack(**ids, **TREE), a_stack(**ids, previous=goal, **TREE)]
     former = a_stack(previous=goal, **TREE)
     store(database, *both, former)
-    kept = a_snapshot(both[0], goal=goal)
-    database.write(lambda conn: snapshots.insert(conn, kept))
+    snapshot = a_snapshot(both[0], goal=goal)
+    database.write(lambda conn: snapshots.insert(conn, snapshot))
 
     run(database)
     new = database.write(lambda conn: content.put(conn, an_environment(NEW), NOW))
     assert new != old
-    found = [stack_of(database, stack.id) for stack in (*both, former)]
-    assert [stack.environment_id for stack in found] == [new, new, "e"]
-    assert [stack.previous and stack.previous["environment"] for stack in found] == [None, new, new]
+    current = [stack_of(database, stack.id) for stack in (*both, former)]
+    assert [stack.environment_id for stack in current] == [new, new, "e"]
+    assert [stack.previous and stack.previous["environment"] for stack in current] == [None, new, new]
     [after] = database.read(lambda conn: snapshots.of_stack(conn, both[0].id))
     assert after.contents == [template, new, files]
     bodies = database.read(lambda conn: content.get_many(conn, [new, old, template, files]))
@@ -237,8 +240,8 @@ def test_an_environment_that_many_share_is_shared_afterwards_by_all_and_by_those
 
     later = NOW + 10 * content.KEEP_UNUSED
     database.write(lambda conn: content.purge_unused(conn, later, limit=100))
-    left = database.read(lambda conn: content.get_many(conn, [new, old, template, files]))
-    assert set(left) == {new, template, files}
+    remaining = database.read(lambda conn: content.get_many(conn, [new, old, template, files]))
+    assert set(remaining) == {new, template, files}
 
 
 class Interrupted(Exception):
@@ -249,16 +252,17 @@ class Once(Database):
     """Writes once, and is interrupted then."""
 
     def __init__(self, real: Database) -> None:
-        self._real, self._written = real, False
+        self._real = real
+        self._written = False
 
-    def read(self, work: Callable[[sa.Connection], Json]) -> Json:
-        return self._real.read(work)
+    def read(self, operation: Callable[[sa.Connection], Json]) -> Json:
+        return self._real.read(operation)
 
-    def write(self, work: Callable[[sa.Connection], Json]) -> Json:
+    def write(self, operation: Callable[[sa.Connection], Json]) -> Json:
         if self._written:
             raise Interrupted
         self._written = True
-        return self._real.write(work)
+        return self._real.write(operation)
 
 
 def is_interrupted(database: Database) -> bool:
@@ -282,9 +286,11 @@ def test_what_was_broken_off_is_finished_by_the_next_one(database: Database) -> 
 @on(*SERVERS)
 def test_nothing_is_lost_that_others_write_meanwhile(database: Database) -> None:
     stack = store(database, a_stack(**TREE))
-    own = [{"metadata": {"s": secret(n)}} for n in range(4)]
+    definitions = [{"metadata": {"s": secret(n)}} for n in range(4)]
     rows = [
-        a_resource(stack.id, 800_000 + n, f"r{n}", definition=own[n], metadata={"n": 0, "s": secret(n)})
+        a_resource(
+            stack.id, 800_000 + n, f"r{n}", definition=definitions[n], metadata={"n": 0, "s": secret(n)}
+        )
         for n in range(4)
     ]
     database.write(lambda conn: resources.insert_many(conn, rows))
@@ -293,11 +299,11 @@ def test_nothing_is_lost_that_others_write_meanwhile(database: Database) -> None
         """As a signal: read, and compare and swap; it may store again what the old key has sealed."""
         done = 0
         for _ in range(40):
-            seen = resource(database, row)
-            metadata = {**(seen.metadata or {}), "n": (seen.metadata or {})["n"] + 1}
+            current = resource(database, row)
+            metadata = {**(current.metadata or {}), "n": (current.metadata or {})["n"] + 1}
             done += database.write(
-                lambda conn, seen=seen, metadata=metadata: resources.set_metadata(
-                    conn, row, generation=seen.generation, metadata=metadata, now=NOW
+                lambda conn, current=current, metadata=metadata: resources.set_metadata(
+                    conn, row, generation=current.generation, metadata=metadata, now=NOW
                 )
             )
         return done
@@ -312,8 +318,8 @@ def test_nothing_is_lost_that_others_write_meanwhile(database: Database) -> None
     run(database)
     for number, row in enumerate(rows):
         done = sum(typing.cast(list[int], counts[2 * number : 2 * number + 2]))
-        kept = resource(database, row.id).metadata
-        assert kept == {"n": done, "s": secret(number, NEW)}
+        final = resource(database, row.id).metadata
+        assert final == {"n": done, "s": secret(number, NEW)}
         assert done >= 40
 
 
@@ -324,9 +330,9 @@ def test_it_waits_for_steps_that_began_before_and_seals_anew_what_they_stored(da
     def sleep(seconds: float) -> None:
         step(database, [outcome(claim, changes={"properties": {"late": secret("x")}})])
 
-    told, left = run(database, sleep=sleep)
-    assert left == 0
-    assert [dict(found.sealed_anew) for found in told] == [{}, {"resource": 1}, {}]
+    rounds, remaining = run(database, sleep=sleep)
+    assert remaining == 0
+    assert [dict(rotation_round.sealed_anew) for rotation_round in rounds] == [{}, {"resource": 1}, {}]
     assert resource(database, graph.resources["one"]).properties == {"late": secret("x", NEW)}
 
 
@@ -342,13 +348,13 @@ def test_values_that_no_key_opens_are_left_as_they_are_and_named(database: Datab
     broken = sealed(f"{token[:-6]}AAAAA=")
     stack = a_stack(parameters={"a": secret("a", lost), "b": broken, "c": secret("c")}, **TREE)
     store(database, stack)
-    found = run(database)[0][-1]
-    assert {key: dict(counts) for key, counts in found.held.items()} == {
+    last = run(database)[0][-1]
+    assert {key: dict(counts) for key, counts in last.held.items()} == {
         lost.fingerprints[0]: {"stack": 1},
         OLD_ID: {"stack": 1},
         NEW_ID: {"stack": 1},
     }
-    assert found.broken == [f"stack {stack.id}"]
+    assert last.broken == [f"stack {stack.id}"]
     assert stack_of(database, stack.id).parameters == {
         "a": secret("a", lost),
         "b": broken,
@@ -359,8 +365,8 @@ def test_values_that_no_key_opens_are_left_as_they_are_and_named(database: Datab
 def test_a_look_counts_and_changes_nothing(database: Database) -> None:
     store(database, a_stack(parameters={"a": secret(1), "b": [secret(2), secret(3, NEW)]}, **TREE))
     before = everything(database)
-    found = rotation(database).count()
-    assert {key: dict(counts) for key, counts in found.held.items()} == {
+    counted = rotation(database).count()
+    assert {key: dict(counts) for key, counts in counted.held.items()} == {
         OLD_ID: {"stack": 2},
         NEW_ID: {"stack": 1},
     }
@@ -372,10 +378,10 @@ def test_who_goes_on_sealing_with_an_old_key_does_not_hold_it_up_for_ever(databa
     database.write(lambda conn: resources.insert_many(conn, [a_resource(stack.id, 700_000)]))
     numbers = iter(range(1000))
 
-    def seal_again(found: RotationRound) -> None:
+    def seal_again(rotation_round: RotationRound) -> None:
         changes = {ResourceId(700_000): {"data": secret(next(numbers))}}
         database.write(lambda conn: resources.change_many(conn, changes))
 
-    last, left = rotation(database).run(seal_again, patience=20)
-    assert (last.quiet, left) == (False, 0)
+    last, remaining = rotation(database).run(seal_again, patience=20)
+    assert (last.quiet, remaining) == (False, 0)
     assert dict(last.held[OLD_ID]) == {"resource": 1}

@@ -28,8 +28,8 @@ def test_a_difference_would_be_seen(database: Database) -> None:
         table.to_metadata(metadata)
     metadata.tables["stack"].append_column(extra)
     with database.engine.connect() as conn:
-        found = compare_metadata(MigrationContext.configure(conn, opts=FACTS), metadata)
-    assert [difference[0] for difference in found] == ["add_column"]
+        differences = compare_metadata(MigrationContext.configure(conn, opts=FACTS), metadata)
+    assert [difference[0] for difference in differences] == ["add_column"]
 
 
 def test_an_upgraded_database_is_at_the_newest_revision_and_stays_there(database: Database) -> None:
@@ -55,5 +55,7 @@ def test_the_revision_of_a_database_that_is_away_is_an_error_of_its_own() -> Non
 @on("mariadb")
 def test_mariadb_stores_every_character_and_compares_bytes(database: Database) -> None:
     query = "SELECT DISTINCT table_collation FROM information_schema.tables WHERE table_schema = DATABASE()"
-    found = database.read(lambda conn: conn.execute(sa.text(query + " AND table_name <> 'alembic_version'")))
-    assert list(found.scalars()) == ["utf8mb4_nopad_bin"]
+    collations = database.read(
+        lambda conn: conn.execute(sa.text(query + " AND table_name <> 'alembic_version'"))
+    )
+    assert list(collations.scalars()) == ["utf8mb4_nopad_bin"]

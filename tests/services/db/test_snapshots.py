@@ -21,53 +21,54 @@ from stoker.db.states import Status, TaskState, TraversalState
 from stoker.db.work import endings
 
 
-def kept(database: Database, stack: Stack, **fields: object) -> Snapshot:
-    made = a_snapshot(stack, **fields)
-    database.write(lambda conn: snapshots.insert(conn, made))
-    return made
+def stored_snapshot(database: Database, stack: Stack, **fields: object) -> Snapshot:
+    snapshot = a_snapshot(stack, **fields)
+    database.write(lambda conn: snapshots.insert(conn, snapshot))
+    return snapshot
 
 
 def now(database: Database, stack: Stack) -> list[tuple[str, str, str]]:
-    found = database.read(lambda conn: snapshots.of_stack(conn, stack.id))
-    return [(snapshot.action, snapshot.status, snapshot.reason) for snapshot in found]
+    stored = database.read(lambda conn: snapshots.of_stack(conn, stack.id))
+    return [(snapshot.action, snapshot.status, snapshot.reason) for snapshot in stored]
 
 
 def test_a_snapshot_ends_with_its_traversal_and_only_once(database: Database) -> None:
     stack = store(database, a_stack())
-    other = kept(database, stack, status=Status.IN_PROGRESS, created_at=NOW - 1)
-    taken = kept(database, stack, status=Status.IN_PROGRESS)
-    database.write(lambda conn: snapshots.end(conn, [taken.traversal], reason="well", failed=False))
-    database.write(lambda conn: snapshots.end(conn, [taken.traversal], reason="late", failed=True))
+    later = stored_snapshot(database, stack, status=Status.IN_PROGRESS, created_at=NOW - 1)
+    snapshot = stored_snapshot(database, stack, status=Status.IN_PROGRESS)
+    database.write(lambda conn: snapshots.end(conn, [snapshot.traversal], reason="well", failed=False))
+    database.write(lambda conn: snapshots.end(conn, [snapshot.traversal], reason="late", failed=True))
     assert now(database, stack) == [("CREATE", "IN_PROGRESS", ""), ("CREATE", "COMPLETE", "well")]
-    database.write(lambda conn: snapshots.end(conn, [other.traversal], reason="why", failed=True))
+    database.write(lambda conn: snapshots.end(conn, [later.traversal], reason="why", failed=True))
     assert now(database, stack)[0] == ("CREATE", "FAILED", "why")
 
 
 def test_of_two_deletions_of_one_snapshot_one_begins(database: Database) -> None:
     stack = store(database, a_stack())
-    seen = kept(database, stack)
-    begun = database.write(lambda conn: snapshots.begin_deletion(conn, seen, new_id(), "begins"))
+    snapshot = stored_snapshot(database, stack)
+    begun = database.write(lambda conn: snapshots.begin_deletion(conn, snapshot, new_id(), "begins"))
     assert begun is not None
     assert (begun.action, begun.status) == ("DELETE", Status.IN_PROGRESS)
-    assert database.write(lambda conn: snapshots.begin_deletion(conn, seen, new_id(), "again")) is None
+    assert database.write(lambda conn: snapshots.begin_deletion(conn, snapshot, new_id(), "again")) is None
     assert now(database, stack) == [("DELETE", "IN_PROGRESS", "begins")]
     database.write(lambda conn: snapshots.end(conn, [begun.traversal], reason="", failed=False))
     assert now(database, stack) == []
 
 
 def test_a_stacks_deletion_takes_all_its_snapshots_over(database: Database) -> None:
-    stack, other = store(database, a_stack()), store(database, a_stack())
-    kept(database, other)
-    kept(database, stack)
-    alone = kept(database, stack, action="DELETE", status=Status.IN_PROGRESS)
-    mine = new_id()
-    found = database.write(lambda conn: snapshots.take_over(conn, stack.id, mine))
-    assert found == [alone.traversal]
+    stack = store(database, a_stack())
+    other_stack = store(database, a_stack())
+    stored_snapshot(database, other_stack)
+    stored_snapshot(database, stack)
+    alone = stored_snapshot(database, stack, action="DELETE", status=Status.IN_PROGRESS)
+    traversal = new_id()
+    taken_over = database.write(lambda conn: snapshots.take_over(conn, stack.id, traversal))
+    assert taken_over == [alone.traversal]
     assert now(database, stack) == [("DELETE", "IN_PROGRESS", "Stack DELETE started")] * 2
-    assert now(database, other) == [("CREATE", "COMPLETE", "")]
+    assert now(database, other_stack) == [("CREATE", "COMPLETE", "")]
     database.write(lambda conn: snapshots.end(conn, [alone.traversal], reason="", failed=False))
     assert len(now(database, stack)) == 2, "it was superseded"
-    database.write(lambda conn: snapshots.end(conn, [mine], reason="why", failed=True))
+    database.write(lambda conn: snapshots.end(conn, [traversal], reason="why", failed=True))
     assert now(database, stack) == [("DELETE", "FAILED", "why")] * 2
 
 
@@ -80,7 +81,7 @@ def test_what_a_snapshot_holds_is_not_swept_away_until_it_is_gone(database: Data
 
     template, environment, files = database.write(put)
     goal = {"template": template, "environment": environment, "files": files, "parameters": {}}
-    held = kept(database, stack, goal=goal, status=Status.IN_PROGRESS, action="DELETE")
+    held = stored_snapshot(database, stack, goal=goal, status=Status.IN_PROGRESS, action="DELETE")
     database.write(lambda conn: content.purge_unused(conn, later, limit=1000))
     assert len(database.read(lambda conn: content.get_many(conn, held.contents))) == 3
     database.write(lambda conn: snapshots.end(conn, [held.traversal], reason="", failed=False))
@@ -90,7 +91,7 @@ def test_what_a_snapshot_holds_is_not_swept_away_until_it_is_gone(database: Data
 
 def test_a_copy_is_no_resource_of_its_stack_and_is_written_with_its_resource(database: Database) -> None:
     graph = store_graph(database, {"one": []})
-    snapshot = kept(database, graph.stack, status=Status.IN_PROGRESS)
+    snapshot = stored_snapshot(database, graph.stack, status=Status.IN_PROGRESS)
     copy = a_resource(graph.stack.id, 10_000_000 + graph.resources["one"], "one", snapshot_id=snapshot.id)
     database.write(lambda conn: resources.insert_many(conn, [copy]))
     step(database, [], hinted=[graph.tasks["one"]])
@@ -99,17 +100,17 @@ def test_a_copy_is_no_resource_of_its_stack_and_is_written_with_its_resource(dat
     step(database, [done])
     [kept_one] = database.read(lambda conn: resources.copies(conn, graph.stack.id, snapshot.id))
     assert (kept_one.data, kept_one.status) == ({"picture": 1}, "COMPLETE")
-    [own] = database.read(lambda conn: resources.of_stack(conn, graph.stack.id))
-    assert (own.id, own.data) == (graph.resources["one"], {})
-    found = database.read(lambda conn: resources.by_name(conn, graph.stack.id, "one"))
-    assert found.id == own.id
+    [current] = database.read(lambda conn: resources.of_stack(conn, graph.stack.id))
+    assert (current.id, current.data) == (graph.resources["one"], {})
+    row = database.read(lambda conn: resources.by_name(conn, graph.stack.id, "one"))
+    assert row.id == current.id
     tree = database.read(lambda conn: resources.of_tree(conn, graph.stack, 0))
-    assert [row.id for row, _ in tree] == [own.id]
+    assert [row.id for row, _ in tree] == [current.id]
 
 
 def test_the_end_of_a_stack_closes_no_traversal_that_deletes_a_snapshot(database: Database) -> None:
     graph = store_graph(database, {"one": []})
-    deletion = kept(database, graph.stack, action="DELETE", status=Status.IN_PROGRESS)
+    deletion = stored_snapshot(database, graph.stack, action="DELETE", status=Status.IN_PROGRESS)
 
     def move(conn: sa.Connection) -> None:
         for t in (tables.task, tables.traversal):

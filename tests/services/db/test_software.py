@@ -26,9 +26,9 @@ def config(database: Database, **columns: Json) -> StoredConfig:
         "size": 1,
         "created_at": NOW,
     }
-    made = StoredConfig(**{**fields, **columns})
-    database.write(lambda conn: software.insert_config(conn, made))
-    return made
+    new_config = StoredConfig(**{**fields, **columns})
+    database.write(lambda conn: software.insert_config(conn, new_config))
+    return new_config
 
 
 def deployment(database: Database, config_id: str, **columns: Json) -> StoredDeployment:
@@ -36,85 +36,87 @@ def deployment(database: Database, config_id: str, **columns: Json) -> StoredDep
         **{"id": new_id(), "project_id": "acme", "server_id": "s1", "config_id": config_id},
         **{"action": "CREATE", "status": "IN_PROGRESS", "reason": "", "created_at": NOW},
     }
-    made = StoredDeployment(**{**fields, **columns})
-    database.write(lambda conn: software.insert_deployment(conn, made))
-    return made
+    new_deployment = StoredDeployment(**{**fields, **columns})
+    database.write(lambda conn: software.insert_deployment(conn, new_deployment))
+    return new_deployment
 
 
 def version(database: Database, server_id: str = "s1", project_id: str = "acme") -> float | None:
     """When what a server is to read has changed last."""
     s = tables.software_server
     query = sa.select(s.c.changed_at).where(s.c.server_id == server_id, s.c.project_id == project_id)
-    found: float | None = database.read(lambda conn: conn.execute(query).scalar())
-    return found
+    changed_at: float | None = database.read(lambda conn: conn.execute(query).scalar())
+    return changed_at
 
 
 def test_a_config_is_stored_once_however_often_a_step_is_repeated(database: Database) -> None:
-    made = config(database, body={"a": 1})
-    config(database, id=made.id, body={"a": 2})
-    assert database.read(lambda conn: software.get_config(conn, made.id)) == made
+    stored = config(database, body={"a": 1})
+    config(database, id=stored.id, body={"a": 2})
+    assert database.read(lambda conn: software.get_config(conn, stored.id)) == stored
     assert database.read(lambda conn: software.count_configs(conn, "acme")) == 1
 
 
 def test_configs_are_listed_by_pages_the_newest_first(database: Database) -> None:
     # Two of each moment: the order among them is that of their ids.
-    made = [config(database, created_at=NOW + number // 2) for number in range(6)]
+    configs = [config(database, created_at=NOW + number // 2) for number in range(6)]
     config(database, project_id="other")
-    ordered = [c.id for c in sorted(made, key=lambda c: (c.created_at, c.id), reverse=True)]
+    ordered = [c.id for c in sorted(configs, key=lambda c: (c.created_at, c.id), reverse=True)]
     pages: list[str] = []
     while True:
         marker = pages[-1] if pages else None
-        found = database.read(
+        page = database.read(
             lambda conn, marker=marker: software.list_configs(conn, "acme", limit=2, marker=marker)
         )
-        if not found:
+        if not page:
             break
-        pages += [c.id for c in found]
+        pages += [c.id for c in page]
     assert pages == ordered
     everywhere = database.read(lambda conn: software.list_configs(conn, None, limit=None, marker=None))
     assert len(everywhere) == 7
     with pytest.raises(NotFound):
-        database.read(lambda conn: software.list_configs(conn, "other", limit=2, marker=made[0].id))
+        database.read(lambda conn: software.list_configs(conn, "other", limit=2, marker=configs[0].id))
 
 
 def test_what_a_server_reads_gets_a_later_whole_second_with_each_change(database: Database) -> None:
-    one, two = config(database), config(database)
+    first = config(database)
+    second = config(database)
     assert version(database) is None
-    made = deployment(database, one.id)
+    deployed = deployment(database, first.id)
     assert version(database) == int(NOW)
     moments = [version(database)]
 
     def change(**columns: Json) -> None:
-        database.write(lambda conn: software.change_deployment(conn, made, columns, NOW + 0.1))
+        database.write(lambda conn: software.change_deployment(conn, deployed, columns, NOW + 0.1))
         moments.append(version(database))
 
-    change(config_id=two.id)
+    change(config_id=second.id)
     change(status="COMPLETE")
-    database.write(lambda conn: software.delete_deployment(conn, made, NOW + 10))
+    database.write(lambda conn: software.delete_deployment(conn, deployed, NOW + 10))
     moments.append(version(database))
     # A status is nothing that the guest reads.
     assert moments == [int(NOW), int(NOW) + 1, int(NOW) + 1, int(NOW) + 10]
 
 
 def test_a_server_reads_the_configs_of_its_project_by_their_names(database: Database) -> None:
-    second, first = config(database, name="b"), config(database, name="a")
+    second = config(database, name="b")
+    first = config(database, name="a")
     foreign = config(database, name="0", project_id="other")
     deployment(database, second.id)
     deployment(database, first.id)
     deployment(database, first.id, server_id="s2")
     deployment(database, foreign.id, project_id="other")
-    found = database.read(lambda conn: software.deployed_configs(conn, "acme", "s1"))
-    assert [c.name for c in found] == ["a", "b"]
+    configs = database.read(lambda conn: software.deployed_configs(conn, "acme", "s1"))
+    assert [c.name for c in configs] == ["a", "b"]
     assert database.read(lambda conn: software.is_deployed(conn, first.id))
     assert not database.read(lambda conn: software.is_deployed(conn, config(database).id))
 
 
 def test_deployments_are_listed_by_project_and_server(database: Database) -> None:
-    made = config(database)
+    stored = config(database)
     ids = [
-        deployment(database, made.id, server_id=name, created_at=NOW + n).id for n, name in enumerate("aab")
+        deployment(database, stored.id, server_id=name, created_at=NOW + n).id for n, name in enumerate("aab")
     ]
-    deployment(database, made.id, project_id="other", server_id="a")
+    deployment(database, stored.id, project_id="other", server_id="a")
 
     def listed(*of: str) -> list[str]:
         return [d.id for d in database.read(lambda conn: software.list_deployments(conn, *of))]
@@ -124,17 +126,18 @@ def test_deployments_are_listed_by_project_and_server(database: Database) -> Non
 
 
 def test_servers_without_deployments_are_purged_some_time_later(database: Database) -> None:
-    made = config(database)
-    gone, used = deployment(database, made.id), deployment(database, made.id, server_id="s2")
-    database.write(lambda conn: software.delete_deployment(conn, gone, NOW + 5))
+    stored = config(database)
+    removed = deployment(database, stored.id)
+    used = deployment(database, stored.id, server_id="s2")
+    database.write(lambda conn: software.delete_deployment(conn, removed, NOW + 5))
 
     def purge(before: float) -> int:
-        found = database.read(lambda conn: software.unused_servers(conn, before, limit=10))
-        return database.write(lambda conn: software.forget_servers(conn, found, before))
+        server_ids = database.read(lambda conn: software.unused_servers(conn, before, limit=10))
+        return database.write(lambda conn: software.forget_servers(conn, server_ids, before))
 
     assert purge(NOW + 5) == 0
-    deployment(database, made.id, server_id="s3")
-    back = deployment(database, made.id, created_at=NOW + 6)
+    deployment(database, stored.id, server_id="s3")
+    back = deployment(database, stored.id, created_at=NOW + 6)
     assert purge(NOW + 100) == 0
     database.write(lambda conn: software.delete_deployment(conn, back, NOW + 7))
     assert purge(NOW + 100) == 1
@@ -142,20 +145,20 @@ def test_servers_without_deployments_are_purged_some_time_later(database: Databa
 
 
 def test_the_guest_of_a_deployment_is_known_with_what_it_has_read(database: Database) -> None:
-    made = config(database)
-    one = deployment(database, made.id)
-    two = deployment(database, made.id, server_id="s2")
+    stored = config(database)
+    deployed = deployment(database, stored.id)
+    second = deployment(database, stored.id, server_id="s2")
 
     def awaited() -> Json:
-        return database.read(lambda conn: guests.awaited(conn, ["unknown", one.id, two.id]))
+        return database.read(lambda conn: guests.awaited(conn, ["unknown", deployed.id, second.id]))
 
     def poll(read: float | None) -> None:
         polled = GuestPoll("s1", "acme", NOW + 5, read, "POLL_SERVER_CFN")
         database.write(lambda conn: guests.store_polls(conn, [polled]))
 
-    other = AwaitedGuest("s2", None, is_up_to_date=False)
-    assert awaited() == {one.id: AwaitedGuest("s1", None, is_up_to_date=False), two.id: other}
+    other_guest = AwaitedGuest("s2", None, is_up_to_date=False)
+    assert awaited() == {deployed.id: AwaitedGuest("s1", None, is_up_to_date=False), second.id: other_guest}
     poll(version(database))
-    assert awaited() == {one.id: AwaitedGuest("s1", NOW + 5, is_up_to_date=True), two.id: other}
-    deployment(database, made.id)
-    assert awaited()[one.id] == AwaitedGuest("s1", NOW + 5, is_up_to_date=False)
+    assert awaited() == {deployed.id: AwaitedGuest("s1", NOW + 5, is_up_to_date=True), second.id: other_guest}
+    deployment(database, stored.id)
+    assert awaited()[deployed.id] == AwaitedGuest("s1", NOW + 5, is_up_to_date=False)

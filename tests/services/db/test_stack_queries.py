@@ -20,23 +20,23 @@ from stoker.db.schema import tables
 TAGS = {"none": (), "x": ("x",), "y": ("y",), "xy": ("x", "y"), "xyz": ("x", "y", "z")}
 
 
-def found(database: Database, **query: typing.Any) -> list[ListedStack]:
-    wanted = StackQuery(**{"project_id": "tenant", **query})
-    listed = database.read(lambda conn: list_stacks(conn, wanted, ListedStack))
-    if wanted.limit is None and wanted.marker is None:
-        assert database.read(lambda conn: count_stacks(conn, wanted)) == len(listed)
+def query_stacks(database: Database, **query: typing.Any) -> list[ListedStack]:
+    request = StackQuery(**{"project_id": "tenant", **query})
+    listed = database.read(lambda conn: list_stacks(conn, request, ListedStack))
+    if request.limit is None and request.marker is None:
+        assert database.read(lambda conn: count_stacks(conn, request)) == len(listed)
     return listed
 
 
 def names(database: Database, **query: typing.Any) -> set[str]:
-    return {stack.name for stack in found(database, **query)}
+    return {stack.name for stack in query_stacks(database, **query)}
 
 
 def test_a_tenant_sees_its_own_living_top_level_stacks(database: Database) -> None:
-    mine = store(database, a_stack(name="mine"))
-    nested = a_stack(name="nested", live_name=None, parent_id=mine.id, root_id=mine.id)
-    gone = a_stack(name="gone", live_name=None, deleted_at=NOW)
-    store(database, nested, gone, a_stack(name="foreign", project_id="other"))
+    own_stack = store(database, a_stack(name="mine"))
+    nested = a_stack(name="nested", live_name=None, parent_id=own_stack.id, root_id=own_stack.id)
+    deleted = a_stack(name="gone", live_name=None, deleted_at=NOW)
+    store(database, nested, deleted, a_stack(name="foreign", project_id="other"))
     assert names(database) == {"mine"}
     assert names(database, show_nested=True) == {"mine", "nested"}
     assert names(database, show_deleted=True) == {"mine", "gone"}
@@ -71,7 +71,7 @@ def test_filters_match_one_of_the_values_of_every_column(database: Database) -> 
 def test_tags_select_as_in_heat(database: Database, query: dict[str, typing.Any], expected: set[str]) -> None:
     store(database, *(a_stack(name=name, tags=tags) for name, tags in TAGS.items()))
     assert names(database, **query) == expected
-    assert {stack.name: stack.tags for stack in found(database)} == TAGS
+    assert {stack.name: stack.tags for stack in query_stacks(database)} == TAGS
 
 
 def many(database: Database) -> list[ListedStack]:
@@ -108,9 +108,9 @@ def test_every_order_is_total_and_pages_join_without_gap_or_double(
     database: Database, sort: list[tuple[str, bool]]
 ) -> None:
     expected = expected_order(many(database), sort)
-    assert [stack.id for stack in found(database, sort=sort)] == expected
+    assert [stack.id for stack in query_stacks(database, sort=sort)] == expected
     paged: list[StackId] = []
-    while page := found(database, sort=sort, limit=5, marker=paged[-1] if paged else None):
+    while page := query_stacks(database, sort=sort, limit=5, marker=paged[-1] if paged else None):
         assert len(page) <= 5
         paged += [stack.id for stack in page]
     assert paged == expected
@@ -118,32 +118,32 @@ def test_every_order_is_total_and_pages_join_without_gap_or_double(
 
 def test_stacks_that_come_or_go_between_two_pages_do_not_disturb_the_others(database: Database) -> None:
     old = [store(database, a_stack(created_at=NOW + number)) for number in range(6)]
-    first = found(database, limit=2)
+    first = query_stacks(database, limit=2)
     store(database, a_stack(created_at=NOW + 99))
-    rest = found(database, marker=first[-1].id)
-    assert [stack.id for stack in [*first, *rest]] == [stack.id for stack in reversed(old)]
+    second_page = query_stacks(database, marker=first[-1].id)
+    assert [stack.id for stack in [*first, *second_page]] == [stack.id for stack in reversed(old)]
 
 
 def test_a_marker_must_be_a_stack_of_the_tenant(database: Database) -> None:
     foreign = store(database, a_stack(project_id="other"))
     for marker in (new_id(), foreign.id):
         with pytest.raises(NotFound):
-            found(database, marker=marker)
-    assert found(database, project_id=None, marker=foreign.id) == []
+            query_stacks(database, marker=marker)
+    assert query_stacks(database, project_id=None, marker=foreign.id) == []
 
 
 def test_more_stacks_than_one_query_can_name_are_listed_with_their_tags(database: Database) -> None:
-    wanted = [a_stack(name=f"s{number}", tags=(f"t{number}",)) for number in range(600)]
-    rows = [{name: value for name, value in vars(stack).items() if name != "tags"} for stack in wanted]
-    tags = [{"stack_id": stack.id, "tag": stack.tags[0], "position": 0} for stack in wanted]
+    stored = [a_stack(name=f"s{number}", tags=(f"t{number}",)) for number in range(600)]
+    rows = [{name: value for name, value in vars(stack).items() if name != "tags"} for stack in stored]
+    tags = [{"stack_id": stack.id, "tag": stack.tags[0], "position": 0} for stack in stored]
     database.write(
         lambda conn: (
             conn.execute(sa.insert(tables.stack), rows),
             conn.execute(sa.insert(tables.stack_tag), tags),
         )
     )
-    listed = found(database)
-    assert {stack.id: stack.tags for stack in listed} == {stack.id: stack.tags for stack in wanted}
+    listed = query_stacks(database)
+    assert {stack.id: stack.tags for stack in listed} == {stack.id: stack.tags for stack in stored}
 
 
 def test_many_tags_and_keys_are_one_expression(database: Database) -> None:
@@ -157,9 +157,9 @@ def test_many_tags_and_keys_are_one_expression(database: Database) -> None:
     assert names(database, not_tags=[*many, "x"]) == set(TAGS)
     assert names(database, not_tags_any=[*many, "x"]) == {"none", "y"}
     often = [(column, False) for column in SORT_KEYS.values()] * 500
-    first = found(database, sort=[("name", False)])[0]
-    assert found(database, sort=[("name", False), *often])[0] == first
-    assert len(found(database, sort=[("name", False), *often], marker=first.id)) == len(TAGS) - 1
+    first = query_stacks(database, sort=[("name", False)])[0]
+    assert query_stacks(database, sort=[("name", False), *often])[0] == first
+    assert len(query_stacks(database, sort=[("name", False), *often], marker=first.id)) == len(TAGS) - 1
 
 
 LONG = "x" * 200_000
@@ -189,7 +189,7 @@ def test_lists_read_only_what_they_show(database: Database) -> None:
     database.write(lambda conn: resources.insert_many(conn, rows))
     database.write(lambda conn: events.add_many(conn, [Event(**happened) for _ in range(MANY)]))
     query = StackQuery("tenant", show_nested=True)
-    ids = [stack.id for stack in found(database, show_nested=True)]
+    ids = [stack.id for stack in query_stacks(database, show_nested=True)]
     lists: dict[str, typing.Callable[[Connection], typing.Sized]] = {
         "stacks": lambda conn: list_stacks(conn, query, ListedStack),
         "stacks with details": lambda conn: list_stacks(conn, query, DetailedStack),

@@ -30,8 +30,8 @@ from stoker.db.work import tasks
 @on(*SERVERS)
 def test_of_two_creations_of_one_name_exactly_one_wins(database: Database) -> None:
     for turn in range(5):
-        wanted = [a_stack(name=f"web{turn}") for _ in range(3)]
-        results = together(*(lambda one=one: store(database, one) for one in wanted))  # type: ignore[misc]
+        rivals = [a_stack(name=f"web{turn}") for _ in range(3)]
+        results = together(*(lambda stack=stack: store(database, stack) for stack in rivals))  # type: ignore[misc]
         errors = raised(results)
         assert [type(error) for error in errors] == [NameTaken] * 2
         assert str(errors[0]) == f"The Stack (web{turn}) already exists."
@@ -51,31 +51,31 @@ def test_a_name_is_taken_within_a_tenant_among_living_top_level_stacks_only(data
     assert database.write(lambda conn: stacks.mark_deleted(conn, first.id, first.traversal, NOW + 9))
     with pytest.raises(NotFound, match=r"The Stack \(web\) could not be found"):
         database.read(lambda conn: stack_list.find_by_name(conn, "tenant", "web"))
-    gone = stack_of(database, first.id)
-    assert (gone.name, gone.status, gone.deleted_at) == ("web", Status.COMPLETE, NOW + 9)
+    deleted = stack_of(database, first.id)
+    assert (deleted.name, deleted.status, deleted.deleted_at) == ("web", Status.COMPLETE, NOW + 9)
     store(database, a_stack(name="web"))
 
 
 def test_a_nested_stack_is_found_by_its_name_behind_a_top_level_one(database: Database) -> None:
-    def found(name: str, project_id: str = "tenant") -> StackId:
+    def id_named(name: str, project_id: str = "tenant") -> StackId:
         return database.read(lambda conn: stack_list.find_by_name(conn, project_id, name)).id
 
     root = store(database, a_stack(name="web"))
-    other = store(database, a_stack(name="other", project_id="other"))
+    foreign_parent = store(database, a_stack(name="other", project_id="other"))
     fields = {"live_name": None, "parent_id": root.id, "root_id": root.id, "depth": 1}
     foreign = a_stack(
-        name="web-a", project_id="other", created_at=NOW - 2, **{**fields, "parent_id": other.id}
+        name="web-a", project_id="other", created_at=NOW - 2, **{**fields, "parent_id": foreign_parent.id}
     )
     younger = a_stack(name="web-a", created_at=NOW + 1, **fields)
     older = a_stack(name="web-a", created_at=NOW, **fields)
-    gone = a_stack(name="web-a", created_at=NOW - 1, deleted_at=NOW, **fields)
-    store(database, foreign, younger, older, gone)
-    assert found("web-a") == older.id
-    assert found("web-a", "other") == foreign.id
-    taken = store(database, a_stack(name="web-a", created_at=NOW + 2))
-    assert found("web-a") == taken.id
+    deleted = a_stack(name="web-a", created_at=NOW - 1, deleted_at=NOW, **fields)
+    store(database, foreign, younger, older, deleted)
+    assert id_named("web-a") == older.id
+    assert id_named("web-a", "other") == foreign.id
+    namesake = store(database, a_stack(name="web-a", created_at=NOW + 2))
+    assert id_named("web-a") == namesake.id
     with pytest.raises(NotFound):
-        found("web-a", "third")
+        id_named("web-a", "third")
 
 
 def test_a_stack_is_read_as_it_was_stored(database: Database) -> None:
@@ -140,16 +140,17 @@ def test_only_the_current_traversal_ends_and_only_once(database: Database) -> No
 
 def test_deadlines_come_in_order_page_by_page(database: Database) -> None:
     moments = [3.0, 1.0, 2.0, 2.0, 2.0, 99.0, None]
-    wanted = [a_stack(deadline_at=None if moment is None else NOW + moment) for moment in moments]
-    store(database, *wanted)
-    found, after = [], (0.0, "")
+    stored = [a_stack(deadline_at=None if moment is None else NOW + moment) for moment in moments]
+    store(database, *stored)
+    due = []
+    after = (0.0, "")
     while True:
         page = database.read(lambda conn: stacks.due(conn, NOW + 10, limit=2, after=after))  # noqa: B023
-        found += [(item.deadline_at, item.id) for item in page]
+        due += [(item.deadline_at, item.id) for item in page]
         if len(page) < 2:
             break
         after = (page[-1].deadline_at, page[-1].id)
-    assert found == sorted((stack.deadline_at, stack.id) for stack in wanted[:5])
+    assert due == sorted((stack.deadline_at, stack.id) for stack in stored[:5])
 
 
 def test_tags_keep_their_order_lose_doubles_and_tell_case_and_spaces_apart(database: Database) -> None:
@@ -160,8 +161,8 @@ def test_tags_keep_their_order_lose_doubles_and_tell_case_and_spaces_apart(datab
 
 
 def test_a_purge_leaves_nothing_of_a_deleted_stack_and_everything_of_others(database: Database) -> None:
-    gone, kept = (store_graph(database, {"one": []}, stack=a_stack(tags=("t",))) for _ in range(2))
-    for graph in (gone, kept):
+    purged, remaining = (store_graph(database, {"one": []}, stack=a_stack(tags=("t",))) for _ in range(2))
+    for graph in (purged, remaining):
         event = Event(
             stack_id=graph.stack.id,
             resource_name="one",
@@ -175,34 +176,43 @@ def test_a_purge_leaves_nothing_of_a_deleted_stack_and_everything_of_others(data
         database.write(lambda conn: events.add_many(conn, [event]))  # noqa: B023
         kept_too = a_snapshot(graph.stack)
         database.write(lambda conn: snapshots.insert(conn, kept_too))  # noqa: B023
-    database.write(lambda conn: stacks.mark_deleted(conn, gone.stack.id, gone.traversal, NOW))
+    database.write(lambda conn: stacks.mark_deleted(conn, purged.stack.id, purged.traversal, NOW))
     assert database.read(lambda conn: stacks.deleted_before(conn, NOW, limit=9)) == []
     old = database.read(lambda conn: stacks.deleted_before(conn, NOW + 1, limit=9))
-    assert [(stack.id, stack.shard) for stack in old] == [(gone.stack.id, gone.stack.shard)]
+    assert [(stack.id, stack.shard) for stack in old] == [(purged.stack.id, purged.stack.shard)]
     before = counts(database)
     database.write(lambda conn: stacks.purge(conn, [stack.id for stack in old]))
     assert counts(database) == {name: count // 2 for name, count in before.items()}
-    assert stack_of(database, kept.stack.id).tags == ("t",)
+    assert stack_of(database, remaining.stack.id).tags == ("t",)
 
 
 def counts(database: Database) -> dict[str, int]:
     """Rows of all tables that hold something of stacks."""
-    found = {}
+    counted = {}
     for name, table in tables.metadata.tables.items():
         # A credential outlives its stack until it is given back, and messages for event sinks until they are
         # sent: see the duties of these names.  Software configs and deployments are deleted by the steps of
         # their resources, or by their users.
-        others = ("project", "content", "setting", "conductor", "credential", "event_sink", "event_delivery")
-        if name not in others and not name.startswith("software_"):
+        shared_tables = (
+            "project",
+            "content",
+            "setting",
+            "conductor",
+            "credential",
+            "event_sink",
+            "event_delivery",
+        )
+        if name not in shared_tables and not name.startswith("software_"):
             query = sa.select(sa.func.count()).select_from(table)
-            found[name] = database.read(lambda conn: conn.execute(query).scalar_one())  # noqa: B023
-    assert all(found.values())
-    return found
+            counted[name] = database.read(lambda conn: conn.execute(query).scalar_one())  # noqa: B023
+    assert all(counted.values())
+    return counted
 
 
 def test_the_current_resource_of_a_name_is_the_one_that_was_not_replaced(database: Database) -> None:
     stack = store(database, a_stack())
-    old, new = a_resource(stack.id, 1, replaced_by=2), a_resource(stack.id, 2, replaces=1)
+    old = a_resource(stack.id, 1, replaced_by=2)
+    new = a_resource(stack.id, 2, replaces=1)
     database.write(lambda conn: resources.insert_many(conn, [old, new]))
     assert database.read(lambda conn: resources.by_name(conn, stack.id, "server")) == new
     assert database.read(lambda conn: resources.of_stack(conn, stack.id)) == [old, new]
@@ -215,8 +225,8 @@ def test_the_current_resource_of_a_name_is_the_one_that_was_not_replaced(databas
             conn, new.id, action="CHECK", status=Status.FAILED, reason="sick", now=NOW + 1
         )
     )
-    shown = database.read(lambda conn: resources.get(conn, new.id))
-    assert (shown.action, shown.status, shown.reason, shown.updated_at) == (
+    current = database.read(lambda conn: resources.get(conn, new.id))
+    assert (current.action, current.status, current.reason, current.updated_at) == (
         "CHECK",
         "FAILED",
         "sick",
@@ -233,21 +243,23 @@ def test_resources_of_a_tree_are_those_below_the_stack_and_no_cousins(database: 
         fields = {"live_name": None, "root_id": root.id, "parent_id": parent.id, "depth": parent.depth + 1}
         return store(database, a_stack(name=name, **fields))
 
-    left, right = nested("left", root), nested("right", root)
-    deep, other = nested("deep", left), nested("other", right)
-    everything = [root, left, right, deep, other]
+    left_stack = nested("left", root)
+    right_stack = nested("right", root)
+    deep = nested("deep", left_stack)
+    other_stack = nested("other", right_stack)
+    everything = [root, left_stack, right_stack, deep, other_stack]
     rows = [a_resource(stack.id, index + 1, stack.name) for index, stack in enumerate(everything)]
     database.write(lambda conn: resources.insert_many(conn, rows))
 
     def names(stack: Stack, depth: int) -> list[str]:
-        found = database.read(lambda conn: resources.of_tree(conn, stack, depth))
-        assert [row.name for row, _ in found] == [stack_name for _, stack_name in found]
-        return [row.name for row, _ in found]
+        rows = database.read(lambda conn: resources.of_tree(conn, stack, depth))
+        assert [row.name for row, _ in rows] == [stack_name for _, stack_name in rows]
+        return [row.name for row, _ in rows]
 
     assert names(root, 0) == ["root"]
     assert names(root, 1) == ["root", "left", "right"]
     assert names(root, 9) == ["root", "left", "right", "deep", "other"]
-    assert names(left, 9) == ["left", "deep"]
+    assert names(left_stack, 9) == ["left", "deep"]
 
 
 def test_a_traversal_without_tasks_can_be_asked_for(database: Database) -> None:

@@ -19,13 +19,11 @@ from stoker.db.work.claim import claim
 from stoker.db.work.countdown import FinishedTask
 from stoker.db.work.due_tasks import DueTask
 
-W, READY, RUN, PARK, HELD = (
-    TaskState.WAITING,
-    TaskState.READY,
-    TaskState.RUNNING,
-    TaskState.PARKED,
-    TaskState.HELD,
-)
+W = TaskState.WAITING
+READY = TaskState.READY
+RUN = TaskState.RUNNING
+PARK = TaskState.PARKED
+HELD = TaskState.HELD
 CANCELLED = TaskState.CANCELLED
 Operation = Callable[[Database, Graph], object]
 Moves = dict[TaskState, TaskState]
@@ -47,16 +45,16 @@ def due_now(database: Database, graph: Graph) -> list[DueTask]:
 
 
 def waiting(database: Database, graph: Graph) -> list[Task]:
-    found = task(database, graph.tasks["one"])
-    return [found] if found.state == W else []
+    row = task(database, graph.tasks["one"])
+    return [row] if row.state == W else []
 
 
 def supersede(database: Database, graph: Graph) -> None:
-    def work(conn: sa.Connection) -> None:
+    def begin_next(conn: sa.Connection) -> None:
         stacks.begin(conn, graph.stack.id, expected=graph.traversal, traversal=new_id())
         cancel.cancel_unstarted(conn, graph.stack.id, graph.traversal, now=NOW)
 
-    database.write(work)
+    database.write(begin_next)
 
 
 def release(database: Database, graph: Graph) -> None:
@@ -73,22 +71,22 @@ def release_superseded(database: Database, graph: Graph) -> None:
 
 def reach(database: Database, graph: Graph) -> None:
     """The last predecessor has ended, and there is a breakpoint."""
-    one = graph.tasks["one"]
-    set_task(database, one, hooks={"pre-create": {}})
-    done = FinishedTask(replace(task(database, one), successors=[one], finish_id=None))
-    set_task(database, one, pending=1)
+    task_id = graph.tasks["one"]
+    set_task(database, task_id, hooks={"pre-create": {}})
+    done = FinishedTask(replace(task(database, task_id), successors=[task_id], finish_id=None))
+    set_task(database, task_id, pending=1)
     database.write(lambda conn: breakpoints.advance(conn, [done], now=NOW))
-    set_task(database, one, hooks=None, pending=0)
+    set_task(database, task_id, hooks=None, pending=0)
 
 
 def clear(hook: str) -> Operation:
     def operation(database: Database, graph: Graph) -> object:
-        one = graph.tasks["one"]
-        set_task(database, one, hook=hook)
+        task_id = graph.tasks["one"]
+        set_task(database, task_id, hook=hook)
         cleared = database.write(
-            lambda conn: clear_breakpoints.clear(conn, [one], stepping=None, by=None, now=NOW)
+            lambda conn: clear_breakpoints.clear(conn, [task_id], stepping=None, by=None, now=NOW)
         )
-        set_task(database, one, hook=None)
+        set_task(database, task_id, hook=None)
         return cleared
 
     return operation
@@ -96,10 +94,10 @@ def clear(hook: str) -> Operation:
 
 def lapse(hook: str) -> Operation:
     def operation(database: Database, graph: Graph) -> object:
-        one = graph.tasks["one"]
-        set_task(database, one, hook=hook, hooks={hook: {"timeout": 1, "then": "fail"}})
-        lapsed = database.write(lambda conn: clear_breakpoints.expire(conn, [one], by=None, now=NOW))
-        set_task(database, one, hook=None, hooks=None)
+        task_id = graph.tasks["one"]
+        set_task(database, task_id, hook=hook, hooks={hook: {"timeout": 1, "then": "fail"}})
+        lapsed = database.write(lambda conn: clear_breakpoints.expire(conn, [task_id], by=None, now=NOW))
+        set_task(database, task_id, hook=None, hooks=None)
         return lapsed
 
     return operation
@@ -160,10 +158,10 @@ def test_an_operation_moves_the_states_it_may_and_leaves_all_others_alone(
     operation, moves = OPERATIONS[name]
     for state in TaskState:
         graph = store_graph(database, {"one": []})
-        one = graph.tasks["one"]
+        task_id = graph.tasks["one"]
         set_task(
             database,
-            one,
+            task_id,
             state=state,
             attempt=1,
             member=A.member,
@@ -171,19 +169,19 @@ def test_an_operation_moves_the_states_it_may_and_leaves_all_others_alone(
             waits_on="resource:1",
             pending=0,
         )
-        before = task(database, one)
+        before = task(database, task_id)
         operation(database, graph)
-        after = task(database, one)
+        after = task(database, task_id)
         assert after.state == moves.get(state, state), f"from {state}"
         if state not in moves:
             assert after == before, f"a task that is {state} was changed"
 
 
 def test_the_operations_make_only_moves_of_the_table() -> None:
-    made = {(old, new) for _, moves in OPERATIONS.values() for old, new in moves.items() if old != new}
+    moves_made = {(old, new) for _, moves in OPERATIONS.values() for old, new in moves.items() if old != new}
     allowed = {(old, new) for old, news in TRANSITIONS.items() for new in news}
-    assert made <= allowed
-    assert allowed - made == {(RUN, RUN)}
+    assert moves_made <= allowed
+    assert allowed - moves_made == {(RUN, RUN)}
 
 
 def test_every_state_has_its_place_and_final_ones_have_no_way_out() -> None:

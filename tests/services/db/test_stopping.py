@@ -95,8 +95,8 @@ def test_a_superseded_task_that_is_put_back_is_cancelled_and_its_successor_goes_
     database.write(lambda conn: tasks.set_successors(conn, held.task.id, [newer.id]))
     put_back(database, held)
     assert task(database, held.task.id).state == TaskState.CANCELLED
-    shown = resource(database, graph.resources["run"])
-    assert (shown.status, shown.reason) == (Status.FAILED, "CREATE aborted")
+    current = resource(database, graph.resources["run"])
+    assert (current.status, current.reason) == (Status.FAILED, "CREATE aborted")
     assert task(database, newer.id).state == TaskState.READY
 
 
@@ -114,7 +114,7 @@ def test_a_task_put_back_while_its_traversal_is_superseded_never_starts_again(
         held = claim_all(database, graph.ids)
         results = together(
             lambda graph=graph: database.write(lambda conn: supersede(conn, graph)),  # type: ignore[misc]
-            *(lambda one=one: put_back(database, one) for one in held),  # type: ignore[misc]
+            *(lambda claim=claim: put_back(database, claim) for claim in held),  # type: ignore[misc]
         )
         assert raised(results) == []
         assert {task(database, task_id).state for task_id in graph.ids} == {TaskState.CANCELLED}
@@ -128,19 +128,22 @@ def test_who_supersedes_waits_for_a_task_that_is_just_being_put_back(
     """The schedule at which a check on one side alone would miss the other."""
     graph = store_graph(database, {"run": []})
     [held] = claim_all(database, graph.ids)
-    stored, threads = threading.Event(), []
+    stored = threading.Event()
+    threads = []
 
-    def work(conn: sa.Connection) -> None:
+    def put_back_and_supersede(conn: sa.Connection) -> None:
         if put_back is park:
             parked = outcome(held, TaskState.PARKED, due_at=NOW + 9)
             commit.exchange(conn, [parked], [], who=A, now=NOW, slots=0)
         else:
             member_claims.release(conn, [(held.task.id, 1)], now=NOW)
-        threads.append(threading.Thread(target=lambda: database.write(lambda other: supersede(other, graph))))
+        threads.append(
+            threading.Thread(target=lambda: database.write(lambda second_conn: supersede(second_conn, graph)))
+        )
         threads[-1].start()
         stored.wait(0.3)  # the other has begun, and waits for this one's row
 
-    database.write(work)
+    database.write(put_back_and_supersede)
     threads[-1].join(120)
     assert task(database, held.task.id).state == TaskState.CANCELLED
 
@@ -167,14 +170,12 @@ def set_deadline(conn: sa.Connection, graph: Graph) -> None:
 def test_a_stack_timeout_fires_once_with_many_conductors_trying(database: Database) -> None:
     graph = store_graph(database, {"run": [], "next": ["run"]})
     database.write(lambda conn: set_deadline(conn, graph))
-    assert [found.id for found in database.read(lambda conn: stacks.due(conn, NOW, limit=9))] == [
-        graph.stack.id
-    ]
+    assert [due.id for due in database.read(lambda conn: stacks.due(conn, NOW, limit=9))] == [graph.stack.id]
     results = together(*(lambda: database.write(lambda conn: time_out(conn, graph)) for _ in range(6)))
     assert sorted(results, key=str) == [False] * 5 + [True]
     query = EventQuery(graph.stack.id, resource_name=graph.stack.name)
-    found = database.read(lambda conn: events.list_events(conn, query))
-    assert [(event.status, event.reason) for event, _ in found] == [("FAILED", "Create timed out")]
+    entries = database.read(lambda conn: events.list_events(conn, query))
+    assert [(event.status, event.reason) for event, _ in entries] == [("FAILED", "Create timed out")]
     assert database.read(lambda conn: stacks.due(conn, NOW + 999, limit=9)) == []
 
 
@@ -217,10 +218,8 @@ def test_a_task_parked_at_the_moment_of_a_failure_does_not_keep_the_stack_from_e
     for _ in range(8):
         graph = store_graph(database, {"bad": [], "busy": []})
         bad, busy = claim_all(database, graph.ids)
-        failed, parked = (
-            outcome(bad, TaskState.FAILED, reason="no quota"),
-            outcome(busy, TaskState.PARKED, due_at=NOW + 3600),
-        )
+        failed = outcome(bad, TaskState.FAILED, reason="no quota")
+        parked = outcome(busy, TaskState.PARKED, due_at=NOW + 3600)
         results = together(
             lambda failed=failed: step(database, [failed]).ended,  # type: ignore[misc]
             lambda parked=parked: step(database, [parked]).ended,  # type: ignore[misc]
@@ -241,8 +240,8 @@ def test_tasks_of_a_superseded_traversal_are_purged_but_not_while_one_runs(datab
     [held] = claim_all(database, [graph.tasks["run"]])
     newest = database.write(lambda conn: supersede(conn, graph))[0].stack_id
     current = stack_of(database, newest).traversal
-    known = traversal_of(database, graph.number)
-    newer = replace(known, id=TraversalNumber(10**9), traversal=current, open_tasks=0)
+    stored = traversal_of(database, graph.number)
+    newer = replace(stored, id=TraversalNumber(10**9), traversal=current, open_tasks=0)
     database.write(lambda conn: traversals.insert(conn, newer))
     end_of(database, newer.id)
     [old] = [

@@ -14,18 +14,22 @@ from stoker.db.work.transitions import Transition
 Move = Callable[[sa.Connection, TaskId], int]
 
 MOVES: dict[str, Move] = {
-    "unblock": lambda conn, one: transitions.unblock(conn, [one], now=NOW),
-    "claim": lambda conn, one: transitions.claim(conn, [one], member=A.member, now=NOW),
-    "hold": lambda conn, one: transitions.hold(conn, [one], hook="pre-create", due_at=None),
-    "clear": lambda conn, one: transitions.clear(conn, [one], ahead=None, now=NOW),
-    "park": lambda conn, one: transitions.park(conn, one, waits_on=WaitsOn.parse("resource:1"), due_at=NOW),
-    "park to retry": lambda conn, one: transitions.park(conn, one, waits_on=None, due_at=NOW, retries_left=1),
-    "wake": lambda conn, one: transitions.wake(conn, [one], now=NOW),
-    "release": lambda conn, one: transitions.release(conn, [one], due_at=NOW),
-    "complete": lambda conn, one: transitions.complete(conn, [one]),
-    "fail": lambda conn, one: transitions.fail(conn, [one]),
-    "cancel": lambda conn, one: transitions.cancel(conn, [one]),
-    "cancel, and ask": lambda conn, one: transitions.cancel(conn, [one], ask_at=NOW),
+    "unblock": lambda conn, task_id: transitions.unblock(conn, [task_id], now=NOW),
+    "claim": lambda conn, task_id: transitions.claim(conn, [task_id], member=A.member, now=NOW),
+    "hold": lambda conn, task_id: transitions.hold(conn, [task_id], hook="pre-create", due_at=None),
+    "clear": lambda conn, task_id: transitions.clear(conn, [task_id], ahead=None, now=NOW),
+    "park": lambda conn, task_id: transitions.park(
+        conn, task_id, waits_on=WaitsOn.parse("resource:1"), due_at=NOW
+    ),
+    "park to retry": lambda conn, task_id: transitions.park(
+        conn, task_id, waits_on=None, due_at=NOW, retries_left=1
+    ),
+    "wake": lambda conn, task_id: transitions.wake(conn, [task_id], now=NOW),
+    "release": lambda conn, task_id: transitions.release(conn, [task_id], due_at=NOW),
+    "complete": lambda conn, task_id: transitions.complete(conn, [task_id]),
+    "fail": lambda conn, task_id: transitions.fail(conn, [task_id]),
+    "cancel": lambda conn, task_id: transitions.cancel(conn, [task_id]),
+    "cancel, and ask": lambda conn, task_id: transitions.cancel(conn, [task_id], ask_at=NOW),
 }
 BY_WORD = {transition.word: transition for transition in transitions.ALL}
 
@@ -36,22 +40,22 @@ def word_of(name: str) -> Transition:
 
 def test_all_words_are_tried_and_cover_the_table() -> None:
     assert {word_of(name).word for name in MOVES} == set(BY_WORD)
-    made = {(source, word.target) for word in transitions.ALL for source in word.sources}
+    arrows = {(source, word.target) for word in transitions.ALL for source in word.sources}
     allowed = {(source, target) for source, targets in TRANSITIONS.items() for target in targets}
-    assert made == {(source, target) for source, target in allowed if source != target}
+    assert arrows == {(source, target) for source, target in allowed if source != target}
 
 
 @pytest.mark.parametrize("name", MOVES)
 def test_a_word_takes_its_arrows_and_changes_nothing_else(database: Database, name: str) -> None:
     word = word_of(name)
     for state in TaskState:
-        one = store_graph(database, {"one": []}).tasks["one"]
+        task_id = store_graph(database, {"one": []}).tasks["one"]
         set_task(
-            database, one, state=state, attempt=1, member="b/1", due_at=1.0, waits_on="stack:x", hook="h"
+            database, task_id, state=state, attempt=1, member="b/1", due_at=1.0, waits_on="stack:x", hook="h"
         )
-        before = task(database, one)
-        moved = database.write(lambda conn, one=one: MOVES[name](conn, one))  # type: ignore[misc]
-        after = task(database, one)
+        before = task(database, task_id)
+        moved = database.write(lambda conn, task_id=task_id: MOVES[name](conn, task_id))  # type: ignore[misc]
+        after = task(database, task_id)
         if state in word.sources:
             assert (moved, after.state) == (1, word.target), f"from {state}"
         else:
@@ -60,11 +64,13 @@ def test_a_word_takes_its_arrows_and_changes_nothing_else(database: Database, na
 
 def test_a_claim_is_a_new_attempt_and_keeps_the_time_that_was_left(database: Database) -> None:
     graph = store_graph(database, {"one": [], "two": []}, timeout=60.0)
-    one, two = graph.tasks["one"], graph.tasks["two"]
-    set_task(database, one, expires_at=NOW + 20, attempt=3)
-    set_task(database, two, expires_at=NOW - 20)
+    first_id = graph.tasks["one"]
+    second_id = graph.tasks["two"]
+    set_task(database, first_id, expires_at=NOW + 20, attempt=3)
+    set_task(database, second_id, expires_at=NOW - 20)
     database.write(lambda conn: transitions.claim(conn, graph.ids, member=A.member, now=NOW))
-    first, second = task(database, one), task(database, two)
+    first = task(database, first_id)
+    second = task(database, second_id)
     assert (first.attempt, first.member, first.due_at) == (4, A.member, NOW + 20)
     # One that has expired is not taken away again before its conductor has failed it.
     assert second.due_at == NOW + transitions.EXPIRED_GRACE
@@ -72,18 +78,18 @@ def test_a_claim_is_a_new_attempt_and_keeps_the_time_that_was_left(database: Dat
 
 def test_what_may_be_claimed_again_belongs_to_nobody(database: Database) -> None:
     for state, move in ((TaskState.PARKED, "wake"), (TaskState.RUNNING, "release")):
-        one = store_graph(database, {"one": []}).tasks["one"]
-        set_task(database, one, state=state, member="b/1", waits_on="stack:x", stop_by=NOW, redelivered=3)
-        database.write(lambda conn, move=move, one=one: MOVES[move](conn, one))  # type: ignore[misc]
-        found = task(database, one)
-        assert (found.member, found.waits_on, found.stop_by, found.redelivered) == (None, None, None, 0)
-        assert found.due_at == (NOW if move == "release" else NOW + REDELIVER_AFTER)
+        task_id = store_graph(database, {"one": []}).tasks["one"]
+        set_task(database, task_id, state=state, member="b/1", waits_on="stack:x", stop_by=NOW, redelivered=3)
+        database.write(lambda conn, move=move, task_id=task_id: MOVES[move](conn, task_id))  # type: ignore[misc]
+        row = task(database, task_id)
+        assert (row.member, row.waits_on, row.stop_by, row.redelivered) == (None, None, None, 0)
+        assert row.due_at == (NOW if move == "release" else NOW + REDELIVER_AFTER)
 
 
 def test_a_conductor_that_may_still_run_a_cancelled_task_is_remembered(database: Database) -> None:
-    for name, left in (("cancel", (None, None)), ("cancel, and ask", ("b/1", NOW))):
-        one = store_graph(database, {"one": []}).tasks["one"]
-        set_task(database, one, state=TaskState.RUNNING, member="b/1", due_at=1.0)
-        database.write(lambda conn, name=name, one=one: MOVES[name](conn, one))  # type: ignore[misc]
-        found = task(database, one)
-        assert (found.member, found.due_at) == left
+    for name, expected in (("cancel", (None, None)), ("cancel, and ask", ("b/1", NOW))):
+        task_id = store_graph(database, {"one": []}).tasks["one"]
+        set_task(database, task_id, state=TaskState.RUNNING, member="b/1", due_at=1.0)
+        database.write(lambda conn, name=name, task_id=task_id: MOVES[name](conn, task_id))  # type: ignore[misc]
+        row = task(database, task_id)
+        assert (row.member, row.due_at) == expected

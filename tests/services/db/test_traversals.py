@@ -35,12 +35,13 @@ def a_traversal(number: int = 5, **fields: typing.Any) -> Traversal:
     return Traversal(**{**plain, **fields})
 
 
-def stored(database: Database, one: Traversal) -> Traversal:
-    database.write(lambda conn: traversals.insert(conn, one))
-    return one
+def stored(database: Database, traversal: Traversal) -> Traversal:
+    database.write(lambda conn: traversals.insert(conn, traversal))
+    return traversal
 
 
-FIRST, SECOND = FailureCause("first", path="resources.a"), FailureCause("second", breakpoint="b")
+FIRST = FailureCause("first", path="resources.a")
+SECOND = FailureCause("second", breakpoint="b")
 FULL = {
     "action": "UPDATE",
     "held_tasks": 2,
@@ -59,38 +60,40 @@ FULL = {
 def test_a_traversal_is_read_as_it_was_stored(
     database: Database, state: TraversalState, fields: dict[str, typing.Any]
 ) -> None:
-    one = stored(database, a_traversal(state=state, **fields))
-    assert database.read(lambda conn: traversals.get(conn, one.id)) == one
-    assert database.write(lambda conn: traversals.lock(conn, one.id)) == one
+    traversal = stored(database, a_traversal(state=state, **fields))
+    assert database.read(lambda conn: traversals.get(conn, traversal.id)) == traversal
+    assert database.write(lambda conn: traversals.lock(conn, traversal.id)) == traversal
     assert database.read(lambda conn: traversals.get(conn, TraversalNumber(9))) is None
     assert database.write(lambda conn: traversals.lock(conn, TraversalNumber(9))) is None
 
 
 def test_tasks_are_counted(database: Database) -> None:
-    one = stored(database, a_traversal())
+    traversal = stored(database, a_traversal())
 
     def count(conn: sa.Connection) -> None:
-        traversals.count_down(conn, one.id, 2)
-        traversals.count_up(conn, one.id, 4)
-        traversals.count_held(conn, one.id, 3)
-        traversals.count_held(conn, one.id, -1)
+        traversals.count_down(conn, traversal.id, 2)
+        traversals.count_up(conn, traversal.id, 4)
+        traversals.count_held(conn, traversal.id, 3)
+        traversals.count_held(conn, traversal.id, -1)
 
     database.write(count)
-    assert traversal_of(database, one.id) == replace(one, open_tasks=5, held_tasks=2)
+    assert traversal_of(database, traversal.id) == replace(traversal, open_tasks=5, held_tasks=2)
 
 
 @pytest.mark.parametrize("aborted", [False, True])
 def test_the_first_failure_is_kept(database: Database, aborted: bool) -> None:
-    one = stored(database, a_traversal(held_tasks=2))
+    traversal = stored(database, a_traversal(held_tasks=2))
 
     def fail(conn: sa.Connection) -> None:
-        traversals.count_down(conn, one.id, 1, failure="first", cause=FIRST, aborted=aborted)
-        traversals.count_down(conn, one.id, 1, failure="second", cause=SECOND, aborted=not aborted)
-        traversals.count_cancelled(conn, one.id, 1)
+        traversals.count_down(conn, traversal.id, 1, failure="first", cause=FIRST, aborted=aborted)
+        traversals.count_down(conn, traversal.id, 1, failure="second", cause=SECOND, aborted=not aborted)
+        traversals.count_cancelled(conn, traversal.id, 1)
 
     database.write(fail)
-    failed = replace(one, open_tasks=0, held_tasks=0, failure="first", failure_cause=FIRST, aborted=aborted)
-    assert traversal_of(database, one.id) == failed
+    failed = replace(
+        traversal, open_tasks=0, held_tasks=0, failure="first", failure_cause=FIRST, aborted=aborted
+    )
+    assert traversal_of(database, traversal.id) == failed
 
 
 def test_those_that_failed_are_told_from_the_others(database: Database) -> None:
@@ -102,22 +105,23 @@ def test_those_that_failed_are_told_from_the_others(database: Database) -> None:
 
 
 def test_a_paused_child_is_noted_and_the_end_is_stored(database: Database) -> None:
-    one = stored(database, a_traversal())
-    database.write(lambda conn: traversals.note_paused_child(conn, one.id))
-    assert traversal_of(database, one.id).may_pause
-    database.write(lambda conn: traversals.end(conn, one.id, now=NOW))
-    done = traversal_of(database, one.id)
+    traversal = stored(database, a_traversal())
+    database.write(lambda conn: traversals.note_paused_child(conn, traversal.id))
+    assert traversal_of(database, traversal.id).may_pause
+    database.write(lambda conn: traversals.end(conn, traversal.id, now=NOW))
+    done = traversal_of(database, traversal.id)
     assert (done.state, done.open_tasks, done.due_at) == (TraversalState.DONE, 0, NOW + traversals.KEPT)
 
 
 def test_the_present_traversal_of_a_stack_is_found_while_it_is_in_progress(database: Database) -> None:
-    stack, over = a_stack(), a_stack(status=Status.COMPLETE)
-    one = a_traversal(5, stack_id=stack.id, traversal=stack.traversal)
-    stored(database, one)
+    stack = a_stack()
+    over = a_stack(status=Status.COMPLETE)
+    traversal = a_traversal(5, stack_id=stack.id, traversal=stack.traversal)
+    stored(database, traversal)
     stored(database, a_traversal(6, stack_id=stack.id))
     stored(database, a_traversal(7, stack_id=over.id, traversal=over.traversal))
     database.write(lambda conn: [stacks.insert(conn, each) for each in (stack, over)])
-    assert database.read(lambda conn: traversals.get_running(conn, stack.id)) == one
+    assert database.read(lambda conn: traversals.get_running(conn, stack.id)) == traversal
     assert database.read(lambda conn: traversals.get_running(conn, over.id)) is None
 
 
@@ -131,45 +135,49 @@ def test_those_of_a_stack_are_closed_but_not_a_deletion_of_a_snapshot(database: 
     stored(database, a_traversal(7, stack_id=stack.id, state=done, due_at=NOW))
     stored(database, a_traversal(8))
     database.write(lambda conn: traversals.close(conn, [stack.id], now=NOW))
-    found = [traversal_of(database, TraversalNumber(n)) for n in range(5, 9)]
-    running, cancelled = TraversalState.RUNNING, TraversalState.CANCELLED
-    assert [one.state for one in found] == [cancelled, running, done, running]
-    assert [one.due_at for one in found] == [NOW + traversals.KEPT, None, NOW, None]
+    rows = [traversal_of(database, TraversalNumber(n)) for n in range(5, 9)]
+    running = TraversalState.RUNNING
+    cancelled = TraversalState.CANCELLED
+    assert [row.state for row in rows] == [cancelled, running, done, running]
+    assert [row.due_at for row in rows] == [NOW + traversals.KEPT, None, NOW, None]
 
 
 def test_what_is_due_is_read_in_pages(database: Database) -> None:
     for number in range(5, 9):
         stored(database, a_traversal(number, due_at=NOW + (10 - number) // 2))
     stored(database, a_traversal(9, due_at=NOW + 100))
-    seen, after = [], (0.0, 0)
+    listed = []
+    after = (0.0, 0)
     while page := database.read(
         lambda conn, after=after: traversals.due(conn, NOW + 9, limit=2, after=after)
     ):  # type: ignore[misc]
-        seen += [one.id for one in page]
+        listed += [row.id for row in page]
         after = (page[-1].due_at or 0.0, page[-1].id)
-    assert seen == [7, 8, 5, 6]
+    assert listed == [7, 8, 5, 6]
 
 
 def test_a_finished_traversal_is_purged_when_no_task_is_left(database: Database) -> None:
-    one = stored(database, a_traversal(due_at=NOW))
+    traversal = stored(database, a_traversal(due_at=NOW))
 
     def purge(conn: sa.Connection, has_tasks: bool) -> int:
-        return traversals.purge(conn, one.traversal, again=60, has_tasks=lambda: has_tasks)
+        return traversals.purge(conn, traversal.traversal, again=60, has_tasks=lambda: has_tasks)
 
     assert database.write(lambda conn: purge(conn, True)) == 0
-    assert traversal_of(database, one.id).due_at == NOW + 60
+    assert traversal_of(database, traversal.id).due_at == NOW + 60
     assert database.write(lambda conn: purge(conn, False)) == 1
-    assert database.read(lambda conn: traversals.get(conn, one.id)) is None
+    assert database.read(lambda conn: traversals.get(conn, traversal.id)) is None
     assert database.write(lambda conn: purge(conn, False)) == 0
 
 
 def test_a_finished_traversal_is_kept_for_longer_or_stored_anew(database: Database) -> None:
-    one = stored(database, a_traversal(due_at=NOW))
-    later = replace(one, id=TraversalNumber(6), due_at=NOW + 9)
+    traversal = stored(database, a_traversal(due_at=NOW))
+    later = replace(traversal, id=TraversalNumber(6), due_at=NOW + 9)
     database.write(lambda conn: traversals.keep(conn, later))
-    assert traversal_of(database, one.id).due_at == NOW + 9
+    assert traversal_of(database, traversal.id).due_at == NOW + 9
     assert database.read(lambda conn: traversals.get(conn, later.id)) is None
-    database.write(lambda conn: traversals.purge(conn, one.traversal, again=60, has_tasks=lambda: False))
+    database.write(
+        lambda conn: traversals.purge(conn, traversal.traversal, again=60, has_tasks=lambda: False)
+    )
     database.write(lambda conn: traversals.keep(conn, later))
     assert traversal_of(database, later.id) == later
 
@@ -186,8 +194,8 @@ def test_a_deadline_pauses_while_all_is_held(database: Database) -> None:
         assert endings.finish(conn, graph.number, by=B.host, now=NOW) is None
 
     database.write(hold)
-    found = stack_of(database, graph.stack.id)
-    assert (found.deadline_at, found.remaining) == (None, 100)
+    stack = stack_of(database, graph.stack.id)
+    assert (stack.deadline_at, stack.remaining) == (None, 100)
     assert traversal_of(database, graph.number).held_tasks == 1
     assert {t.state for t in database.read(lambda c: tasks.of_traversal(c, graph.traversal))} == {
         TaskState.HELD

@@ -77,12 +77,14 @@ def test_a_plugin_message_that_no_database_takes_is_stored_as_well_as_can_be(
     changes = {"reason": bad, "physical_id": bad, "attributes": {"bad": bad}}
     done = step(database, [outcome(held, TaskState.FAILED, reason=bad, changes=changes, event=event)])
     assert done.ended == [(graph.stack.id, Status.FAILED)]
-    shown = "".join("\ufffd" if char == "\0" or "\ud800" <= char <= "\udfff" else char for char in bad)
-    assert stack_of(database, graph.stack.id).reason == shown
+    readable = "".join("\ufffd" if char == "\0" or "\ud800" <= char <= "\udfff" else char for char in bad)
+    assert stack_of(database, graph.stack.id).reason == readable
     stored = resource(database, graph.resources["one"])
-    assert (stored.reason, stored.physical_id, stored.attributes) == (shown, shown, {"bad": bad})
+    assert (stored.reason, stored.physical_id, stored.attributes) == (readable, readable, {"bad": bad})
     query = EventQuery(graph.stack.id, resource_name="one")
-    assert shown in {item.reason for item, _ in database.read(lambda conn: events.list_events(conn, query))}
+    assert readable in {
+        item.reason for item, _ in database.read(lambda conn: events.list_events(conn, query))
+    }
 
 
 def test_null_and_json_null_are_both_none_and_empty_values_stay_empty(database: Database) -> None:
@@ -90,8 +92,8 @@ def test_null_and_json_null_are_both_none_and_empty_values_stay_empty(database: 
     values = [None, {}, [], "", 0, False, 0.1, 10**20, "null"]
     rows = [a_resource(stack.id, index + 1, attributes=value) for index, value in enumerate(values)]
     database.write(lambda conn: resources.insert_many(conn, rows))
-    found = database.read(lambda conn: resources.of_stack(conn, stack.id))
-    assert [row.attributes for row in found] == values
+    stored = database.read(lambda conn: resources.of_stack(conn, stack.id))
+    assert [row.attributes for row in stored] == values
 
 
 def test_an_instant_keeps_its_microseconds(database: Database) -> None:
