@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from ..db.ids import ResourceId
 from ..db.rows import Resource, Task
 from ..db.states import DELETING, Status
-from ..shapes import Json
+from ..shapes import StoredDefinition
 from ..template.language import CompiledTemplate
 from .plan import TaskDefinition
 
@@ -13,7 +13,7 @@ UNUSABLE = -30
 """Score of a row that an update does not start from where the row was replaced."""
 
 
-def goal_of(compiled: CompiledTemplate, name: str) -> dict[str, Json]:
+def goal_of(compiled: CompiledTemplate, name: str) -> StoredDefinition:
     """Return the definition that a resource shall have, as its task is given it."""
     return TaskDefinition.of(compiled.resources[name]).to_json()
 

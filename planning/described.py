@@ -52,8 +52,11 @@ def nested_parameters(children: Mapping[str, NestedChild], budget: Budget) -> di
 
 def described_environment(environment: Environment, values: JsonMap, types: Iterable[str]) -> dict[str, Json]:
     """Return the environment; as in Heat, a template that is named as a type is a type in it."""
-    document = {**as_document(environment), "parameters": dict(values)}
-    document.pop("encrypted_param_names")
+    document = as_document(environment)
     files = {name: name for name in sorted(set(types)) if is_template_name(name)}
-    document["resource_registry"] = {**files, **document["resource_registry"]}
-    return document
+    return {
+        "parameters": dict(values),
+        "parameter_defaults": document["parameter_defaults"],
+        "resource_registry": {**files, **document["resource_registry"]},
+        "event_sinks": document["event_sinks"],
+    }

@@ -15,7 +15,7 @@ from ..db.ids import ResourceId, StackId, TaskId, TraversalId, TraversalNumber
 from ..db.rows import Resource, Task, Traversal
 from ..db.states import REDELIVER_AFTER, DeadlinePolicy, Status, TaskKind, TaskState
 from ..db.work.breakpoint_rules import BreakpointHit, partition
-from ..shapes import Json, JsonMap
+from ..shapes import Json, JsonMap, StoredDefinition
 from ..template.environment import Environment, settings_for
 from ..template.language import CompiledTemplate, ResourceDefinition, ResourceSettings
 from .graph import without_cycles
@@ -111,14 +111,15 @@ class TaskDefinition:
             requested_attributes=[list(parts) for parts in definition.requested_attributes],
         )
 
-    def to_json(self) -> dict[str, Json]:
+    def to_json(self) -> StoredDefinition:
         """Return the definition as it is stored: without fields that have their default value."""
         plain = TaskDefinition()
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {name: value for name, value in fields.items() if value != getattr(plain, name)}
+        changed = {name: value for name, value in fields.items() if value != getattr(plain, name)}
+        return typing.cast(StoredDefinition, changed)
 
     @classmethod
-    def from_json(cls, stored: JsonMap | None) -> "TaskDefinition":
+    def from_json(cls, stored: StoredDefinition | JsonMap | None) -> "TaskDefinition":
         """Return a definition from its stored form."""
         return cls(**(stored or {}))
 

@@ -25,7 +25,7 @@ from ..resources.update_decision import (
 )
 from ..sealing.sealer import SealError
 from ..sealing.stored import RowLookup, SealedRowLookup, StoredLookup
-from ..shapes import Json, JsonMap
+from ..shapes import Json, JsonMap, StoredDefinition
 from ..template.errors import InvalidProperty, TemplateError
 from ..template.language import CompiledTemplate, Reference, Residual, ResourceDefinition
 from ..template.residual import evaluate, is_deferred, is_node, mapping, partial, references
@@ -372,5 +372,5 @@ class UpdatePreview:
         return resolved
 
 
-def _stored(definition: ResourceDefinition) -> dict[str, Json]:
+def _stored(definition: ResourceDefinition) -> StoredDefinition:
     return TaskDefinition.of(definition).to_json()

@@ -5,7 +5,7 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..shapes import Json, JsonMap
+from ..shapes import EnvironmentDocument, Json, JsonMap
 from .budget import Budget, charged_at
 from .errors import ErrorList, TemplateError, named_at_once
 from .event_sinks import parse_sinks
@@ -412,7 +412,7 @@ def _overlaid(under: JsonMap, over: JsonMap) -> dict[str, Json]:
     return merged
 
 
-def as_document(env: Environment) -> dict[str, Json]:
+def as_document(env: Environment) -> EnvironmentDocument:
     """Return the environment in the form of the API's answer."""
     return {
         "parameters": dict(env.parameters),

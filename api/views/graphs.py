@@ -10,7 +10,7 @@ from ...db.queries.graphs import Graph, GraphResource, GraphStack, GraphTask
 from ...db.rows import Stack
 from ...db.states import TaskState
 from ...observe.instants import exact_or_none
-from ...shapes import Json, JsonMap
+from ...shapes import GraphView, Json, JsonMap
 
 MOST_EDGES = 100_000
 """Edges that a graph shows at most: 10,000 resources may have many millions."""
@@ -34,7 +34,7 @@ class SharedGraph:
         return hashlib.sha256(json.dumps(self._view, sort_keys=True).encode()).hexdigest()[:16]
 
     @functools.cached_property
-    def _view(self) -> dict[str, Json]:
+    def _view(self) -> GraphView:
         return graph_view(self.stack, self.graph)
 
     @functools.cached_property
@@ -58,7 +58,7 @@ def _body(change: str, view: JsonMap) -> bytes:
     return json.dumps({"graph": {"change": change, **view}}, separators=(",", ":")).encode("ascii")
 
 
-def graph_view(stack: Stack, graph: Graph) -> dict[str, Json]:
+def graph_view(stack: Stack, graph: Graph) -> GraphView:
     """Return the view of a graph, with the names of hosts."""
     names = {item.id: item.name for item in graph.resources}
     required: dict[ResourceId, list[str]] = {}

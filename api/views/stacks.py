@@ -8,7 +8,7 @@ from ...db.work.breakpoint_rules import paused_reason
 from ...db.work.breakpoints import HeldTask
 from ...db.work.cancel import Unanswered
 from ...observe.instants import iso
-from ...shapes import Json, JsonMap
+from ...shapes import Json, JsonMap, StackView
 from ...template.budget import Budget
 from ...template.errors import TemplateError
 from ...template.residual import Lookup, evaluate
@@ -19,9 +19,9 @@ NO_DESCRIPTION = "No description"
 """The text that Heat shows for a template that has none."""
 
 
-def stack_summary(request: HttpRequest, stack: ListedStack, *, project: bool = False) -> dict[str, Json]:
+def stack_summary(request: HttpRequest, stack: ListedStack, *, project: bool = False) -> StackView:
     """Return the view of a stack in a list."""
-    view: dict[str, Json] = {
+    view: StackView = {
         "id": stack.id,
         "links": [link(stack_url(request, stack))],
         "stack_name": stack.name,
@@ -53,9 +53,9 @@ def breakpoint_view(item: HeldTask) -> dict[str, Json]:
     }
 
 
-def with_breakpoints(body: JsonMap, stack: Stack, held: Iterable[HeldTask]) -> dict[str, Json]:
+def with_breakpoints(body: StackView, stack: Stack, held: Iterable[HeldTask]) -> StackView:
     """Add the fields that Heat does not have to the view of a stack that uses them."""
-    view = dict(body)
+    view = body.copy()
     if stack.abort_on_breakpoint:
         view["abort_on_breakpoint"] = True
     held = list(held)
@@ -66,7 +66,7 @@ def with_breakpoints(body: JsonMap, stack: Stack, held: Iterable[HeldTask]) -> d
     return view
 
 
-def stack_detail(request: HttpRequest, stack: DetailedStack) -> dict[str, Json]:
+def stack_detail(request: HttpRequest, stack: DetailedStack) -> StackView:
     """Return the view of a stack without its outputs."""
     return {
         **stack_summary(request, stack),
