@@ -51,8 +51,8 @@ _PLAIN = re.compile(r"[\w.:-]{1,255}")
 class RequestRecord:
     """A request that runs.
 
-    :ivar began: in seconds of the monotonic clock.
-    :ivar thread: that answers it.
+    :ivar began: the start of the request, in seconds of the monotonic clock.
+    :ivar thread: the id of the thread that answers the request.
     """
 
     id: str
@@ -65,7 +65,7 @@ class RequestRecord:
 class RequestLog:
     """A middleware of Falcon's.  Thread-safe.
 
-    :param monotonic: seconds that never jump.
+    :param monotonic: a clock whose seconds never jump.
     """
 
     def __init__(self, recorder: Recorder, monotonic: Callable[[], float] = time.monotonic) -> None:

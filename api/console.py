@@ -45,7 +45,7 @@ class ConsoleServices:
     def presence(self, conn: Connection, group: GroupStatus | str, now: float) -> Presence:
         """Read the conductors' reports.
 
-        :param group: as `group` has returned it, before the transaction.
+        :param group: the result of `group`, from before the transaction.
         :param now: seconds since the epoch.
         """
         rows = {row.host: row for row in conductors.list_all(conn)}

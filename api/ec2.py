@@ -34,8 +34,8 @@ def _access_key(signed: SignedRequest | None) -> str:
 def signer(signed: SignedRequest | None, auth: Authenticator, exchange: Exchange | None) -> RequestContext:
     """Return the user who has signed a request, in the project of their key.
 
-    :param exchange: None: nobody is authenticated, and the key only says which project it is.
-    :raises Fault: 400, 401 or 403.
+    :param exchange: the exchange with Keystone; None: nobody is authenticated, and the key names the project.
+    :raises Fault: 400, 401 or 403, the signature is malformed, missing or wrong.
     :raises KeystoneUnavailable: Keystone does not answer.
     """
     key = _access_key(signed)

@@ -58,11 +58,11 @@ class SignatureError(Exception):
 class SignedRequest:
     """A request whose signature is to be verified.
 
-    :ivar host: as the client has sent it, with its port.
-    :ivar path: percent-decoded.
+    :ivar host: the header Host as the client has sent it, with its port.
+    :ivar path: the percent-decoded path.
     :ivar query: decoded parameters of the query, in their order.
-    :ivar form: those of a body that is a form.
-    :ivar headers: names in lower case.
+    :ivar form: the decoded parameters of a body that is a form.
+    :ivar headers: the headers by name, in lower case.
     """
 
     method: str
@@ -78,11 +78,11 @@ class SignedRequest:
 class SignatureClaim:
     """A signature as a request carries it, not verified yet.
 
-    :ivar version: 2 or 4.
+    :ivar version: the version of the signature, 2 or 4.
     :ivar begins, ends: the seconds since the epoch between which it is valid; None: no such bound.
-    :ivar scope: of version 4: date, region, service.
-    :ivar signed_headers: of version 4.
-    :ivar stamp: of version 4: the time as the client wrote it.
+    :ivar scope: the date, region and service of a signature of version 4.
+    :ivar signed_headers: the names of the headers that a signature of version 4 covers.
+    :ivar stamp: the time of a signature of version 4, as the client wrote it.
     """
 
     version: int
@@ -98,7 +98,7 @@ class SignatureClaim:
 def read_claim(request: SignedRequest) -> SignatureClaim:
     """Return the signature that a request carries.
 
-    :raises SignatureError: it carries none, or a malformed one.
+    :raises SignatureError: the request carries no signature, or a malformed one.
     """
     names = [name for name, _ in itertools.chain(request.query, request.form)]
     if len(names) > MOST_PARAMETERS:

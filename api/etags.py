@@ -4,7 +4,7 @@
 def has_latest(sent: str, tag: str) -> bool:
     """Return whether a client has the present version of an answer.
 
-    :param sent: the header If-None-Match; empty: there is none.
-    :param tag: of the present version, with its quotes.
+    :param sent: the header If-None-Match; empty: the request has none.
+    :param tag: the tag of the present version, with its quotes.
     """
     return not {"*", tag}.isdisjoint(part.strip().removeprefix("W/") for part in sent.split(","))

@@ -23,8 +23,8 @@ PATIENCE = 2.0
 class DatabaseHealth:
     """Checks, in a thread of its own, that the database answers; one check at a time.  Thread-safe.
 
-    :param ping: reads from the database; raises Unavailable.
-    :param monotonic: seconds that never jump.
+    :param ping: a function that reads from the database, or raises Unavailable.
+    :param monotonic: a clock whose seconds never jump.
     """
 
     def __init__(

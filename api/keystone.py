@@ -31,8 +31,8 @@ class KeystoneAuthentication:
         A token is for one project, and the path must name the same; an admin's (rule ``context_is_admin``)
         may name any.
 
-        :param project_id: None: the token's own.
-        :raises Fault: 401: there is no token, or it is not valid (any more); 403: it is for another project.
+        :param project_id: the project of the path; None: the token's own.
+        :raises Fault: 401, the token is missing or invalid, or 403, it is for another project.
         """
         if project_id == "":
             return RequestContext(project_id="")

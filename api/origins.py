@@ -25,7 +25,7 @@ class OriginGuard:
 
     An address in place of a name is always known: only names can be made to lead elsewhere.
 
-    :param hosts: names of the API, without ports.
+    :param hosts: the names of the API, without ports.
     :param addresses: root URLs under which users reach the API; pages from there are its own.
     """
 

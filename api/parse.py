@@ -349,7 +349,7 @@ def check_options(body: JsonMap) -> None:
 def boolean(value: Json, name: str, *, default: bool) -> bool:
     """Return a boolean of a body, which may also be a word.
 
-    :raises Fault: 400, it is neither true nor false.
+    :raises Fault: 400, the value is neither true nor false.
     """
     if value is None:
         return default
@@ -361,7 +361,7 @@ def boolean(value: Json, name: str, *, default: bool) -> bool:
 def timeout(value: Json) -> int | None:
     """Return a timeout in minutes; None: the service's default, also for 0, as in Heat.
 
-    :raises Fault: 400, it is no whole number.
+    :raises Fault: 400, the value is no whole number.
     """
     if value is None or value == "":
         return None

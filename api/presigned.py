@@ -31,8 +31,8 @@ def signed_by(
 
     The signature is in the query, or in the header that Heat's clients send the handle's token in.
 
-    :param headers: names in upper case.
-    :raises Fault: 403.
+    :param headers: the headers by name, in upper case.
+    :raises Fault: 403, the signature is missing or wrong.
     """
     signature = [*query.get("Signature", ()), headers.get("X-AUTH-TOKEN", "")][0]
     if not addresses.is_right(path, signature, purpose):

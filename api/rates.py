@@ -17,7 +17,7 @@ class RequestRates:
     """Counts the requests of each project by a bucket that fills evenly.  Thread-safe.
 
     :param per_minute: requests of one project; 0: any number.
-    :param monotonic: seconds that never jump.
+    :param monotonic: a clock whose seconds never jump.
     """
 
     def __init__(self, per_minute: int = 0, monotonic: Callable[[], float] = time.monotonic) -> None:

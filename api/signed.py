@@ -25,7 +25,7 @@ def signed_request(
 ) -> SignedRequest:
     """Return the parts of a request that signatures are made of.
 
-    :param headers: names in upper case.
+    :param headers: the headers by name, in upper case.
     :raises Fault: 400, the form has too many parameters.
     """
     lower = {name.lower(): value for name, value in headers.items()}
@@ -76,7 +76,7 @@ def parameters(signed: SignedRequest | None) -> Mapping[str, str]:
 def check_named(server: GuestServer, stack: str, resource: str) -> None:
     """Check that a guest asks for its own server.
 
-    :param stack: name, id or ARN of its stack.
+    :param stack: the name, id or ARN of the resource's stack.
     :raises Fault: 403, also where the other one exists.
     """
     names = (server.stack_name, server.stack_id, f"{server.stack_name}/{server.stack_id}", stack_arn(server))

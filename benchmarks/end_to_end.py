@@ -44,8 +44,8 @@ class Usage(typing.NamedTuple):
 
 
 class Result(typing.NamedTuple):
-    """:ivar seconds: from the request to the final status.
-    :ivar request: seconds of the request alone.
+    """:ivar seconds: the seconds from the request to the final status.
+    :ivar request: the seconds of the request alone.
     """
 
     case: str
@@ -62,7 +62,7 @@ class Result(typing.NamedTuple):
 class Bench:
     """Runs cases against a Stoker.
 
-    :param usage: None where it cannot be known.
+    :param usage: a function that returns the use up to this moment; None: the use is unknown.
     """
 
     def __init__(self, url: str, repeat: int, usage: Callable[[], Usage] | None) -> None:

@@ -137,7 +137,7 @@ def _store(database: Database, part: Sequence[Rows]) -> None:
 class Result(typing.NamedTuple):
     """:ivar late: seconds after the deadline, in ascending order, of every event of a timeout.
     :ivar missing: stacks that did not time out.
-    :ivar twice: stacks that did more than once.
+    :ivar twice: stacks that timed out more than once.
     :ivar cpu: seconds that all conductors used, for each timeout.
     """
 

@@ -58,10 +58,10 @@ LOGIN: Json = {
 class Console:
     """The console's settings.
 
-    :ivar version: of Stoker.
-    :ivar login: logs users in; None: the API does not authenticate them.
-    :ivar project: offered as a project where users are not authenticated.
-    :ivar horizon: address of Horizon, to whose pages the console links; None: it has no links.
+    :ivar version: the version of Stoker.
+    :ivar login: the login of users; None: the API does not authenticate them.
+    :ivar project: the project that is offered where users are not authenticated.
+    :ivar horizon: the address of Horizon, to whose pages the console links; None: no links.
     """
 
     version: str

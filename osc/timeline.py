@@ -36,7 +36,7 @@ class Phase:
 
     :ivar kind: ready (and not claimed), done, failed, running, held (at a breakpoint), again (an attempt
         that was not the last one).
-    :ivar begin, end: seconds since the epoch; None: it has not ended.
+    :ivar begin, end: seconds since the epoch; None: the phase has not ended.
     """
 
     kind: str

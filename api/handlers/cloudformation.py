@@ -77,7 +77,7 @@ class ActionQuery:
     def required(self, name: str) -> str:
         """Return a parameter.
 
-        :raises Fault: 400, it is not given.
+        :raises Fault: 400, the parameter is missing.
         """
         if not self.values.get(name):
             raise Fault(400, "MissingParameter", f"{name} parameter is required")
@@ -112,7 +112,7 @@ class CloudFormation:
     def _perform(self, request: Request) -> Reply:
         """Answer an action of the user who has signed the request.
 
-        :raises Fault: with Amazon's name of the error.
+        :raises Fault: an error of the action, with Amazon's name.
         """
         query = ActionQuery(parameters(request.signed), self._operations)
         action = query.get("Action") or ""

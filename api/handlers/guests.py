@@ -53,7 +53,7 @@ def metadata_by_account(request: Request) -> Reply:
 def _admitted(request: Request, transport: str) -> GuestServer:
     """Return the server of the path.
 
-    :raises Fault: 403, it is gone, or its guest asks by another transport.
+    :raises Fault: 403, the server is deleted, or its guest polls by another transport.
     """
     guests = request.services.guests
     server = guests.find(*row_of(request.path))
@@ -90,7 +90,7 @@ def _is_known(request: Request, server: GuestServer) -> bool:
 def describe(request: Request) -> Reply:
     """Answer GET and POST /v1?Action=DescribeStackResource, signed by a guest.
 
-    :raises Fault: with Amazon's name of the error.
+    :raises Fault: an error of the action, with Amazon's name.
     """
     query = parameters(request.signed)
     server = guest_of(request.signed, request.services.guests, request.services.clock())

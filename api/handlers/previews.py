@@ -125,7 +125,7 @@ def _show(
 ) -> None:
     """Show a stack's resources and, flat beside them, those of its nested stacks.
 
-    :param parent: name of the resource that the stack belongs to.
+    :param parent: the name of the resource that the stack belongs to.
     """
     required_by = _required_by([item.definition for item in resource_changes if item.definition is not None])
     for item in resource_changes:

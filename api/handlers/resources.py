@@ -68,9 +68,9 @@ class _Tree:
     """Resources of a stack and of its nested stacks.
 
     :ivar rows: the resources, each with the name of its stack.
-    :ivar homes: their stacks.
-    :ivar held: breakpoints at which they are held, by the resource's id.
-    :ivar nesting: of them all.
+    :ivar homes: the stacks of the resources, by id.
+    :ivar held: the breakpoints that hold resources, by the resource's id.
+    :ivar nesting: the nesting of all these stacks.
     """
 
     stack: Stack

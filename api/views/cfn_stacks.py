@@ -15,7 +15,7 @@ def text(value: Json) -> str | None:
 def summary(arn: str, view: JsonMap) -> dict[str, Json]:
     """Return a stack of ListStacks.
 
-    :param view: as lists of the Orchestration API show it.
+    :param view: the view of the stack in lists of the Orchestration API.
     """
     return {
         "StackId": arn,
@@ -32,7 +32,7 @@ def summary(arn: str, view: JsonMap) -> dict[str, Json]:
 def stack(arn: str, view: JsonMap) -> dict[str, Json]:
     """Return a stack of DescribeStacks.
 
-    :param view: as the Orchestration API shows it, with its outputs.
+    :param view: the view of the Orchestration API, with outputs.
     """
     described = summary(arn, view)
     described["Description"] = described.pop("TemplateDescription")
@@ -61,7 +61,7 @@ def stack(arn: str, view: JsonMap) -> dict[str, Json]:
 def resource(view: JsonMap, time_name: str) -> dict[str, Json]:
     """Return a resource without its stack.
 
-    :param view: as the Orchestration API shows it.
+    :param view: the view of the Orchestration API.
     :param time_name: Amazon's name of the time of its last change, which differs between actions.
     """
     return {

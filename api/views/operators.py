@@ -21,9 +21,9 @@ def ring(
 ) -> dict[str, Json]:
     """Return the view of the ring.
 
-    :param by_shard: number of stacks in progress.
-    :param done: in the last RATED seconds, by host.
-    :param shards: with the owner of each shard.
+    :param by_shard: the number of stacks in progress, by shard.
+    :param done: the work that was done in the last RATED seconds, by host.
+    :param shards: whether the owner of each shard is in the view.
     """
     owned = presence.shards()
     stacks = stacks_by_owner(presence.ring, by_shard)
@@ -110,8 +110,8 @@ def conductor(
 ) -> dict[str, Json]:
     """Return the view of one conductor, with the tasks that it has in hand.
 
-    :param claims: up to one more than `most` of them, which are shown.
-    :param done: in the last RATED seconds.
+    :param claims: the claims, up to one more than the `most` that are shown.
+    :param done: the work that was done in the last RATED seconds.
     """
     owned = presence.shards().get(host, 0)
     return {
@@ -147,7 +147,7 @@ def _claim(presence: Presence, claim: ClaimInHand) -> dict[str, Json]:
 def counts(totals: Mapping[tuple[str, str], int]) -> dict[str, Json]:
     """Return the view of numbers of stacks.
 
-    :param totals: by action and status.
+    :param totals: the numbers of stacks by action and status.
     """
     by_status: dict[str, int] = {}
     for (_, status), count in totals.items():

@@ -51,7 +51,7 @@ class StackLookup:
     def _check(self, row: Resource, name: str) -> None:
         """Check that an attribute without a value is no wrong output of a nested stack, nor one it lacks.
 
-        :raises ResidualError: it is, in Heat's words.
+        :raises ResidualError: the attribute is wrong or missing, in Heat's words.
         """
         if (error := output_error(row.name, in_clear(row.data, self.unseal), name)) is not None:
             raise ResidualError(error)

@@ -60,7 +60,7 @@ class Problem:
 def known_options(plugins: Iterable[str] = ()) -> dict[str, dict[str, cfg.Opt]]:
     """Return all options that Stoker and its libraries read, by section and name.
 
-    :param plugins: names of keystoneauth plugins, for the account at Keystone.
+    :param plugins: the names of keystoneauth plugins, for the account at Keystone.
     """
     points = importlib.metadata.entry_points(group="oslo.config.opts")
     listed = [group for name in NAMESPACES for point in points.select(name=name) for group in point.load()()]
@@ -173,7 +173,7 @@ def _check_account(conf: cfg.ConfigOpts) -> None:
 def problems(files: Sequence[pathlib.Path] | None) -> tuple[list[Problem], cfg.ConfigOpts | None]:
     """Return all faults, and the configuration if it can be read.
 
-    :param files: to read; None: those that the daemons would find.
+    :param files: the files to read; None: the files that the daemons would find.
     """
     paths = list(config_files.found("stoker-manage") if files is None else files)
     options_of = known_options(auth_types(paths))

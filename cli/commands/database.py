@@ -63,8 +63,8 @@ def migrate(
 ) -> None:
     """Run one part of the migration; both if neither is chosen.
 
-    :param progress: see db/schema/upgrade.py.
-    :raises WrongRevision: see db/schema/upgrade.py.
+    :param progress: a function that reports the progress of a long migration.
+    :raises WrongRevision: the database belongs to a newer release, or an earlier part is missing.
     :raises AdminError: a conductor of an older release still runs.
     """
     if expand:

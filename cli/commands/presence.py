@@ -19,7 +19,7 @@ REPORT_TWICE = 1.6
 def presence_of(session: Session) -> Presence:
     """Read the conductors' reports, after each member of the group has sent a heartbeat, or some seconds.
 
-    :raises WrongConfiguration: see make_observer.
+    :raises WrongConfiguration: the options of the coordination are wrong.
     """
     silence_libraries()
     group = make_observer(session.conf).status()

@@ -15,8 +15,8 @@ CLEAR = "\r\x1b[2K"
 class ProgressLine:
     """Writes one line again and again.  Used by one thread.
 
-    :param stream: of messages; where it is no terminal nothing is written, for scripts read it.
-    :param monotonic: seconds.
+    :param stream: the stream of messages; unless it is a terminal nothing is written, for scripts read it.
+    :param monotonic: a clock whose seconds never jump.
     """
 
     def __init__(self, stream: typing.TextIO, monotonic: Callable[[], float] = time.monotonic) -> None:

@@ -70,7 +70,7 @@ def _operations(command: Command) -> QuotaOperations:
 def _limit(text: str) -> tuple[str, int]:
     """Return the name and the limit of an argument.
 
-    :raises AdminError: it has none.
+    :raises AdminError: the argument has no limit, or its name is unknown.
     """
     name, _, limit = text.partition("=")
     if name not in list(QuotaName):

@@ -114,7 +114,7 @@ class RingShow(WithFooter):
 
     @staticmethod
     def _row(presence: Presence, host: str, owned: int, stacks_owned: int) -> tuple[object, ...]:
-        """:param stacks_owned: not known where the group cannot be reached."""
+        """:param stacks_owned: the conductor's stacks, not shown where the group cannot be reached."""
         row = presence.rows.get(host)
         weights = {member.host: member.weight for member in presence.members}
         return (

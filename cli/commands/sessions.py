@@ -24,8 +24,8 @@ class Session:
 def session_of(command: Command, *, long_work: bool = False) -> Session:
     """Connect to the database, as the command's program is configured.
 
-    :param long_work: statements may take as long as they need.
-    :raises WrongConfiguration: see `open_database`.
+    :param long_work: whether statements may take as long as they need.
+    :raises WrongConfiguration: the database cannot be used, as with `open_database`.
     """
     conf = conf_of(command)
     database, count = open_database(conf, long_work=long_work)
@@ -35,9 +35,9 @@ def session_of(command: Command, *, long_work: bool = False) -> Session:
 def find_stack(session: Session, name: str, project: str | None) -> Stack:
     """Return the stack of a name or an id.
 
-    :param name: or id, also of a nested stack.
-    :param project: of the stack; None: any project.
-    :raises AdminError: there is none, or there are several.
+    :param name: the name or id, also of a nested stack.
+    :param project: the project of the stack; None: any project.
+    :raises AdminError: no stack, or several stacks have that name or id.
     """
     matches = session.database.read(lambda conn: inspections.find(conn, name, project))
     if not matches:

@@ -215,7 +215,7 @@ def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None
 
     It is the process-wide object, for oslo.messaging reads its own options there only.
 
-    :param files: in place of those that files.py finds.
+    :param files: the files to read in place of those that files.py finds.
     :raises WrongConfiguration: a file is missing, or the value of an option is invalid.
     """
     conf = cfg.CONF
@@ -262,7 +262,7 @@ def reload(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) -> Reloa
     some values of a file before it meets the one that is invalid.  Its result does not name the options
     that need a restart, so the values are compared here.
 
-    :raises WrongConfiguration: as `load`; then nothing has changed.
+    :raises WrongConfiguration: a file is missing or a value is invalid; nothing has changed then.
     """
     fresh = cfg.ConfigOpts()
     _register_own(fresh, program)

@@ -97,9 +97,9 @@ def run_main_loop(
 ) -> OperatorSignal:
     """Run until the daemon must stop or another process must replace it; return which of the two.
 
-    :param reload: reads the configuration again and returns the status to show in systemd.
-    :param late: returns the daemon's loops without progress for longer than so many seconds.  While there
-        are any, the watchdog is not fed.
+    :param reload: a function that reads the configuration again and returns the status for systemd.
+    :param late: a function that returns the daemon's loops without progress for longer than so many
+        seconds.  While there are any, the watchdog is not fed.
     """
     announced: list[str] = []
     while (event := signals.next(systemd.pause)) not in ENDS:

@@ -36,7 +36,7 @@ class Daemon(typing.Protocol):
         """Begin to serve.
 
         :raises OSError: a file or an address cannot be used.
-        :raises WrongConfiguration: see there.
+        :raises WrongConfiguration: an option is missing or wrong.
         """
 
     def serve(self) -> int:

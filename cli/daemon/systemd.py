@@ -21,8 +21,8 @@ class Systemd:
 
     One thread calls it: the one that runs the main loop.
 
-    :param environment: of the process; NOTIFY_SOCKET and WATCHDOG_USEC are read.
-    :ivar watchdog: seconds between two messages after which systemd ends the process; None: never.
+    :param environment: the environment of the process; NOTIFY_SOCKET and WATCHDOG_USEC are read.
+    :ivar watchdog: the seconds between two messages after which systemd ends the process; None: never.
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:

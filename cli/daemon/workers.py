@@ -1,10 +1,9 @@
 """Several worker processes of one daemon, under oslo.service's process launcher.
 
-The launcher forks the workers, starts one again that ends, and passes SIGTERM on.  It lacks the
-parts that this module adds: messages to systemd at the right moment, the exit code, a reload that keeps
-the processes, an orderly stop on SIGINT, and an end for a worker that hangs.
-A worker sends its parent the messages that a daemon
-sends to systemd (sd_notify(3)).
+The launcher forks the workers, starts one again that ends, and passes SIGTERM on.  It lacks the parts
+that this module adds: messages to systemd at the right moment, the exit code, a reload that keeps the
+processes, an orderly stop on SIGINT, and an end for a worker that hangs.  A worker sends its parent the
+messages that a daemon sends to systemd (sd_notify(3)).
 """
 
 import contextlib
@@ -43,7 +42,7 @@ class WorkerSettings:
     """The worker processes of a daemon.
 
     :ivar count: how many; the launcher keeps their number.
-    :ivar stops_within: seconds that a worker may take to stop.
+    :ivar stops_within: the seconds that a worker may take to stop.
     :ivar status: shown in systemd while all of them serve.
     """
 
@@ -67,11 +66,11 @@ def run_workers(
     unfinished, or if nobody reads the daemon's output any more.  The main thread calls it, before any other
     thread was started: the workers are forks of this process.
 
-    :param signals: of the process so far; a stop that arrived early is obeyed.
-    :param make: makes the daemon, in each worker.
-    :param reload: reads the configuration again, for workers to come; returns the status.
-    :param listener: the workers inherit it.  It stays open here, so that no connection is refused while a
-        worker is replaced.
+    :param signals: the signals of the process so far; a stop that arrived early is obeyed.
+    :param make: a function that makes the daemon, in each worker.
+    :param reload: a function that reads the configuration for later workers and returns the status.
+    :param listener: the socket that the workers inherit.  It stays open here, so that no connection is
+        refused while a worker is replaced.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
     parent = WorkerParent(settings, Systemd(), reload, listener)
@@ -94,7 +93,7 @@ class WorkerLink(Systemd):
     """A worker's messages to its parent, in place of systemd.
 
     :param outbox: one end of a pair of datagram sockets.
-    :param watchdog: seconds between two messages after which the parent ends the worker; None: never.
+    :param watchdog: the seconds between two messages after which the parent ends the worker; None: never.
     """
 
     def __init__(self, outbox: socket.socket, watchdog: float | None) -> None:
@@ -170,7 +169,7 @@ class _Worker:
     """A worker process as its parent knows it.
 
     :ivar handle: pidfd_open(2): unlike a pid it never means another process.
-    :ivar due: when the next message must have come, in seconds of the monotonic clock.
+    :ivar due: the time limit of the next message, in seconds of the monotonic clock.
     """
 
     pid: int
@@ -187,7 +186,7 @@ class _Worker:
 class WorkerParent:
     """The parent of the workers: two threads besides the launcher's, which reads no messages.
 
-    :param systemd: asked before the launcher takes the address of systemd away.
+    :param systemd: the connection to systemd, made before the launcher takes systemd's address away.
     """
 
     def __init__(

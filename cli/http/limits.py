@@ -8,10 +8,10 @@ from dataclasses import dataclass
 class RequestLimits:
     """Limits of one request, in bytes.
 
-    :ivar line: of the request line.
-    :ivar head: of the request line and all header fields.
-    :ivar fields: how many header fields.
-    :ivar body: of the body.
+    :ivar line: the limit of the request line.
+    :ivar head: the limit of the request line and all header fields.
+    :ivar fields: the number of header fields, not in bytes.
+    :ivar body: the limit of the body.
     """
 
     line: int = 16384
@@ -24,11 +24,12 @@ class RequestLimits:
 class ConnectionLimits:
     """Limits of connections.
 
-    :ivar request: seconds in which a request must have arrived, with its body.
-    :ivar idle: seconds for which a connection is kept without a request, or while its client reads nothing.
-    :ivar total: connections; then one that has no request in progress is closed for a new one.
-    :ivar per_address: connections of one client: an IPv4 address, or the first 64 bits of an IPv6 address;
-        0: any number.
+    :ivar request: the seconds in which a request must have arrived, with its body.
+    :ivar idle: the seconds for which a connection is kept without a request, or with a client that does
+        not read.
+    :ivar total: the number of connections at which one without a request in progress is closed for a new one.
+    :ivar per_address: the number of connections of one client: an IPv4 address, or the first 64 bits of
+        an IPv6 address; 0: any number.
     """
 
     request: float = 60.0
@@ -44,9 +45,9 @@ class Fairness:
     The project is that of the address, before the token is checked: a client without one can delay the
     project that it names, but no other.
 
-    :ivar project_of: returns the project of a decoded path; "" of one that names none.
-    :ivar share: threads of one project; 0: half of them.
-    :ivar most_waiting: requests of one project that may wait for a thread; 0: any number.
+    :ivar project_of: a function that returns the project of a decoded path; "": the path names none.
+    :ivar share: the threads of one project; 0: half of all threads.
+    :ivar most_waiting: the number of requests of one project that may wait for a thread; 0: any number.
     """
 
     project_of: Callable[[str], str]

@@ -62,7 +62,7 @@ def late(seconds: float) -> Refusal:
 def check_head(head: bytes, limits: RequestLimits) -> None:
     """Check the limits, and refuse requests that two servers could read differently; waitress does not.
 
-    :raises _Refused: with the answer.
+    :raises _Refused: the request is refused, with the answer.
     """
     line, *fields = head.rstrip(b"\r\n").split(b"\r\n")
     _check_line(line, len(fields), limits)

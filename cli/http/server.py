@@ -200,7 +200,7 @@ class WaitressServer(TcpWSGIServer):
     def stop(self, within: float) -> None:
         """Close the listening socket, answer the requests that have arrived, and end.
 
-        :param within: seconds; requests that are unanswered then are dropped.
+        :param within: the seconds after which unanswered requests are dropped.
         """
         until = self.monotonic() + within
         self.accepting = False

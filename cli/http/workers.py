@@ -78,8 +78,8 @@ class _FairQueue:
 class Workers(ThreadedTaskDispatcher):
     """Threads that take requests in fair order by project.
 
-    :param name: of the threads.
-    :param share: threads of one project, see `FairShares`; None: all.
+    :param name: the name of the threads.
+    :param share: the threads of one project, see `FairShares`; None: all threads.
     """
 
     def __init__(self, name: str, count: int, share: int | None = None) -> None:

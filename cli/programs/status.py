@@ -35,7 +35,7 @@ NOT_ASKED = Result(Code.FAILURE, "the configuration cannot be read")
 class Checks(upgradecheck.UpgradeCommands):
     """The conditions under which the daemons of this release may start.
 
-    :param files: of the configuration; None: those that the daemons would find.
+    :param files: the files of the configuration; None: the files that the daemons would find.
     """
 
     def __init__(self, files: list[pathlib.Path] | None) -> None:

@@ -27,9 +27,9 @@ def make_api(
 ) -> typing.Any:
     """Make the WSGI application.
 
-    :param log: see make_app.
-    :param draining: see Services.
-    :param metrics_text: makes the page of metrics; None: there is none.
+    :param log: the counter and log of requests; None: no request is counted or logged.
+    :param draining: a function that returns whether the service is about to end.
+    :param metrics_text: the function that makes the page of metrics; None: there is no such page.
     :raises WrongConfiguration: the options for Keystone or policy are not complete, or wrong.
     """
     context = make_engine_context(parts)

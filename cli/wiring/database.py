@@ -37,7 +37,7 @@ def count_troubles(recorder: Recorder) -> OnTrouble:
 def require_configuration(conf: cfg.ConfigOpts) -> None:
     """Check that a configuration was found.
 
-    :raises WrongConfiguration: none was found.
+    :raises WrongConfiguration: no configuration was found.
     """
     if (text := missing(conf)) is not None:
         raise WrongConfiguration(text)
@@ -46,7 +46,7 @@ def require_configuration(conf: cfg.ConfigOpts) -> None:
 def limits_of(conf: cfg.ConfigOpts) -> DatabaseLimits:
     """Return the limits of time that the configuration sets.
 
-    :raises WrongConfiguration: they contradict each other.
+    :raises WrongConfiguration: the limits contradict each other.
     """
     section = conf.database
     if 0 < section.statement_timeout <= section.lock_timeout or (
@@ -76,9 +76,9 @@ def connect(
 ) -> Database:
     """Make the database, of any version, without a connection to it.
 
-    :param listener, troubled: see Database.
-    :param pool_size: in place of the option's.
-    :param long_work: statements may take as long as they need.
+    :param listener, troubled: the callbacks of Database.
+    :param pool_size: the size of the pool in place of the option's.
+    :param long_work: whether statements may take as long as they need.
 
     :raises WrongConfiguration: there is no configuration, the URL is malformed, its driver is not installed,
         or limits contradict each other.
@@ -108,10 +108,10 @@ def open_database(
 ) -> tuple[Database, int]:
     """Connect to the database, at a version that this release works on; return it and its shard count.
 
-    :param listener, troubled: see Database.
-    :param long_work: see `connect`.
+    :param listener, troubled: the callbacks of Database.
+    :param long_work: whether statements may take as long as they need.
 
-    :raises WrongConfiguration: it is at another one, cannot be reached, or has another shard count.
+    :raises WrongConfiguration: the database has another version or shard count, or cannot be reached.
     """
     database = connect(conf, listener, troubled, long_work=long_work)
     try:

@@ -50,7 +50,7 @@ def make_ec2(conf: cfg.ConfigOpts) -> Exchange | None:
 def make_enforcer(conf: cfg.ConfigOpts) -> policy.Enforcer:
     """Return the policy's rules, with those of the operator from [oslo_policy] policy_file.
 
-    :raises WrongConfiguration: as `make_auth`.
+    :raises WrongConfiguration: the policy file is missing or malformed.
     """
     policy_opts.set_defaults(conf, POLICY_FILE)
     enforcer = policy.Enforcer(conf)

@@ -45,7 +45,7 @@ class Notifications:
 def open_messaging(conf: cfg.ConfigOpts, database: Database, recorder: Recorder) -> Messaging:
     """Connect to the message bus, and start to send hints.
 
-    :raises WrongConfiguration: see `make_bus`.
+    :raises WrongConfiguration: the URL is malformed, or an option that another one needs is missing.
     """
     level = make_level(conf, database)
     bus = make_bus(conf, recorder, level)
@@ -67,7 +67,7 @@ def make_level(conf: cfg.ConfigOpts, database: Database) -> Level:
 def make_bus(conf: cfg.ConfigOpts, recorder: Recorder = SILENT, level: Level | None = None) -> Bus:
     """Open the message bus.
 
-    :param level: see rpc.client.OsloSender.
+    :param level: the choice of messages' version; None: the oldest.
     :raises WrongConfiguration: the URL is malformed, or an option that another one needs is missing.
     """
     try:

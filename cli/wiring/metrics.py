@@ -41,7 +41,7 @@ def make_recorder(program: str) -> Prometheus:
 def recorder_of_api(conf: cfg.ConfigOpts) -> Recorder:
     """Make the recorder of a process that serves the API, as [metrics] api says.
 
-    :raises WrongConfiguration: see make_recorder.
+    :raises WrongConfiguration: the directory that several processes share cannot be used.
     """
     return make_recorder(metrics.API) if conf.metrics.api else SILENT
 

@@ -25,7 +25,7 @@ Check = Callable[[cfg.ConfigOpts], None]
 def check_database(conf: cfg.ConfigOpts) -> None:
     """Check the database.
 
-    :raises WrongConfiguration: it does not answer, or its version is not this release's.
+    :raises WrongConfiguration: the database does not answer, or its version is not this release's.
     """
     try:
         open_database(conf)[0].close()
@@ -36,7 +36,7 @@ def check_database(conf: cfg.ConfigOpts) -> None:
 def check_bus(conf: cfg.ConfigOpts) -> None:
     """Check the message bus.
 
-    :raises WrongConfiguration: it does not answer.
+    :raises WrongConfiguration: the bus does not answer.
     """
     bus = make_bus(conf)
     try:
@@ -49,7 +49,7 @@ def check_bus(conf: cfg.ConfigOpts) -> None:
 def check_coordination(conf: cfg.ConfigOpts) -> None:
     """Check the coordination backend.
 
-    :raises WrongConfiguration: it does not answer.
+    :raises WrongConfiguration: the backend does not answer.
     """
     check_backend(conf)
     try:
@@ -85,7 +85,7 @@ def unreachable(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str | None]]:
 def answers(conf: cfg.ConfigOpts, option: str, check: Check, within: float = WITHIN) -> str | None:
     """Return the fault of a server; None: it answers.  A library may retry without end, so it gets a thread.
 
-    :param within: seconds.
+    :param within: the seconds within which it must answer.
     """
     silence_libraries()
     faults: list[str | None] = []

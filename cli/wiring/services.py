@@ -29,8 +29,8 @@ def make_services(
 ) -> Services:
     """Make the services of the API's handlers.
 
-    :param draining: see Services.
-    :param metrics_text: makes the page of metrics; None: there is none.
+    :param draining: a function that returns whether the service is about to end.
+    :param metrics_text: the function that makes the page of metrics; None: there is no such page.
     :raises WrongConfiguration: the policy is wrong.
     """
     conf = parts.conf
