@@ -11,7 +11,8 @@ BUDGET ?= 2400
 SEEDS ?= 1000
 SERVERS ?= 100
 # What `make check` has run.
-CHECKED := --ignore tests/unit/test_architecture.py --deselect tests/doc/test_prose.py::test_everything_else_is_clean
+ARCHITECTURE := tests/unit/test_architecture.py tests/unit/test_names.py
+CHECKED := $(ARCHITECTURE:%=--ignore %) --deselect tests/doc/test_prose.py::test_everything_else_is_clean
 # What Python has compiled is kept, wherever that is turned off: a daemon's start takes a third less.
 export PYTHONDONTWRITEBYTECODE =
 # With V=1 all commands and all that they print are shown.
@@ -72,10 +73,10 @@ quick: .venv/test.stamp
 	$(MAKE) --no-print-directory -j2 check quick-tests
 
 quick-tests: .venv/test.stamp
-	$(BIN)/python -m pytest -q -n 4 tests/unit tests/property tests/simulation/test_schedules.py --seeds 4 --ignore tests/unit/test_architecture.py $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -q -n 4 tests/unit tests/property tests/simulation/test_schedules.py --seeds 4 $(ARCHITECTURE:%=--ignore %) $(PYTEST_ARGS)
 
 check: lint mypy prose console
-	$(QUIET) "Checking the architecture" $(BIN)/python -m pytest -q tests/unit/test_architecture.py
+	$(QUIET) "Checking the architecture" $(BIN)/python -m pytest -q $(ARCHITECTURE)
 
 lint: .venv/test.stamp
 	$(QUIET) "Checking style" $(BIN)/ruff check .
