@@ -175,11 +175,11 @@ def test_only_what_is_read_again_is_asked_for_in_a_hurry(
 ) -> None:
     hurries: list[bool] = []
 
-    def own(self: Endpoints, *service: Json, is_hurried: bool) -> None:
+    def adapter(self: Endpoints, *service: Json, is_hurried: bool) -> None:
         hurries.append(is_hurried)
 
     monkeypatch.setattr(RunningStepContext, "session", lambda self: None)
-    monkeypatch.setattr(Endpoints, "own", own)
+    monkeypatch.setattr(Endpoints, "adapter", adapter)
     resources = {"a": {"type": "Sim::Remote"}}
     outputs = {"o": {"value": {"get_attr": ["a", "state"]}}}
     created(
