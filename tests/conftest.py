@@ -165,7 +165,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: typing.Any) -> PooledScheduling:
-    """In the process that hands out the tests."""
+    """Run in the process that distributes the tests."""
     return PooledScheduling(config, log, lanes=LANES, budget=config.stash[BUDGET])
 
 
@@ -184,7 +184,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 ALONE = ("tests/process/", "tests/services/")
-"""Where the Makefile looks for tests that run alone: to look everywhere takes ten seconds more."""
+"""Where the Makefile searches for tests that run alone: to search everywhere takes ten seconds more."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

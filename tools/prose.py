@@ -8,7 +8,8 @@ tokenize), and the rules are here.
 
     tools/prose.py [-v] [PATH...]
 
-Without a path everything is checked.  With `-v` warnings are printed, too.
+Without a path everything is checked.  With `-v` warnings are printed, too.  In the tests only docstrings and
+comments are checked, for words and the length of sentences.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import sys
 import textwrap
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import yaml
 from markdown_it import MarkdownIt
@@ -47,6 +48,8 @@ FOLDERS = (
     ),
     *("rpc", "sandbox", "sealing", "template", "doc/ext", "tools"),
 )
+TESTS = "tests"
+"""The folder of which only docstrings and comments are checked."""
 MOST_WORDS = 40
 MANY_WORDS = 30
 """A longer sentence is refused; a longer one is warned of."""
@@ -265,6 +268,13 @@ def _without_code(text: str) -> str:
     return re.sub(r":\w+:`[^`]*`|``.*?``|`[^`]*`", CODE, plain, flags=re.DOTALL)
 
 
+def test_texts(path: str, source: str) -> Iterator[Text]:
+    """Yield docstrings and comments of a test: its other texts are input, or what it plants."""
+    for text in python_texts(path, source):
+        if text.kind != "message":
+            yield replace(text, kind="prose")
+
+
 # -- the program -----------------------------------------------------------------------------------
 
 
@@ -272,7 +282,10 @@ def texts_of(path: pathlib.Path) -> Iterator[Text]:
     """Yield the passages of a file."""
     name = path.relative_to(ROOT).as_posix()
     source = path.read_text()
-    parse = {".md": markdown_texts, ".yaml": note_texts}.get(path.suffix, python_texts)
+    in_tests = name.startswith(f"{TESTS}/")
+    parse = {".md": markdown_texts, ".yaml": note_texts}.get(
+        path.suffix, test_texts if in_tests else python_texts
+    )
     return parse(name, source)
 
 
@@ -282,12 +295,14 @@ def files(names: Sequence[str]) -> list[pathlib.Path]:
         chosen = [pathlib.Path(name).resolve() for name in names]
         return [path for one in chosen for path in ([one] if one.is_file() else _below(one))]
     paths = [path for pattern in DOCUMENTS for path in ROOT.glob(pattern)]
-    paths += [path for folder in FOLDERS for path in _below(ROOT / folder)]
+    paths += [path for folder in (*FOLDERS, TESTS) for path in _below(ROOT / folder)]
     return paths
 
 
 def _below(folder: pathlib.Path) -> list[pathlib.Path]:
-    return sorted(path for kind in ("*.py", "*.md", "*.yaml") for path in folder.rglob(kind))
+    # The tests' YAML files are templates and environments, no release notes.
+    kinds = ("*.py",) if folder.is_relative_to(ROOT / TESTS) else ("*.py", "*.md", "*.yaml")
+    return sorted(path for kind in kinds for path in folder.rglob(kind))
 
 
 def main(arguments: Sequence[str]) -> int:

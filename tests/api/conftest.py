@@ -1,4 +1,4 @@
-"""One running Stoker for all tests of the API; each test has a tenant of its own."""
+"""One running Stoker for all tests of the API; each test has a project of its own."""
 
 import itertools
 import pathlib

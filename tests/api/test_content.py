@@ -1,4 +1,4 @@
-"""Template, environment, files and outputs of a stack come back as they were given, without its secrets."""
+"""Template, environment, files and outputs of a stack are read as they were given, without its secrets."""
 
 import pytest
 from client.serving import Json, Service, fault

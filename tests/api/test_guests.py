@@ -88,7 +88,7 @@ class Guest:
 
 
 def metadata_of(answer: requests.Response) -> str:
-    """The metadata, found where os-collect-config looks for it."""
+    """The metadata, found where os-collect-config reads it."""
     assert answer.status_code == 200, answer.text
     assert answer.headers["Content-Type"] == "application/xml"
     detail = ElementTree.fromstring(answer.text).find("DescribeStackResourceResult/StackResourceDetail")

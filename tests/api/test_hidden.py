@@ -14,7 +14,7 @@ PLAIN = {"type": "string", "default": "plain"}
 CONFIG = "[DEFAULT]\ndebug = true\ndefault_log_levels = sqlalchemy=WARN\n"
 TENANT = "hidden"
 MARK = "@@"
-"""Where the secret stands in what follows."""
+"""The place of the secret in the templates below."""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ class Watched:
     folder: pathlib.Path
 
     def stored(self, marker: str) -> list[str]:
-        """Files in which it stands, in clear: the database, its journal, the log."""
+        """Files that contain it in clear: the database, its journal, the log."""
         files = [*self.folder.rglob("*.sqlite*"), *self.folder.rglob("*.log")]
         return [file.name for file in files if marker.encode() in file.read_bytes()]
 

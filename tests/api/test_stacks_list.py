@@ -13,7 +13,7 @@ TAGS = {"ant": "small,red", "bee": "small", "cat": "red,furry", "dog": None}
 
 @dataclasses.dataclass(frozen=True)
 class Zoo:
-    """Four stacks of a tenant, made in this order; "dog" failed, and "eel" is deleted."""
+    """Four stacks of a project, made in this order; "dog" failed, and "eel" is deleted."""
 
     service: Service
     tenant: str

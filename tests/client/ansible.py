@@ -17,7 +17,7 @@ Json = typing.Any
 
 @dataclasses.dataclass(frozen=True)
 class Ansible:
-    """``ansible-playbook`` for one tenant."""
+    """``ansible-playbook`` for one project."""
 
     service: Service
     tenant: str

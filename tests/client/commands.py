@@ -32,7 +32,7 @@ class Done:
 
 
 class OpenStack:
-    """The client of one tenant, without Keystone."""
+    """The client of one project, without Keystone."""
 
     def __init__(self, service: Service, tenant: str, directory: pathlib.Path) -> None:
         self.service = service

@@ -1,4 +1,4 @@
-"""The real ``openstack`` client against one running Stoker; each test has a tenant of its own."""
+"""The real ``openstack`` client against one running Stoker; each test has a project of its own."""
 
 import itertools
 import pathlib
@@ -27,7 +27,7 @@ def openstack(service: Service, tmp_path: pathlib.Path) -> OpenStack:
 
 @pytest.fixture(scope="module")
 def demo(service: Service, tmp_path_factory: pytest.TempPathFactory) -> OpenStack:
-    """A client whose tenant has the stack "demo"; for commands that change nothing."""
+    """A client whose project has the stack "demo"; for commands that change nothing."""
     client = OpenStack(service, f"customer{next(_NUMBERS)}", tmp_path_factory.mktemp("demo"))
     environment = client.file("environment.yaml", "parameters: {word: hello, secret: s3cret}\n")
     client.run("stack", "create", "demo", "-t", client.file("demo.yaml", DEMO), "-e", environment, *WAIT)

@@ -52,7 +52,7 @@ def physical(openstack: OpenStack, stack: str = "s") -> dict[str, str]:
 
 
 def snapshot(openstack: OpenStack, *options: str) -> str:
-    """Found in the list: the client looks for a key in capitals in the answer, which Heat does not give."""
+    """Return its id from the list: the client prints a key in capitals that Heat does not give."""
     before = {row["id"] for row in openstack.json("stack", "snapshot", "list", "s")}
     openstack.run("stack", "snapshot", "create", "s", *options)
     becomes(openstack, "SNAPSHOT_COMPLETE")

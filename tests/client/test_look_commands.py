@@ -1,4 +1,4 @@
-"""Commands that look at a stack, its resources and events, and at the installation."""
+"""Commands that show a stack, its resources and events, and the installation."""
 
 import os
 import pathlib

@@ -23,7 +23,7 @@ outputs:
 
 @pytest.fixture
 def sdk(openstack: OpenStack) -> Connection:
-    """A connection of openstacksdk's to the tenant of `openstack`."""
+    """A connection of openstacksdk's to the project of `openstack`."""
     return openstacksdk.connect(
         auth_type="none", auth={"endpoint": openstack.variables["OS_ENDPOINT"]}, load_yaml_config=False
     )
@@ -31,7 +31,7 @@ def sdk(openstack: OpenStack) -> Connection:
 
 @pytest.fixture
 def ansible(service: Service, openstack: OpenStack, tmp_path: pathlib.Path) -> Ansible:
-    """Ansible for the tenant of `openstack`."""
+    """Ansible for the project of `openstack`."""
     return Ansible(service, openstack.tenant, tmp_path)
 
 

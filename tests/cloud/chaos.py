@@ -26,7 +26,7 @@ The first are more on a machine that has more to do than cores.  If the services
 once, took longer, each request would be repeated, and none would succeed.
 """
 PATHS = {"nova": "/v2.1", "neutron": "", "cinder": "/v3"}
-"""The interface of the services' endpoints, as in the catalogue."""
+"""The interface of the services' endpoints, as in the service catalog."""
 THINGS = {
     "OS::Nova::Server": "servers",
     "OS::Neutron::Port": "ports",

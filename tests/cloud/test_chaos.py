@@ -1,4 +1,4 @@
-"""Chaos on a real cloud: conductors die and services fail, and yet nothing is made twice or left behind.
+"""Chaos on a real cloud: conductors die and services fail, and yet nothing is made twice or orphaned.
 
 ``make chaos`` runs it with a hundred servers.
 """

@@ -88,7 +88,7 @@ def project(projects: ProjectPool) -> Iterator[Project]:
 
 @pytest.fixture(scope="module")
 def horizon(cloud: Cloud, stoker: Service) -> Iterator[Horizon]:
-    """Horizon, which finds Stoker in the catalogue as it would find Heat."""
+    """Horizon, which finds Stoker in the service catalog as it would find Heat."""
     identity = cloud.admin.identity
     entry = identity.create_service(name="stoker", type="orchestration")
     url = f"{stoker.url}/v1/%(project_id)s"

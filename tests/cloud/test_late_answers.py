@@ -1,4 +1,4 @@
-"""Services that carry each change out after its caller has given up and repeats it."""
+"""Services that carry each change out after its caller has stopped waiting and repeats it."""
 
 import pathlib
 import typing

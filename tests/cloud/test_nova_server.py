@@ -1,4 +1,4 @@
-"""Servers on a real cloud: how they are created and deleted, and what stands in the way."""
+"""Servers on a real cloud: how they are created and deleted, and what prevents it."""
 
 import base64
 import dataclasses

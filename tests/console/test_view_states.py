@@ -36,7 +36,7 @@ def _view(page: Page, phase: str) -> Locator:
 
 
 def _reload(page: Page) -> None:
-    """Load the page anew, without anything that it has read."""
+    """Load the page again, without anything that it has read."""
     page.reload(wait_until="commit")
     page.locator("#top nav").wait_for()
 

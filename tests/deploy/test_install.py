@@ -1,4 +1,4 @@
-"""The walk through doc/install.md: its commands and its production configuration, as they stand there, with
+"""The walk through doc/install.md: its commands and its production configuration, as they are there, with
 what is named in them replaced by servers of the test's own."""
 
 import os
@@ -107,7 +107,7 @@ class Walk:
             "OS_PROJECT_NAME": project,
             "OS_USER_DOMAIN_ID": "default",
             "OS_PROJECT_DOMAIN_ID": "default",
-            # Other tests have a Stoker in the catalogue, too.
+            # Other tests have a Stoker in the service catalog, too.
             "OS_REGION_NAME": MAIN_REGION if user == "admin" else REGION,
         }
         return self.run([pathlib.Path(sys.executable).parent / "openstack", *arguments], **access)

@@ -32,7 +32,7 @@ TEMPLATE = {
 
 @dataclasses.dataclass
 class Cloud:
-    """Keystone with two projects, a user of each role in both, and Stoker in its catalogue."""
+    """Keystone with two projects, a user of each role in both, and Stoker in its service catalog."""
 
     keystone: Keystone
     service: Service
@@ -60,7 +60,7 @@ class Cloud:
         return f"/v1/{self.projects[project]}/stacks/{name}/{answer.body['stack']['id']}"
 
     def openstack(self, user: str, project: str, *command: str) -> Json:
-        """The real client, with a password and the catalogue."""
+        """The real client, with a password and the service catalog."""
         access = {
             "OS_AUTH_URL": self.keystone.url,
             "OS_USERNAME": user,
@@ -80,7 +80,7 @@ class Cloud:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        # With --wait the client tells of events first.
+        # With --wait the client prints events first.
         begin = re.search(r"^[\[{]", done.stdout, re.MULTILINE)
         assert begin, done.stdout
         return json.loads(done.stdout[begin.start() :])

@@ -1,4 +1,4 @@
-"""Signals behind a real Keystone from those who have no account: curl, with what the stack tells it."""
+"""Signals behind a real Keystone from those who have no account: curl, with the stack's addresses."""
 
 import json
 import pathlib
@@ -56,7 +56,7 @@ AWS_SIGNAL = {"UniqueId": "one", "Status": "SUCCESS", "Reason": "done", "Data": 
 
 
 class Tenant:
-    """A project with a member, and his Stoker."""
+    """A project with a member, and a Stoker."""
 
     def __init__(self, keystone: Keystone, folder: pathlib.Path) -> None:
         config = folder / "keystone.conf"
@@ -159,7 +159,7 @@ def test_a_signature_is_good_for_its_own_resource_only(tenant: Tenant, waiting: 
 
 
 def test_identity_headers_of_the_client_are_ignored(tenant: Tenant, waiting: str) -> None:
-    """Requests to signed addresses do not come past the middleware that looks after these headers."""
+    """Requests to signed addresses do not come past the middleware that checks these headers."""
     claimed = {"X-Identity-Status": "Confirmed", "X-Project-Id": tenant.id, "X-Roles": "admin"}
     path = f"/v1/{tenant.id}/stacks/waiting/resources/resources/up/signal/1"
     assert fault(tenant.service.call("POST", path, {}, headers=claimed)) == (401, "Unauthorized")

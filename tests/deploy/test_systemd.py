@@ -72,7 +72,7 @@ class Site:
         self.machine.systemctl("reset-failed")
 
     def configure(self, text: str) -> None:
-        """What stands in the file now, and what comes after it."""
+        """Write the configuration: the common options, and these."""
         self.machine.path("/etc/stoker/stoker.conf").write_text(f"{self.config}\n{text}")
 
     @contextlib.contextmanager
@@ -92,7 +92,7 @@ class Site:
         return int(str(self.postgresql.execute(held, name)[0][0]))
 
     def conductors(self) -> dict[str, str]:
-        """Host and status as the API tells them."""
+        """Host and status as the API reports them."""
         status, body = self.deployment.call("GET", "/v1/t/services")
         assert status == 200, body
         return {item["host"]: item["status"] for item in body["services"]}
@@ -263,7 +263,7 @@ def test_a_stop_that_had_to_leave_work_behind_shows(site: Site, machine: Machine
     wait_for(lambda: "conductor.drain" in machine.show(ONE, "StatusText"), 120)
     site.deployment.create("stuck", load(3600))
     wait_for(lambda: site.claims("boiler-1") > 0, 120)
-    # What waits for its next poll then cannot be handed over to the others.
+    # A task that waits for its next poll then cannot be passed to the others.
     with site.locked("task"):
         machine.call("systemctl", "stop", ONE)
     assert (machine.show(ONE, "Result"), machine.show(ONE, "ExecMainStatus")) == ("exit-code", "1")

@@ -1,4 +1,4 @@
-"""Work that is done for a user when his token is gone, with trusts of a real Keystone."""
+"""Work that is done for users when their tokens are gone, with trusts of a real Keystone."""
 
 import contextlib
 import json
@@ -160,7 +160,7 @@ def test_a_stack_acts_for_its_user_when_his_token_is_revoked(cloud: Cloud) -> No
     with sqlite3.connect(
         f"file:{cloud.folder / 'data' / 'stoker.sqlite'}?mode=ro", uri=True, timeout=120
     ) as conn:
-        # Keystone is told first, so that nothing is lost where it does not answer.
+        # The trust is deleted at Keystone first, so that nothing is lost where it does not answer.
         wait_for(lambda: conn.execute("SELECT count(*) FROM credential").fetchone() == (0,))
 
 

@@ -1,4 +1,4 @@
-"""The benchmarks run, on little.  Whether a figure is good is for the benchmark to say, by its exit code."""
+"""The benchmarks run, on little.  Whether a measurement is good a benchmark says itself, by its exit code."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""The documentation builds without warnings, names all there is, and its examples work as they stand."""
+"""The documentation builds without warnings, names all there is, and its examples work unchanged."""
 
 import html
 import importlib.metadata
@@ -236,7 +236,7 @@ def test_the_examples_of_the_documents_are_not_forgotten() -> None:
 
 @dataclass(frozen=True)
 class Example:
-    """What stands below one heading."""
+    """The text below one heading."""
 
     title: str
     template: str

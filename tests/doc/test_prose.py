@@ -95,6 +95,34 @@ def test_a_module_is_accepted(source: str) -> None:
     assert findings(list(prose.python_texts("x.py", source))) == []
 
 
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ('def f() -> None:\n    """Return it.\n\n    A row stands there.\n    """', "'stands'"),
+        ("x = 1  # it goes on", "'goes on'"),
+        (f'"""Return it.\n\n{LONG}\n"""', "a sentence of 41 words"),
+    ],
+)
+def test_a_test_is_refused(source: str, message: str) -> None:
+    [finding] = findings(list(prose.test_texts("tests/x.py", source)))
+    assert message in finding
+
+
+def test_strings_of_a_test_are_accepted() -> None:
+    assert findings(list(prose.test_texts("tests/x.py", 'assert x, "the tenant is unknown here"'))) == []
+
+
+def test_a_file_of_a_test_is_checked_as_one(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    path = tmp_path / "tests" / "unit" / "test_x.py"
+    path.parent.mkdir(parents=True)
+    path.write_text('"""It goes on."""\nassert x, "the tenant is unknown here"\n')
+    (path.parent / "template.yaml").write_text("description: It goes on\n")
+    assert prose.files([]) == prose.files([str(path.parent)]) == [path]
+    [message] = findings(list(prose.texts_of(path)))
+    assert "'goes on'" in message
+
+
 def test_a_field_of_a_docstring_begins_a_sentence() -> None:
     half = " ".join(["word"] * 30)
     assert (

@@ -129,7 +129,7 @@ class Deployment:
         return call(self.url, method, path, body)
 
     def create(self, name: str, template: typing.Any, **fields: typing.Any) -> str:
-        """Create a stack of the tenant ``t``; its path below the API's root."""
+        """Create a stack of the project ``t``; return its path below the API's root."""
         body = {"stack_name": name, "template": template, **fields}
         status, answer = self.call("POST", "/v1/t/stacks", body)
         assert status == 201, answer

@@ -26,7 +26,7 @@ START = 1_700_000_000.0
 
 
 class FakeChildren:
-    """Implements resources.children.Children: stacks that stand where they were begun.
+    """Implements resources.children.Children: stacks that stay as they were begun.
 
     :ivar goals: last requested goals by the child's id.
     :ivar states: states by the child's id.
@@ -243,7 +243,7 @@ def run(
     *,
     changed: frozenset[str] = frozenset(),
 ) -> ResourceView:
-    """Run an action to its end, moving the clock from look to look; the resource as it is then.
+    """Run an action to its end, moving the clock from poll to poll; return the resource as it is then.
 
     :raises AssertionError: the step is parked, or has not ended after 1000 polls.
     """

@@ -111,7 +111,7 @@ class FaultProxy:
 
 
 class LateProxy(FaultProxy):
-    """Passes each change on once its client has given up, and its repetition at once.
+    """Passes each change on once its client has stopped waiting, and its repetition at once.
 
     Changes of the same path are one, whatever their bodies are.
     """

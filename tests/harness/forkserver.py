@@ -1,10 +1,10 @@
-"""Starts Stoker's programs without importing them anew each time, which takes most of a start.
+"""Starts Stoker's programs without importing them again each time, which takes most of a start.
 
 A process that has imported them waits for orders, and forks a child for each one.  The child then is like a
 process of its own: it has the session, directory, files, environment, arguments and path that were ordered,
-runs the program's own script, and can be signalled, paused and killed by its pid.  Three things are as in no
-real start: the children of one server hash strings alike, /proc gives all of them the server's command line,
-and a child does not take its modules apart at its end, which takes half of a short command's time.  Some
+runs the program's own script, and can be signalled, paused and killed by its pid.  Three things differ from
+a real start.  The children of one server hash strings alike, and /proc gives all of them the server's command
+line.  A child does not take its modules apart at its end, which takes half of a short command's time.  Some
 tests of each program start it for real (`Process`).
 
 Run as a program this module is the server; the tests have `ForkServer`.

@@ -11,7 +11,7 @@ _PASSED_ON = ("X-Auth-Token", "X-Subject-Token", "Content-Type", "Accept")
 
 
 class HoldingProxy:
-    """Passes requests on; the answer to a POST on `held` is kept back for ever once `holds` is set.
+    """Passes requests on; the answer to a POST on `held` is kept back forever once `holds` is set.
 
     :ivar answered: the server has answered a request whose answer is kept back.
     """
@@ -56,7 +56,7 @@ class HoldingProxy:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def close(self) -> None:
-        """Give up what is kept back."""
+        """Drop the answers that are kept back."""
         self._over.set()
         self._server.shutdown()
         self._server.server_close()

@@ -18,7 +18,7 @@ class Memcached(Server):
         return f"memcached://{HOST}:{self.port}"
 
     def _command(self) -> list[str]:
-        # Started by root it wants to be told an account to change to.
+        # Started by root it requires an account to change to.
         user = ("-u", "nobody") if os.geteuid() == 0 else ()
         program = find_program("memcached", "memcached")
         return [str(program), "-l", HOST, "-p", str(self.port), "-U", "0", "-m", "64", *user]

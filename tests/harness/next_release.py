@@ -24,7 +24,7 @@ CHANGED = {
     ],
     "rpc/contract.py": [("\nLOWEST = ", f'\nVERSIONS["{RPC}"] = "the next release"\nLOWEST = ')],
 }
-"""Path -> texts, each with what stands there in the next release."""
+"""Path -> texts, each with its replacement in the next release."""
 
 
 def next_release(directory: pathlib.Path) -> pathlib.Path:

@@ -12,7 +12,7 @@ APART = 15.0
 
 
 class PaceReport:
-    """Measures now and then during a run, in the process that hands out the tests.
+    """Measures now and then during a run, in the process that distributes the tests.
 
     :param now: seconds that never jump.
     """

@@ -9,7 +9,7 @@ HOST = "127.0.0.1"
 LOWEST = 15000
 _assigned: set[int] = set()
 WORKERS = 32
-"""Processes of one run that may look for ports at the same time: each has ports of its own."""
+"""Processes of one run that may search for ports at the same time: each has ports of its own."""
 
 
 def _share() -> int:

@@ -14,7 +14,7 @@ PROC = pathlib.Path("/proc")
 class Proc(typing.NamedTuple):
     """One process.
 
-    :ivar started: clock ticks after boot; with the pid it names one process for ever, while a pid alone is
+    :ivar started: clock ticks after boot; with the pid it names one process forever, while a pid alone is
         given to another one later.
     """
 
@@ -30,7 +30,7 @@ def read(pid: int) -> Proc | None:
         text = (PROC / str(pid) / "stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The name, field 2, stands in parentheses and may itself hold spaces and parentheses.
+    # The name, field 2, is in parentheses and may itself hold spaces and parentheses.
     fields = text.rpartition(")")[2].split()
     return Proc(pid=pid, parent=int(fields[1]), state=fields[0], started=int(fields[19]))
 

@@ -1,8 +1,8 @@
-"""Hands out the tests of a run to its processes, in two pools and within a budget.
+"""Distributes the tests of a run among its processes, in two pools and within a budget.
 
 Tests that compute go to as many processes as there are cores.  Tests that wait for other processes most of
-the time go to a few more, which come first where both want a core: so the cores are never idle, and never
-run more than they can of what waits for nothing.  A pool that has nothing left helps the other.
+the time go to a few more, which come first where both want a core.  So the cores are never idle, and never
+have more computing tests than they can run.  A pool that has nothing left helps the other.
 """
 
 import os
@@ -30,7 +30,7 @@ class Lane(typing.NamedTuple):
 
 
 class Lanes:
-    """Tells the lane of a test.
+    """Returns the lane of a test.
 
     :param waiting: the lanes whose tests wait most of the time; those that take longest come first.
     """
@@ -113,7 +113,7 @@ class Budget:
 
 
 class PooledScheduling(LoadScopeScheduling):
-    """Hands out lanes.
+    """Distributes lanes.
 
     pytest-xdist 3.8 has marks that keep tests together, but they do not work with pytest 9.2.
     """

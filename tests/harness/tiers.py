@@ -83,7 +83,7 @@ def is_full(item: pytest.Item) -> bool:
 class TierSelection:
     """Chooses the tests of a tier, and says what it leaves out.
 
-    The processes of pytest-xdist choose; the one that hands out the tests speaks.
+    The processes of pytest-xdist choose; the one that distributes the tests speaks.
 
     :param tier: None: all that pytest's other arguments choose.
     """
@@ -116,7 +116,7 @@ class TierSelection:
         return not missing
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Hand over what this process has left out."""
+        """Report the tests that this process has left out."""
         if (output := getattr(session.config, "workeroutput", None)) is not None:
             output["left"] = dict(self._left)
 

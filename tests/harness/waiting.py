@@ -38,7 +38,7 @@ def wait_for(
 
     :param within: seconds; more on a machine that has more to do than cores.
     :param why: asked for the text of the error.
-    :param pause: seconds between two looks at the condition.
+    :param pause: seconds between two checks of the condition.
     :raises TimeoutError: the condition does not hold after that time.
     """
     began = time.monotonic()

@@ -69,7 +69,7 @@ class Zaqar(Server):
         if not (BIN / "zaqar-server").exists():
             raise MissingServer("zaqar-server", "none: it comes from PyPI")
         self._redis.start()
-        home = self.directory / ".zaqar"  # The only place where its application looks without arguments.
+        home = self.directory / ".zaqar"  # The only place that its application reads without arguments.
         home.mkdir()
         store = {"uri": self._redis.url}
         account = {

@@ -99,11 +99,11 @@ QUICK = {"type": "OS::Heat::TestResource"}
 
 @dataclasses.dataclass
 class Stage:
-    """Two conductors, an API, and servers of their own, which are taken away and given back.
+    """Two conductors, an API, and servers of their own, which are stopped and restarted.
 
-    :ivar away: a server that was taken away, and the option that names it: it comes back when
+    :ivar away: a server that was taken away, and the option that names it: it returns when
         ``config validate --connect`` has named it.
-    :ivar is_back: it has come back: the conductors may be quicker than the next command, which then has
+    :ivar is_back: whether it has returned: conductors may be quicker than the next command, which then has
         nothing to do.
     :ivar before_commands: called when it has been inspected, before what was proposed is run.
     """
@@ -230,7 +230,7 @@ class Stage:
             assert done.code == 0 or (self.is_back and "nothing of it is unfinished" in done.output), done
 
     def validate(self, arguments: Sequence[str]) -> None:
-        """It names what is away; then that comes back."""
+        """The server that is unavailable is named; then it returns."""
         code, output = self.manage(*arguments)
         if self.away is None:
             assert (code, output.splitlines()[-1]) == (0, "nothing is wrong")
@@ -266,7 +266,7 @@ class Stage:
 def stage(directory: pathlib.Path) -> Iterator[Stage]:
     """The stage, with servers of its own."""
     for command in manage.COMMANDS.values():
-        command.load()  # Now: a conductor that is away is not waited for while commands are imported.
+        command.load()  # Now: a conductor that is unavailable is not waited for while commands are imported.
     with RabbitMQ() as broker, PostgreSQL() as postgres, Etcd() as etcd:
         staged = Stage(directory, broker, postgres, etcd)
         try:

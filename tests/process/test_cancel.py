@@ -1,4 +1,4 @@
-"""Cancel on three conductors: what yields ends, what hangs is given up, whatever happens meanwhile."""
+"""Cancel on three conductors: calls that yield end, hanging ones are detached, whatever happens meanwhile."""
 
 import collections
 import dataclasses
@@ -106,7 +106,7 @@ def test_steps_that_hang_hold_nothing_up_and_leave_nothing_behind(
         ok=(20, "Test::External", external),
     )
     assert deployment.call("PUT", path, {"template": goal})[0] == 202
-    # It is reported once a second, and no more when the threads have come back.
+    # It is reported once a second, and no more when the threads have returned.
     lost = lambda: query(deployment, "SELECT sum(threads_written_off) FROM conductor")[0][0]  # noqa: E731
     soon = SOON * pace.measure().wall
     wait_for(lambda: lost() == 20, GRACE + soon, lambda: str(lost()))

@@ -26,7 +26,7 @@ def ahead():
         return 0.0
 time.time = lambda: real() + ahead()
 """
-"""A sitecustomize.py: the host's clock is ahead by what stands in a file."""
+"""A sitecustomize.py: the host's clock is ahead by the seconds in a file."""
 
 
 class Hosts:

@@ -1,4 +1,4 @@
-"""Expressions that take for ever, on real conductors and a real API: everybody else goes on."""
+"""Expressions that take forever, on real conductors and a real API: everybody else continues."""
 
 import contextlib
 import os

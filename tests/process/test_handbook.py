@@ -26,8 +26,8 @@ from process.handbook import (
 Json = typing.Any
 Case = typing.ContextManager[str]
 MAKE: dict[str, Callable[[Stage], Case]] = {}
-"""Heading -> brings it about; gives the path of the stack that is stuck, and mends at its end what no command
-shall mend."""
+"""Heading -> brings it about; gives the path of the stack that is stuck, and fixes at its end what no command
+shall fix."""
 ELSEWHERE = {
     "The disk of the database is full": "tests/services/db/test_engine.py: it counts as one that is away",
     "The disk of the conductors' group is full": "tests/unit/test_ring_group.py: an empty record is none",
@@ -150,7 +150,7 @@ def _hints(scene: Stage) -> Iterator[str]:
     stack_id = answer["stack"]["id"]
     engine = sa.create_engine(scene.deployment.database_url, poolclass=sa.NullPool)
     with engine.connect() as conn:
-        # The owner passes over what is locked: else it might send the hint before anybody has looked.
+        # The owner passes over what is locked: else it might send the hint before anybody has read it.
         locked = conn.execute(
             sa.text("SELECT id FROM task WHERE stack_id = :stack AND state = 'ready' FOR UPDATE"),
             {"stack": stack_id},
@@ -190,7 +190,7 @@ def _coordination(scene: Stage) -> Iterator[str]:
     path = scene.hang("coordination")
     scene.etcd.kill()
     scene.away = (scene.etcd, "[coordination] backend_url")
-    nobody = "nothing until it can be reached"  # At first they go on, and report.
+    nobody = "nothing until it can be reached"  # At first they continue, and report.
     wait_for(lambda: nobody in scene.inspect(id_of(path)), 60, lambda: scene.inspect(id_of(path)))
     yield path
 

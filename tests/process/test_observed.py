@@ -28,7 +28,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 DASHBOARD = json.loads((ROOT / "etc/grafana/stoker.json").read_text())
 OPTIONS = "[metrics]\napi = true\n[stacks]\ncancel_grace = 1\n[api]\ndrain = 300\n"
 REPORT_END = "Census "
-"""The last of a conductor's duties stands at the report's end."""
+"""The last of a conductor's duties is at the report's end."""
 
 
 @dataclass

@@ -46,7 +46,7 @@ class Keys:
 
 
 def started(directory: pathlib.Path) -> Service:
-    """It waits for what is told in its log, which is that of the one before."""
+    """It waits for a line of its log, which is that of the one before."""
     (directory / "stoker.log").unlink(missing_ok=True)
     return Service(directory, conductors=1)
 

@@ -1,4 +1,4 @@
-"""A secret that a user hands over stands in clear nowhere on the disk: not in the database, not in a log."""
+"""A user's secret is nowhere in clear on the disk: not in the database, not in a log."""
 
 import pathlib
 import re
@@ -66,7 +66,7 @@ def test_a_planted_secret_is_stored_nowhere_in_clear(tmp_path: pathlib.Path) -> 
     assert answer.status == 202, answer
     assert service.settled(path)["stack_status"] == "UPDATE_COMPLETE"
     assert _outputs(service, path)["said"] == f"with-{SECOND}"
-    # Refused ones, whose errors are logged and told.
+    # Refused ones, whose errors are logged and returned.
     for template in (
         {
             **TEMPLATE,

@@ -177,7 +177,7 @@ def test_a_rolling_restart_under_load_loses_and_repeats_nothing(start: Start) ->
 @pytest.mark.alone
 def test_an_idle_conductor_stops_in_a_second_and_a_half(start: Start) -> None:
     deployment = start(hosts=["one", "two"])
-    time.sleep(3)  # The bus's listeners look more and more rarely while nothing comes.
+    time.sleep(3)  # The bus's listeners poll more and more rarely while nothing comes.
     times = [seconds_of(deployment.conductors[host].stop) for host in ("one", "two")]
     assert [code for _, code in times] == [0, 0]
     assert min(seconds for seconds, _ in times) < 1.5 * pace.measure().wall, f"{times}"

@@ -99,7 +99,7 @@ def test_daemons_are_upgraded_one_after_the_other_under_load(
 
 
 def restart(deployment: Deployment, host: str, code: pathlib.Path) -> None:
-    """Start a conductor of another version on a host whose log begins anew."""
+    """Start a conductor of another version on a host whose log begins again."""
     before = deployment.conductors[host].text().count(READY)
     daemon = deployment.launch_conductor(host, code=code)
     wait_for(lambda: daemon.text().count(READY) > before, 120, daemon.tail)

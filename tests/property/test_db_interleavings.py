@@ -110,7 +110,7 @@ class Run:
         attempts = [(claim.task.id, claim.task.attempt)]
         self.database.write(lambda conn: member_claims.release(conn, attempts, now=NOW))
         if self.twin.failed:
-            # It goes on, though nothing else starts: its resource is half made.
+            # It continues, though nothing else starts: its resource is half made.
             [again] = claim_all(self.database, [claim.task.id], B)
             self.twin.attempts[name] += 1
             self.held[name] = again

@@ -127,7 +127,7 @@ CHECKS = ("SELECT text FROM violation", _COUNTS, _ENDS, _OVER, _FORGOTTEN, _SHOW
 
 
 class Audit:
-    """Looks on.
+    """Watches.
 
     :ivar wrong: what must never happen and did; the cloud's own findings, too.
     """
@@ -192,7 +192,7 @@ class Audit:
         now: float,
         slots: int,
     ) -> Exchange:
-        """Stands in the place of db.commits.exchange: does the same, and looks at what was accepted."""
+        """Replaces db.commits.exchange: does the same, and checks the accepted outcomes."""
         attempts = {
             outcome.task_id: conn.exec_driver_sql(
                 "SELECT state, attempt, member FROM task WHERE id = ?", (outcome.task_id,)

@@ -15,7 +15,7 @@ from stoker.shapes import Json
 
 
 class CloudObject(typing.NamedTuple):
-    """:ivar needs: physical ids of the things it stands on.
+    """:ivar needs: physical ids of the things that it needs.
     :ivar value: what it holds; a picture keeps it.
     """
 
@@ -38,7 +38,7 @@ class Cloud:
     :ivar pictures: of things, by their key: what snapshots keep.
     :ivar lent: what goes from one stack to another: nobody has it until it is adopted.
     :ivar late: what calls have made that hung.
-    :ivar is_owned: whether a stack's resource has the thing; a call that was given up makes what none has.
+    :ivar is_owned: whether a stack's resource has the thing; a detached call makes one that none has.
     :ivar slots: by name, the thing that has it; no other thing can.
     :ivar room: what making room for a replacement comes to, the next times, by the resource's name.
     :ivar unread: what a refresh of a resource raises, the next times, by its name.
@@ -66,7 +66,7 @@ class Cloud:
     def make(self, target: ResourceView, *, late: bool = False) -> str:
         """Make a thing, or find the one that an earlier attempt made with the same key.
 
-        :param late: by a call that hung: what it stands on may be gone by now, and so may be what another
+        :param late: by a call that hung: the things it needs may be gone by now, and so may be what another
             attempt has made; what it makes then has to be removed again.
         """
         existing = self.made.get(target.key)
@@ -128,7 +128,7 @@ class Cloud:
         return planned_one
 
     def users(self, physical: str | None) -> list[str]:
-        """The names of those that stand on a thing."""
+        """The names of those that need a thing."""
         return sorted(item.resource for item in self.objects.values() if physical in item.needs)
 
     def refresh(self, target: ResourceView) -> Mapping[str, Json]:
@@ -178,7 +178,7 @@ class Cloud:
         self.free_slots(physical)
 
     def check_needs(self, target: ResourceView) -> None:
-        """A thing is about to be made that stands on others: they must be there."""
+        """A thing is about to be made that needs others: they must be there."""
         for physical in target.properties["needs"]:
             if physical not in self.objects and physical.startswith("thing"):  # And is no stack.
                 self.wrong.append(f"{target.stack.name}.{target.name} began before {physical} was there")
@@ -197,7 +197,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
     """The resource types of that cloud."""
 
     class Server(ResourceType):
-        """Is made in several looks; may ask to be tried again, or fail."""
+        """Is made in several polls; may ask to be tried again, or fail."""
 
         snapshot_on_delete = True
 

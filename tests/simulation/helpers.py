@@ -98,7 +98,7 @@ def previewed(
 
 
 def stored(world: World) -> str:
-    """All that stands in the tables."""
+    """All rows of the tables."""
 
     def read(conn: sa.Connection) -> str:
         names = [name for name in tables.metadata.tables if name != "setting"]

@@ -58,7 +58,7 @@ def together(*environments: Json) -> Json:
 
 
 class Breaks:
-    """Clears breakpoints, and looks at what is held.
+    """Clears breakpoints, and checks the held tasks.
 
     :ivar wrong: what must never be and was.
     """
@@ -132,7 +132,7 @@ class Breaks:
         return [rule for rule, is_so in rules.items() if is_so]
 
     def _waits_for_one_that_stands(self, task: Task) -> bool:
-        """Whether it waits for a nested stack whose clock stands."""
+        """Return whether it waits for a nested stack whose clock is paused."""
         awaited = task.waits_on
         if task.state != TaskState.PARKED or awaited is None or not awaited.is_stack:
             return False

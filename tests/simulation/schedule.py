@@ -76,7 +76,7 @@ class Run:
 
     @contextlib.contextmanager
     def audited(self) -> Iterator[None]:
-        """Every transaction is looked at."""
+        """Every transaction is checked."""
         database = self.world.database
         database.observers = [self._audit.after_commit, self._compare]
         with mock.patch.object(commit, "exchange", self._audit.exchange):
@@ -129,7 +129,7 @@ class Run:
         self._hold()
 
     def _interlude(self) -> None:
-        """Whoever wants to write is held up, in the middle of what it does, while all others go on: what it
+        """Whoever wants to write is held up in the middle of its work, while all others continue: what it
         has seen may not be true any more when it writes."""
         held = self.world.acting
         users = self.users

@@ -36,7 +36,7 @@ NOTHING = RandomGoal({"heat_template_version": "2018-08-31", "resources": {}})
 
 
 def random_goal(dice: random.Random, *, nested: bool = False) -> RandomGoal:
-    """A random graph: each resource stands on some of the earlier ones.
+    """A random graph: each resource needs some of the earlier ones.
 
     :param nested: some of the resources are stacks.
     """
@@ -175,7 +175,7 @@ def _change(resources: Json, dice: random.Random) -> None:
 
 
 def _without_one(resources: Json, dice: random.Random) -> Json:
-    """Without one of the resources, and those that stand on it."""
+    """Without one of the resources, and those that need it."""
     removed = {dice.choice(list(resources))} if resources else set()
     for name, resource in resources.items():
         if any(need["get_resource"] in removed for need in resource["properties"]["needs"]):

@@ -1,4 +1,4 @@
-"""Work that has begun and waits goes on under a newer goal that still wants it."""
+"""Work that has begun and waits continues under a newer goal that still wants it."""
 
 import json
 import pathlib

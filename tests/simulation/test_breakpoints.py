@@ -1,4 +1,4 @@
-"""Breakpoints: where a stack stops, what goes on beside it, and every way to go on."""
+"""Breakpoints: where a stack stops, what runs besides, and every way to continue."""
 
 import pathlib
 import typing

@@ -21,7 +21,7 @@ from stoker.planning.update import UpdatePlanner
 
 BROKEN = "Traceback"
 SEEDS = 100
-"""Of those that may be looked at: the design asks for a thousand."""
+"""Schedules that may be tried: the design asks for a thousand."""
 INTERRUPTED = 0.2
 """Probability of being held up before a write, where late results are sought: one seed in eight has some."""
 SINCE = {

@@ -1,4 +1,4 @@
-"""Cancel: what waits between two looks ends at once, what runs is asked, what hangs is given up."""
+"""Cancel: a task between two polls ends at once, one that runs is asked, one that hangs is detached."""
 
 import pathlib
 import re
@@ -171,7 +171,7 @@ def test_no_check_makes_a_resource_sound_whose_deletion_was_detached(world: Worl
 
 @pytest.mark.parametrize("kind", [TaskKind.CHECK, TaskKind.SUSPEND, TaskKind.SNAPSHOT])
 def test_an_action_leaves_alone_what_came_to_nothing_while_it_waited(world: World, kind: TaskKind) -> None:
-    """The creation still went on when the action was planned; nothing makes it sound but an update."""
+    """The creation still ran when the action was planned; nothing makes it sound but an update."""
     stack = begun(world, template(a={"hangs": ["create"]}, b={}))
     cancel(world, stack)
     if kind == TaskKind.SNAPSHOT:
@@ -236,7 +236,7 @@ def run_duties(world: World) -> None:
 
 
 def test_a_conductor_that_is_cut_off_from_the_bus_learns_of_it_when_it_is_back(world: World) -> None:
-    """Its claim is taken away after the grace period; what it goes on with is stopped when it hears of it."""
+    """Its claim is taken away after the grace period; its further work is stopped when it hears of it."""
     stack = begun(world, template(a={"looks": 1000, "after": 100}))
     cancel(world, stack)
     for _ in range(40):
@@ -263,7 +263,7 @@ def test_a_conductor_that_is_cut_off_from_the_bus_learns_of_it_when_it_is_back(w
 
 
 def test_a_step_that_is_detached_after_its_task_was_taken_away_is_still_waited_for(world: World) -> None:
-    """That it was given up is refused; it is no end of the step."""
+    """Its detachment is refused as an outcome; it is no end of the step."""
     stack = begun(world, template(a={"hangs": ["create"]}))
     [conductor] = hanging(world)
     cancel(world, stack)
@@ -352,7 +352,7 @@ def test_the_steps_of_a_stack_that_timed_out_are_stopped(world: World) -> None:
 
 
 def test_a_conductor_that_lost_its_name_gives_hanging_steps_up_too(world: World) -> None:
-    """They must not count as busy for ever."""
+    """They must not count as busy forever."""
     begun(world, template(a={"hangs": ["create"]}))
     [conductor] = hanging(world)
     world.pause(conductor.host)
@@ -389,7 +389,7 @@ def test_what_a_conductor_without_a_name_has_made_late_is_removed_by_the_others(
 
 
 def test_a_step_that_is_detached_when_its_task_was_taken_away_leaves_nothing_behind(world: World) -> None:
-    """Also where its conductor dies right after the call has come back."""
+    """Also where its conductor dies right after the call has returned."""
     stack = begun(world, template(a={"hangs": ["create"]}))
     [conductor] = hanging(world)
     cancel(world, stack)
@@ -516,7 +516,7 @@ def counts_as_gone(world: World, conductor: SimConductor) -> SimConductor:
 
 
 def test_what_is_made_for_a_resource_that_is_held_behind_its_deletion_is_removed(world: World) -> None:
-    """The row that is still shown looks for nothing any more."""
+    """The row that is still shown polls nothing any more."""
     hooks = {"resource_registry": {"resources": {"a": {"hooks": "post-delete"}}}}
     stack = begun(world, template(a={"hangs": ["create"]}), environment=hooks)
     [conductor] = hanging(world)
@@ -538,7 +538,7 @@ def test_what_is_made_for_a_resource_that_is_held_behind_its_deletion_is_removed
 def test_what_a_step_makes_after_its_conductor_counted_as_gone_is_removed(
     world: World, *, held: bool
 ) -> None:
-    """Its resource is deleted before it is made, and the conductor is back before the step is given up."""
+    """Its resource is deleted before it is made, and the conductor is back before the step is detached."""
     hooks = {"resource_registry": {"resources": {"b": {"hooks": "pre-create"}}}} if held else None
     document = template(a={"hangs": ["create"]}, b={}) if held else template(a={"hangs": ["create"]})
     stack = begun(world, document, environment=hooks)

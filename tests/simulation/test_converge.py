@@ -1,4 +1,4 @@
-"""An update that looks first at what is really there."""
+"""An update that first reads what is really there."""
 
 import pathlib
 import typing

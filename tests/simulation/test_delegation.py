@@ -1,4 +1,4 @@
-"""What users hand over is at Keystone exactly as long as a stack has it, whatever fails in between."""
+"""A delegation of users is at Keystone exactly as long as a stack has it, whatever fails in between."""
 
 import dataclasses
 import pathlib
@@ -221,7 +221,7 @@ def test_a_commit_that_took_place_although_it_ended_in_an_error_keeps_its_creden
 
 
 def test_a_request_that_comes_back_too_late_stores_nothing(scene: Scene) -> None:
-    """A duty has looked for what it made, before Keystone had made it."""
+    """A duty has searched for what it made, before Keystone had made it."""
     created = scene.keystone.made
 
     def wait() -> None:

@@ -51,7 +51,7 @@ def count(world: World, table: sa.Table) -> int:
 
 
 def serve(world: World, seconds: float = 1.0) -> None:
-    """Everything that can be done is done, and then each conductor looks once what is to be sent."""
+    """Everything that can be done is done, and then each conductor reads once what is to be sent."""
     world.calm()
     world.pass_time(seconds)
     world.look_all()

@@ -1,4 +1,4 @@
-"""``external_id``: a resource for a thing that is there already: it is looked at, and else left alone."""
+"""``external_id``: a resource for a thing that is there already: it is read, and else left alone."""
 
 import pathlib
 import typing

@@ -1,4 +1,4 @@
-"""What happens when conductors die, messages vanish, the database is away: case by case, on a fake clock."""
+"""Conductors die, messages vanish, the database is unavailable: case by case, on a fake clock."""
 
 import pathlib
 import typing
@@ -198,7 +198,7 @@ def test_claims_whose_answer_was_lost_are_given_back(world: World) -> None:
 
 
 def test_progress_that_is_told_twice_because_the_answer_was_lost_fails_nothing(world: World) -> None:
-    """An update finds only in its step that it begins something: it tells so together with its progress."""
+    """An update finds only in its step that it begins something: it reports so together with its progress."""
     stack = world.create("s", template(1, after=0))
     assert world.settle(lambda: ended(world, stack), within=30)
     world.update(stack, template(1, after=0, value="new"))

@@ -1,4 +1,4 @@
-"""A step that kills or freezes its conductors fails after some of them; what was only near goes on."""
+"""A step that kills or freezes its conductors fails after some of them; one that was only near continues."""
 
 import functools
 import pathlib

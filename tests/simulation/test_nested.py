@@ -300,7 +300,7 @@ def test_an_update_in_the_middle_supersedes_all_levels(world: World) -> None:
 def test_a_child_whose_parents_step_hangs_is_deleted_when_the_step_was_detached(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It belongs to nobody then, but to what the step has left behind."""
+    """It belongs to nobody then, but is an orphan of the step."""
     create = world.nesting.create
 
     def slow(*args: Json) -> StackId:

@@ -1,4 +1,4 @@
-"""Breakpoints inside of nested stacks: what they hold, the clocks of all levels, and every way to go on."""
+"""Breakpoints in nested stacks: the tasks they hold, the clocks of all levels, every way to continue."""
 
 import json
 import pathlib
@@ -50,7 +50,7 @@ def below(world: World, stack: Stack, *path: str) -> Stack:
 
 
 def clock(world: World, stack: Stack) -> str:
-    """Whether it stands, goes, or is there no more."""
+    """Return whether it is paused, runs, or is there no more."""
     current = world.stack(stack.id)
     assert current.remaining is None or current.deadline_at is None
     return (
@@ -64,7 +64,7 @@ def held(world: World, stack: Stack) -> list[tuple[str, str]]:
 
 
 def active(world: World, *which: Stack) -> int:
-    """Tasks of which something goes on, or will: those that a duty will look at."""
+    """Tasks of which something runs, or will: those that a duty will read."""
     stored_tasks = [
         t for s in which for t in world.database.read(lambda c, s=s: tasks.of_traversal(c, s.traversal))
     ]
@@ -346,7 +346,7 @@ def test_where_the_operator_lets_the_clock_count_it_counts_on_all_levels(tmp_pat
 
 
 def test_a_child_is_held_while_the_step_that_made_it_has_not_said_so(world: World) -> None:
-    """The child stands before its parent's task is parked."""
+    """The child is paused before its parent's task is parked."""
     stack = create(world, {"n": child()}, inside("n/s", "pre-create"))
     world.deliver(0, "host0")
     world.conductors["host0"].run_once()

@@ -316,7 +316,7 @@ def test_what_another_attempt_has_made_too_is_kept_when_the_stack_was_abandoned(
 
 
 def test_what_waits_for_a_step_under_its_conductors_new_name_is_left_alone(world: World) -> None:
-    """It gets that name between the look of the operator's command and what that does."""
+    """It gets that name between the check of the operator's command and its change."""
     stack = world.create("s", template(a={"hangs": ["create"]}))
     world.calm()
     world.updates.cancel(world.stack(stack.id), rollback=False, by=None)

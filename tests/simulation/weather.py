@@ -8,7 +8,7 @@ from simulation.world import TIMEOUT, World
 Json = typing.Any
 USUAL_ERRORS = (0.03, 0.03)
 MANY_ERRORS = (0.2, 0.4)
-"""Probability that the database is away, before a transaction and after its commit."""
+"""Probability that the database is unavailable, before a transaction and after its commit."""
 EXHAUSTED = 0.2
 """Probability that a step gets no thread, or a transaction no memory, while they are short."""
 UNSENT = 0.3

@@ -137,10 +137,10 @@ class DoublingIds(IdSource):
 
 
 class FaultyDatabase(Database):
-    """Says now and then that it is away: sometimes after it has done what was asked.
+    """Says now and then that it is unavailable: sometimes after it has done what was asked.
 
     :ivar before, after: probability of an error before a transaction, and after its commit.
-    :ivar interrupted: probability that whoever wants a transaction is held up before it, while others go on.
+    :ivar interrupted: probability that a transaction is held up before it begins, while others continue.
     :ivar interlude: what happens meanwhile.
     :ivar observers: called after each commit.
     :ivar exhausted: whether memory is short for whoever writes now: MemoryError, before or after the commit.
@@ -506,7 +506,7 @@ class World:
         self.group[conductor.host] = (conductor.ring.incarnation, self.clock.now)
 
     def kill(self, host: str) -> None:
-        """kill -9: everything in memory is gone, and nobody is told."""
+        """kill -9: everything in memory is gone, and nobody is notified."""
         dead = self.conductors.pop(host)
         while dead.hanging:
             dead.go_on(killed=True)
@@ -529,7 +529,7 @@ class World:
         self._forget_later(host, conductor)
 
     def resume(self, host: str) -> None:
-        """SIGCONT, and the network is whole again; it goes on under its old name until it looks at the group,
+        """SIGCONT, and the network is whole again; it continues under its old name until it reads the group,
         or finds by its own clock that it has been silent for too long."""
         conductor = self.conductors[host]
         conductor.paused = conductor.cut_off = False
@@ -550,7 +550,7 @@ class World:
         conductor.ring.view = View.of(members, SHARDS)
 
     def look_all(self) -> None:
-        """Everybody who runs looks, twice, so that all see the rejoined too."""
+        """Everybody who runs polls, twice, so that all see the rejoined too."""
         for _ in range(2):
             for host, conductor in self.conductors.items():
                 if not conductor.paused:
@@ -589,7 +589,7 @@ class World:
             self.conductors[host].loop.cancel(traversal, spared)
 
     def deliver_stop(self, index: int) -> None:
-        """Deliver what one conductor is told to stop."""
+        """Deliver the requests to one conductor to stop tasks."""
         host, claims = self.bus.stops.pop(index)
         if host in self.conductors and not self.conductors[host].paused:
             self.conductors[host].loop.stop(claims)
@@ -643,7 +643,7 @@ class World:
     # -- without faults ----------------------------------------------------------------------------
 
     def calm(self) -> bool:
-        """Everything that can be done now is done, in a fair order, while time stands still; whether that was
+        """Do all that can be done now, in a fair order, while the clock is paused; return whether that was
         anything."""
         self.look_all()
         rounds = 1

@@ -1,4 +1,4 @@
-"""Addresses that carry a signature: it is looked at before anything else."""
+"""Addresses that carry a signature: it is checked before anything else."""
 
 import falcon.testing
 import pytest

@@ -1,4 +1,4 @@
-"""What is kept of a request: figures by route, a line of the log, its id; nothing that a caller can spell."""
+"""Records of a request: metrics by route, a line of the log, its id; nothing that a caller can spell."""
 
 import io
 import logging

@@ -209,7 +209,7 @@ REFUSED = {
 def test_a_malformed_request_is_refused_and_the_connection_closed(
     site: Site, sent: bytes, expected: int
 ) -> None:
-    # What stands behind it must not be taken for a request.
+    # The bytes after it must not be taken for a request.
     client = site.send(sent + get("/smuggled"))
     code, body = answer(client)
     assert code == expected, body

@@ -50,7 +50,7 @@ def checkout(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 def run_ci(checkout: pathlib.Path) -> subprocess.CompletedProcess[str]:
-    """With a make that tells where it runs."""
+    """A clone with a make that prints where it runs."""
     base = checkout.parent
     (base / "bin").mkdir(exist_ok=True)
     fake = base / "bin" / "make"

@@ -1,4 +1,4 @@
-"""What users have handed over is given back when their stacks are gone, however long Keystone is away."""
+"""Users' trusts are returned when their stacks are gone, however long Keystone is unavailable."""
 
 import pathlib
 import threading

@@ -1,4 +1,4 @@
-"""Who owns a shard, and who stands in for its owner."""
+"""Who owns a shard, and who substitutes for its owner."""
 
 import typing
 from collections.abc import Callable
@@ -13,7 +13,7 @@ HOSTS = ("a", "b", "c")
 
 
 class FixedMembership:
-    """A membership that sees what it is told."""
+    """A membership that sees the given members."""
 
     def __init__(self, host: str) -> None:
         self.name: str | None = f"{host}/1"

@@ -146,7 +146,7 @@ def test_an_idle_scheduler_stops_at_once(begin: Callable[..., Scheduler]) -> Non
         scheduler.stop()
         return time.monotonic() - began
 
-    # A host that stands still for a moment delays some of them.
+    # A host that pauses for a moment delays some of them.
     fastest = min(seconds() for _ in range(5))
     assert fastest < 0.5, "futurist's own stop waits up to a second for each idle thread"
 
@@ -154,7 +154,7 @@ def test_an_idle_scheduler_stops_at_once(begin: Callable[..., Scheduler]) -> Non
 class Alone:
     """The ring and the membership of one conductor.
 
-    :ivar state: what it last told the others.
+    :ivar state: the state that it last reported to the others.
     """
 
     state = "active"

@@ -1,4 +1,4 @@
-"""The pool: bounded, and able to go on without a thread that hangs."""
+"""The pool: bounded, and able to continue without a thread that hangs."""
 
 import threading
 from collections.abc import Callable, Iterator

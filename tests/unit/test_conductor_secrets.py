@@ -1,4 +1,4 @@
-"""What was unsealed for a step is found again in whatever the step wants to store or tell."""
+"""What was unsealed for a step is found again in whatever the step wants to store or report."""
 
 import typing
 

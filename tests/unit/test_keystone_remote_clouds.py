@@ -203,7 +203,7 @@ def test_answers_have_a_size_and_a_time(site: Site) -> None:
     began = time.monotonic()
     with pytest.raises(TooMuch, match=r"within 1 s"):
         GuardedRequests(hosts, None, seconds=1.0).get(f"{site.url}/drip")
-    assert time.monotonic() - began < 60  # The server would drip for ever.
+    assert time.monotonic() - began < 60  # The server would drip forever.
 
 
 def test_an_answer_that_was_cut_at_its_time_is_not_taken_for_whole(site: Site) -> None:

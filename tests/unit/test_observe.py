@@ -1,4 +1,4 @@
-"""The figures as Prometheus reads them, and their names."""
+"""The metrics as Prometheus reads them, and their names."""
 
 import pathlib
 import re

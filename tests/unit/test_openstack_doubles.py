@@ -134,7 +134,7 @@ def test_a_repeated_creation_that_fails_leaves_no_double(scripted: ScriptedServi
 
 
 def test_a_creation_that_is_refused_for_what_a_lost_call_has_made_takes_it(scripted: ScriptedService) -> None:
-    """As of a second subnet with the same range: the lost call is carried out after it was looked for."""
+    """As of a second subnet with the same range: the lost call is carried out after it was searched for."""
     has_networks(scripted, "first")
     scripted.answers["POST /networks"] = REFUSED
     step = run(NET, "create", target_of(NET, key=KEY, attempt=2), Work(scripted))

@@ -181,7 +181,7 @@ def repeat(template, **options):
         (repeat(7, x=["a", "b"]), [7, 7]),
         # Later variables are replaced in the values of earlier ones too.
         (repeat("x", x=["y"], y=["z"]), ["z"]),
-        # Heat takes strings only; here any value can stand where the variable stands alone.
+        # Heat takes strings only; here any value can be where the variable is alone.
         (
             repeat({"v": "x", "t": "<x>"}, x=[{"a": 1}, 2]),
             [{"v": {"a": 1}, "t": '<{"a": 1}>'}, {"v": 2, "t": "<2>"}],

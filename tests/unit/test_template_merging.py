@@ -191,7 +191,7 @@ def test_registries_are_laid_over_each_other():
         "B": "b",
         "resources": {"r": {"hooks": "pre-update", "Y": "y"}, "s": {"X": "x"}},
     }
-    # What was replaced stands last: a null with a wildcard removes only what stands before it.
+    # What was replaced is last: a null with a wildcard removes only what is before it.
     assert list(resource_registry) == ["B", "A", "resources"]
 
 

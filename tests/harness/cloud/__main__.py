@@ -18,7 +18,7 @@ from harness.cloud.running import Running
 from harness.guard import GUARD
 
 LOOK = 1.0
-"""Seconds after which it looks again whether all parts run."""
+"""Seconds after which it checks again whether all parts run."""
 
 
 def main() -> int:

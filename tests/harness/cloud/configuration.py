@@ -52,7 +52,7 @@ def placement(layout: Layout) -> Ini:
 def neutron(layout: Layout) -> Ini:
     """Ports that are up at once on every host, with a driver of our own.
 
-    Open vSwitch stands behind it only because trunks and QoS want a driver that supports them.  Nova does
+    Open vSwitch is configured only because trunks and QoS want a driver that supports them.  Nova does
     not wait for ports, so it is not notified that they are up; of their addresses it is.
     """
     kinds = ["network", "subnet", "port", "router", "floatingip", "security_group", "security_group_rule"]

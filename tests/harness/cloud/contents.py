@@ -1,4 +1,4 @@
-"""Fills an empty cloud: accounts, catalogue, flavors, an image, a network to the outside, a volume type."""
+"""Fills an empty cloud: accounts, service catalog, flavors, an image, an external network, a volume type."""
 
 import openstack
 from harness.cloud.layout import PASSWORD, REGION, Layout

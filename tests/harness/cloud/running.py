@@ -159,7 +159,7 @@ class Running:
 
 
 def _endpoints(layout: Layout) -> Sequence[str]:
-    """Statements that write to Keystone's catalogue where the services listen now."""
+    """Statements that write to Keystone's service catalog where the services listen now."""
     return [
         f"UPDATE endpoint SET url = '{layout.url(service.name)}{path}'"
         f" WHERE service_id IN (SELECT id FROM service WHERE type = '{kind}')"

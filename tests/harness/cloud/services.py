@@ -43,7 +43,7 @@ class Service:
 
     :ivar application: the module of its WSGI application.
     :ivar file: the name of its configuration file.
-    :ivar endpoints: what it is in the catalogue: type and path; several where clients differ.
+    :ivar endpoints: its entries in the service catalog: type and path; several where clients differ.
     :ivar schema: the commands that make what is in its databases, without ``--config-file``.
     :ivar probe: the path of a list that an admin may read; "": anybody may ask it.
     :ivar offers: the path of a list that an admin may read; it is empty until the daemons can work.
@@ -157,7 +157,7 @@ CINDER = _service(
     _manage("cinder-manage", "db sync"),
     endpoints=[("block-storage", "/v3"), ("volumev3", "/v3")],
     probe="/v3/types",
-    # Until its scheduler has been told what the backend can do, each volume fails.
+    # Until its scheduler has learned the backend's abilities, each volume fails.
     offers="/v3/scheduler-stats/get_pools",
     daemons=[
         Daemon("cinder-scheduler", "cinder-scheduler"),
@@ -167,4 +167,4 @@ CINDER = _service(
     needs_argument=True,
 )
 SERVICES = (KEYSTONE, GLANCE, PLACEMENT, NEUTRON, NOVA, CINDER)
-"""In the order in which they are started; what a service asks while it starts stands before it."""
+"""The services in the order of their starts; one that another asks while it starts comes before it."""

@@ -18,7 +18,7 @@ BIGGER = "m1.small"
 class Site:
     """A network with one subnet, 10.7.0.0/24, and servers on it.
 
-    :param context: the context of the servers' steps; None: one that calls the services of the catalogue.
+    :param context: the context of the servers' steps; None: one that calls the services of the catalog.
     :ivar connection: the user's, the independent witness.
     """
 

@@ -26,7 +26,7 @@ TROUBLE = re.compile(
 class Horizon(Server):
     """Horizon on a private port, with the panels that users of a cloud have, and those of Heat's dashboard.
 
-    :param auth_url: Keystone's v3 root, in whose catalogue Horizon finds the services.
+    :param auth_url: Keystone's v3 root, in whose service catalog Horizon finds the services.
     """
 
     name = "Horizon"
@@ -43,7 +43,7 @@ class Horizon(Server):
         return f"http://{HOST}:{self.port}"
 
     def troubles(self) -> list[str]:
-        """Return the lines of its log since the last call that tell of errors."""
+        """Return the lines of its log since the last call that report errors."""
         text = self.process.text()
         troubles = TROUBLE.findall(text[self._read :])
         self._read = len(text)

@@ -23,7 +23,7 @@ ON_ALL = {
     "test_commits",  # Commits at once wait for each other's rows, and deadlock where the order is wrong.
     "test_expand_contract",  # MariaDB commits each statement of a migration.
     "test_query_plans",  # Each server has a planner of its own.
-    "test_stopping",  # Who supersedes waits for who puts back.
+    "test_stopping",  # Who supersedes waits for who requeues.
 }
 """Files whose tests run on all servers; of the others `make test` runs only tests on SQLite."""
 

@@ -1,4 +1,4 @@
-"""Holding, going on and the clock, on each server, also when several do it at the same moment."""
+"""Holding, continuing and the clock, on each server, also when several do it at the same moment."""
 
 import pytest
 from services.db.rows import (

@@ -1,4 +1,4 @@
-"""Rows of credentials: one for a tree of stacks, given back when the last of them is gone."""
+"""Rows of credentials: one for a tree of stacks, returned when the last of them is gone."""
 
 from services.db.rows import NOW, a_stack, stack_of, store
 from stoker.db import credentials, stacks

@@ -44,7 +44,7 @@ def fresh(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[Da
 
 
 class Shape(typing.NamedTuple):
-    """A schema as the database tells it: table -> name -> facts."""
+    """A schema as the database reports it: table -> name -> facts."""
 
     columns: Names
     indexes: Names

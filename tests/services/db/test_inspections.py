@@ -1,4 +1,4 @@
-"""Looking why a stack is not finished: on each database, in few statements."""
+"""Reading why a stack is not finished: on each database, in few statements."""
 
 import time
 import typing

@@ -130,7 +130,7 @@ def test_stacks_that_share_a_content_are_created_side_by_side(database: Database
 
     def outer(conn: sa.Connection) -> None:
         content.put(conn, {}, NOW + 1)
-        # Would wait for the outer transaction, and so for ever, if that held the row.
+        # Would wait for the outer transaction, and so forever, if that held the row.
         database.write(lambda second_conn: content.put(second_conn, {}, NOW + 1))
 
     database.write(outer)

@@ -1,4 +1,4 @@
-"""One row whose holder never comes back delays nobody's work but its own, and no wait is without an end."""
+"""One row whose holder never returns delays nobody's work but its own, and no wait is without an end."""
 
 import contextlib
 import threading

@@ -1,4 +1,4 @@
-"""The clocks of a tree of stacks, on each server, also when several of its stacks stop or go on at once."""
+"""The clocks of a tree of stacks, on each server, also when several of them stop or continue at once."""
 
 import pytest
 from services.db.rows import (
@@ -47,7 +47,7 @@ def tree_of(database: Database) -> tuple[Graph, list[Graph]]:
 
 
 def stop(database: Database, child: Graph, *, now: float) -> None:
-    """What goes on in the child ends, and its clock is paused at its breakpoint."""
+    """The child's running tasks end, and its clock is paused at its breakpoint."""
     [claim] = claim_all(database, [child.tasks["a"]], who=B, now=now)
     step(database, [outcome(claim)], who=B, now=now, slots=0)
 

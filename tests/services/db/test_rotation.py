@@ -1,4 +1,4 @@
-"""Sealing anew with another key: all of it, while others write, and however often it is broken off."""
+"""Sealing again with another key: all of it, while others write, and however often it is broken off."""
 
 import typing
 from collections.abc import Callable
@@ -92,7 +92,7 @@ SHAPED: typing.Mapping[str, Callable[[Json], Json]] = {
     "software_deployment.input_values": lambda value: value,
     "software_deployment.output_values": lambda value: value,
 }
-"""How a value stands in each column that may hold tokens."""
+"""The form of a value in each column that may hold tokens."""
 WHOLE = {
     *("setting.value", "credential.body", "resource.reference_id", "resource.attributes", "resource.data"),
     *("software_config.body", "software_deployment.input_values", "software_deployment.output_values"),

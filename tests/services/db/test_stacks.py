@@ -190,7 +190,7 @@ def counts(database: Database) -> dict[str, int]:
     """Rows of all tables that hold something of stacks."""
     counted = {}
     for name, table in tables.metadata.tables.items():
-        # A credential outlives its stack until it is given back, and messages for event sinks until they are
+        # A credential outlives its stack until it is returned, and messages for event sinks until they are
         # sent: see the duties of these names.  Software configs and deployments are deleted by the steps of
         # their resources, or by their users.
         shared_tables = (

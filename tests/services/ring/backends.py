@@ -90,7 +90,7 @@ class Directory:
         shutil.rmtree(aside, ignore_errors=True)
 
     def kill(self) -> None:
-        """Every access fails: a file stands where the directory was."""
+        """Every access fails: a file is where the directory was."""
         while not self._path.is_file():
             self.restart()
             with contextlib.suppress(FileExistsError):  # A member made the directory again.

@@ -1,7 +1,7 @@
 """A conductor's place in the ring and nothing else: a program for the tests.
 
-It looks at what it owns every few milliseconds, as a conductor's duties do before they act, and prints a JSON
-line whenever that has changed or a look came late.  SIGTERM: leave.  SIGUSR1: drain.  SIGUSR2: undrain.
+It checks what it owns every few milliseconds, as a conductor's duties do before they act, and prints a JSON
+line whenever that has changed or a check came late.  SIGTERM: leave.  SIGUSR1: drain.  SIGUSR2: undrain.
 """
 
 import argparse
@@ -27,7 +27,7 @@ LATE = 0.15
 class Witness:
     """Prints what the member believes, with the moments by the machine's one monotonic clock.
 
-    A line holds what is believed from ``at`` on; ``until`` is the last look before.
+    A line holds what is believed from ``at`` on; ``until`` is the last check before.
     """
 
     def __init__(self, membership: Membership, host: str) -> None:

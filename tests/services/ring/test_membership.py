@@ -1,7 +1,7 @@
 """Membership on each backend, with real servers and members that are real processes.
 
-Most of the time goes by in waiting, so the scenarios run side by side: each backend has lanes with a server
-of their own, in which some of its scenarios run one after the other, for some of them stop the server.
+Most of the time goes by in waiting, so the scenarios run side by side.  Each backend has lanes with a server
+of their own.  In a lane scenarios run one after the other, for some of them stop the server.
 """
 
 import os
@@ -70,7 +70,7 @@ def a_paused_member_acts_only_after_it_has_rejoined_as_a_new_incarnation(
         cluster.output()
     )
     assert not cluster.overlap(paused, rejoined), cluster.output()
-    # Of a newcomer the others hear at their next look.
+    # Of a newcomer the others hear at their next poll.
     assert cluster.longest_overlap(paused) < cluster.poll + slack(), cluster.output()
 
 

@@ -30,7 +30,7 @@ _names = itertools.count(1)
 
 
 class Receiver:
-    """Writes down what it is told."""
+    """Records its notifications."""
 
     def __init__(self) -> None:
         self.messages: list[object] = []

@@ -15,7 +15,7 @@ class Everywhere(api.MechanismDriver):
     """Binds each port to the first segment, and says at once that it is up."""
 
     def initialize(self):
-        """Turn off what Neutron tells agents: it reads each changed thing again for that."""
+        """Turn off Neutron's notifications of agents: it reads each changed thing again for that."""
         ovo_rpc._ObjectChangeHandler.dispatch_event = _nothing
         l3_rpc_agent_api.L3AgentNotifyAPI._notification = _nothing
         l3_rpc_agent_api.L3AgentNotifyAPI._notification_fanout = _nothing
