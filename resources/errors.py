@@ -1,5 +1,6 @@
 """Errors that a step may raise; one class for each different reaction."""
 
+import typing
 from collections.abc import Sequence
 
 
@@ -83,6 +84,11 @@ class PropertyError(ValueError):
         self.path = path
         super().__init__(f"{'.'.join(str(part) for part in path)}: {message}" if path else message)
 
+    def with_others(self, others: "Sequence[PropertyError]") -> typing.Self:
+        """Return the error, which names these further ones from now on."""
+        self.others = others
+        return self
+
 
 class UnknownProperty(PropertyError):
     """A name is given that the schema does not have.
@@ -117,8 +123,8 @@ def raise_all(errors: Sequence[PropertyError]) -> None:
     :raises PropertyError: there is one.
     """
     if errors:
-        errors[0].others = errors[1:]
-        raise errors[0]
+        first, *others = errors
+        raise first.with_others(others)
 
 
 class UnknownType(LookupError):

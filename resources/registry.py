@@ -43,16 +43,29 @@ class ResourceRegistry:
     :param types: classes by type name; one instance of each serves all resources of the type.
     :param defaults: defaults of properties, by their `Property.default_option`; and ``region_name``, the name
         of the own region.
+    :param plugins: instances that serve types beside those of the classes.
+    :param template_types: types that the operator has made of templates, by name.
+    :param off_names: names of types that the operator has switched off.
     :ivar operator: the environment below that of each stack; None: there is none.
     :ivar default_timeouts: seconds that one action may take, by the type that says so.
     """
 
-    def __init__(self, types: Mapping[str, type[ResourceType]], defaults: JsonMap | None = None) -> None:
-        self._types = {name: _configured(types[name](), defaults or {}) for name in sorted(types)}
+    def __init__(
+        self,
+        types: Mapping[str, type[ResourceType]],
+        defaults: JsonMap | None = None,
+        *,
+        plugins: Mapping[str, ResourceType] | None = None,
+        operator: OperatorEnvironment | None = None,
+        template_types: Mapping[str, ResourceType] | None = None,
+        off_names: Collection[str] = (),
+    ) -> None:
+        configured = {name: _configured(types[name](), defaults or {}) for name in sorted(types)}
+        self._types = {**configured, **(plugins or {})}
         self.default_timeouts = _default_timeouts(self._types)
-        self.operator: OperatorEnvironment | None = None
-        self._template_types: Mapping[str, ResourceType] = {}
-        self._off_names: Collection[str] = ()
+        self.operator = operator
+        self._template_types = template_types or {}
+        self._off_names = off_names
 
     @classmethod
     def installed(cls, namespace: str = NAMESPACE, defaults: JsonMap | None = None) -> "ResourceRegistry":
@@ -81,10 +94,7 @@ class ResourceRegistry:
 
         :param template_types: types that the operator has made of templates, by name.
         """
-        registry = self._with(self._types)
-        registry.operator = operator
-        registry._template_types = template_types
-        return registry
+        return ResourceRegistry({}, plugins=self._types, operator=operator, template_types=template_types)
 
     @functools.cached_property
     def usable(self) -> "ResourceRegistry":
@@ -92,22 +102,16 @@ class ResourceRegistry:
         if self.operator is None:
             return self
         off_names = frozenset(filter(self.operator.is_switched_off, self._types))
-        usable = self._with({name: item for name, item in self._types.items() if name not in off_names})
-        usable._off_names = off_names
-        return usable
+        usable = {name: item for name, item in self._types.items() if name not in off_names}
+        return ResourceRegistry({}, plugins=usable, off_names=off_names)
 
     @functools.cached_property
     def offered(self) -> "ResourceRegistry":
         """Return the usable types, with those that the operator has made of templates."""
         if self.operator is None:
             return self
-        return self._with(dict(sorted({**self.usable._types, **self._template_types}.items())))
-
-    def _with(self, types: Mapping[str, ResourceType]) -> "ResourceRegistry":
-        registry = ResourceRegistry({})
-        registry._types = dict(types)
-        registry.default_timeouts = _default_timeouts(types)
-        return registry
+        offered = dict(sorted({**self.usable._types, **self._template_types}.items()))
+        return ResourceRegistry({}, plugins=offered)
 
     def get(self, name: str) -> ResourceType:
         """Return the type; for the name of a template the type of nested stacks.

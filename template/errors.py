@@ -1,6 +1,7 @@
 """Errors in a template, its environment or its parameters, which the user can fix."""
 
 import contextlib
+import typing
 from collections.abc import Callable, Iterator, Sequence
 
 MOST_ERRORS = 10
@@ -41,8 +42,12 @@ class TemplateError(ValueError):
         :param place: returns the new path for a path.
         """
         moved = type(self)(self.message, place(self.path))
-        moved.others = [other.moved(place) for other in self.others]
-        return moved
+        return moved.with_others([other.moved(place) for other in self.others])
+
+    def with_others(self, others: "Sequence[TemplateError]") -> typing.Self:
+        """Return the error, which names these further ones from now on."""
+        self.others = others
+        return self
 
 
 def _part(part: str | int) -> str:
@@ -281,8 +286,7 @@ class ErrorList:
         """
         if self._errors:
             first, *others = self._errors
-            first.others = others
-            raise first
+            raise first.with_others(others)
 
 
 @contextlib.contextmanager
