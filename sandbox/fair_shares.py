@@ -81,8 +81,15 @@ class FairShares:
         :param waiting: projects, in the order in which they came.
         """
         now = self._monotonic()
-        order = [(self._rank(project, now), project) for project in waiting if self._may_take(project)]
+        order = [(self._rank(project, now), project) for project in waiting if self.room(project)]
         return min(order, key=lambda item: item[0])[1] if order else None
+
+    def room(self, project: str) -> int:
+        """Return the number of places that the project may take now."""
+        use = self._uses.get(project)
+        held = 0 if use is None else use.held
+        reserved = self._kept if self.is_heavy(project) else 0
+        return max(0, min(self.share - held, self._free - reserved))
 
     def take(self, project: str) -> None:
         """Give the project a place; `first_of` has named it."""
@@ -100,12 +107,6 @@ class FairShares:
     def _rank(self, project: str, now: float) -> tuple[int, float]:
         use = self._uses.get(project)
         return (0, 0.0) if use is None else (use.held, use.spent_until(now))
-
-    def _may_take(self, project: str) -> bool:
-        use = self._uses.get(project)
-        held = 0 if use is None else use.held
-        reserved = self._kept if self.is_heavy(project) else 0
-        return held < self.share and self._free > reserved
 
     def _forget(self) -> None:
         """Forget the half that has used least."""

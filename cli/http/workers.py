@@ -97,9 +97,9 @@ class Workers(ThreadedTaskDispatcher):
         threading.Thread(target=target, name=name, args=(thread_no,), daemon=True).start()
 
     def waiting_of(self, project: str) -> int:
-        """Return how many requests of a project wait for a thread."""
+        """Return how many requests of a project wait, not counting those that idle threads will take."""
         with self.lock:
-            return self.queue.waiting_of(project)
+            return max(0, self.queue.waiting_of(project) - self.queue.shares.room(project))
 
     def add(self, task: Serviced, project: str = "") -> None:
         """Queue a request that counts for this project."""

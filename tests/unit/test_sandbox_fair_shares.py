@@ -93,3 +93,13 @@ def test_not_all_projects_are_remembered(clock: Clock) -> None:
     assert len(shares._uses) <= MOST_REMEMBERED + 1  # noqa: SLF001
     shares.release("holds")
     assert shares.is_heavy("heavy")
+
+
+def test_a_project_has_room_for_its_share_of_what_is_free(clock: Clock) -> None:
+    shares = FairShares(4, monotonic=clock)
+    assert shares.room("a") == 2
+    shares.take("a")
+    assert (shares.room("a"), shares.room("b")) == (1, 2)
+    make_heavy(shares, clock, "b")
+    shares.take("c")
+    assert (shares.room("b"), shares.room("newcomer")) == (1, 2)
