@@ -129,7 +129,7 @@ def find_version(template: Mapping[str, object]) -> Version:
     versions = _NAMES[keys[0]]
     if name not in versions:
         hint = did_you_mean(name, versions, alike=_ALIKE) if len(versions) > 1 else ""
-        right = f"a version of it{hint}" if hint else _one_of(versions)
+        right = f"a known version{hint}" if hint else _one_of(versions)
         raise InvalidTemplateVersion(
             f'{_INVALID}"{as_text(template[keys[0]])}". "{keys[0]}" should be {right}'
         )

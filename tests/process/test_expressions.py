@@ -109,7 +109,7 @@ def test_requests_that_compute_for_ever_are_refused_within_two_seconds(deploymen
             elapsed = time.monotonic() - since
             assert elapsed < 2 * before.worse(pace.measure()).wall
             assert (status, answer["error"]["type"]) == (400, "RequestLimitExceeded"), answer
-            assert answer["error"]["message"].startswith(path), answer
+            assert answer["error"]["message"].startswith(f"Request limit exceeded: {path}"), answer
     assert max(visitor.waited) < pace.measure().wall, sorted(visitor.waited)[-5:]
     assert visitor.wrong == []
 

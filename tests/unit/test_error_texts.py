@@ -146,7 +146,7 @@ def test_no_list_of_names_follows_a_good_guess() -> None:
 def test_the_error_of_a_misspelt_version_names_the_nearest(written: str, suggestion: str | None) -> None:
     [text] = messages({"heat_template_version": written})
     beginning = f'The template version is invalid: "{written}". "heat_template_version" should be '
-    assert text.startswith(f"{beginning}{'a version of it; did you mean' if suggestion else 'one of: '}")
+    assert text.startswith(f"{beginning}{'a known version; did you mean' if suggestion else 'one of: '}")
     assert text.endswith(f'did you mean "{suggestion}"?') or suggestion is None
 
 
