@@ -235,7 +235,7 @@ def test_a_default_against_its_own_constraint_is_warned_of(service: Service, ten
 
 
 def test_a_repetition_over_a_value_that_is_not_known_is_accepted(service: Service, tenant: str) -> None:
-    """Whether it comes from a parameter, from one of a nested stack, or from another resource."""
+    """The value comes from a parameter, from one of a nested stack, or from another resource."""
     missing = {"words": {"type": "comma_delimited_list"}, "map": {"type": "json"}}
     sources: list[Json] = [
         {"%w%": {"get_param": "words"}},

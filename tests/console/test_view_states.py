@@ -1,4 +1,4 @@
-"""What the console says while the API is slow or cut: that it has not read, never that there is nothing."""
+"""The console while the API is slow or cut: it says that it has not read, never that there is nothing."""
 
 import dataclasses
 import re

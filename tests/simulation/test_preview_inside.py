@@ -1,4 +1,4 @@
-"""What an update would do inside of nested stacks is previewed, and comes so."""
+"""Previews of updates inside of nested stacks, and that the updates do the same."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""What an update would do is previewed, and comes so."""
+"""Previews of updates, and that the updates do the same."""
 
 import pathlib
 import random

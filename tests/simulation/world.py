@@ -303,7 +303,6 @@ class SimConductor:
         )
 
     def submit(self, fn: Callable[..., object], /, *args: object) -> threads.Job:
-        """See conductor.worker.pool.Executor."""
         if self.world.is_exhausted():
             raise NoThread("the simulation says so")
         job = threads.Job(lambda: fn(*args))
@@ -311,10 +310,9 @@ class SimConductor:
         return job
 
     def restart_threads(self) -> None:
-        """See conductor.worker.pool.Executor."""
+        """Do nothing: no thread of the simulation ends."""
 
     def detach(self, job: threads.Job) -> bool:
-        """See conductor.worker.pool.Executor."""
         if job in self.steps:
             self.steps.remove(job)
             return False
