@@ -50,6 +50,9 @@ class GuestPolls(typing.Protocol):
     def find(self, stack_id: StackId, row: ResourceId) -> GuestServer | None:
         """Return the server of a row; None: it is gone."""
 
+    def readable(self, server: GuestServer, name: str) -> GuestServer | None:
+        """Return the resource of that name; None: the keys of the server or access key do not reach it."""
+
     def admits(self, server: GuestServer, transport: str) -> bool:
         """Return whether a server's guest may ask by a transport."""
 

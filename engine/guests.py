@@ -19,7 +19,9 @@ from ..db.states import Status
 from ..observe.instants import iso
 from ..resources.contract.views import StackFacts
 from ..resources.guests import collect_config, guest_metadata
+from ..resources.heat.iam import ACCESS_KEY
 from ..shapes import Json, JsonMap
+from .access_keys import readable
 from .awaited_guests import describe_guest
 from .context import EngineContext
 from .resource_view import view_of
@@ -86,6 +88,15 @@ class Guests:
     def find(self, stack_id: StackId, row: ResourceId) -> GuestServer | None:
         """Return the server of a row; None: it is gone.  This is one read by a primary key."""
         return self._context.database.read(lambda conn: guests.find(conn, stack_id, row))
+
+    def readable(self, server: GuestServer, name: str) -> GuestServer | None:
+        """Return the resource of that name, if who has the keys of a resource may read its metadata.
+
+        A server's guest may read its own; an access key reads what the policies of its user allow.
+        """
+        if server.plugin != ACCESS_KEY:
+            return server if server.name == name else None
+        return self._context.database.read(lambda conn: readable(self._context, conn, server, name))
 
     def admits(self, server: GuestServer, transport: str) -> bool:
         """Return whether a server's guest may ask by a transport.

@@ -8,11 +8,10 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
     "AWS::CloudFormation": ("", "Init"),
     "AWS::EC2": (
         "",
-        "EIP EIPAssociation InternetGateway NetworkInterface RouteTable Subnet SubnetRouteTableAssociation "
+        "InternetGateway NetworkInterface RouteTable Subnet SubnetRouteTableAssociation "
         "VPC VPCGatewayAttachment",
     ),
     "AWS::ElasticLoadBalancing": ("", "LoadBalancer"),
-    "AWS::IAM": ("", "AccessKey User"),
     "AWS::S3": ("", "Bucket"),
     "OS::Aodh": (
         "alarms",
@@ -63,8 +62,6 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
 """By the beginning of the names: what the service is for, and the ends of the names.  These are all types of
 Heat 27 and of releases before it that the resource types of Stoker lack."""
 _INSTEAD: Mapping[str, str] = {
-    "AWS::EC2::EIP": "OS::Neutron::FloatingIP",
-    "AWS::EC2::EIPAssociation": "OS::Neutron::FloatingIPAssociation",
     "AWS::EC2::NetworkInterface": "OS::Neutron::Port",
     "AWS::EC2::Subnet": "OS::Neutron::Subnet",
     "AWS::EC2::VPC": "OS::Neutron::Net",
@@ -86,7 +83,6 @@ _CLIENTS: Mapping[str, str] = {
     "network": "neutron",
     "orchestration": "heat",
     "AWS::EC2": "neutron",
-    "AWS::IAM": "keystone",
     "AWS::S3": "swift",
     "OS::Heat::SwiftSignal": "swift",
     "OS::Heat::SwiftSignalHandle": "swift",

@@ -88,7 +88,7 @@ def _is_known(request: Request, server: GuestServer) -> bool:
 
 
 def describe(request: Request) -> Reply:
-    """Answer GET and POST /v1?Action=DescribeStackResource, signed by a guest.
+    """Answer GET and POST /v1?Action=DescribeStackResource, signed by a guest or with an access key.
 
     :raises Fault: an error of the action, with Amazon's name.
     """
@@ -100,12 +100,16 @@ def describe(request: Request) -> Reply:
     for name in ("StackName", "LogicalResourceId"):
         if not query.get(name):
             raise Fault(400, "MissingParameter", f"{name} parameter is required")
-    check_named(server, query["StackName"], query["LogicalResourceId"])
-    document = request.services.guests.document(server)
+    guests = request.services.guests
+    name = query["LogicalResourceId"]
+    named = guests.readable(server, name)
+    check_named(named or server, query["StackName"], name)
+    document = None if named is None else guests.document(named)
     if document is None:
         raise Fault(403, "AccessDenied", GONE)
-    server, text = document
-    request.services.guests.record(server, POLL_SERVER_CFN)
+    resource, text = document
+    if named is server:  # An access key is not the key of the server that it reads.
+        guests.record(resource, POLL_SERVER_CFN)
     return cfn.described(
-        cfn.resource_detail(server, stack_arn(server)), text, as_json=cfn.wants_json(request)
+        cfn.resource_detail(resource, stack_arn(resource)), text, as_json=cfn.wants_json(request)
     )

@@ -1,6 +1,7 @@
 """OS::Neutron::FloatingIP and OS::Neutron::FloatingIPAssociation."""
 
-from collections.abc import Collection
+import typing
+from collections.abc import Collection, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
@@ -134,7 +135,7 @@ class FloatingIPAssociation(AttachedType):
     identity = "the floating IP"
     other = "port_id"
     missing = "network: floating IP {0} is not associated with the port"
-    implied_dependencies = INTERFACES
+    implied_dependencies: typing.ClassVar[Sequence[ImpliedDependency]] = INTERFACES
     properties_schema = {
         "floatingip_id": Property("string", "Id of the floating IP.", required=True, update_allowed=True),
         "port_id": Property(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ...plugin import ResourceType
+from .ec2_addresses import ElasticIp, ElasticIpAssociation
 from .ec2_security_group import Ec2SecurityGroup
 from .floating_ip import FloatingIP, FloatingIPAssociation
 from .net import Net
@@ -14,6 +15,8 @@ from .subnet import Subnet
 from .trunk import Trunk
 
 RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
+    "AWS::EC2::EIP": ElasticIp,
+    "AWS::EC2::EIPAssociation": ElasticIpAssociation,
     "AWS::EC2::SecurityGroup": Ec2SecurityGroup.of(SecurityGroup),
     "OS::Neutron::FloatingIP": FloatingIP,
     "OS::Neutron::FloatingIPAssociation": FloatingIPAssociation,

@@ -1,0 +1,31 @@
+"""A conductor's side of a step whose services are all one scripted service."""
+
+import typing
+from collections.abc import Callable, Hashable
+
+from harness.fake_work import FakeWork
+from harness.scripted_service import ScriptedService
+from keystoneauth1.adapter import Adapter
+from stoker.resources.contract.views import ReplacementView
+
+Json = typing.Any
+
+
+class ScriptedWork(FakeWork):
+    """A step's context with one service for all types, which shares nothing between steps."""
+
+    def __init__(self, scripted: ScriptedService) -> None:
+        super().__init__()
+        self._scripted = scripted
+        self.replaced_by: ReplacementView | None = None
+
+    def adapter(self, service: str, version: str, microversion: str | None = None) -> Adapter:
+        return self._scripted.adapter(service)
+
+    def shared(
+        self, key: Hashable, make: Callable[[], Json], max_age: float, *, checked_by_use: bool = False
+    ) -> Json:
+        return make()
+
+    def replacement(self) -> ReplacementView | None:
+        return self.replaced_by
