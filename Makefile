@@ -34,8 +34,9 @@ serve: .venv/client.stamp
 	$(BIN)/stoker serve --data-dir var/stoker --host 127.0.0.1 --port 8004 --conductors 3
 
 # The cloud of the tests, for people, and for tests with STOKER_TEST_CLOUD=var/cloud; it runs until Ctrl-C.
+# INCLUDE="octavia …" starts services that it does not need.
 cloud: cloud-databases
-	cd tests && ../$(BIN)/python -m harness.cloud $(CURDIR)/var/cloud --remove
+	cd tests && ../$(BIN)/python -m harness.cloud $(CURDIR)/var/cloud --remove $(INCLUDE:%=--with %)
 
 # A stack of each HOT template below CHECKOUT, such as a clone of openstack/heat-templates; not part of the tests.
 templates: $(if $(STOKER_TEST_CLOUD),.venv/test.stamp,cloud-databases)

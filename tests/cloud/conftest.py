@@ -105,3 +105,11 @@ def operator_stacks(stoker: Service, operator: Project) -> Iterator[Stacks]:
     stacks_of_project = Stacks(stoker, operator)
     yield stacks_of_project
     stacks_of_project.clean()
+
+
+@pytest.fixture
+def balancers(cloud: Cloud, project: Project, operator: Project) -> None:
+    """Octavia runs, and the projects' tokens know it."""
+    cloud.start("octavia")
+    for lent in (project, operator):
+        lent.connection.session.invalidate()

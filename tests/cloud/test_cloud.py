@@ -45,6 +45,7 @@ def test_a_server_with_network_and_volume_is_made_seen_and_removed(project: Proj
 
 
 LISTS: Mapping[str, Callable[[Connection, str], Iterable[Json]]] = {
+    "load balancers": lambda c, _: c.load_balancer.load_balancers(),
     "servers": lambda c, _: c.compute.servers(details=False),
     "server groups": lambda c, _: c.compute.server_groups(),
     "key pairs": lambda c, _: c.compute.keypairs(),
@@ -86,6 +87,7 @@ def make_one_of_each_kind(project: Project) -> None:
     router = c.network.create_router(name="router", external_gateway_info={"network_id": public.id})
     c.network.add_interface_to_router(router, subnet=subnet.id)
     port = c.network.create_port(network_id=network.id, name="port")
+    balancer = c.load_balancer.create_load_balancer(name="balancer", vip_subnet_id=subnet.id)
     c.network.create_ip(floating_network_id=public.id, port_id=port.id)
     c.network.create_trunk(port_id=c.network.create_port(network_id=network.id).id, name="trunk")
     scope = c.network.create_address_scope(name="scope", ip_version=4)
@@ -108,9 +110,11 @@ def make_one_of_each_kind(project: Project) -> None:
     for created in (snapshot, backup):
         c.block_storage.wait_for_status(created, "available", interval=0.2, wait=WITHIN)
     c.compute.wait_for_server(server, interval=0.2, wait=WITHIN)
+    c.load_balancer.wait_for_load_balancer(balancer.id, interval=0.2, wait=WITHIN)
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("balancers")
 def test_all_that_services_list_of_a_project_is_found_and_removed(project: Project) -> None:
     """The rows of the databases are what the lists show, for each kind."""
     make_one_of_each_kind(project)

@@ -11,11 +11,13 @@ import sys
 import typing
 
 import yaml
-from harness.cloud.access import CLOUDS, READY
+from harness.cloud.access import ANSWERED, CLOUDS, READY, request_of
 from harness.cloud.layout import PASSWORD, REGION, Layout
 from harness.cloud.making import prepare
 from harness.cloud.running import Running
+from harness.cloud.services import OPTIONAL
 from harness.guard import GUARD
+from harness.processes import ProcessEnded
 
 LOOK = 1.0
 """Seconds after which it checks again whether all parts run."""
@@ -39,6 +41,7 @@ def main() -> int:
     try:
         cloud.start_servers()
         cloud.start()
+        cloud.start([service for service in OPTIONAL if service.name in arguments.include])
         _tell(cloud.layout)
         return _serve(cloud, arguments.until)
     finally:
@@ -55,6 +58,9 @@ def _parser() -> argparse.ArgumentParser:
     mode = parser.add_mutually_exclusive_group(required=True)
     mode.add_argument("directory", nargs="?", type=pathlib.Path, help="new; for all that the services write")
     mode.add_argument("--prepare", action="store_true", help="make the databases, and end")
+    names = [service.name for service in OPTIONAL]
+    more = {"action": "append", "default": [], "choices": names, "metavar": "SERVICE"}
+    parser.add_argument("--with", dest="include", help=f"start this one, too: {', '.join(names)}", **more)
     parser.add_argument("--until", type=int, metavar="PID", help="end with this process")
     parser.add_argument("--remove", action="store_true", help="remove the directory at the end")
     return parser
@@ -92,7 +98,23 @@ def _serve(cloud: Running, until: int | None) -> int:
         if (message := cloud.ended()) is not None:
             print(message, file=sys.stderr, flush=True)
             return 1
+        _start_requested(cloud)
     return 0
+
+
+def _start_requested(cloud: Running) -> None:
+    """Start the services that somebody has asked for; see `access.Cloud.start`."""
+    for service in OPTIONAL:
+        request = request_of(cloud.layout.directory, service.name)
+        answer = request.with_suffix(ANSWERED)
+        if request.exists() and not answer.exists():
+            unfinished = answer.with_suffix(".unfinished")
+            try:
+                cloud.start([service])
+                unfinished.touch()
+            except (ProcessEnded, TimeoutError) as error:
+                unfinished.write_text(str(error))
+            unfinished.rename(answer)
 
 
 if __name__ == "__main__":

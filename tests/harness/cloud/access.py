@@ -12,12 +12,22 @@ from harness.cloud.contents import connect
 from harness.cloud.layout import PASSWORD, REGION, requests_of
 from harness.cloud.project import Project
 from harness.cloud.rows import Rows
+from harness.processes import ProcessEnded
+from harness.waiting import wait_for
 from openstack.connection import Connection
 
 READY = "cloud.json"
 """The file of a cloud's directory that says where it is, once it serves."""
+ANSWERED = ".answered"
+"""The suffix of the file that answers a request for a service: empty, or the reason of a failure."""
+START_WITHIN = 600.0
 CLOUDS = "clouds.yaml"
 """The file of the same directory for the OpenStack client; its clouds are "admin" and "demo"."""
+
+
+def request_of(directory: pathlib.Path, service: str) -> pathlib.Path:
+    """The file by which a cloud is asked to start a service."""
+    return directory / "requested" / service
 
 
 class Cloud:
@@ -72,6 +82,19 @@ class Cloud:
                 project.clean()
             finally:
                 self.remove_project(project)
+
+    def start(self, name: str) -> None:
+        """Start one of `services.OPTIONAL`, unless it runs; tokens of before do not have it in their catalog.
+
+        :raises ProcessEnded: it could not be started.
+        """
+        request = request_of(self.directory, name)
+        request.parent.mkdir(exist_ok=True)
+        request.touch()
+        answer = request.with_suffix(ANSWERED)
+        wait_for(answer.exists, START_WITHIN, lambda: f"{name} is not started", pause=0.1)
+        if text := answer.read_text():
+            raise ProcessEnded(text)
 
     def requests(self, service: str, project: Project) -> list[str]:
         """Requests of a project that a service has answered, in order: method, path with query, status."""

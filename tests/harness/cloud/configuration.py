@@ -1,8 +1,10 @@
 """The configuration of each service: what it must know, and what makes it quick or small for tests."""
 
+import pathlib
 import uuid
 
 from harness.cloud.layout import COMPUTE_HOST, HOME, PASSWORD, REGION, Ini, Layout, Section
+from harness.ports import HOST
 
 UNLIMITED = -1
 NODE = uuid.uuid5(uuid.NAMESPACE_DNS, "cloud")
@@ -60,7 +62,7 @@ def neutron(layout: Layout) -> Ini:
         "DEFAULT": {
             **_default(layout, "neutron"),
             "core_plugin": "ml2",
-            "service_plugins": "router,trunk,qos",
+            "service_plugins": "router,segments,trunk,qos,metering,port_forwarding",
             "api_paste_config": HOME / "etc/neutron/api-paste.ini",
             "notify_nova_on_port_status_changes": False,
             "notify_nova_on_port_data_changes": True,
@@ -136,6 +138,54 @@ def cinder(layout: Layout) -> Ini:
         "nova": _account(layout),
         **_usual(layout, "cinder"),
     }
+
+
+def octavia(layout: Layout) -> Ini:
+    """Balancers that are rows: nothing is started, configured or watched for them."""
+    authority = octavia_authority(layout)
+    drivers = {"amphora": "nothing is made", "octavia": "the same"}
+    listens = {"bind_ip": HOST, "bind_port": layout.ports["octavia"] + 1}  # No part of it listens there.
+    return {
+        "DEFAULT": _default(layout, "octavia"),
+        "api_settings": {
+            "auth_strategy": "keystone",
+            "enabled_provider_drivers": ",".join(f"{name}:{text}" for name, text in drivers.items()),
+            "default_provider_driver": "amphora",
+            "api_base_uri": layout.url("octavia"),
+            "allow_ping_health_monitors": True,
+        },
+        "database": {"connection": layout.database_of("octavia")},
+        "health_manager": {**listens, "heartbeat_key": PASSWORD},
+        "certificates": {
+            "cert_manager": "noop_cert_manager",
+            "cert_generator": "local_cert_generator",
+            "ca_certificate": authority,
+            "ca_private_key": authority,
+            "server_certs_key_passphrase": "insecure-key-do-not-use-this-key",
+        },
+        "controller_worker": {
+            "workers": 1,
+            **{
+                f"{part}_driver": f"{part}_noop_driver" for part in ("amphora", "compute", "network", "image")
+            },
+            "amp_flavor_id": 1,
+            "amp_image_tag": "amphora",
+            "amp_boot_network_list": uuid.UUID(int=1),
+            "amp_active_wait_sec": 1,
+            "client_ca": authority,
+            "loadbalancer_topology": "SINGLE",
+        },
+        "task_flow": {"jobboard_enabled": False},
+        "oslo_policy": {"enforce_scope": False, "enforce_new_defaults": False},
+        "service_auth": _account(layout),
+        **{name: _account(layout) for name in ("neutron", "glance", "nova")},
+        **_usual(layout, "octavia"),
+    }
+
+
+def octavia_authority(layout: Layout) -> pathlib.Path:
+    """The file with the certificate and the key of Octavia's own authority."""
+    return layout.config("octavia") / "authority.pem"
 
 
 def _default(layout: Layout, name: str) -> Section:

@@ -15,7 +15,7 @@ from harness.cloud import configuration, contents
 from harness.cloud.database import pack
 from harness.cloud.layout import BIN, HOME, INSTALLED, Layout
 from harness.cloud.running import Running
-from harness.cloud.services import KEYSTONE, SERVICES, Service
+from harness.cloud.services import ALL, KEYSTONE, Service
 from harness.processes import ProcessEnded
 
 KEPT = HOME / "databases"
@@ -62,11 +62,11 @@ def _make(folder: pathlib.Path, prepared: pathlib.Path) -> None:
     cloud = Running(folder, None)
     try:
         cloud.start_servers()
-        for service in SERVICES:
+        for service in ALL:
             for name in service.databases:
                 cloud.database.execute(f"CREATE DATABASE {name}")
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            for _ in pool.map(lambda service: _make_schema(cloud.layout, service), SERVICES):
+            for _ in pool.map(lambda service: _make_schema(cloud.layout, service), ALL):
                 pass
         (cloud.layout.state("nova") / "compute_id").write_text(str(configuration.NODE))
         (cloud.layout.state("glance") / "images").mkdir()
@@ -90,7 +90,7 @@ DISCOVER = ("cell_v2", "discover_hosts")
 
 
 def _config(name: str, layout: Layout) -> str:
-    return next(service for service in SERVICES if service.name == name).path(layout)
+    return next(service for service in ALL if service.name == name).path(layout)
 
 
 def _make_schema(layout: Layout, service: Service) -> None:

@@ -48,6 +48,7 @@ TABLES: Mapping[str, Sequence[Table]] = {
     "backups": [Table("cinder.backups", title="display_name", only=THERE)],
     "snapshots": [Table("cinder.snapshots", title="display_name", only=THERE)],
     "volumes": [Table("cinder.volumes", title="display_name", only=THERE)],
+    "load balancers": [Table("octavia.load_balancer", only="provisioning_status <> 'DELETED'")],
     "images": [Table("glance.images", owner="owner", only=THERE)],
     "floating IPs": [Table("neutron.floatingips", title="floating_ip_address")],
     "routers": [Table("neutron.routers")],

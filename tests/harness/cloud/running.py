@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import amqp
 import requests
 from harness.cloud.database import CloudDatabase
-from harness.cloud.layout import BIN, HOME, PASSWORD, Layout
-from harness.cloud.services import SERVICES, Daemon, Service
+from harness.cloud.layout import BIN, HOME, PASSWORD, REGION, Layout
+from harness.cloud.services import ALL, OPTIONAL, SERVICES, Daemon, Service
 from harness.ports import HOST, free_port
 from harness.processes import Process, ProcessEnded
 from harness.rabbitmq import RabbitMQ
@@ -44,7 +44,7 @@ class Running:
         self.database = CloudDatabase(prepared / "database.tar.gz" if prepared else None)
         self.broker = RabbitMQ()
         self._processes: dict[str, Process] = {}
-        ports = {service.name: free_port() for service in SERVICES}
+        ports = {service.name: free_port() for service in ALL}
         self.layout = Layout(directory, ports, self.database.url, self.broker.url)
 
     def start_servers(self) -> None:
@@ -52,7 +52,7 @@ class Running:
         if self._kept:
             subprocess.run(["tar", "-xzf", self._kept / "state.tar.gz", "-C", self._directory], check=True)
         (self._directory / "logs").mkdir()
-        for service in SERVICES:
+        for service in ALL:
             service.configure(self.layout)
         servers: Sequence[Server] = (self.database, self.broker)
         with ThreadPoolExecutor(len(servers)) as pool:
@@ -79,6 +79,9 @@ class Running:
         self._ask(new, headers)
         offers = {service.name: service.offers for service in new if service.offers}
         self._wait(began, list(offers), lambda name: bool(self._list(name, offers[name], headers)))
+        for service in new:
+            if service in OPTIONAL:
+                self._enter(service, headers)
 
     def ended(self) -> str | None:
         """The story of a part that has ended; None while all run."""
@@ -127,6 +130,21 @@ class Running:
         body = {"auth": {"identity": {"methods": ["password"], "password": password}, "scope": scope}}
         answer = requests.post(f"{self.layout.auth_url}/auth/tokens", json=body, timeout=120)
         return {"X-Auth-Token": answer.headers["X-Subject-Token"]}
+
+    def _enter(self, service: Service, headers: Headers) -> None:
+        """Enter a service into the service catalog."""
+
+        def add(kind: str, **fields: str) -> str:
+            url = f"{self.layout.auth_url}/{kind}s"
+            answer = requests.post(url, headers=headers, json={kind: fields}, timeout=120)
+            if answer.status_code != 201:
+                raise ProcessEnded(f"{url}: {answer.status_code} {answer.text}")
+            return str(answer.json()[kind]["id"])
+
+        for service_type, path in service.endpoints:
+            entry = add("service", type=service_type, name=service.name)
+            url = f"{self.layout.url(service.name)}{path}"
+            add("endpoint", service_id=entry, interface="public", region_id=REGION, url=url)
 
     def _ask(self, services: Sequence[Service], headers: Headers) -> None:
         """Ask each service for a list.

@@ -8,11 +8,26 @@ import shutil
 import typing
 from collections.abc import Callable, Sequence
 
+from harness.certificates import write_certificate
 from harness.cloud import configuration
 from harness.cloud.layout import BIN, HOME, INSTALLED, PASSWORD, REGION, Ini, Layout, rendered, serving
 
 Command = Sequence[str]
 Schema = Callable[[Layout], Sequence[Command]]
+
+
+def nothing(layout: Layout) -> None:
+    """Write no further files."""
+
+
+def nova_files(layout: Layout) -> None:
+    """Copy what Nova reads from beside its configuration."""
+    shutil.copy(HOME / "etc/nova/api-paste.ini", layout.config("nova"))
+
+
+def octavia_files(layout: Layout) -> None:
+    """Write the authority that signs the certificates of Octavia's machines, which are never made."""
+    write_certificate(configuration.octavia_authority(layout), "octavia.test")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +63,7 @@ class Service:
     :ivar probe: the path of a list that an admin may read; "": anybody may ask it.
     :ivar offers: the path of a list that an admin may read; it is empty until the daemons can work.
     :ivar needs_argument: the application finds its configuration by an argument only.
+    :ivar files: writes the further files that it reads.
     """
 
     name: str
@@ -61,6 +77,7 @@ class Service:
     offers: str = ""
     daemons: Sequence[Daemon] = ()
     needs_argument: bool = False
+    files: Callable[[Layout], None] = nothing
 
     def path(self, layout: Layout) -> str:
         """Its configuration file."""
@@ -71,8 +88,7 @@ class Service:
         layout.config(self.name).mkdir(parents=True, exist_ok=True)
         layout.state(self.name).mkdir(parents=True, exist_ok=True)
         (layout.config(self.name) / self.file).write_text(rendered(self.config(layout)))
-        if self.name == "nova":  # It reads this one from beside its configuration.
-            shutil.copy(HOME / "etc/nova/api-paste.ini", layout.config(self.name))
+        self.files(layout)
 
     def command(self, layout: Layout) -> Command:
         """How to start its API."""
@@ -150,6 +166,7 @@ NOVA = _service(
         Daemon("nova-scheduler", "scheduler"),
         Daemon("nova-compute", "compute.cloud", "nova_compute.py"),
     ],
+    files=nova_files,
 )
 CINDER = _service(
     "cinder",
@@ -166,5 +183,19 @@ CINDER = _service(
     ],
     needs_argument=True,
 )
+OCTAVIA = _service(
+    "octavia",
+    configuration.octavia,
+    _manage("octavia-db-manage", "upgrade head"),
+    endpoints=[("load-balancer", "")],
+    probe="/v2/lbaas/loadbalancers",
+    daemons=[Daemon("octavia-worker", "octavia_provisioning_v2")],
+    needs_argument=True,
+    files=octavia_files,
+)
 SERVICES = (KEYSTONE, GLANCE, PLACEMENT, NEUTRON, NOVA, CINDER)
 """The services in the order of their starts; one that another asks while it starts comes before it."""
+OPTIONAL = (OCTAVIA,)
+"""Services that a cloud starts, and enters into its service catalog, once somebody asks for them.  Their
+databases are made with those of the others."""
+ALL = (*SERVICES, *OPTIONAL)
