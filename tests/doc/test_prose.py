@@ -1,8 +1,10 @@
 """The check of the English finds what is planted."""
 
 import importlib.util
+import io
 import pathlib
 import sys
+import tokenize
 import types
 from collections.abc import Sequence
 
@@ -93,6 +95,17 @@ def test_a_module_is_refused(source: str, message: str) -> None:
 )
 def test_a_module_is_accepted(source: str) -> None:
     assert findings(list(prose.python_texts("x.py", source))) == []
+
+
+def test_a_comment_is_told_from_a_string() -> None:
+    source = (
+        """'#1'; x = "#2 \\\\"  # a\ny = r'\\'#3' + f"{x!r}#4"  # b\nz = '''#5 " \n#6 \\''''''#c\n\n# d\n"""
+    )
+    comments, _ = prose._comments(source)
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    expected = [(t.start[0], t.string.lstrip("# ")) for t in tokens if t.type == tokenize.COMMENT]
+    assert comments == expected
+    assert len(comments) == 4
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ class FaultProxy:
         self._under_way = 0
         self._server = BusyServer((HOST, 0), _handler(self, target))
         self.url = f"http://{HOST}:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def calm(self) -> None:
         """Pass all on from now on, and wait until no request is under way, late ones included."""

@@ -53,7 +53,7 @@ class HoldingProxy:
         self._server = http.server.ThreadingHTTPServer((HOST, 0), Handler)
         self._server.daemon_threads = True
         self.url = f"http://{HOST}:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def close(self) -> None:
         """Drop the answers that are kept back."""

@@ -12,8 +12,8 @@ import warnings
 from collections.abc import Iterable
 
 import pytest
+from harness.sources import ROOT, source
 
-ROOT = pathlib.Path(__file__).parents[2]
 MAY_IMPORT: dict[str, set[str]] = {
     "sandbox": set(),
     "ring": set(),
@@ -92,7 +92,6 @@ BROAD_EXCEPT = {
 Name = tuple[str, ...]
 """A module's name from the root, e.g. ``("db", "engine")``."""
 Graph = dict[Name, set[Name]]
-N = typing.TypeVar("N", bound=ast.AST)
 
 
 class Import(typing.NamedTuple):
@@ -103,22 +102,17 @@ class Import(typing.NamedTuple):
 
 
 class Module:
-    """A file of the house; it is parsed, and its nodes are sorted by their types, once."""
+    """A file of the house."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.relative = path.relative_to(ROOT)
         self.name = str(self.relative)
         parts = self.relative.with_suffix("").parts
         self.dotted: Name = parts[:-1] if parts[-1] == "__init__" else parts
-        text = path.read_text()
-        self.lines = len(text.splitlines())
-        self.tree = ast.parse(text, str(path))
-        self._nodes: dict[type[ast.AST], list[ast.AST]] = collections.defaultdict(list)
-        for node in ast.walk(self.tree):
-            self._nodes[type(node)].append(node)
-
-    def nodes(self, kind: type[N]) -> list[N]:
-        return typing.cast("list[N]", self._nodes[kind])
+        self.source = source(path)
+        self.lines = len(self.source.text.splitlines())
+        self.tree = self.source.tree
+        self.nodes = self.source.nodes
 
     @functools.cached_property
     def imports(self) -> list[Import]:

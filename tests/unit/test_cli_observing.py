@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 PROGRAM = """
-import os, pathlib, signal, sys, time
+import os, pathlib, signal, sys, threading, time
 from stoker.cli.daemon import threading_backend
 from stoker.cli.config import options
 from stoker.cli.daemon.main_loop import SignalQueue
@@ -18,6 +18,8 @@ reports = folder / "reports"
 
 def section():
     calls.append(time.monotonic())
+    if len(calls) == 4:
+        threading.Event().wait()
     return next(texts)
 
 def wait_for(condition):
@@ -25,12 +27,12 @@ def wait_for(condition):
         time.sleep(0.01)
 
 SignalQueue().report = start_reports(conf, "stoker-api", {"Ours": section})
-for count in range(1, 4):
+for count in range(1, 5):  # The fourth begins when the third, whose section breaks, has ended.
     os.kill(os.getpid(), signal.SIGUSR2)
     wait_for(lambda: len(calls) == count)
     if reports.exists() and count < 3:
         wait_for(lambda: len(list(reports.iterdir())) == count)
-    time.sleep(1.1)  # The name of a report's file holds the second.
+        time.sleep(1.1)  # The name of a report's file holds the second.
 print("still here")
 """
 

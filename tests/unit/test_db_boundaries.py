@@ -15,9 +15,12 @@ BY_NAME = {"db/sealed_rows.py": "writes columns that hold sealed values, of any 
 
 
 def uses_of_the_stack_table(path: pathlib.Path) -> list[str]:
+    text = path.read_text()
+    if "tables." not in text:
+        return []
     return [
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Attribute)
         and node.attr in ("stack", "content", "content_use")
         and isinstance(node.value, ast.Name)
@@ -108,6 +111,8 @@ def _keys(node: ast.expr, names: Names) -> Iterator[str]:
 
 def updates_of_states(text: str) -> list[int]:
     """The lines where the state of tasks is updated, or may be as far as the text says."""
+    if not re.search(r"values\(|\bupdate\s+task\b", text, re.IGNORECASE):
+        return []
     tree = ast.parse(text)
     updates = {
         node.lineno

@@ -82,7 +82,7 @@ class Site:
         self.port = self._server.server_port
         self.url = f"{'http' if certificate is None else 'https'}://{HERE}:{self.port}"
         self.redirects |= {path: f"{self.url}{path}" for path in ("/round", "/late")}
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
 
     def close(self) -> None:

@@ -87,7 +87,7 @@ class Compute:
             self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         scheme = "http" if certificate is None else "https"
         self.url = f"{scheme}://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def session(self, regions: tuple[str, ...] = ("here",), path: str = "/v2.1", **more: Json) -> Session:
         endpoints = [{"region": region, "publicURL": f"{self.url}{path}"} for region in regions]

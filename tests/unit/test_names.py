@@ -3,12 +3,11 @@
 import ast
 import collections
 import pathlib
-import typing
 from collections.abc import Iterator
 
 import pytest
+from harness.sources import ROOT, Source, source
 
-ROOT = pathlib.Path(__file__).parents[2]
 EMPTY = frozenset(
     (
         *("found", "given", "known", "shown", "made", "kept", "asked", "wanted", "told", "seen", "said"),
@@ -39,20 +38,16 @@ class Folder:
         self.pairs: list[str] = []
 
 
-def bindings(tree: ast.AST) -> Iterator[tuple[str, int]]:
+def bindings(module: Source) -> Iterator[tuple[str, int]]:
     """Yield each name that a statement, a parameter or a handler binds, with its line."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id, node.lineno
-        elif isinstance(node, ast.arg) and node.arg not in ("self", "cls"):
-            yield node.arg, node.lineno
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            yield node.name, node.lineno
+    yield from ((node.id, node.lineno) for node in module.nodes(ast.Name) if isinstance(node.ctx, ast.Store))
+    yield from ((node.arg, node.lineno) for node in module.nodes(ast.arg) if node.arg not in ("self", "cls"))
+    yield from ((node.name, node.lineno) for node in module.nodes(ast.ExceptHandler) if node.name)
 
 
-def is_pair(node: ast.AST) -> typing.TypeGuard[ast.Assign]:
+def is_pair(node: ast.Assign) -> bool:
     """Return whether a statement assigns several values to as many names: a swap or an unpacking does not."""
-    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Tuple):
+    if not isinstance(node.value, ast.Tuple):
         return False
     [target, *others] = node.targets
     if others or not isinstance(target, ast.Tuple):
@@ -61,9 +56,9 @@ def is_pair(node: ast.AST) -> typing.TypeGuard[ast.Assign]:
     return targets != {ast.unparse(item) for item in node.value.elts}
 
 
-def place_of(path: pathlib.Path) -> str:
+def place_of(path: pathlib.PurePath) -> str:
     """Return the folder that a module counts for: of tests the one below, otherwise the top one."""
-    parts = path.relative_to(ROOT).parts
+    parts = path.parts
     return "/".join(parts[:2]) if parts[0] == "tests" and len(parts) > 2 else parts[0]
 
 
@@ -75,16 +70,16 @@ def folders() -> dict[str, Folder]:
         for path in sorted((ROOT / name).rglob("*.py")):
             if "build" in path.parts or "node_modules" in path.parts:
                 continue
-            text = path.read_text()
-            folder = counted[place_of(path)]
-            folder.lines += text.count("\n")
-            tree = ast.parse(text)
-            where = path.relative_to(ROOT)
-            for binding, line in bindings(tree):
+            module = source(path)
+            folder = counted[place_of(module.path)]
+            folder.lines += module.text.count("\n")
+            for binding, line in bindings(module):
                 folder.bindings += 1
                 if binding.strip("_") in EMPTY:
-                    folder.empty.append(f"{where}:{line} {binding}")
-            folder.pairs += [f"{where}:{node.lineno}" for node in ast.walk(tree) if is_pair(node)]
+                    folder.empty.append(f"{module.path}:{line} {binding}")
+            folder.pairs += [
+                f"{module.path}:{node.lineno}" for node in module.nodes(ast.Assign) if is_pair(node)
+            ]
     return counted
 
 
@@ -109,7 +104,7 @@ def test_unrelated_values_are_assigned_on_lines_of_their_own(folders: dict[str, 
 
 
 @pytest.mark.parametrize(
-    ("source", "names", "pairs"),
+    ("text", "names", "pairs"),
     [
         ("for found in rows:\n    kept, row = row, found\n", ["found", "kept", "row"], 1),
         ("def get(self, given, *, key=1):\n    return (shown := given)\n", ["given", "key", "shown"], 0),
@@ -117,7 +112,7 @@ def test_unrelated_values_are_assigned_on_lines_of_their_own(folders: dict[str, 
         ("try:\n    pass\nexcept OSError as error:\n    left, right = 1, 2\n", ["error", "left", "right"], 1),
     ],
 )
-def test_what_is_counted(source: str, names: list[str], pairs: int) -> None:
-    tree = ast.parse(source)
-    assert sorted(name for name, _ in bindings(tree)) == sorted(names)
-    assert sum(map(is_pair, ast.walk(tree))) == pairs
+def test_names_and_pairs_are_counted(text: str, names: list[str], pairs: int) -> None:
+    module = Source(pathlib.PurePath("module.py"), text)
+    assert sorted(name for name, _ in bindings(module)) == sorted(names)
+    assert sum(map(is_pair, module.nodes(ast.Assign))) == pairs
