@@ -24,10 +24,6 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
     "OS::Designate": ("DNS", "Domain Record RecordSet Zone"),
     "OS::Heat": ("", "HARestarter SwiftSignal SwiftSignalHandle"),
     "OS::Ironic": ("bare metal", "Port"),
-    "OS::Keystone": (
-        "identity",
-        "Domain Endpoint Group GroupRoleAssignment Project Region Role Service User UserRoleAssignment",
-    ),
     "OS::Magnum": ("container clusters", "Bay BayModel Cluster ClusterTemplate"),
     "OS::Manila": ("shared file systems", "SecurityService Share ShareNetwork ShareType"),
     "OS::Mistral": ("workflows", "CronTrigger ExternalResource Workflow"),

@@ -22,7 +22,7 @@ POLICY = "OS::Heat::AccessPolicy"
 SECRET = "secret"
 
 
-class User(ResourceType):
+class IamUser(ResourceType):
     """An owner of access keys, who exists in Stoker only."""
 
     description = (

@@ -9,7 +9,7 @@ from ..plugin import ResourceType
 from .autoscaling_group import AutoScalingGroup
 from .delay import Delay
 from .deployed_server import DeployedServer
-from .iam import ACCESS_KEY, USER, AccessKey, User
+from .iam import ACCESS_KEY, USER, AccessKey, IamUser
 from .none import NoneResource
 from .random_string import RandomString
 from .resource_chain import ResourceChain
@@ -29,7 +29,7 @@ RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
     "AWS::CloudFormation::WaitCondition": AwsWaitCondition,
     "AWS::CloudFormation::WaitConditionHandle": AwsWaitConditionHandle,
     ACCESS_KEY: AccessKey,
-    USER: User,
+    USER: IamUser,
     "OS::Heat::AutoScalingGroup": AutoScalingGroup,
     "OS::Heat::Delay": Delay,
     "OS::Heat::DeployedServer": DeployedServer,

@@ -25,17 +25,23 @@ class Maker:
     def __call__(self, name: str, /, **properties: Json) -> Driven:
         """Create a resource.
 
-        :param name: the last part of the type's name.
+        :param name: the type's name; of types of Cinder, Neutron and Nova its last part.
         """
         return self.new(name, **properties).create()
 
     def new(self, name: str, /, **properties: Json) -> Driven:
         """A resource that is not created yet."""
-        return Driven(_types()[name], self.work, properties)
+        plugin = _registry().get(name) if "::" in name else _types()[name]
+        return Driven(plugin, self.work, properties)
+
+
+@functools.cache
+def _registry() -> ResourceRegistry:
+    return ResourceRegistry.installed()
 
 
 @functools.cache
 def _types() -> Mapping[str, ResourceType]:
-    registry = ResourceRegistry.installed()
+    registry = _registry()
     names = (name for name in registry.names() if name.startswith(SERVICES))
     return {name.rpartition("::")[2]: registry.get(name) for name in names}

@@ -1,0 +1,105 @@
+"""The bases of the types of the identity service.
+
+Keystone keeps fields that it does not know.  So a thing carries its mark in a field of its own, and the
+description is the template's.
+"""
+
+import typing
+from collections.abc import Collection, Mapping
+
+from ....shapes import Json, JsonMap
+from ....template.constraints import Custom
+from ...contract.context import StepContext
+from ...contract.views import ResourceView, physical_name
+from ...schema import Attribute, Property, SupportStatus
+from ..declared import DeclaredType
+from ..marks import MARK_NAME, FieldMark, Mark, mark_of
+from ..names import resolve
+
+DOMAIN = Property(
+    "string",
+    "Name or id of the domain.",
+    default="default",
+    update_allowed=True,
+    constraints=(Custom(check_name="keystone.domain"),),
+)
+NAME = Property("string", "Name; none: made of the stack's and the resource's.", update_allowed=True)
+DESCRIPTION = Property("string", "Its description.", default="", update_allowed=True)
+ENABLED = Property("boolean", "It can be used.", default=True, update_allowed=True)
+SHOW = {"show": Attribute("All that the service reports of it.", "map")}
+V3 = "Supported versions: keystone v3"
+
+
+def since(version: str) -> SupportStatus:
+    """Return the support status of a type that Heat has since a release."""
+    return SupportStatus(version=version, message=V3)
+
+
+class ExtraMark(FieldMark):
+    """A mark in a field that the service does not know."""
+
+    def __init__(self) -> None:
+        super().__init__(MARK_NAME)
+
+    def query(self, mark: str) -> Mapping[str, str]:
+        """Implement Mark; the service does not filter by it."""
+        return {}
+
+
+class KeystoneType(DeclaredType):
+    """Base of the types of the identity service."""
+
+    service = "identity"
+    update_method = "PATCH"
+    mark: typing.ClassVar[Mark | None] = ExtraMark()
+
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
+        """Return the fields of a new thing; it gets a name in any case, as in Heat."""
+        body = super().create_body(target, context)
+        if "name" in self.properties_schema:
+            body["name"] = body.get("name") or target.physical_name
+        return body
+
+    def update_body(
+        self, target: ResourceView, changed: Collection[str], context: StepContext
+    ) -> dict[str, Json]:
+        """Return the fields that change."""
+        body = super().update_body(target, changed, context)
+        if "name" in body and not body["name"]:
+            body["name"] = target.physical_name
+        return body
+
+    def attribute_values(self, target: ResourceView) -> JsonMap:
+        """Return the fields of the stored answer without the mark."""
+        values = super().attribute_values(target)
+        return {**values, "show": {key: value for key, value in values["show"].items() if key != MARK_NAME}}
+
+
+class NamedType(KeystoneType):
+    """Base of the types of things whose names are unique in their domain: by its name one is found.
+
+    The whole list of users or projects may be long, so it is not read.
+    """
+
+    mark = None
+    identity = "the name, which is unique in the domain, and the field ``stoker``"
+
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
+        """Return the fields of a new thing, and its mark."""
+        return {**super().create_body(target, context), MARK_NAME: mark_of(target.key)}
+
+    def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
+        """Return the id of the thing with the name, if it has the mark, too."""
+        name = target.properties["name"] or physical_name(target.stack.name, target.name, key)
+        query = {"name": name}
+        if domain := target.properties.get("domain"):
+            query["domain_id"] = resolve(context, "keystone.domain", domain)
+        remotes = self.service_for(context).list_all(self.path, self._items(), **query)
+        return next((str(each["id"]) for each in remotes if each.get(MARK_NAME) == mark_of(key)), None)
+
+    def _delete_lost(self, target: ResourceView, context: StepContext) -> bool:
+        """Delete what a lost call has made: its name would be in the way of a replacement."""
+        if target.physical_id is not None or not target.creation_key:
+            return False
+        lost = self.find_created(target.creation_key, target, context)
+        return lost is not None and self._delete_double(lost, context)
