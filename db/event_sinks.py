@@ -14,10 +14,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..shapes import Json
+from .bulk import OneOf
 from .ids import StackId
 from .rows import Event, Stack
 from .schema import tables
-from .schema.tables import IDS, Instant, JsonText
+from .schema.tables import Instant, JsonText
 
 VERSION = "0.1"
 """Heat's, of the message and of its payload."""
@@ -164,7 +165,7 @@ def with_work(conn: Connection, now: float, *, limit: int, after: str = "") -> l
 
 _DUE = (
     sa.select(*tables.event_sink.c)
-    .where(tables.event_sink.c.id.in_(IDS), tables.event_sink.c.due_at <= sa.bindparam("now"))
+    .where(OneOf(tables.event_sink.c.id), tables.event_sink.c.due_at <= sa.bindparam("now"))
     .order_by(tables.event_sink.c.id)
 )
 

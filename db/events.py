@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import event_sinks, statements
+from . import bulk, event_sinks, statements
 from .errors import NotFound
 from .ids import StackId
 from .rows import Event
@@ -23,8 +23,8 @@ def add_many(conn: Connection, events: Sequence[Event]) -> None:
     are put down for delivery to the event sinks that there may be.
     """
     if events:
-        insert = statements.insert_new(conn.dialect.name, tables.event, "uuid")
-        conn.execute(insert, [{name: getattr(event, name) for name in _STORED} for event in events])
+        rows = [{name: getattr(event, name) for name in _STORED} for event in events]
+        bulk.insert(conn, tables.event, rows, unless_taken="uuid")
         if any(event.has_sinks for event in events):
             event_sinks.put_down(conn, [event for event in events if event.has_sinks])
 

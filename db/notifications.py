@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from .bulk import OneOf
 from .ids import StackId
 from .rows import Task
 from .schema import tables
-from .schema.tables import IDS
 from .states import Status
 
 _COLLECTED = "stoker_notifications"
@@ -181,10 +181,10 @@ _ROWS = sa.select(
     _S.description,
     _S.created_at,
     _S.updated_at,
-).where(_S.id.in_(IDS))
+).where(OneOf(_S.id))
 _TAGS = (
     sa.select(tables.stack_tag.c.stack_id, tables.stack_tag.c.tag)
-    .where(tables.stack_tag.c.stack_id.in_(IDS))
+    .where(OneOf(tables.stack_tag.c.stack_id))
     .order_by(tables.stack_tag.c.stack_id, tables.stack_tag.c.position)
 )
 

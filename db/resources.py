@@ -1,21 +1,19 @@
 """Rows of resources."""
 
-import functools
 import typing
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import asdict
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..shapes import Json, JsonMap
-from . import statements
+from . import bulk, statements
+from .bulk import OneOf, chunks
 from .connections import new_ids
 from .errors import NotFound
 from .ids import ResourceId, SnapshotId, StackId
 from .rows import ListedStack, Resource
 from .schema import tables
-from .schema.tables import IDS, chunks
 from .states import Status
 
 
@@ -23,7 +21,7 @@ def insert_many(conn: Connection, resources: Sequence[Resource]) -> None:
     """Store new resources; their ids are the transaction's own."""
     if resources:
         with new_ids():
-            conn.execute(sa.insert(tables.resource), [asdict(one) for one in resources])
+            bulk.insert(conn, tables.resource, [vars(one) for one in resources])
 
 
 def _with_ending(columns: JsonMap) -> JsonMap:
@@ -43,7 +41,7 @@ def get(conn: Connection, resource_id: ResourceId) -> Resource:
     return rows[resource_id]
 
 
-_BY_IDS = sa.select(tables.resource).where(tables.resource.c.id.in_(IDS))
+_BY_IDS = sa.select(tables.resource).where(OneOf(tables.resource.c.id))
 
 
 def by_ids(conn: Connection, ids: Iterable[ResourceId]) -> dict[ResourceId, Resource]:
@@ -61,7 +59,7 @@ def _skipping() -> sa.Select[typing.Any]:
     query = sa.select(running.c.id).where(running.c.id.in_(sa.bindparam("own", expanding=True)))
     free = query.with_for_update(skip_locked=True, key_share=True).subquery("free")
     joined = r.outerjoin(free, free.c.id == r.c.id)
-    return sa.select(r, free.c.id.label("free_id")).select_from(joined).where(r.c.id.in_(IDS))
+    return sa.select(r, free.c.id.label("free_id")).select_from(joined).where(OneOf(r.c.id))
 
 
 _SKIPPING = _skipping()
@@ -237,34 +235,28 @@ def delete_many(conn: Connection, ids: Iterable[ResourceId]) -> None:
         conn.execute(_DELETE, {"ids": part})
 
 
-_DELETE = sa.delete(tables.resource).where(tables.resource.c.id.in_(IDS))
+_DELETE = sa.delete(tables.resource).where(OneOf(tables.resource.c.id))
 
 
 def change_many(conn: Connection, changes: Mapping[ResourceId, JsonMap]) -> None:
     """Set columns of rows."""
-    r = tables.resource
-    for resource_id, columns in sorted(changes.items()):
-        conn.execute(sa.update(r).where(r.c.id == resource_id).values(**_with_ending(columns)))
+    _store(conn, ({**_with_ending(columns), "id": row_id} for row_id, columns in changes.items()))
 
 
 def store_changes(conn: Connection, rows: Iterable[JsonMap], *, now: float) -> None:
-    """Set columns of rows, in the order of their ids; the statements for equal columns are sent together.
+    """Set columns of rows, and the instant of their change; rows with equal columns share a statement.
 
-    :param rows: columns and their values, with the row's id as ``row_id``.
+    :param rows: columns and their values, ``id`` among them.
     """
-    by_columns: dict[tuple[str, ...], list[dict[str, Json]]] = {}
-    for row in sorted((_with_ending(row) for row in rows), key=lambda row: row["row_id"]):
-        columns = tuple(sorted({*row, "updated_at"} - {"row_id"}))
-        by_columns.setdefault(columns, []).append({**row, "updated_at": now})
-    for columns, values in sorted(by_columns.items()):
-        conn.execute(_set_columns(columns), values)
+    _store(conn, ({**_with_ending(row), "updated_at": now} for row in rows))
 
 
-@functools.lru_cache(maxsize=256)
-def _set_columns(columns: tuple[str, ...]) -> sa.Update:
-    r = tables.resource
-    values: dict[str, Json] = {name: sa.bindparam(name) for name in columns}
-    return sa.update(r).where(r.c.id == sa.bindparam("row_id")).values(values)
+def _store(conn: Connection, rows: Iterable[JsonMap]) -> None:
+    by_columns: dict[tuple[str, ...], list[JsonMap]] = {}
+    for row in rows:
+        by_columns.setdefault(tuple(sorted(row)), []).append(row)
+    for columns, part in sorted(by_columns.items()):
+        bulk.update(conn, tables.resource, [{name: row[name] for name in columns} for row in part])
 
 
 def replace_by(conn: Connection, resource_id: ResourceId, new: Resource) -> None:
@@ -274,5 +266,5 @@ def replace_by(conn: Connection, resource_id: ResourceId, new: Resource) -> None
         would not help: the result counts as one that cannot be stored, and the task fails.
     """
     r = tables.resource
-    conn.execute(sa.insert(r).values(asdict(new)))
+    conn.execute(sa.insert(r).values(vars(new)))
     conn.execute(sa.update(r).where(r.c.id == resource_id).values(replaced_by=new.id))

@@ -10,11 +10,11 @@ from sqlalchemy.engine import Connection
 
 from ..shapes import Json
 from . import content, event_sinks, statements
+from .bulk import OneOf
 from .errors import NameTaken, NotFound
 from .ids import ContentId, StackId, TraversalId
 from .rows import GOAL, FailureCause, ListedStack, Stack
 from .schema import tables
-from .schema.tables import IDS
 from .states import Status
 
 S = typing.TypeVar("S", bound=ListedStack)
@@ -93,7 +93,7 @@ def set_event_sinks(conn: Connection, stack: Stack, sinks: Sequence[tuple[str, i
 
 _TAGS = (
     sa.select(tables.stack_tag.c.stack_id, tables.stack_tag.c.tag)
-    .where(tables.stack_tag.c.stack_id.in_(IDS))
+    .where(OneOf(tables.stack_tag.c.stack_id))
     .order_by(tables.stack_tag.c.stack_id, tables.stack_tag.c.position)
 )
 

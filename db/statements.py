@@ -1,6 +1,5 @@
 """Statements that several modules share: upserts in each dialect, trees of nested stacks."""
 
-import functools
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -33,20 +32,6 @@ def insert_or_update(
     if not values:
         return lite.on_conflict_do_nothing(index_elements=keys)
     return lite.on_conflict_do_update(index_elements=keys, set_=values)
-
-
-@functools.cache
-def insert_new(dialect: str, table: sa.Table, key: str) -> sa.Insert:
-    """Return an insert that skips rows whose `key`, a column with a unique index, exists; built once.
-
-    :param dialect: name of the connection's dialect.
-    """
-    if dialect in ("mysql", "mariadb"):
-        # Not INSERT IGNORE: that turns every error into a warning.
-        return mysql.insert(table).on_duplicate_key_update({key: table.c[key]})
-    if dialect == "postgresql":
-        return postgresql.insert(table).on_conflict_do_nothing(index_elements=[key])
-    return sqlite.insert(table).on_conflict_do_nothing(index_elements=[key])
 
 
 LEVELS = 50

@@ -6,18 +6,18 @@ from collections.abc import Iterable
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..bulk import BATCH, OneOf
 from ..ids import StackId
 from ..schema import tables
-from ..schema.tables import BATCH, IDS
 
 _S = tables.stack.c
 _R = tables.resource.c
 _PARENTS = (
     sa.select(_S.id, _R.name)
     .join_from(tables.stack, tables.resource, _R.id == _S.parent_resource_id)
-    .where(_S.id.in_(IDS))
+    .where(OneOf(_S.id))
 )
-_NAMES = sa.select(_S.id, _S.name).where(_S.id.in_(IDS))
+_NAMES = sa.select(_S.id, _S.name).where(OneOf(_S.id))
 _TIMEOUT = sa.select(_S.timeout_mins).where(_S.id == sa.bindparam("root"))
 
 

@@ -8,7 +8,6 @@ test compares them).
 import json
 import re
 import typing
-from collections.abc import Iterable
 from contextvars import ContextVar
 
 import sqlalchemy as sa
@@ -20,19 +19,6 @@ from ..errors import TooMuchToRead
 LongText = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
 RowId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 Instant: sa.Double[float] = sa.Double()
-IDS: sa.BindParameter[typing.Any] = sa.bindparam("ids", expanding=True)
-"""A parameter for statements that are built once: to build one takes longer than SQLite takes to run it."""
-BATCH = 500
-"""Ids in one list: far below SQLite's limit of variables, and still one round trip for most commits."""
-
-
-def chunks(ids: Iterable[int]) -> Iterable[list[int]]:
-    """Return the ids in ascending order, in lists of at most BATCH.
-
-    All writers go through rows in this order, so two of them never wait for each other's locks.
-    """
-    ordered = sorted(set(ids))
-    return (ordered[i : i + BATCH] for i in range(0, len(ordered), BATCH))
 
 
 class Meter:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..bulk import chunks
 from ..ids import MemberId, StackId, TaskId, TraversalId, WaitsOn
 from ..schema import tables
-from ..schema.tables import chunks
 from ..states import POST_DELETE, UNSTARTED, Standing, Status, TaskState, cancelled_reason
 from . import transitions
 

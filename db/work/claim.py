@@ -9,10 +9,10 @@ from sqlalchemy.engine import Connection
 
 from ...shapes import Json, JsonMap
 from .. import resources
+from ..bulk import OneOf, chunks
 from ..ids import MemberId, ResourceId, StackId, TaskId
 from ..rows import Event, Resource, Task
 from ..schema import tables
-from ..schema.tables import IDS, chunks
 from ..states import ACTING, DELETING, SILENT, UNDECIDED, Status, TaskKind, TaskState, ready_since
 from . import transitions
 
@@ -72,17 +72,17 @@ class Claimant:
 # Rows that another transaction claims at this moment are passed over: a conductor never waits for another.
 _READY = (
     sa.select(tables.task)
-    .where(tables.task.c.id.in_(IDS), tables.task.c.state == TaskState.READY)
+    .where(OneOf(tables.task.c.id), tables.task.c.state == TaskState.READY)
     .order_by(tables.task.c.id)
     .with_for_update(skip_locked=True)
 )
 _StackFacts = tuple[str, str, StackId, bool]
 """Name, project's id, root's id, and whether the root has event sinks."""
 _S = tables.stack.c
-_NAMES = sa.select(_S.id, _S.name, _S.project_id, _S.root_id, _S.has_sinks).where(_S.id.in_(IDS))
+_NAMES = sa.select(_S.id, _S.name, _S.project_id, _S.root_id, _S.has_sinks).where(OneOf(_S.id))
 _IN_PROGRESS = (
     sa.update(tables.resource)
-    .where(tables.resource.c.id.in_(IDS))
+    .where(OneOf(tables.resource.c.id))
     .values(
         action=sa.bindparam("new_action"),
         status=Status.IN_PROGRESS,

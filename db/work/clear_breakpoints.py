@@ -9,11 +9,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import resources, traversals
+from ..bulk import chunks
 from ..ids import ResourceId, TaskId, TraversalId, TraversalNumber
 from ..notifications import EventKind
 from ..rows import ReadyTasks, Task
 from ..schema import tables
-from ..schema.tables import chunks
 from ..states import POST_DELETE, TaskState
 from . import breakpoint_rules, breakpoints, countdown, endings, transitions
 from .countdown import FinishedTask, count_down

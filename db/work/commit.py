@@ -16,10 +16,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import events, resources
+from ..bulk import OneOf, chunks
 from ..ids import AwaitedKind, ResourceId, StackId, TaskId, TraversalId, WaitsOn
 from ..rows import Outcome, ReadyTasks, Task
 from ..schema import tables
-from ..schema.tables import IDS, chunks
 from ..states import (
     FINAL,
     REDELIVER_AFTER,
@@ -118,7 +118,7 @@ def admit(conn: Connection, outcomes: Sequence[Outcome], *, who: Claimant) -> Ad
     return Admission(results, refused, rows)
 
 
-_LOCKED = sa.select(tables.task).where(tables.task.c.id.in_(IDS)).order_by(tables.task.c.id).with_for_update()
+_LOCKED = sa.select(tables.task).where(OneOf(tables.task.c.id)).order_by(tables.task.c.id).with_for_update()
 
 
 def _current(outcome: Outcome, task: Task | None, who: Claimant) -> bool:
@@ -345,7 +345,7 @@ def _store_resources(conn: Connection, accepted: Sequence[Outcome], *, now: floa
     # A resource whose task is held after its deletion is still shown, with its breakpoint.
     removed = [o.resource_id for o in accepted if o.remove and o.state in FINAL]
     existing = [o for o in accepted if not (o.remove and o.state in FINAL)]
-    changed = [{**o.changes, "row_id": o.resource_id} for o in existing if o.changes]
+    changed = [{**o.changes, "id": o.resource_id} for o in existing if o.changes]
     copies = [o.copy for o in accepted if o.copy]
     resources.store_changes(conn, [*changed, *copies], now=now)
     if removed:

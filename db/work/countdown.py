@@ -19,10 +19,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import notifications, traversals
+from ..bulk import BATCH, OneOf, chunks
 from ..ids import StackId, TaskId, TraversalId, TraversalNumber, WaitsOn
 from ..rows import FailureCause, ReadyTasks, Task, Traversal
 from ..schema import tables
-from ..schema.tables import BATCH, IDS, chunks
 from ..states import ACTIVE, DeadlinePolicy, Standing, Status, TaskKind, TaskState
 from . import transitions
 from .cancel import cancel_behind_failure
@@ -60,12 +60,12 @@ class FinishedTask:
 
 _COUNT_DOWN = (
     sa.update(tables.task)
-    .where(tables.task.c.id.in_(IDS), tables.task.c.state == TaskState.WAITING)
+    .where(OneOf(tables.task.c.id), tables.task.c.state == TaskState.WAITING)
     .values(pending=tables.task.c.pending - sa.bindparam("by"))
 )
 _UNBLOCKED = (
     sa.select(tables.task)
-    .where(tables.task.c.id.in_(IDS), tables.task.c.state == TaskState.WAITING, tables.task.c.pending <= 0)
+    .where(OneOf(tables.task.c.id), tables.task.c.state == TaskState.WAITING, tables.task.c.pending <= 0)
     .order_by(tables.task.c.id)
 )
 

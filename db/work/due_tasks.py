@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import traversals
+from ..bulk import chunks
 from ..ids import MemberId, StackId, TaskId, TraversalId, WaitsOn
 from ..rows import ReadyTasks
 from ..schema import tables
-from ..schema.tables import chunks
 from ..states import FINAL, REDELIVER_AFTER, TaskKind, TaskState, redelivery_delay
 from . import countdown, transitions
 from .tasks import by_traversal, lock, lock_many

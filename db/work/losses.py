@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..bulk import chunks
 from ..ids import MemberId, TaskId
 from ..rows import Task
 from ..schema import tables
-from ..schema.tables import chunks
 from ..states import TaskState
 
 USUAL_MOST = 3

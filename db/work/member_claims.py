@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..bulk import chunks
 from ..ids import MemberId, TaskId, TraversalId
 from ..rows import ReadyTasks, Task
 from ..schema import tables
-from ..schema.tables import chunks
 from ..states import REDELIVER_AFTER, TaskState
 from . import cancel, losses, orphans, transitions
 from .breakpoints import advance

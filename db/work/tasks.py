@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterable, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from .. import bulk
+from ..bulk import chunks
 from ..connections import new_ids
 from ..ids import AwaitedKind, MemberId, StackId, TaskId, TraversalId, TraversalNumber
 from ..rows import ReadyTasks, Task
 from ..schema import tables
-from ..schema.tables import chunks
 from ..states import Standing, TaskState
 
 _AWAITED = f"{AwaitedKind.STACK}:"
@@ -25,7 +26,7 @@ def insert_many(conn: Connection, tasks: Sequence[Task]) -> None:
     """Store new tasks; their ids are the transaction's own."""
     if tasks:
         with new_ids():
-            conn.execute(sa.insert(tables.task), [task.to_row() for task in tasks])
+            bulk.insert(conn, tables.task, [task.to_row() for task in tasks])
 
 
 def get(conn: Connection, task_id: TaskId) -> Task | None:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..bulk import OneOf, chunks
 from ..ids import MemberId, TaskId, WaitsOn
 from ..schema import tables
-from ..schema.tables import IDS, chunks
 from ..states import REDELIVER_AFTER, TRANSITIONS, TaskState
 
 EXPIRED_GRACE = 30.0
@@ -33,11 +33,11 @@ class Transition:
     target: TaskState
 
     def statement(self, **values: typing.Any) -> sa.Update:
-        """Return the update of tasks by :data:`IDS`, fenced on the states that the word starts from."""
+        """Return the update of tasks by their ids, fenced on the states that the word starts from."""
         t = tables.task
         # Not IN: SQLAlchemy would write the list into the statement's text at each execution.
         fence = sa.or_(*(t.c.state == source for source in sorted(self.sources)))
-        return sa.update(t).where(t.c.id.in_(IDS), fence).values(state=self.target, **values)
+        return sa.update(t).where(OneOf(t.c.id), fence).values(state=self.target, **values)
 
 
 def _transition(word: str, *sources: TaskState, to: TaskState) -> Transition:

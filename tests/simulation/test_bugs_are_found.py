@@ -7,10 +7,10 @@ import pytest
 import sqlalchemy as sa
 from simulation import weather
 from simulation.schedule import play
+from stoker.db.bulk import OneOf
 from stoker.db.ids import TaskId
 from stoker.db.rows import Outcome, Task
 from stoker.db.schema import tables
-from stoker.db.schema.tables import IDS
 from stoker.db.states import TaskState
 from stoker.db.work import commit, countdown
 from stoker.db.work.claim import Claimant
@@ -52,7 +52,7 @@ def found_by(folder: pathlib.Path, *fragments: str, since: int = 0) -> int:
 
 def counting_down(by: sa.ColumnElement[int]) -> sa.Update:
     t = tables.task
-    waiting = sa.update(t).where(t.c.id.in_(IDS), t.c.state == TaskState.WAITING)
+    waiting = sa.update(t).where(OneOf(t.c.id), t.c.state == TaskState.WAITING)
     return waiting.values(pending=t.c.pending - by)
 
 

@@ -38,4 +38,4 @@ class SnapshotStep(TaskStep):
         if isinstance(step, Done):
             columns |= {name: getattr(self.claim.resource, name) for name in COPIED}
             columns |= {"status": Status.COMPLETE, "reason": "state changed"}
-        return {**columns, "row_id": self.claim.task.spare_id} if columns else {}
+        return {**columns, "id": self.claim.task.spare_id} if columns else {}

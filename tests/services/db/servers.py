@@ -6,9 +6,9 @@ import pytest
 
 SERVERS = ("sqlite", "postgresql", "mariadb")
 CHECKED_BY = {
+    "bulk": ("test_bulk", "test_events"),
     "connections": ("test_engine", "test_locks"),
     "engine": ("test_engine",),
-    "events": ("test_events",),
     "resources": ("test_claims", "test_locks"),
     "schema/tables": ("test_schema", "test_values"),
     "stacks": ("test_locks", "test_purge"),

@@ -95,7 +95,7 @@ def test_a_copy_is_no_resource_of_its_stack_and_is_written_with_its_resource(dat
     copy = a_resource(graph.stack.id, 10_000_000 + graph.resources["one"], "one", snapshot_id=snapshot.id)
     database.write(lambda conn: resources.insert_many(conn, [copy]))
     step(database, [], hinted=[graph.tasks["one"]])
-    columns = {"row_id": copy.id, "data": {"picture": 1}, "status": "COMPLETE"}
+    columns = {"id": copy.id, "data": {"picture": 1}, "status": "COMPLETE"}
     done = Outcome(graph.tasks["one"], 1, TaskState.DONE, graph.resources["one"], {"data": {}}, copy=columns)
     step(database, [done])
     [kept_one] = database.read(lambda conn: resources.copies(conn, graph.stack.id, snapshot.id))

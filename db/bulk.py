@@ -1,0 +1,207 @@
+"""Statements for many rows at once, in each dialect: selections by ids, inserts and updates.
+
+========== ============================== ========================= ================================
+           ids                            insert                    update
+========== ============================== ========================= ================================
+PostgreSQL ``= ANY(array)``               from ``unnest(arrays)``   from ``unnest(arrays)``
+MariaDB    a list                         a list of VALUES          joined with a list of SELECTs
+SQLite     from ``json_each(array)``      one execution for each    one execution for each
+========== ============================== ========================= ================================
+
+On PostgreSQL and SQLite the text of such a statement does not depend on the number of rows.  So it is
+compiled once, and the server plans it once for each connection.
+"""
+
+import functools
+import json
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy.engine import Connection, Dialect
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.visitors import InternalTraversal
+
+BATCH = 500
+"""Ids in one list: far below all limits of variables, and still one round trip for most commits."""
+MARIADB_BATCH = 100
+"""Rows in one update on MariaDB, whose statement carries all values as text."""
+Row = Mapping[str, typing.Any]
+
+
+def chunks(ids: Iterable[int]) -> Iterable[list[int]]:
+    """Return the ids in ascending order, in lists of at most BATCH.
+
+    All writers go through rows in this order, so two of them never wait for each other's locks.
+    """
+    ordered = sorted(set(ids))
+    return (ordered[i : i + BATCH] for i in range(0, len(ordered), BATCH))
+
+
+class _JsonArray(sa.types.TypeDecorator[typing.Any]):
+    """A list as a JSON text, for SQLite's json_each."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: typing.Any, dialect: Dialect) -> str:
+        return json.dumps(value)
+
+
+class OneOf(sa.ColumnElement[bool]):
+    """The condition that a column has one of the values of the list that an execution passes.
+
+    :param name: the name of the execution's parameter.
+    """
+
+    _traverse_internals = [  # noqa: RUF012  # type: ignore[misc]
+        ("column", InternalTraversal.dp_clauseelement),
+        ("name", InternalTraversal.dp_string),
+    ]
+    inherit_cache = True
+    type = sa.Boolean()
+
+    def __init__(self, column: sa.ColumnElement[typing.Any], name: str = "ids") -> None:
+        self.column = column
+        self.name = name
+
+    def self_group(self, against: object = None) -> "OneOf":
+        return self
+
+
+@compiles(OneOf)
+def _list(element: OneOf, compiler: SQLCompiler, **options: typing.Any) -> str:
+    values: sa.BindParameter[typing.Any] = sa.bindparam(element.name, expanding=True)
+    return compiler.process(element.column.in_(values), **options)
+
+
+@compiles(OneOf, "postgresql")
+def _any(element: OneOf, compiler: SQLCompiler, **options: typing.Any) -> str:
+    values: sa.BindParameter[typing.Any] = sa.bindparam(
+        element.name, type_=postgresql.ARRAY(element.column.type)
+    )
+    return compiler.process(element.column == sa.func.any(values), **options)
+
+
+@compiles(OneOf, "sqlite")
+def _json_each(element: OneOf, compiler: SQLCompiler, **options: typing.Any) -> str:
+    values: sa.BindParameter[typing.Any] = sa.bindparam(element.name, type_=_JsonArray())
+    column = compiler.process(element.column, **options)
+    return f"{column} IN (SELECT value FROM json_each({compiler.process(values, **options)}))"
+
+
+def insert(
+    conn: Connection, table: sa.Table, rows: Sequence[Row], *, unless_taken: str | None = None
+) -> None:
+    """Insert rows, all with the same columns, in their order.
+
+    :param unless_taken: the name of a column with a unique index; a row whose value exists there is skipped.
+    """
+    if not rows:
+        return
+    names = tuple(rows[0])
+    if conn.dialect.name == "postgresql":
+        conn.execute(_insert_arrays(table, names, unless_taken), _arrays(names, rows))
+    elif unless_taken is None:
+        conn.execute(sa.insert(table), rows)
+    else:
+        conn.execute(_insert_unless_taken(conn.dialect.name, table, unless_taken), rows)
+
+
+@functools.cache
+def _insert_unless_taken(dialect: str, table: sa.Table, key: str) -> sa.Insert:
+    if dialect == "sqlite":
+        return sqlite.insert(table).on_conflict_do_nothing(index_elements=[key])
+    # Not INSERT IGNORE: that turns every error into a warning.
+    return mysql.insert(table).on_duplicate_key_update({key: table.c[key]})
+
+
+def update(conn: Connection, table: sa.Table, rows: Sequence[Row]) -> None:
+    """Set columns of rows by their ids; all rows have the same columns, ``id`` among them.
+
+    The rows are locked in the order of their ids, as far as the database keeps to the order given.
+    """
+    if not rows:
+        return
+    ordered = sorted(rows, key=lambda row: row["id"])
+    names = tuple(ordered[0])
+    if conn.dialect.name == "postgresql":
+        conn.execute(_update_arrays(table, names), _arrays(names, ordered))
+    elif conn.dialect.name == "sqlite":
+        conn.execute(
+            _update_one(table, names), [{_parameter(name): row[name] for name in names} for row in ordered]
+        )
+    else:
+        for start in range(0, len(ordered), MARIADB_BATCH):
+            _update_joined(conn, table, names, ordered[start : start + MARIADB_BATCH])
+
+
+def _parameter(name: str) -> str:
+    """Return the parameter of a column's new values; SQLAlchemy reserves the column's own name."""
+    return f"new_{name}"
+
+
+def _arrays(names: Sequence[str], rows: Sequence[Row]) -> dict[str, list[typing.Any]]:
+    return {_parameter(name): [row[name] for row in rows] for name in names}
+
+
+def _unnested(table: sa.Table, names: tuple[str, ...]) -> sa.TableValuedAlias:
+    """Return the rows that arrays make, one for each column and named like it."""
+    arrays = [
+        # Of one dimension: a value that is a list is one JSON text.
+        sa.bindparam(_parameter(name), type_=postgresql.ARRAY(table.c[name].type, dimensions=1))
+        for name in names
+    ]
+    columns = [sa.column(name, table.c[name].type) for name in names]
+    return sa.func.unnest(*arrays).table_valued(*columns).render_derived(name="new_rows")
+
+
+@functools.cache
+def _insert_arrays(table: sa.Table, names: tuple[str, ...], unless_taken: str | None) -> sa.Insert:
+    source = _unnested(table, names)
+    query = sa.select(*(source.c[name] for name in names))
+    statement = postgresql.insert(table).from_select(
+        [table.c[name] for name in names], query, include_defaults=False
+    )
+    return (
+        statement if unless_taken is None else statement.on_conflict_do_nothing(index_elements=[unless_taken])
+    )
+
+
+@functools.cache
+def _update_arrays(table: sa.Table, names: tuple[str, ...]) -> sa.Update:
+    source = _unnested(table, names)
+    values = {table.c[name]: source.c[name] for name in names if name != "id"}
+    return sa.update(table).where(table.c.id == source.c.id).values(values)
+
+
+@functools.cache
+def _update_one(table: sa.Table, names: tuple[str, ...]) -> sa.Update:
+    values: dict[typing.Any, typing.Any] = {
+        table.c[name]: sa.bindparam(_parameter(name)) for name in names if name != "id"
+    }
+    return sa.update(table).where(table.c.id == sa.bindparam(_parameter("id"))).values(values)
+
+
+def _update_joined(conn: Connection, table: sa.Table, names: Sequence[str], rows: Sequence[Row]) -> None:
+    """Update rows on MariaDB, whose driver would send a statement for each.
+
+    The join begins with the new values.  With the table first it would read, and lock, all rows of that.
+    """
+    columns = [table.c[name] for name in names]
+    processors = [column.type.dialect_impl(conn.dialect).bind_processor(conn.dialect) for column in columns]
+    first = ", ".join(f"%s AS `{column.name}`" for column in columns)
+    others = f" UNION ALL SELECT {', '.join(['%s'] * len(columns))}" * (len(rows) - 1)
+    assignments = ", ".join(f"old.`{c.name}` = new_rows.`{c.name}`" for c in columns if c.name != "id")
+    values = [
+        row[name] if process is None else process(row[name])
+        for row in rows
+        for name, process in zip(names, processors, strict=True)
+    ]
+    conn.exec_driver_sql(
+        f"UPDATE (SELECT {first}{others}) AS new_rows STRAIGHT_JOIN `{table.name}` AS old"
+        f" ON old.id = new_rows.id SET {assignments}",
+        tuple(values),
+    )
