@@ -9,7 +9,7 @@ and the rules are here.
     tools/prose.py [-v] [PATH...]
 
 Without a path everything is checked.  With `-v` warnings are printed, too.  In the tests only docstrings and
-comments are checked, for words and the length of sentences.
+comments are checked.
 """
 
 import argparse
@@ -221,7 +221,7 @@ def python_texts(path: str, source: str) -> Iterator[Text]:
 def test_texts(path: str, source: str) -> Iterator[Text]:
     """Yield docstrings and comments of a test: its other texts are input, or what it plants."""
     for value in _docstrings(ast.parse(source)):
-        yield Text(path, value.lineno, "prose", _without_code(_first_dedented(value)))
+        yield Text(path, value.lineno, "docstring", _without_code(_first_dedented(value)))
     comments, _ = _comments(source)
     yield from (Text(path, line, "prose", _without_code(text)) for line, text in comments)
 

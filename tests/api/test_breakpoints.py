@@ -1,4 +1,4 @@
-"""What the API takes and shows of breakpoints beyond Heat's, and what it refuses."""
+"""Breakpoints of the API beyond Heat's: requests, views and refusals."""
 
 import typing
 

@@ -1,4 +1,4 @@
-"""What any template of a tree of stacks declares hidden is in clear nowhere but in outputs and exports."""
+"""Values that any template of a tree declares hidden are in clear nowhere but in outputs and exports."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""What the installation is and knows: versions, health, types, functions, services, validation, preview."""
+"""The API's views of the installation: versions, health, types, functions, services, validation, preview."""
 
 import datetime
 import json
@@ -167,7 +167,7 @@ def test_validation_shows_the_parameters(service: Service, tenant: str) -> None:
 def test_a_form_that_is_filled_from_a_validation_creates_the_stack_with_its_hidden_values(
     service: Service, tenant: str
 ) -> None:
-    """As Horizon: each field starts with the value, or else with the default, and all of them are sent."""
+    """Send all fields as Horizon does: each has the value, or else the default."""
     hidden = {"type": "string", "hidden": True}
     body = template(
         {"r": one()},

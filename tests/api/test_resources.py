@@ -227,7 +227,7 @@ def test_a_resource_in_progress_cannot_be_marked(service: Service, tenant: str) 
 
 
 def stolen(service: Service) -> Json:
-    """What a user may write who has a token from a dump of another project's rows."""
+    """Return a value of a user who has a token from a dump of another project's rows."""
     token = Sealer([service.key]).of_stack("victim", "root").seal("the victim's secret")
     return {"$fn": "sealed", "args": [token]}
 

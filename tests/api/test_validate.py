@@ -204,7 +204,7 @@ def test_the_rest_is_checked_although_values_are_missing(
 
 
 def test_a_value_that_a_nested_stack_lacks_is_no_error(service: Service, tenant: str) -> None:
-    """As in Heat: only who creates the stack needs all values."""
+    """Heat's rule: only who creates the stack needs all values."""
     child = random(parameters={"aparam": NUMBER, "other": {"type": "number"}})
     for properties in ({}, {"other": {"get_attr": ["r2", "output"]}}, {"other": {"get_param": "word"}}):
         body = template(
@@ -463,7 +463,7 @@ def test_a_template_above_a_limit_is_refused(service: Service, tenant: str) -> N
 
 
 def test_an_output_that_cannot_be_computed_has_an_error_up_to_the_root(service: Service, tenant: str) -> None:
-    """As tempest's test_output_error_nested, with one level more and an output that does not exist."""
+    """Tempest's test_output_error_nested with one level more and an output that does not exist."""
     inner = template(
         {"t": one(value="a")},
         outputs={"a": {"value": {"get_attr": ["t", "output"]}}, "b": {"value": {"get_param": "foo"}}},
@@ -527,7 +527,7 @@ def test_a_template_that_does_not_fit_the_type_that_it_is_mapped_to_is_refused(
 def test_a_template_for_one_resource_has_to_fit_the_one_for_all_of_its_type(
     service: Service, tenant: str, kind: str
 ) -> None:
-    """As in Heat, which then compares it with nothing else."""
+    """Heat's rule, too: it then compares the value with nothing else."""
     registry = {kind: "all.yaml", "resources": {"r": {kind: "one.yaml"}}}
     general = template({}, parameters={"a": {"type": "string", "default": "x"}}, outputs={"b": {"value": 1}})
     files = {"all.yaml": general, "one.yaml": general}

@@ -61,17 +61,17 @@ class OpenStack:
         return Done(code, out.getvalue(), err.getvalue())
 
     def run(self, *arguments: str) -> Done:
-        """As call; the command must succeed, without a complaint."""
+        """Run a command that must succeed, without a complaint."""
         done = self.call(*arguments)
         assert (done.code, done.err) == (0, ""), done
         return done
 
     def json(self, *arguments: str) -> Json:
-        """What a command that must succeed prints with ``-f json``."""
+        """Return the output of a command that must succeed with ``-f json``."""
         return self.run(*arguments, "-f", "json").json
 
     def fails(self, *arguments: str) -> str:
-        """What a command that must end with 1 prints."""
+        """Return the output of a command that must end with 1."""
         done = self.call(*arguments)
         assert done.code == 1, done
         return done.out + done.err

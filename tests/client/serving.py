@@ -64,7 +64,7 @@ class Service:
 
     @property
     def key(self) -> str:
-        """With which it seals."""
+        """The key with which it seals."""
         [key] = re.findall("^key *= *(.*)$", (self.data / "stoker.conf").read_text(), re.MULTILINE)
         return str(key)
 

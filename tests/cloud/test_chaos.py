@@ -30,7 +30,7 @@ REPAIRS = 3
 EACH = 10
 """Servers of a stack."""
 SHARE = 0.1
-"""Of the requests to the services that meet a fault."""
+"""Share of the requests to the services that meet a fault."""
 
 
 @pytest.fixture

@@ -107,7 +107,7 @@ def test_an_attribute_shows_what_the_template_gave(make: Maker) -> None:
     assert (volume.attribute("display_name"), volume.attribute("display_description")) == ("n", "d")
     assert volume.attribute("attachments_list") == []
     assert volume.attribute("show")["metadata"] == {"a": "b"}
-    live = volume.plugin.live_properties(volume.target, volume.work)
+    live = volume.plugin.live_properties(volume.target, volume.context)
     assert (live["metadata"], live["size"], live["name"]) == ({"a": "b"}, 1, "n")
 
 
@@ -127,7 +127,7 @@ def test_volumes_begin_with_something_else(make: Maker, project: Project) -> Non
     plugin = with_image.plugin
     target = with_image.target
     with pytest.raises(RetryableError, match=f"still in use by snapshot {snapshot.id}: block-storage 400"):
-        plugin.handle_delete(target, with_image.work)
+        plugin.handle_delete(target, with_image.context)
     storage.delete_snapshot(snapshot)
     of_snapshot.delete()
     with_image.delete()
@@ -143,7 +143,7 @@ def test_a_backup_is_the_snapshot_of_a_volume(make: Maker, project: Project) -> 
     assert storage.get_backup(backup).status == "available"
     assert volume.plugin.handle_restore(volume.target.properties, volume.target.data) == {"backup_id": backup}
     snapshot_view = dataclasses.replace(volume.target, data=data)
-    again = volume.plugin.handle_snapshot(snapshot_view, volume.work)
+    again = volume.plugin.handle_snapshot(snapshot_view, volume.context)
     assert isinstance(again, Poll)
     assert again.data == {"backup_id": backup}
     assert volume.update(backup_id=backup) == "updated"
@@ -171,7 +171,7 @@ def test_a_volume_is_deleted_once_no_server_has_it(make: Maker, project: Project
     volume = make("Volume", size=1)
     _use(project, server, volume.id)
     with pytest.raises(RetryableError, match=f"still in use by server {server.id}"):
-        volume.plugin.handle_delete(volume.target, volume.work)
+        volume.plugin.handle_delete(volume.target, volume.context)
     project.connection.compute.delete_server(server)
     volume.delete()
     volume.delete()
@@ -181,12 +181,12 @@ def test_a_volume_is_deleted_once_no_server_has_it(make: Maker, project: Project
 def test_a_volume_that_somebody_has_deleted(make: Maker, project: Project) -> None:
     volume = make("Volume", size=1)
     volume.act("check")
-    assert not volume.plugin.needs_replace_failed(volume.target, volume.work)
+    assert not volume.plugin.needs_replace_failed(volume.target, volume.context)
     project.connection.block_storage.delete_volume(volume.id)
     wait_for(lambda: not list(project.connection.block_storage.volumes()), WITHIN, lambda: volume.id)
     with pytest.raises(PermanentError, match=r"block-storage 404: .*req-"):
         volume.act("check")
-    assert volume.plugin.needs_replace_failed(volume.target, volume.work)
+    assert volume.plugin.needs_replace_failed(volume.target, volume.context)
     with pytest.raises(PermanentError, match=r"block-storage 404: .*req-"):
         volume.update(size=2)
     volume.delete()
@@ -197,7 +197,7 @@ def test_a_lost_creation_of_a_volume_is_found_again(make: Maker, project: Projec
     first = make("Volume", size=1)
     storage = project.connection.block_storage
     plugin = first.plugin
-    context = first.work
+    context = first.context
     target = first.target
     assert plugin.find_created(target.key, target, context) == first.id
     assert plugin.find_created("another", target, context) is None
@@ -274,7 +274,7 @@ def test_a_volume_over_the_quota_waits(make: Maker, project: Project) -> None:
     admin.update_quota_set(project.id, volumes=0)
     volume = make.new("Volume", size=1)
     with pytest.raises(RetryableError, match=r"over the quota: block-storage 413: .*req-") as caught:
-        volume.plugin.handle_create(volume.target, volume.work)
+        volume.plugin.handle_create(volume.target, volume.context)
     assert caught.value.after == 60.0
     admin.update_quota_set(project.id, volumes=-1)
     volume.create()
@@ -330,7 +330,7 @@ def test_an_attachment_that_somebody_has_ended(make: Maker, project: Project) ->
     _wait_for_status(project, volume.id, "available")
     with pytest.raises(PermanentError, match=f"{volume.id} is not attached to server {server.id}"):
         attachment.act("check")
-    assert attachment.plugin.needs_replace_failed(attachment.target, attachment.work)
+    assert attachment.plugin.needs_replace_failed(attachment.target, attachment.context)
     attachment.delete()
     again = make("VolumeAttachment", instance_uuid=server.id, volume_id=volume.id)
     project.connection.compute.delete_server(server)
@@ -344,14 +344,14 @@ def test_a_lost_attachment_is_found_again(make: Maker, project: Project) -> None
     volume = make("Volume", size=1)
     properties = {"instance_uuid": server.id, "volume_id": volume.id}
     lost = make.new("VolumeAttachment", **properties)
-    claim = lost.plugin.handle_create(lost.target, lost.work)
+    claim = lost.plugin.handle_create(lost.target, lost.context)
     lost.take(claim)
-    lost.plugin.check_create_complete(lost.target, claim.progress, lost.work)
-    assert lost.plugin.find_created("key", lost.target, lost.work) == volume.id
+    lost.plugin.check_create_complete(lost.target, claim.progress, lost.context)
+    assert lost.plugin.find_created("key", lost.target, lost.context) == volume.id
     another = make.new("VolumeAttachment", **properties)
     with pytest.raises(PermanentError, match="compute 400"):
         another.create()
-    assert another.plugin.find_created("key", another.target, another.work) is None
+    assert another.plugin.find_created("key", another.target, another.context) is None
     lost.create()
     assert lost.id == volume.id
     lost.delete()
@@ -370,7 +370,7 @@ def test_wrong_attachments(make: Maker, project: Project) -> None:
         attachment = make.new("VolumeAttachment", **properties)
         with pytest.raises(PermanentError, match=why):
             attachment.create()
-        assert attachment.plugin.find_created("key", attachment.target, make.work) is None
+        assert attachment.plugin.find_created("key", attachment.target, make.context) is None
         attachment.delete()
     _use(project, server, volume.id)
     with pytest.raises(PermanentError, match=r"compute 400: .*req-"):
@@ -416,8 +416,8 @@ def test_a_lost_creation_of_a_volume_type_is_found_again(
 ) -> None:
     kind = make_as_operator("VolumeType", name=f"kind-{operator.name}", is_public=is_public)
     lost = dataclasses.replace(kind.target, physical_id=None, data={}, attempt=2)
-    assert kind.plugin.find_created(lost.key, lost, kind.work) == kind.id
-    assert kind.plugin.find_created("another", lost, kind.work) is None
+    assert kind.plugin.find_created(lost.key, lost, kind.context) == kind.id
+    assert kind.plugin.find_created("another", lost, kind.context) is None
     kind.target = lost
     kind.create()
     assert kind.target.physical_id is not None

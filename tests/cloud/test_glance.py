@@ -68,7 +68,7 @@ def test_changes_of_an_image(make: Make, project: Project) -> None:
     assert (sorted(remote.tags), remote.is_protected) == (["u", "v"], True)
     assert remote.properties["c/d"] == "e"
     assert "a" not in remote.properties
-    live = driven.plugin.live_properties(driven.target, driven.work)
+    live = driven.plugin.live_properties(driven.target, driven.context)
     assert (live["tags"], live["os_distro"], live["protected"]) == (["u", "v"], "debian", True)
     with pytest.raises(PermanentError, match=r"image 403: .*protected.*req-"):
         driven.delete()
@@ -129,7 +129,7 @@ def test_data_that_cannot_be_fetched(project: Project, location: str) -> None:
     with pytest.raises(PermanentError, match=r"The service could not fetch http://127.*missing: .*"):
         missing.create()
     # The next update makes another one: this one was not made to the end.
-    assert missing.plugin.needs_replace_failed(missing.target, missing.work)
+    assert missing.plugin.needs_replace_failed(missing.target, missing.context)
     missing.delete()
     forbidden = _new(project, location, {"location": "ftp://127.0.0.1/x"})
     with pytest.raises(PermanentError, match=r"image 400: .*req-"):
@@ -146,26 +146,26 @@ def test_a_lost_creation_of_an_image_is_found_again(
     driven = make(**properties)
     assert driven.id == (properties.get("id") or chosen_id(driven.target.key))
     assert "stoker" not in driven.attribute("show")
-    assert driven.plugin.find_created(driven.target.key, driven.target, driven.work) == driven.id
+    assert driven.plugin.find_created(driven.target.key, driven.target, driven.context) == driven.id
     again = _new(project, location, properties)
     again.target = dataclasses.replace(driven.target, physical_id=None, data={}, attempt=2)
     assert again.create().id == driven.id
     assert len(list(project.connection.image.images(owner=project.id))) == 1
     again.delete()
-    assert driven.plugin.find_created(driven.target.key, driven.target, driven.work) is None
+    assert driven.plugin.find_created(driven.target.key, driven.target, driven.context) is None
 
 
 def test_a_conductor_that_dies_between_the_steps(project: Project, location: str) -> None:
     """The import is started once, however often the step is repeated."""
     driven = _new(project, location, {})
-    step = driven.plugin.handle_create(driven.target, driven.work)
+    step = driven.plugin.handle_create(driven.target, driven.context)
     assert isinstance(step, Poll)
     driven.target = dataclasses.replace(driven.target, physical_id=step.physical_id, data=step.data or {})
     for _ in range(2):
-        driven.plugin.check_create_complete(driven.target, step.progress, driven.work)
+        driven.plugin.check_create_complete(driven.target, step.progress, driven.context)
 
     def is_active() -> bool:
-        step = driven.plugin.check_create_complete(driven.target, {"since": 0.0}, driven.work)
+        step = driven.plugin.check_create_complete(driven.target, {"since": 0.0}, driven.context)
         return isinstance(step, Done)
 
     wait_for(is_active, WITHIN, lambda: driven.id)
@@ -181,7 +181,7 @@ def test_an_image_of_somebody_else_is_left_alone(project: Project, operator: Pro
     driven.target = dataclasses.replace(driven.target, attempt=2)
     with pytest.raises(Conflict, match=r"image 409: .*req-|image 409"):
         driven.create()
-    assert driven.plugin.find_created(driven.target.key, driven.target, driven.work) is None
+    assert driven.plugin.find_created(driven.target.key, driven.target, driven.context) is None
     driven.delete()
     assert operator.connection.image.get_image(foreign.id).status == "active"
 

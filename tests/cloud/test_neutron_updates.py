@@ -100,14 +100,14 @@ def test_a_replacement_of_a_port_gets_its_address(make: Maker, project: Project)
     subnet = make("Subnet", network=net.id, cidr="10.3.0.0/24")
     address = [{"subnet": subnet.id, "ip_address": "10.3.0.33"}]
     port = make("Port", network=net.id, fixed_ips=address)
-    port.plugin.prepare_for_replace(port.target, port.work)
-    port.plugin.prepare_for_replace(port.target, port.work)
+    port.plugin.prepare_for_replace(port.target, port.context)
+    port.plugin.prepare_for_replace(port.target, port.context)
     new = make("Port", network=net.id, fixed_ips=address)
-    port.work.replaced_by = ReplacementView(port.target.type, new.target.key)
-    port.plugin.restore_after_replace(port.target, port.work)
+    port.context.replaced_by = ReplacementView(port.target.type, new.target.key)
+    port.plugin.restore_after_replace(port.target, port.context)
     assert project.connection.network.get_port(new.id).fixed_ips == []
     new.delete()
-    port.plugin.restore_after_replace(port.target, port.work)
+    port.plugin.restore_after_replace(port.target, port.context)
     remote = project.connection.network.get_port(port.id)
     assert [item["ip_address"] for item in remote.fixed_ips] == ["10.3.0.33"]
 
@@ -138,24 +138,24 @@ def test_a_router_interface_is_there_once(make: Maker, project: Project) -> None
     second = make.new("RouterInterface", router=router.id, subnet_id=subnet.id)
     with pytest.raises(PermanentError, match="Router already has a port on subnet"):
         second.create()
-    assert second.plugin.find_created("key", second.target, second.work) is None
+    assert second.plugin.find_created("key", second.target, second.context) is None
     interface.act("check")
     for name, value in (("router", "other"), ("subnet", "other")):
         assert interface.update(**{name: value}) == "replace", name
     assert interface.update(subnet_id=None, port=port.id) == "replace"
     with pytest.raises(RetryableError, match=r"still in use by router .*: network 409: .*req-"):
-        subnet.plugin.handle_delete(subnet.target, subnet.work)
+        subnet.plugin.handle_delete(subnet.target, subnet.context)
     interface.delete()
     interface.delete()
     lost = make.new("RouterInterface", router=router.id, subnet_id=subnet.id)
     plugin = lost.plugin
-    claim = plugin.handle_create(lost.target, lost.work)
+    claim = plugin.handle_create(lost.target, lost.context)
     lost.take(claim)
     for _ in range(2):  # The second call is refused, for the first one was carried out.
-        plugin.check_create_complete(lost.target, claim.progress, lost.work)
-    assert plugin.find_created("key", lost.target, lost.work) == interface.id
-    assert plugin.needs_replace_failed(lost.target, lost.work)
-    assert plugin.find_created("key", lost.target, lost.work) is None
+        plugin.check_create_complete(lost.target, claim.progress, lost.context)
+    assert plugin.find_created("key", lost.target, lost.context) == interface.id
+    assert plugin.needs_replace_failed(lost.target, lost.context)
+    assert plugin.find_created("key", lost.target, lost.context) is None
 
 
 def test_changes_of_a_floating_ip(make: Maker, project: Project) -> None:
@@ -224,7 +224,7 @@ def test_a_security_group_rule_is_its_own_identity(make: Maker, project: Project
     second = make.new("SecurityGroupRule", security_group=group.id, protocol="icmp")
     with pytest.raises(PermanentError, match=r"network 409: .*already exists"):
         second.create()
-    assert second.plugin.find_created("key", second.target, second.work) is None
+    assert second.plugin.find_created("key", second.target, second.context) is None
     for name, value in (
         ("description", "other"),
         ("direction", "egress"),
@@ -254,12 +254,12 @@ def test_a_lost_creation_is_found_again(make: Maker, project: Project, name: str
     driven = make(name, **({"description": "mine"} if name == "SecurityGroup" else {}))
     plugin = driven.plugin
     key = driven.target.key
-    assert plugin.find_created(key, driven.target, driven.work) == (
+    assert plugin.find_created(key, driven.target, driven.context) == (
         None if name == "SecurityGroup" else driven.id
     )
-    assert plugin.find_created("another", driven.target, driven.work) is None
+    assert plugin.find_created("another", driven.target, driven.context) is None
     driven.delete()
-    assert plugin.find_created(key, driven.target, driven.work) is None
+    assert plugin.find_created(key, driven.target, driven.context) is None
 
 
 def test_changes_of_a_trunk(make: Maker, project: Project) -> None:

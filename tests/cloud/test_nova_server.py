@@ -191,7 +191,7 @@ def test_a_lost_creation_is_found_and_nothing_is_made_twice(site: Site) -> None:
     server = site.server(networks=[{"subnet": "net-subnet"}, {"network": "net"}])
     _lose_creation(server)
     [lost] = site.servers()
-    physical_id = server.plugin.find_created(server.target.key, server.target, site.work)
+    physical_id = server.plugin.find_created(server.target.key, server.target, site.context)
     assert physical_id == lost
     server.target = dataclasses.replace(server.target, physical_id=physical_id, attempt=2)
     server.create()
@@ -223,7 +223,7 @@ def test_a_double_that_appears_late_is_deleted_with_the_server(site: Site) -> No
     server.target = dataclasses.replace(first, attempt=2)
     server.create()
     # The call of the first attempt, which was lost, is carried out only now.
-    server.plugin.handle_create(first, server.work)
+    server.plugin.handle_create(first, server.context)
     assert len(site.servers()) == 2
     server.delete()
     # The double is deleted without waiting for it.
@@ -272,7 +272,7 @@ def test_a_quota_is_waited_for(site: Site) -> None:
     site.project.admin.set_compute_quotas(site.project.id, instances=0)
     server = site.server(networks=[{"subnet": "net-subnet"}])
     with pytest.raises(RetryableError, match="over the quota: compute 403: Quota exceeded") as error:
-        server.plugin.handle_create(server.target, site.work)
+        server.plugin.handle_create(server.target, site.context)
     assert error.value.after == 60.0
     site.project.admin.set_compute_quotas(site.project.id, instances=10)
     server.target = dataclasses.replace(server.target, attempt=2)
@@ -291,7 +291,7 @@ def test_a_server_for_which_there_is_no_room_fails_with_the_services_words(site:
         words = 'Went to status ERROR due to "Message: No valid host was found.'
         assert str(error.value).startswith(words)
         assert str(error.value).endswith(', Code: 500"')
-        assert server.plugin.needs_replace_failed(server.target, site.work)
+        assert server.plugin.needs_replace_failed(server.target, site.context)
         server.delete()
     finally:
         compute.delete_flavor(huge)
@@ -307,18 +307,18 @@ def test_what_was_deleted_behind_our_back_is_missed(site: Site) -> None:
         server.act("check")
     with pytest.raises(PermanentError, match="compute 404"):
         server.update(name="other")
-    assert server.plugin.needs_replace_failed(server.target, site.work)
+    assert server.plugin.needs_replace_failed(server.target, site.context)
     server.delete()
     assert site.ports() == []
 
 
 def _lose_creation(server: Driven) -> None:
     """Create the server, and forget the answer, as a conductor that is killed."""
-    server.plugin.handle_create(server.target, server.work)
+    server.plugin.handle_create(server.target, server.context)
 
 
 def _port_for(site: Site, server: Driven) -> str:
     """Make the port of a server's only entry, as a creation that is killed before it calls Nova."""
-    ports = ServerPorts.of(server.target, site.work)
-    nics = ports.with_ports(nics_of(server.target.properties["networks"], site.work), ())
+    ports = ServerPorts.of(server.target, site.context)
+    nics = ports.with_ports(nics_of(server.target.properties["networks"], site.context), ())
     return str(nics[0].port)

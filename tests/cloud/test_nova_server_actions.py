@@ -45,12 +45,12 @@ def test_a_snapshot_is_an_image_that_a_restored_server_is_made_of(site: Site) ->
     assert image.status == "active"
     assert server.plugin.handle_restore(server.target.properties, snapshot.data) == {"image": image.id}
     again = dataclasses.replace(snapshot, attempt=2)
-    step = server.plugin.handle_snapshot(again, site.work)
+    step = server.plugin.handle_snapshot(again, site.context)
     assert isinstance(step, Poll)
     assert step.data == {"snapshot_image_id": image.id}  # The first attempt's is found.
     lost = dataclasses.replace(snapshot, data={})
-    server.plugin.handle_delete_snapshot(lost, site.work)
-    server.plugin.handle_delete_snapshot(snapshot, site.work)
+    server.plugin.handle_delete_snapshot(lost, site.context)
+    server.plugin.handle_delete_snapshot(snapshot, site.context)
     assert list(site.connection.image.images(owner=site.project.id)) == []
 
 
@@ -59,7 +59,7 @@ def test_a_server_on_a_volume_has_snapshots_too(site: Site) -> None:
     server = site.server(image=None, block_device_mapping_v2=[disk]).create()
     snapshot = _snapshot(server)
     assert site.connection.image.get_image(snapshot.data["snapshot_image_id"]).status == "active"
-    server.plugin.handle_delete_snapshot(snapshot, site.work)
+    server.plugin.handle_delete_snapshot(snapshot, site.context)
     assert list(site.connection.image.images(owner=site.project.id)) == []
 
 
@@ -92,7 +92,9 @@ def test_many_servers_are_polled_by_one_list(site: Site, cloud: Cloud) -> None:
     no_network = [{"allocate_network": "none"}]
     servers = [site.server(f"srv{number}", networks=no_network) for number in range(MANY)]
     with ThreadPoolExecutor(8) as pool:  # So that most of them are in BUILD afterwards.
-        steps = list(pool.map(lambda server: server.plugin.handle_create(server.target, site.work), servers))
+        steps = list(
+            pool.map(lambda server: server.plugin.handle_create(server.target, site.context), servers)
+        )
     for server, step in zip(servers, steps, strict=True):
         server.target = dataclasses.replace(server.target, physical_id=step.physical_id)
     before = len(cloud.requests("nova", site.project))
@@ -103,10 +105,10 @@ def test_many_servers_are_polled_by_one_list(site: Site, cloud: Cloud) -> None:
         rounds += 1
         for number, step in list(waiting.items()):
             waiting[number] = servers[number].plugin.check_create_complete(
-                servers[number].target, _progress(step), site.work
+                servers[number].target, _progress(step), site.context
             )
         waiting = {number: step for number, step in waiting.items() if isinstance(step, Poll)}
-        site.work.pause(1.0)
+        site.context.pause(1.0)
     paths = [request.split()[1] for request in cloud.requests("nova", site.project)[before:]]
     lists = [path for path in paths if path.startswith("/v2.1/servers/detail?")]
     single = [path for path in paths if path.endswith(tuple(server.id for server in servers))]
@@ -115,7 +117,7 @@ def test_many_servers_are_polled_by_one_list(site: Site, cloud: Cloud) -> None:
     assert len(lists) <= (time.monotonic() - began) / FIRST_PAUSE + 1  # However many servers there are.
     assert len(single) <= FEW * rounds
     for server in servers:
-        assert isinstance(server.plugin.handle_delete(server.target, site.work), Poll)
+        assert isinstance(server.plugin.handle_delete(server.target, site.context), Poll)
 
 
 def _progress(step: Step) -> Json:

@@ -71,7 +71,7 @@ def test_changes_in_place_and_changes_that_replace(site: Site) -> None:
     assert (remote.name, remote.metadata) == ("renamed", {"b": "3", "c": '{"d": 4}'})
     assert server.attribute("tags") == ["green", "red"]
     assert server.attribute("name") == "renamed"
-    assert server.plugin.find_created(server.target.creation_key, server.target, site.work) == server.id
+    assert server.plugin.find_created(server.target.creation_key, server.target, site.context) == server.id
 
     for name, value in ACCEPTED.items():
         assert server.update(**{name: value}) == "updated", name
@@ -102,7 +102,7 @@ def test_a_resize_without_room_fails_and_keeps_the_server(site: Site) -> None:
         with pytest.raises(PermanentError, match=f"Resizing to '{huge.id}' failed, status 'ACTIVE'"):
             server.update(flavor=huge.id)
         assert site.server_view(server).flavor["original_name"] == FLAVOR
-        assert not server.plugin.needs_replace_failed(server.target, site.work)
+        assert not server.plugin.needs_replace_failed(server.target, site.context)
         assert server.update(flavor=FLAVOR) in ("same", "updated")
     finally:
         compute.delete_flavor(huge)
@@ -181,7 +181,7 @@ def test_an_update_that_a_crash_interrupts_anywhere_makes_nothing_twice(site: Si
     server.target = dataclasses.replace(
         server.target, properties=goal.target.properties, previous=old, key=key
     )
-    step: Step = server.plugin.handle_update(server.target, frozenset({"networks", "flavor"}), site.work)
+    step: Step = server.plugin.handle_update(server.target, frozenset({"networks", "flavor"}), site.context)
     for attempt in range(2, 60):
         assert isinstance(step, Poll)
         server.target = dataclasses.replace(server.target, attempt=attempt)
@@ -190,7 +190,7 @@ def test_an_update_that_a_crash_interrupts_anywhere_makes_nothing_twice(site: Si
         step = _polled(server, step)
         if isinstance(step, Done):
             break
-        site.work.pause(min(step.after, 1.0))
+        site.context.pause(min(step.after, 1.0))
     remote = site.server_view(server)
     assert (remote.status, remote.flavor["original_name"]) == ("ACTIVE", BIGGER)
     assert site.addresses(server) == ["10.7.0.60"]
@@ -211,7 +211,7 @@ def test_a_replacement_gets_the_ports_and_addresses_and_returns_them(site: Site)
     assert "10.7.0.70" in site.addresses(new)
     assert site.connection.network.get_port(foreign_port.id).device_id == new.id
 
-    site.work.replaced_by = ReplacementView("OS::Nova::Server", new.target.key, new.id)
+    site.context.replaced_by = ReplacementView("OS::Nova::Server", new.target.key, new.id)
     for _ in range(2):
         _call_until_done(old, old.plugin.restore_after_replace)
     assert site.connection.network.get_port(foreign_port.id).device_id == old.id
@@ -237,7 +237,7 @@ def test_a_replacement_in_error_returns_its_port(site: Site, cloud: Cloud) -> No
     cloud.admin.compute.reset_server_state(new.id, "error")
     site.connection.network.update_port(foreign_port, device_id="", device_owner="")
 
-    site.work.replaced_by = ReplacementView("OS::Nova::Server", new.target.key, new.id)
+    site.context.replaced_by = ReplacementView("OS::Nova::Server", new.target.key, new.id)
     _call_until_done(old, old.plugin.restore_after_replace)
     assert site.connection.network.get_port(foreign_port.id).device_id == old.id
     assert [server.id for server in site.connection.compute.servers()] == [old.id]
@@ -248,7 +248,7 @@ def test_a_replacement_in_error_returns_its_port(site: Site, cloud: Cloud) -> No
 
 def test_what_others_have_changed_is_seen(site: Site) -> None:
     server = site.server(metadata={"a": 1}, tags=["b", "a"], name="one").create()
-    same = server.plugin.live_properties(server.target, site.work)
+    same = server.plugin.live_properties(server.target, site.context)
     properties = server.target.properties
     assert all(same[name] == properties[name] for name in ("name", "flavor", "image", "metadata", "tags"))
     assert same["networks"] == [{"network": site.network.id}]
@@ -257,7 +257,7 @@ def test_what_others_have_changed_is_seen(site: Site) -> None:
     compute.update_server(server.id, name="two")
     compute.set_server_metadata(server.id, c="d")
     compute.create_server_interface(server.id, port_id=foreign_port.id)
-    live = server.plugin.live_properties(server.target, site.work)
+    live = server.plugin.live_properties(server.target, site.context)
     assert (live["name"], live["metadata"]) == ("two", {"a": "1", "c": "d"})
     assert live["networks"] == [{"network": site.network.id}, {"port": foreign_port.id}]
 
@@ -266,18 +266,18 @@ def _call_until_done(server: Driven, operation: Callable[[ResourceView, StepCont
     """Call as a conductor does: later again, as long as it says so."""
     while True:
         try:
-            waits = operation(server.target, server.work)
+            waits = operation(server.target, server.context)
         except RetryableError as error:
-            server.work.pause(min(error.after or 1.0, 1.0))
+            server.context.pause(min(error.after or 1.0, 1.0))
             server.target = dataclasses.replace(server.target, attempt=server.target.attempt + 1)
         else:
             if waits is None:
                 return
-            server.work.pause(waits.after)
+            server.context.pause(waits.after)
 
 
 def _polled(server: Driven, step: Poll) -> Step:
-    return server.plugin.check_update_complete(server.target, step.progress, server.work)
+    return server.plugin.check_update_complete(server.target, step.progress, server.context)
 
 
 def _actions(site: Site, server: Driven) -> list[str]:

@@ -20,7 +20,7 @@ KEYS = [
 
 def _began(driven: Driven) -> Poll:
     """Run the first step, and keep what a conductor would keep of it."""
-    step = driven.plugin.handle_create(driven.target, driven.work)
+    step = driven.plugin.handle_create(driven.target, driven.context)
     assert isinstance(step, Poll)
     driven.target = dataclasses.replace(driven.target, data=step.data or {})
     return step
@@ -43,7 +43,7 @@ def test_changes_of_a_key_pair(make: Maker, project: Project) -> None:
     pair.delete()
     with pytest.raises(PermanentError, match="the key pair mine does not exist"):
         pair.act("check")
-    assert pair.plugin.needs_replace_failed(pair.target, pair.work)
+    assert pair.plugin.needs_replace_failed(pair.target, pair.context)
 
 
 @pytest.mark.parametrize("save", [True, False])
@@ -61,7 +61,7 @@ def test_a_key_pair_of_somebody_else_is_left_alone(make: Maker, project: Project
     with pytest.raises(Conflict, match="another key pair has the name mine"):
         pair.create()
     pair.target = dataclasses.replace(pair.target, attempt=2)
-    assert pair.plugin.find_created(pair.target.key, pair.target, pair.work) is None
+    assert pair.plugin.find_created(pair.target.key, pair.target, pair.context) is None
     with pytest.raises(Conflict):
         pair.create()
     pair.delete()
@@ -75,11 +75,11 @@ def test_a_lost_creation_of_a_key_pair_is_found_again(
     """The answer was lost with the private key; so the pair is made again, where that is to be kept."""
     pair = make.new("KeyPair", name="mine", **properties)
     step = _began(pair)
-    pair.plugin.check_create_complete(pair.target, step.progress, pair.work)
+    pair.plugin.check_create_complete(pair.target, step.progress, pair.context)
     lost = project.connection.compute.get_keypair("mine").public_key
     pair.target = dataclasses.replace(pair.target, attempt=2)
-    assert pair.plugin.find_created(pair.target.key, pair.target, pair.work) == "mine"
-    done = pair.plugin.check_create_complete(pair.target, step.progress, pair.work)
+    assert pair.plugin.find_created(pair.target.key, pair.target, pair.context) == "mine"
+    done = pair.plugin.check_create_complete(pair.target, step.progress, pair.context)
     assert done.physical_id == "mine"
     public_key = project.connection.compute.get_keypair("mine").public_key
     assert (public_key == lost) is ("save_private_key" not in properties)
@@ -90,13 +90,13 @@ def test_a_lost_creation_of_a_key_pair_is_found_again(
 def test_a_replacement_of_a_key_pair_has_its_name(make: Maker, project: Project) -> None:
     compute = project.connection.compute
     old = make("KeyPair", name="mine", public_key=KEYS[0])
-    old.plugin.prepare_for_replace(old.target, old.work)
-    old.plugin.prepare_for_replace(old.target, old.work)
+    old.plugin.prepare_for_replace(old.target, old.context)
+    old.plugin.prepare_for_replace(old.target, old.context)
     new = make("KeyPair", name="mine", public_key=KEYS[1])
     old.delete()
     assert compute.get_keypair("mine").public_key == KEYS[1]
-    old.plugin.restore_after_replace(old.target, old.work)
-    old.plugin.restore_after_replace(old.target, old.work)
+    old.plugin.restore_after_replace(old.target, old.context)
+    old.plugin.restore_after_replace(old.target, old.context)
     new.delete()
     assert compute.get_keypair("mine").public_key == KEYS[0]
     old.delete()
@@ -146,21 +146,21 @@ def test_a_lost_creation_of_a_server_group_is_found_again(make: Maker, project: 
     foreign = compute.create_server_group(name="web", policy="affinity")
     group = make.new("ServerGroup", name="web")
     step = _began(group)
-    assert group.plugin.find_created(group.target.key, group.target, group.work) is None
-    group.plugin.check_create_complete(group.target, step.progress, group.work)
+    assert group.plugin.find_created(group.target.key, group.target, group.context) is None
+    group.plugin.check_create_complete(group.target, step.progress, group.context)
     ids = {item.id for item in compute.server_groups()}
     assert len(ids) == 2
     group.target = dataclasses.replace(group.target, attempt=2)
-    again = group.plugin.check_create_complete(group.target, step.progress, group.work)
+    again = group.plugin.check_create_complete(group.target, step.progress, group.context)
     assert {again.physical_id, foreign.id} == ids == {item.id for item in compute.server_groups()}
-    assert group.plugin.find_created(group.target.key, group.target, group.work) == again.physical_id
+    assert group.plugin.find_created(group.target.key, group.target, group.context) == again.physical_id
 
 
 def test_two_server_groups_of_one_name_are_made_at_once(make: Maker, project: Project) -> None:
     first, second = (make.new("ServerGroup", name="web") for _ in range(2))
     steps = [_began(first), _began(second)]
     ids = [
-        group.plugin.check_create_complete(group.target, step.progress, group.work).physical_id
+        group.plugin.check_create_complete(group.target, step.progress, group.context).physical_id
         for group, step in zip((first, second), steps, strict=True)
     ]
     assert {item.id for item in project.connection.compute.server_groups()} == set(ids)
@@ -196,7 +196,7 @@ def test_changes_of_a_flavor(make_as_operator: Maker, operator: Project, project
     assert projects() == [project.id]
     assert flavor.update(extra_specs={"c:d": "2"}) == "updated"
     assert compute.fetch_flavor_extra_specs(flavor.id).extra_specs == {"c:d": "2"}
-    assert flavor.plugin.live_properties(flavor.target, flavor.work) == {"extra_specs": {"c:d": "2"}}
+    assert flavor.plugin.live_properties(flavor.target, flavor.context) == {"extra_specs": {"c:d": "2"}}
     assert flavor.update(extra_specs=None) == "updated"
     assert flavor.attribute("extra_specs") == {}
     assert flavor.update(tenants=[operator.id, project.id]) == "updated"
@@ -243,7 +243,7 @@ def test_a_lost_creation_of_a_flavor_is_found_again(
     remote = operator.connection.compute.get_flavor(flavor.id)
     assert remote.description == mark_of(flavor.target.key)
     lost = dataclasses.replace(flavor.target, physical_id=None, data={}, attempt=2)
-    assert flavor.plugin.find_created(lost.key, lost, flavor.work) == flavor.id
+    assert flavor.plugin.find_created(lost.key, lost, flavor.context) == flavor.id
     again = make_as_operator.new("Flavor", ram=64, vcpus=1, **chosen)
     again.target = lost
     assert again.create().id == flavor.id
@@ -256,7 +256,7 @@ def test_a_flavor_of_somebody_else_is_left_alone(make_as_operator: Maker, operat
     try:
         flavor = make_as_operator.new("Flavor", ram=64, vcpus=1, flavorid=foreign.id, name=foreign.name)
         flavor.target = dataclasses.replace(flavor.target, attempt=2)
-        assert flavor.plugin.find_created(flavor.target.key, flavor.target, flavor.work) is None
+        assert flavor.plugin.find_created(flavor.target.key, flavor.target, flavor.context) is None
         with pytest.raises(Conflict, match=r"compute 409: .*req-"):
             flavor.create()
         flavor.delete()

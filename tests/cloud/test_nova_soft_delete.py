@@ -65,10 +65,10 @@ def test_a_server_that_could_be_restored_is_deleted_for_good(site: Site, keeping
 
 def test_a_server_that_a_user_has_deleted_is_replaced(site: Site, keeping: KeepingCompute) -> None:
     server = site.server().create()
-    site.work.adapter("compute", "2").delete(f"/servers/{server.id}")
+    site.context.adapter("compute", "2").delete(f"/servers/{server.id}")
     wait_for(lambda: site.server_view(server).status == "SOFT_DELETED", 180)
     with pytest.raises(PermanentError, match="'status': expected 'ACTIVE', got 'SOFT_DELETED'"):
         server.act("check")
-    assert server.plugin.needs_replace_failed(server.target, site.work)
+    assert server.plugin.needs_replace_failed(server.target, site.context)
     server.delete()
     assert "servers" not in site.project.leftovers()

@@ -322,7 +322,7 @@ def test_dark_and_light_follow_the_system_and_the_switch(console: Console) -> No
 
 @pytest.mark.full
 def test_a_thousand_resources_leave_few_elements_in_the_page(console: Console) -> None:
-    """What is out of view is not in the page, in the graph and in the timeline: both move at any size."""
+    """The page has only the visible part of the graph and of the timeline: both move at any size."""
     address = console.create_complete("thousand", _layers(1000))
     page = console.open(address)
     expect(page.locator(".facts")).to_contain_text("resources 1000")

@@ -153,7 +153,7 @@ class Machine:
             self.systemctl("service-watchdogs", "no")
 
     def log(self, unit: str) -> str:
-        """What a unit's processes have printed."""
+        """Return the output of a unit's processes."""
         with contextlib.suppress(OSError):
             return self.path(f"/run/log/{unit}.service").read_text(errors="replace")
         return ""

@@ -35,7 +35,7 @@ class Stack:
     """A host on which nothing but the plugin's own work is done."""
 
     def __init__(self, folder: pathlib.Path, library: str) -> None:
-        self.work = folder
+        self.folder = folder
         self.library = library
         self.record = folder / "record"
         self.conf = folder / "etc" / "stoker.conf"
@@ -50,7 +50,7 @@ class Stack:
 
     def command(self, name: str, text: str) -> None:
         """A program on the path."""
-        path = self.work / "bin" / name
+        path = self.folder / "bin" / name
         path.write_text(text)
         path.chmod(0o755)
 
@@ -58,18 +58,18 @@ class Stack:
         """One phase; the calls that it made are in `calls` afterwards."""
         self.record.write_text("")
         settings = {
-            "PATH": f"{self.work / 'bin'}:{os.environ['PATH']}",
-            "BIN": str(self.work / "bin"),
+            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "BIN": str(self.folder / "bin"),
             "PYTHON": sys.executable,
             "LIBRARY": self.library,
             "PLUGIN": str(ROOT),
             "RECORD": str(self.record),
-            "WORK": str(self.work),
-            "DEST": str(self.work),
-            "DATA_DIR": str(self.work / "data"),
+            "WORK": str(self.folder),
+            "DEST": str(self.folder),
+            "DATA_DIR": str(self.folder / "data"),
             "SERVICE_HOST": "192.0.2.7",
             "STOKER_CONF_DIR": str(self.conf.parent),
-            "DATABASE_URL": f"sqlite:///{self.work}/stoker.sqlite",
+            "DATABASE_URL": f"sqlite:///{self.folder}/stoker.sqlite",
             **variables,
         }
         return subprocess.run(
@@ -120,7 +120,7 @@ def test_nothing_happens_where_stoker_is_switched_off(recorded: Stack, phase: st
 
 
 def test_the_program_comes_with_the_driver_of_the_database(stack: Stack) -> None:
-    path = str(stack.work / "stoker")
+    path = str(stack.folder / "stoker")
     assert ["setup_develop", path, "mysql,etcd,client"] in stack.must("stack", "install")
     calls = stack.must("stack", "install", ENABLED_SERVICES="postgresql")
     assert ["setup_develop", path, "postgresql,etcd,client"] in calls
@@ -158,7 +158,7 @@ def test_the_configuration_is_for_its_owner_only_and_keeps_its_key(recorded: Sta
     recorded.must("call", "configure_stoker")
     first = recorded.options()["secrets"]["key"]
     assert stat.S_IMODE(recorded.conf.stat().st_mode) == 0o600
-    assert stat.S_IMODE((recorded.work / "data" / "stoker" / "secret-key").stat().st_mode) == 0o600
+    assert stat.S_IMODE((recorded.folder / "data" / "stoker" / "secret-key").stat().st_mode) == 0o600
     recorded.must("call", "configure_stoker")
     assert recorded.options()["secrets"]["key"] == first
     recorded.must("call", "configure_stoker", STOKER_SECRET_KEY=first[::-1])
@@ -185,7 +185,7 @@ def test_every_conductor_is_a_process_of_its_own(stack: Stack) -> None:
     stack.must("stack", "extra", STOKER_CONDUCTORS="3")
     units = stack.record.read_text()
     if stack.library != "contract":
-        units += "".join(path.read_text() for path in (stack.work / "systemd").glob("*.service"))
+        units += "".join(path.read_text() for path in (stack.folder / "systemd").glob("*.service"))
     host = subprocess.run(["hostname", "-s"], capture_output=True, text=True, check=True).stdout.strip()
     for number in (1, 2, 3):
         assert f"/stoker-conductor --config-file {stack.conf} --host {host}-{number}" in units
@@ -203,7 +203,7 @@ def test_clean_removes_the_configuration_and_the_data(recorded: Stack) -> None:
     uwsgi = str(recorded.conf.parent / "stoker-api-uwsgi.ini")
     assert ["remove_uwsgi_config", uwsgi, "stoker-api"] in recorded.must("clean")
     assert not recorded.conf.parent.exists()
-    assert not (recorded.work / "data" / "stoker").exists()
+    assert not (recorded.folder / "data" / "stoker").exists()
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def blocks(heading: str) -> list[str]:
 
 
 def commands(heading: str, program: str) -> list[list[str]]:
-    """What the text lets somebody run of a program."""
+    """Return the commands of a program that the text lets somebody run."""
     lines = [line for block in blocks(heading) for line in block.splitlines()]
     return [shlex.split(line)[1:] for line in lines if re.match(rf"(\S*/)?{program} ", line)]
 

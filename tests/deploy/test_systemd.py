@@ -114,7 +114,7 @@ def site(
 
 @pytest.fixture
 def machine(site: Site) -> Iterator[Machine]:
-    """With all daemons up, and the configuration as it was."""
+    """The machine with all daemons up, and the configuration as it was."""
     site.configure("")
     site.up()
     yield site.machine

@@ -109,7 +109,7 @@ class Cloud:
         return {item["output_key"]: item["output_value"] for item in now()["outputs"]}
 
     def trusts(self, user: str) -> list[Json]:
-        """Those of a user's that Keystone knows."""
+        """Return the trusts of a user that Keystone knows."""
         answer = requests.get(
             f"{self.keystone.url}/OS-TRUST/trusts?trustor_user_id={self.users[user]}",
             headers={"X-Auth-Token": self.token(user)},

@@ -22,9 +22,9 @@ SMALL = {
     "ring": [],
     "timeouts": ["--stacks", "60", "--within", "10"],
 }
-"""What makes each quick."""
+"""Arguments that make each quick."""
 PARTS = {"floor"}
-"""Of another benchmark."""
+"""Modules that other benchmarks import."""
 
 
 def test_each_benchmark_is_tried_here() -> None:

@@ -114,6 +114,7 @@ def test_a_comment_is_told_from_a_string() -> None:
         ('def f() -> None:\n    """Return it.\n\n    A row stands there.\n    """', "'stands'"),
         ("x = 1  # it goes on", "'goes on'"),
         (f'"""Return it.\n\n{LONG}\n"""', "a sentence of 41 words"),
+        ('"""What is stored."""', "begins with 'What'"),
     ],
 )
 def test_a_test_is_refused(source: str, message: str) -> None:

@@ -153,7 +153,7 @@ class Deployment:
 
 @dataclasses.dataclass(frozen=True)
 class Servers:
-    """Those of a usual installation."""
+    """The servers of a usual installation."""
 
     rabbitmq: RabbitMQ
     postgresql: PostgreSQL

@@ -19,7 +19,7 @@ _OWN = frozenset({"connection", "transfer-encoding", "content-length", "content-
 
 
 class Fault(enum.StrEnum):
-    """What becomes of a request."""
+    """Fate of a request."""
 
     ERROR = "500, not passed on"
     UNAVAILABLE = "503, not passed on"

@@ -160,7 +160,7 @@ class ForkServer:
 
 
 class Order(typing.NamedTuple):
-    """What a child shall be."""
+    """Description of a child."""
 
     command: list[str]
     env: dict[str, str]
@@ -251,7 +251,7 @@ def _end(code: int) -> typing.NoReturn:
 
 
 def _find_packages(folder: str, env: Mapping[str, str]) -> None:
-    """As Python does for a script in that folder."""
+    """Set the search path as Python does for a script in that folder."""
     before = (os.environ.get("PYTHONPATH") or os.pathsep).split(os.pathsep)
     remaining = [path for path in sys.path if path not in before]
     named = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))

@@ -30,7 +30,7 @@ def write_config(folder: pathlib.Path, api: str = "") -> pathlib.Path:
 
 
 def set_up(folder: pathlib.Path, api: str = "") -> pathlib.Path:
-    """As `write_config`; the database is set up, too."""
+    """Write the configuration, and set up the database, too."""
     path = write_config(folder, api)
     done = run([BIN / "stoker-manage", "--config-file", path, "db", "sync"])
     assert done.returncode == 0, done.stderr

@@ -20,11 +20,9 @@ class Heard:
         self.all: list[tuple[str, str, str, Json]] = []
 
     def info(self, context: Json, publisher: str, event: str, payload: Json, metadata: Json) -> None:
-        """See oslo.messaging."""
         self.all.append(("info", publisher, event, payload))
 
     def error(self, context: Json, publisher: str, event: str, payload: Json, metadata: Json) -> None:
-        """See oslo.messaging."""
         self.all.append(("error", publisher, event, payload))
 
     def of(self, event: str) -> list[Json]:

@@ -30,7 +30,7 @@ def as_user(user: str | None) -> dict[str, typing.Any]:
 
 
 class Running(typing.Protocol):
-    """What is needed of subprocess.Popen."""
+    """The part of subprocess.Popen that is needed."""
 
     pid: int
 
@@ -95,7 +95,7 @@ class Process:
         return self._popen.poll()
 
     def text(self) -> str:
-        """What it printed so far."""
+        """Return its output so far."""
         return self.log.read_text(errors="replace")
 
     def tail(self) -> str:

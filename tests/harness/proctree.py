@@ -51,7 +51,7 @@ def tree(pid: int) -> list[Proc]:
 
 
 def is_alive(proc: Proc) -> bool:
-    """Whether that very process still runs; a zombie does not."""
+    """Return whether that very process still runs; a zombie does not."""
     now = read(proc.pid)
     return now is not None and now.started == proc.started and now.state not in ("Z", "X")
 

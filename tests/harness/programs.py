@@ -28,7 +28,7 @@ def _start(
 
 
 class Program(Process):
-    """As `Process`, for a Python script: `command` begins with it."""
+    """A `Process` of a Python script, with which `command` begins."""
 
     def _launch(
         self,

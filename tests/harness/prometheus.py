@@ -57,8 +57,7 @@ class Prometheus(Server):
             return False
 
     def query(self, expression: str) -> list[tuple[Labels, float]]:
-        """What an expression of PromQL comes to now: (labels, value) of each series, without what is no
-        number.
+        """Return the present value of an expression of PromQL: (labels, value) of each numeric series.
 
         :raises OSError: the expression is invalid.
         """

@@ -1,4 +1,4 @@
-"""What the launchers of all servers have in common."""
+"""The common part of the launchers of all servers."""
 
 import abc
 import os
@@ -190,7 +190,7 @@ class Server(abc.ABC):
 
     @abc.abstractmethod
     def _answers(self) -> bool:
-        """Whether it does now, asked in its own protocol."""
+        """Return whether it answers now, in its own protocol."""
 
     def _started(self) -> None:  # noqa: B027 - most need nothing
         """After each start, once it answers."""

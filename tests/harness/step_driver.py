@@ -103,7 +103,7 @@ class Driven:
         self, plugin: ResourceType, context: Context, properties: Mapping[str, Json], name: str = "thing"
     ) -> None:
         self.plugin = plugin
-        self.work = context
+        self.context = context
         self._values = dict(properties)
         stack = StackFacts(str(uuid.uuid4()), f"stack-{uuid.uuid4().hex[:6]}", "project")
         key = str(uuid.uuid4())
@@ -119,7 +119,7 @@ class Driven:
 
     def create(self) -> typing.Self:
         """Create it; a lost attempt is to be prepared in `target`."""
-        return self._run("create", lambda: self.plugin.handle_create(self.target, self.work))
+        return self._run("create", lambda: self.plugin.handle_create(self.target, self.context))
 
     def update(self, **properties: Json) -> str:
         """Change properties: ``updated`` in place, ``replace``, ``immutable`` or ``same``.
@@ -143,17 +143,17 @@ class Driven:
         self.target = dataclasses.replace(
             self.target, properties=after, previous=before, key=str(uuid.uuid4()), attempt=1
         )
-        self._run("update", lambda: plugin.handle_update(self.target, names, self.work))
+        self._run("update", lambda: plugin.handle_update(self.target, names, self.context))
         return "updated"
 
     def delete(self) -> None:
         """Delete it."""
-        self._run("delete", lambda: self.plugin.handle_delete(self.target, self.work))
+        self._run("delete", lambda: self.plugin.handle_delete(self.target, self.context))
 
     def act(self, action: str) -> typing.Self:
         """Suspend, resume, check or snapshot it."""
         start = getattr(self.plugin, f"handle_{action}")
-        return self._run(action, lambda: start(self.target, self.work))
+        return self._run(action, lambda: start(self.target, self.context))
 
     def attribute(self, name: str) -> Json:
         """Return an attribute."""
@@ -176,7 +176,7 @@ class Driven:
         progress: Json = None
         while True:
             try:
-                step = start() if progress is None else poll(self.target, progress, self.work)
+                step = start() if progress is None else poll(self.target, progress, self.context)
             except RetryableError as error:
                 if time.monotonic() >= end:
                     raise

@@ -1,4 +1,4 @@
-"""What the deployments of these tests work on."""
+"""The servers below the deployments of these tests."""
 
 import pytest
 from harness.deployment import Servers

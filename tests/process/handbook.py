@@ -64,7 +64,7 @@ def chapters() -> dict[str, list[str]]:
 
 
 def excerpt(heading: str) -> list[str]:
-    """What the chapter says that ``stack inspect`` prints."""
+    """Return the output of ``stack inspect`` that the chapter shows."""
     block = [line[4:] for line in chapters()[heading] if line.startswith("    ")]
     assert block[0] == "$ stoker-manage stack inspect STACK"
     return block[1:]
@@ -156,7 +156,7 @@ class Stage:
         wait_for(lambda: self.query(count, at=time.time() - 2)[0][0] == len(HOSTS), 60)
 
     def restart(self, host: str) -> None:
-        """As systemd does."""
+        """Restart it as systemd does."""
         daemon = self.deployment.conductors.get(host)
         if daemon is not None and daemon.is_running:
             daemon.resume()
@@ -205,7 +205,7 @@ class Stage:
         return Commands(code, out.getvalue() + err.getvalue())
 
     def inspect(self, stack_id: str) -> str:
-        """What it says; without the name of our file in the commands."""
+        """Return the text of the command, without the name of our file in it."""
         output = self.manage("stack", "inspect", stack_id).output
         return output.replace(f" --config-file {self.deployment.config}", "")
 

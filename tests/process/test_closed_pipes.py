@@ -74,7 +74,7 @@ def serve(start: Start, folder: pathlib.Path) -> Piped:
 
 
 def states(folder: pathlib.Path) -> list[str]:
-    """What the conductors have said of themselves last."""
+    """Return the conductors' last records of themselves."""
     with contextlib.closing(sqlite3.connect(folder / "data" / "stoker.sqlite")) as conn:
         return [row[0] for row in conn.execute("SELECT state FROM conductor ORDER BY host")]
 

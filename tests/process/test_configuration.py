@@ -76,7 +76,7 @@ def run(
 
 
 def write(folder: pathlib.Path, text: str, database: str) -> None:
-    """What is wrong, after what is right."""
+    """Write the configuration: wrong lines after right ones."""
     usable = USABLE.format(folder=folder)
     (folder / "wrong.yaml").write_text("'stacks:create': 'rule:no_such_rule'\n")
     (folder / "stoker.conf").write_text(usable + database + text.replace("{folder}", str(folder)))

@@ -18,7 +18,7 @@ THREADS = 4
 LEAF = "file:///leaf.yaml"
 LEVEL = "file:///level{}.yaml"
 OTHER_THREADS = 25
-"""Of a conductor, beside those of its pool: duties, membership, message bus, work loop."""
+"""Threads of a conductor besides those of its pool: duties, membership, message bus, work loop."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What an operator sees of an API and two conductors while things go wrong: by a real Prometheus, by the
+"""An operator's view of an API and two conductors while things go wrong: by a real Prometheus, by the
 dashboard's queries, by health, reports and logs."""
 
 import json
@@ -271,7 +271,7 @@ def test_a_draining_api_answers_requests_and_is_not_healthy(site: Site) -> None:
 
 
 def test_the_dashboard_is_one_that_grafana_loads() -> None:
-    """As its JSON model wants it: ids, places that do not overlap, units, sources by variable."""
+    """The dashboard fits its JSON model: ids, places that do not overlap, units, sources by variable."""
     panels = DASHBOARD["panels"]
     assert DASHBOARD["schemaVersion"] >= 36
     assert {variable["name"] for variable in DASHBOARD["templating"]["list"]} == {"datasource", "instance"}

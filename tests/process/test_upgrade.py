@@ -67,7 +67,7 @@ def new(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 def test_daemons_are_upgraded_one_after_the_other_under_load(
     make: Make, new: pathlib.Path, server: str
 ) -> None:
-    """As day2.md says it."""
+    """Upgrade as day2.md says it."""
     deployment = make(server)
     deployment.start_api()
     for daemon in [deployment.launch_conductor(host) for host in HOSTS]:
@@ -126,7 +126,7 @@ def conductors_since(deployment: Deployment, moment: float) -> set[str]:
 
 
 def check(deployment: Deployment) -> tuple[int, str]:
-    """What stoker-status has against it: the exit code, and the details."""
+    """Return the objections of stoker-status: the exit code, and the details."""
     command = [BIN / "stoker-status", "--config-file", deployment.config, "upgrade", "check", "--json"]
     done = run(command)
     findings = [check_result["details"] for check_result in json.loads(done.stdout)["checks"]]

@@ -30,7 +30,7 @@ class Twin:
     attempts: dict[str, int] = field(default_factory=dict)
 
     def ready(self) -> set[str]:
-        """What may be claimed: all it needs is done, and nothing has failed."""
+        """Return the tasks that may be claimed: all that they need is done, and nothing has failed."""
         if self.failed:
             return set()
         waiting = self.needs.keys() - self.done - self.running.keys()

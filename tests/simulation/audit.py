@@ -1,5 +1,6 @@
-"""What must hold after every transaction, whoever made it: asked of the database and of the cloud, not of the
-code that is tested.
+"""The rules that hold after every transaction, whoever made it.
+
+The database and the cloud are asked, not the code that is tested.
 
 The names of the invariants are those of the design.
 """
@@ -31,7 +32,7 @@ SELECT physical_id FROM resource
 WHERE (action NOT IN ('INIT', 'ADOPT') OR (action = 'ADOPT' AND status = 'COMPLETE')) AND snapshot_id IS NULL
 """
 OWNERS = "SELECT key, physical_id FROM resource WHERE snapshot_id IS NULL"
-"""What a snapshot keeps of a resource names the thing, too, but does not have it."""
+"""A snapshot's copy of a resource names the physical resource, too, but does not own it."""
 OWNED = """
 SELECT 1 FROM resource JOIN stack ON stack.id = resource.stack_id
 WHERE resource.physical_id = ? AND resource.snapshot_id IS NULL

@@ -55,7 +55,7 @@ class Cloud:
         self.unread: dict[str, list[Exception]] = {}
         self.live: dict[str, Json] = {}
         self.objects: dict[str, CloudObject] = {}
-        self.made: dict[str, str] = {}
+        self.physical_ids: dict[str, str] = {}
         self.tries: dict[str, int] = {}
         self.pictures: dict[str, str] = {}
         self.wrong: list[str] = []
@@ -69,7 +69,7 @@ class Cloud:
         :param late: by a call that hung: the things it needs may be gone by now, and so may be what another
             attempt has made; what it makes then has to be removed again.
         """
-        existing = self.made.get(target.key)
+        existing = self.physical_ids.get(target.key)
         if existing in self.objects:
             return str(existing)
         if existing is not None and not late:
@@ -77,7 +77,7 @@ class Cloud:
         value = self._value(target)
         self._numbers += 1
         physical = f"thing-{self._numbers}"
-        self.made[target.key] = physical
+        self.physical_ids[target.key] = physical
         needs = tuple(x for x in target.properties["needs"] if x in self.objects or not late)
         self.objects[physical] = CloudObject(target.stack.id, target.name, target.key, needs, value)
         if late:
@@ -117,7 +117,7 @@ class Cloud:
         self.slots = {slot: owner for slot, owner in self.slots.items() if owner != physical}
 
     def make_room(self, target: ResourceView) -> Poll | None:
-        """What the next one of `room` says, if there is one; then the slots of a thing are free."""
+        """Answer with the next item of `room`, if there is one; then free the slots of the object."""
         planned = self.room.get(target.name) or [None]
         planned_one = planned.pop(0)
         if isinstance(planned_one, Exception):
@@ -132,7 +132,7 @@ class Cloud:
         return sorted(item.resource for item in self.objects.values() if physical in item.needs)
 
     def refresh(self, target: ResourceView) -> Mapping[str, Json]:
-        """What a server keeps of a thing, as it is now."""
+        """Return the data of an object, with its present users."""
         self.calls.append(f"refresh {target.name}")
         self.call("refresh", target)
         if self.unread.get(target.name):
@@ -152,7 +152,7 @@ class Cloud:
         self.objects[target.physical_id] = old._replace(needs=needs, value=value)
 
     def _value(self, target: ResourceView) -> str:
-        """What a thing shall hold; of a picture that is gone, nothing can be taken."""
+        """Return the content that an object shall have; a picture that was deleted has none."""
         picture = target.properties["picture"]
         if not picture:
             return str(target.properties["value"])
@@ -303,7 +303,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             cloud.cancelled.append(target.name)
 
         def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
-            return cloud.made.get(key)
+            return cloud.physical_ids.get(key)
 
         def attribute_values(self, target: ResourceView) -> dict[str, Json]:
             attributes = {name: target.data[name] for name in ("users",) if name in target.data}
@@ -346,7 +346,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             cloud.calls.append(f"restore {target.physical_id}")
             replacement = context.replacement()
             if replacement is not None:
-                cloud.free_slots(replacement.physical_id or cloud.made.get(replacement.key))
+                cloud.free_slots(replacement.physical_id or cloud.physical_ids.get(replacement.key))
             if target.physical_id in cloud.objects:
                 cloud.take_slot(str(target.physical_id), target.properties["slot"])
             return None

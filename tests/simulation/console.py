@@ -73,7 +73,7 @@ class Callers:
 
 
 def console_of(world: World) -> ConsoleServices:
-    """What the routes need, with the conductors of the world as the group has them."""
+    """Return the services of the routes; the group has the conductors of the world."""
 
     def group() -> GroupStatus:
         rings = [conductor.ring for conductor in world.conductors.values()]

@@ -140,6 +140,6 @@ class Breaks:
         return current is not None and current.remaining is not None
 
     def _runs(self, stack: Stack) -> bool:
-        """Whether something of an older traversal runs, or the deadline has passed and strikes soon."""
+        """Return whether a task of an older traversal runs, or the deadline has passed and strikes soon."""
         running = self.world.database.read(lambda conn: tasks.running_of_stack(conn, stack.id))
         return bool(running) or (stack.deadline_at or 0.0) <= self.world.clock.now

@@ -68,8 +68,8 @@ class Keeping:
             return None
         cloud = self.world.cloud
         for row in rows:
-            if not row.physical_id and row.key in cloud.made:
-                cloud.objects.pop(cloud.made[row.key], None)  # Nobody ever learned its id.
+            if not row.physical_id and row.key in cloud.physical_ids:
+                cloud.objects.pop(cloud.physical_ids[row.key], None)  # Nobody ever learned its id.
         cloud.lent |= {physical for physical in _object_names(document) if physical in cloud.objects}
         return self.world.adopt(name, document), goal
 

@@ -72,7 +72,7 @@ def group(count: Json, policy: Json = None, *, member: Json = None, **properties
 
 
 def values(world: World) -> dict[str, str]:
-    """What the members' things hold, by the members' names."""
+    """Return the content of the members' objects, by the members' names."""
     return {item.resource: item.value for item in world.cloud.objects.values()}
 
 

@@ -1,4 +1,4 @@
-"""What stacks come to, by a deliberately simple reading of what they were asked for: one order after another,
+"""The end of stacks by a deliberately simple reading of their requests: one order after another,
 no tasks, no conductors, no faults."""
 
 import json
@@ -37,10 +37,10 @@ class Story:
 
 @dataclass(frozen=True)
 class Made:
-    """What there is.
+    """Rows and objects that exist.
 
-    :ivar rows: by the stack's id; a stack that is deleted is not among them.
-    :ivar objects: by their physical id.
+    :ivar rows: rows by the stack's id; a stack that is deleted has none.
+    :ivar objects: objects by their physical id.
     """
 
     rows: Mapping[str, Sequence[Resource]]
@@ -49,9 +49,9 @@ class Made:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a stack should consist of.
+    """The resources that a stack should have.
 
-    :ivar parameters: of a nested one, with the values that they have.
+    :ivar parameters: parameters of a nested stack, with their values.
     """
 
     resources: Json
@@ -60,7 +60,7 @@ class Wanted:
     outputs: Mapping[str, Json] = field(default_factory=dict)
 
     def users(self, name: str) -> set[str]:
-        """Those that outputs show as the users of a resource, in the end."""
+        """Return the users of a resource that outputs show in the end."""
         names = {output["value"]["get_attr"][0] for output in self.outputs.values()}
         names_used = {
             other
@@ -83,7 +83,7 @@ class Wanted:
         return names
 
     def value(self, residual: Json, by_name: Mapping[str, Resource]) -> Json:
-        """What that comes to in the end, by what the references are."""
+        """Return the value in the end, by those of the references."""
         if isinstance(residual, list):
             return [self.value(item, by_name) for item in residual]
         if not isinstance(residual, dict):
@@ -107,15 +107,15 @@ class Reference:
         self._stories.setdefault(name, Story(goal)).requested = goal
 
     def goal(self, name: str) -> RandomGoal:
-        """What the stack is being brought to, or was."""
+        """Return the goal that the stack is being brought to, or was."""
         return self._stories[name].goal
 
     def is_mixed(self, name: str) -> bool:
-        """Whether its goal alone does not say what each of its resources is."""
+        """Return whether its goal alone does not determine each of its resources."""
         return self._stories[name].mixed
 
     def turns_out(self, name: str, goal: RandomGoal) -> None:
-        """What was asked for a moment ago is this."""
+        """Take the goal for that of the last request."""
         story = self._stories[name]
         story.requested = story.goal = goal
         if story.reached is not None:

@@ -70,7 +70,7 @@ class Run:
         self.weather = Weather(self.world, self.dice)
         if random.Random(f"sinks {seed}").random() < WITH_SINKS:
             self.world.sinks = [{"type": "zaqar-queue", "target": "q", "ttl": 1_209_600}]
-        self.told: list[str] = []
+        self.history: list[str] = []
         self._audit = Audit(self.world.database, folder / "sim.sqlite", self.world.cloud)
         self._interrupted = False
 
@@ -92,7 +92,7 @@ class Run:
     def _hold(self) -> None:
         """:raises AssertionError: something has happened that must not."""
         wrong = [*self._audit.wrong, *self.world.broken, *self.users.breaks.wrong]
-        assert not wrong, "\n".join([*wrong, *self.told])
+        assert not wrong, "\n".join([*wrong, *self.history])
 
     def go(self, length: int) -> None:
         """Faults and work in a random order; then time without faults until all stacks are final."""
@@ -124,7 +124,7 @@ class Run:
     def _do(self, action: Callable[[], str | None]) -> None:
         note = action()
         if note:
-            self.told.append(f"{self.world.clock.now - 1_000_000:.1f} {action.__name__} {note}")
+            self.history.append(f"{self.world.clock.now - 1_000_000:.1f} {action.__name__} {note}")
         self._audit.after_event(self.world)
         self._hold()
 
@@ -138,7 +138,7 @@ class Run:
             return
         self._interrupted = True
         was_cut_off = held.cut_off
-        self.told.append(f"{self.world.clock.now - 1_000_000:.1f} {held.host} is held up before it writes")
+        self.history.append(f"{self.world.clock.now - 1_000_000:.1f} {held.host} is held up before it writes")
         self.world.pause(held.host)
         others = [
             (weather.work, 10), (weather.step, 5), (weather.deliver, 3), (weather.duty, 10),
@@ -148,7 +148,7 @@ class Run:
         weights = [weight for _, weight in others]
         for action, _ in self.dice.choices(others, weights, k=self.dice.choice([10, 30, 60])):
             self._do(action)
-        self.told.append(f"{self.world.clock.now - 1_000_000:.1f} {held.host} goes on")
+        self.history.append(f"{self.world.clock.now - 1_000_000:.1f} {held.host} goes on")
         self.world.resume(held.host)
         held.cut_off = was_cut_off
         self._interrupted = False
@@ -159,16 +159,16 @@ class Run:
         )
         self._hold()
         lines = [str(self.users.now(name)) for name in self.users.stacks]
-        assert settled, "\n".join(["I4: a stack never became final", *lines, *self.told])
+        assert settled, "\n".join(["I4: a stack never became final", *lines, *self.history])
 
     def _end_calls(self) -> None:
-        """What hangs returns at last: it changes nothing, and leaves nothing behind."""
+        """Let the steps that hang return at last: they change nothing, and leave nothing."""
         before = self._all()
         for conductor in self.world.conductors.values():
             while conductor.hanging:
                 conductor.go_on()
         self._settle(self._all_final)
-        assert before == self._all(), "\n".join(["late", *self.told])
+        assert before == self._all(), "\n".join(["late", *self.history])
 
     def _all(self) -> list[Stack]:
         return [self.users.now(name) for name in self.users.stacks]
@@ -208,17 +208,17 @@ class Run:
             row.physical_id for row in every if row.action != "DELETE" and row.replaced_by is None
         ]
         lost = [x for x in physical_ids if x and x not in result.objects and x not in result.rows]
-        assert (leaked, lost) == ([], []), "\n".join([f"I7: {leaked=} {lost=}", *self.told])
+        assert (leaked, lost) == ([], []), "\n".join([f"I7: {leaked=} {lost=}", *self.history])
         for name, stack in self.users.stacks.items():
             self._check_stack(name, self.users.now(name))
             differences = self.users.reference.differences(name, stack.id, result)
-            assert not differences, "\n".join([*differences, *self.told])
+            assert not differences, "\n".join([*differences, *self.history])
         if self.world.sinks:
             received = {message["id"] for message in self.world.queues.get("q", [])}
             unsent = [event for event in self._events() if event.uuid not in received]
-            assert not unsent, "\n".join([f"not sent: {unsent}", *self.told])
+            assert not unsent, "\n".join([f"not sent: {unsent}", *self.history])
         wrong = self.users.keeping.wrong()
-        assert not wrong, "\n".join([f"I7: {wrong}", *self.told])
+        assert not wrong, "\n".join([f"I7: {wrong}", *self.history])
 
     def _events(self) -> Iterator[Event]:
         """The events of all trees of stacks that have event sinks, each until its root was deleted.
@@ -240,7 +240,7 @@ class Run:
                     break
 
     def _let_go(self, result: Made) -> None:
-        """What was called off before it was adopted nobody has now: it stays, and is nobody's business."""
+        """Forget the objects whose adoption was cancelled: they stay, and belong to nobody."""
         held = {str(row.physical_id) for rows in result.rows.values() for row in rows}
         for name in self.world.cloud.lent - held:
             self.world.cloud.objects.pop(name, None)
@@ -258,7 +258,7 @@ class Run:
     def _check_stack(self, name: str, stack: Stack) -> None:
         entries = self.world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
         lost = [event for event, _ in entries if LOST in event.reason]
-        assert not lost, "\n".join([f"I7: {lost}", *self.told])
+        assert not lost, "\n".join([f"I7: {lost}", *self.history])
         of_stack = [event for event, _ in entries if event.resource_name == name]
         ends = collections.Counter(e.action for e in of_stack if e.status != Status.IN_PROGRESS)
         starts = collections.Counter(e.action for e in of_stack if e.status == Status.IN_PROGRESS)
@@ -286,17 +286,17 @@ class Run:
             self._end_calls()
         left = [stack for stack in self._all() if (stack.action, stack.status) != ("DELETE", Status.COMPLETE)]
         faults = [f"I4: {stack.name} is {stack.action}_{stack.status}: {stack.reason}" for stack in left]
-        assert not left, "\n".join([*faults, *self.told])
+        assert not left, "\n".join([*faults, *self.history])
         self._let_go(self._made())
         cloud = self.world.cloud
-        assert not cloud.pictures, "\n".join([f"I7: {cloud.pictures}", *self.told])
-        assert not cloud.objects, "\n".join([f"I7: {self.world.cloud.objects}", *self.told])
+        assert not cloud.pictures, "\n".join([f"I7: {cloud.pictures}", *self.history])
+        assert not cloud.objects, "\n".join([f"I7: {self.world.cloud.objects}", *self.history])
         left_behind = list(self._made().rows)
-        assert not left_behind, "\n".join([f"I7: {left_behind}", *self.told])
+        assert not left_behind, "\n".join([f"I7: {left_behind}", *self.history])
 
     def fingerprint(self) -> str:
         """All that is stored, and what happened: two equal runs have equal ones."""
-        lines = [*self.told]
+        lines = [*self.history]
         for table in tables.metadata.sorted_tables:
             rows = self.world.database.read(lambda conn, t=table: conn.execute(sa.select(t)).all())
             lines += [f"{table.name} {row}" for row in rows]

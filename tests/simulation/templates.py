@@ -16,7 +16,7 @@ BRANCH = "file:///branch.yaml"
 
 @dataclass(frozen=True)
 class RandomGoal:
-    """What a stack shall be.
+    """The goal of a stack.
 
     :ivar files: templates of what is nested in it, by their names.
     """
@@ -27,12 +27,12 @@ class RandomGoal:
 
     @property
     def resources(self) -> Json:
-        """Of the template."""
+        """Return the resources of the template."""
         return self.template["resources"]
 
 
 NOTHING = RandomGoal({"heat_template_version": "2018-08-31", "resources": {}})
-"""What a stack is rolled back to that was never complete."""
+"""The goal that a stack is rolled back to that was never complete."""
 
 
 def random_goal(dice: random.Random, *, nested: bool = False) -> RandomGoal:
@@ -55,7 +55,7 @@ def random_goal(dice: random.Random, *, nested: bool = False) -> RandomGoal:
 
 
 def is_nested(resource: Json) -> bool:
-    """Whether a resource of a template is a stack."""
+    """Return whether a resource of a template is a stack."""
     return bool(resource["type"] in (LEAF, BRANCH))
 
 

@@ -24,7 +24,7 @@ def random_graph(dice: random.Random) -> tuple[Needs, Hooks]:
 
 
 def not_behind(needs: Needs, hooks: Hooks) -> set[str]:
-    """What is made when nothing more happens by itself."""
+    """Return the resources that exist when nothing more happens by itself."""
     names: set[str] = set()
     passed: set[str] = set()
     for name, needed in needs.items():
@@ -83,7 +83,7 @@ def test_at_rest_is_made_what_is_not_behind_a_breakpoint_and_any_order_of_cleari
                 assert world.stack(stack.id).status == Status.COMPLETE
     for stack, (needs, _) in zip(stacks, graphs, strict=True):
         assert names_made(world, stack) == set(needs)
-    assert len(world.cloud.objects) == len(world.cloud.made) == sum(len(needs) for needs, _ in graphs)
+    assert len(world.cloud.objects) == len(world.cloud.physical_ids) == sum(len(needs) for needs, _ in graphs)
     assert world.cloud.wrong == []
 
 

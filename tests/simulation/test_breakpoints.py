@@ -78,7 +78,7 @@ def test_what_is_behind_a_breakpoint_stops_and_everything_else_completes(world: 
         ("CREATE_COMPLETE", "CREATE paused until Hook post-create is cleared"),
         ("CREATE_COMPLETE", "Hook post-create is cleared"),
     ]
-    assert len(world.cloud.made) == 6
+    assert len(world.cloud.physical_ids) == 6
 
 
 def test_a_breakpoint_holds_although_no_conductor_is_up_and_none_works_while_it_holds(world: World) -> None:
@@ -518,7 +518,7 @@ def test_a_breakpoint_ends_the_action_where_that_is_wished_after_running_work(wo
         "c": "INIT_COMPLETE",
     }
     updated(world, stack, document)
-    assert len(world.cloud.objects) == len(world.cloud.made) == 4
+    assert len(world.cloud.objects) == len(world.cloud.physical_ids) == 4
 
 
 @pytest.mark.parametrize(

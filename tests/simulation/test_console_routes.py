@@ -211,7 +211,7 @@ def test_an_owner_is_told_that_nobody_is_alive(world: World, held: str) -> None:
 
 
 def test_an_owner_learns_nothing_of_another_projects_long_step(world: World, held: str) -> None:
-    """What keeps a thread may be anybody's: its owner reads its name, others read that there is one."""
+    """Anybody may own a step that keeps a thread: its owner reads its name, others that there is one."""
     secret = world.create("secret-name", TEMPLATE)
     report_all(world, threads=1, threads_busy=1)
     world.pass_time(30)

@@ -1,6 +1,6 @@
-"""What a resource costs does not follow the size of its stack (I12).
+"""The cost of a resource does not follow the size of its stack (I12).
 
-Counted in statements and in SQLite's own steps, which do not depend on what else the machine does.
+It is counted in statements and in SQLite's own steps, which do not depend on the machine's other work.
 """
 
 import pathlib

@@ -45,7 +45,7 @@ class FakeKeystone:
     enabled = True
 
     def __init__(self) -> None:
-        self.made: dict[int, str] = {}
+        self.credentials: dict[int, str] = {}
         self.answers: list[BaseException] = []
         self.bad: set[int] = set()
         self.away = False
@@ -58,7 +58,7 @@ class FakeKeystone:
             raise error
         self._count += 1
         number = self._count
-        self.made[number] = mark
+        self.credentials[number] = mark
         if error is not None:
             raise error
         self.before_answer()
@@ -66,7 +66,7 @@ class FakeKeystone:
 
     def marked(self, mark: str) -> Sequence[Json]:
         self._check()
-        return [{"number": number} for number, made_for in self.made.items() if made_for == mark]
+        return [{"number": number} for number, made_for in self.credentials.items() if made_for == mark]
 
     def session(self, credential: Json) -> typing.Any:
         raise NotImplementedError
@@ -76,7 +76,7 @@ class FakeKeystone:
 
     def revoke(self, credential: Json) -> None:
         self._check()
-        self.made.pop(credential["number"], None)
+        self.credentials.pop(credential["number"], None)
 
     def _check(self) -> None:
         if self.away:
@@ -125,8 +125,8 @@ class Scene:
         return int(self.world.database.read(lambda conn: conn.execute(count).scalar_one()))
 
     def settled(self) -> set[int]:
-        """What Keystone has, which must be what stacks have, with nothing else stored."""
-        assert set(self.keystone.made) == self.stack_ids()
+        """Return the trusts of Keystone, which must be those of stacks, with nothing else stored."""
+        assert set(self.keystone.credentials) == self.stack_ids()
         assert self.rows() == len(self.stack_ids())
         return self.stack_ids()
 
@@ -171,7 +171,7 @@ def test_what_cannot_be_stored_while_keystone_is_away_is_revoked_later(
     with pytest.raises(ValueError, match="a bug"):
         scene.create()
     scene.let_pass(LATER)
-    assert list(scene.keystone.made) == [1]
+    assert list(scene.keystone.credentials) == [1]
     scene.keystone.away = False
     scene.let_pass(LATER)
     assert scene.settled() == set()
@@ -185,10 +185,10 @@ def test_what_keystone_has_made_without_our_knowing_is_found_and_revoked(
     scene.keystone.answers = [error]
     with pytest.raises(type(error)):
         scene.create()
-    assert list(scene.keystone.made) == [1]
+    assert list(scene.keystone.credentials) == [1]
     scene.create("living")
     scene.let_pass(LOST_AFTER - 1)
-    assert set(scene.keystone.made) == {1, 2}, "it may still be confirmed"
+    assert set(scene.keystone.credentials) == {1, 2}, "it may still be confirmed"
     scene.let_pass(1)
     assert scene.settled() == {2}
 
@@ -199,7 +199,7 @@ def test_a_process_that_dies_before_it_can_revoke_leaves_nothing(scene: Scene) -
     with pytest.raises(Unavailable):
         scene.create()
     scene.world.database.planned = []
-    assert list(scene.keystone.made) == [1]
+    assert list(scene.keystone.credentials) == [1]
     assert scene.rows() == 1
     scene.let_pass(LOST_AFTER)
     assert scene.settled() == set()
@@ -222,7 +222,7 @@ def test_a_commit_that_took_place_although_it_ended_in_an_error_keeps_its_creden
 
 def test_a_request_that_comes_back_too_late_stores_nothing(scene: Scene) -> None:
     """A duty has searched for what it made, before Keystone had made it."""
-    created = scene.keystone.made
+    created = scene.keystone.credentials
 
     def wait() -> None:
         hidden = dict(created)
@@ -241,7 +241,7 @@ def test_a_request_that_comes_back_too_late_stores_nothing(scene: Scene) -> None
 def test_two_updates_that_renew_at_once_leave_one_credential(scene: Scene) -> None:
     stack = scene.create()
     scene.keystone.bad = {1}
-    scene.keystone.made.pop(1)
+    scene.keystone.credentials.pop(1)
 
     def another() -> None:
         scene.keystone.before_answer = lambda: None

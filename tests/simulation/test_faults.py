@@ -100,7 +100,7 @@ def test_a_dead_conductors_work_goes_to_the_others_after_the_membership_timeout(
     world.calm()
     assert sum(c.loop.in_progress for c in world.awake()) == 30
     assert world.settle(lambda: ended(world, stack), within=90)
-    assert len(world.cloud.made) == 30, "nothing was made twice"
+    assert len(world.cloud.physical_ids) == 30, "nothing was made twice"
 
 
 def test_a_restarted_conductors_predecessor_is_dead_at_once(world: World) -> None:
@@ -181,7 +181,7 @@ def test_results_wait_while_the_database_is_away(world: World) -> None:
     world.database.before = 0.0
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).status == Status.COMPLETE
-    assert len(world.cloud.made) == 12
+    assert len(world.cloud.physical_ids) == 12
 
 
 def test_claims_whose_answer_was_lost_are_given_back(world: World) -> None:

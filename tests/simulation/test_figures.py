@@ -1,4 +1,4 @@
-"""What is counted is what has happened, once for each time."""
+"""The metrics count each event once."""
 
 import collections
 import pathlib

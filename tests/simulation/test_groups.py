@@ -69,7 +69,7 @@ SEEN = {
     "resource.7": "None",
     "removed_rsrc_list": "[]",
 }
-"""What an attribute and the path below it give, with the members' names in the place of their ids."""
+"""Values of attributes with the paths below them, with members' names in the place of their ids."""
 
 
 def opened(world: World, stack: Stack, value: Json) -> Json:

@@ -1,4 +1,4 @@
-"""What users, resource types, signals and nested stacks bring is data, whatever it looks like.
+"""Values of users, resource types, signals and nested stacks are data, whatever they look like.
 
 It comes out as it went in, and nothing in it is opened or evaluated.
 """
@@ -136,7 +136,7 @@ def created(world: World, value: Json) -> Stack:
 
 
 def outputs(world: World, stack: Stack) -> dict[str, Json]:
-    """As the API shows them."""
+    """Return the outputs as the API shows them."""
     stored = world.database.read(lambda conn: resource_rows.of_stack(conn, stack.id))
     lookup = StackLookup(stored, world.context.sealer_of(stack))
     outputs_shown = [output(name, item, lookup) for name, item in world.stack(stack.id).outputs.items()]
@@ -149,7 +149,7 @@ def signal(world: World, stack: Stack, **details: Json) -> None:
 
 
 def shown_metadata(world: World, stack: Stack, name: str) -> Json:
-    """As guests and the resource's type see it."""
+    """Return the metadata as guests and the resource's type see it."""
     return metadata_in_clear(rows(world, stack)[name], world.context.sealer_of(stack).open)
 
 

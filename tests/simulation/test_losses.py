@@ -227,7 +227,7 @@ def _lose_twice(conn: sa.Connection, ids: list[TaskId]) -> None:
 
 
 def test_the_loss_of_a_conductor_that_comes_back_is_forgiven(world: World) -> None:
-    """As on a host with too much to do, whose conductors are silent for a while, one after the other."""
+    """A busy host's conductors are silent for a while, one after the other."""
     stack = world.create("s", template(a={"hangs": ["create"]}))
     for _ in range(5):
         conductor = wait_hanging(world)

@@ -25,7 +25,7 @@ def world(tmp_path: pathlib.Path) -> World:
 
 
 def owner(world: World, stack: Stack) -> bool:
-    """Whether the resource, as it is now, has the slot."""
+    """Return whether the present physical resource has the slot."""
     return world.cloud.slots == {"one": rows(world, stack)["a"].physical_id}
 
 

@@ -194,7 +194,7 @@ def test_a_repeated_step_finds_the_child_of_the_lost_one(world: World) -> None:
     assert settled(world, stack, within=120).status == Status.COMPLETE
     s = tables.stack.c
     assert len(world.database.read(lambda conn: conn.execute(sa.select(s.id)).all())) == 2
-    assert len(world.cloud.made) == 1
+    assert len(world.cloud.physical_ids) == 1
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -208,7 +208,7 @@ def test_a_database_that_is_away_for_a_moment_fails_no_step(world: World, moment
     assert world.database.planned == [], "it was not asked"
     assert len(children(world, stack)) == (moment == "after")
     assert settled(world, stack).status == Status.COMPLETE, world.stack(stack.id).reason
-    assert len(world.cloud.made) == 1
+    assert len(world.cloud.physical_ids) == 1
 
 
 def test_suspend_resume_and_check_reach_the_children(world: World) -> None:
@@ -274,7 +274,7 @@ def test_an_update_reaches_children_whose_own_properties_do_not_change(world: Wo
     stack = created(world, hot({"n": child()}), files={INNER: inner()})
     world.update(stack, hot({"n": child()}), files={INNER: inner(size=2)})
     assert settled(world, stack).status == Status.COMPLETE
-    assert (children(world, stack)["n"].action, len(world.cloud.made)) == ("UPDATE", 2)
+    assert (children(world, stack)["n"].action, len(world.cloud.physical_ids)) == ("UPDATE", 2)
 
 
 def test_an_update_in_the_middle_supersedes_all_levels(world: World) -> None:

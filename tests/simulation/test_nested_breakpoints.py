@@ -218,7 +218,7 @@ def test_abort_on_breakpoint_reaches_into_the_children_and_nothing_is_rolled_bac
     world.update(stack, hot({"m": {"type": MIDDLE}}), files=FILES)
     assert world.settle(lambda: ended(world, stack), within=60)
     assert status(world, stack) == "UPDATE_COMPLETE"
-    assert len(world.cloud.objects) == len(world.cloud.made) == 3
+    assert len(world.cloud.objects) == len(world.cloud.physical_ids) == 3
 
 
 def test_a_child_that_is_updated_by_itself_lets_its_parents_clock_go_on(world: World) -> None:

@@ -41,7 +41,7 @@ QUERIES = {
     "/v1/{tenant_id}/stacks/{stack_name}/{stack_id}/resources": "nested_depth=3&with_detail=true",
     "/v1/{tenant_id}/stacks/{stack_name}/{stack_id}/events": "nested_depth=3&marker={event_id}",
 }
-"""What makes a handler read most."""
+"""The query parameters that make a handler read most."""
 
 
 class Scene:

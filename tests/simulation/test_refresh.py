@@ -1,4 +1,4 @@
-"""What outputs show of resources that change while others are made: it is read again at the end."""
+"""Outputs of resources that change while others are made: they are read again at the end."""
 
 import logging
 import pathlib

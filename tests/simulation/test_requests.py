@@ -21,7 +21,7 @@ def world(tmp_path: pathlib.Path) -> World:
 
 
 def requests(world: World) -> dict[str, set[str | None]]:
-    """Those of the tasks, by the names of their stacks: ``s``, and ``s-`` for all nested in it."""
+    """Return the request ids of tasks by the names of their stacks; ``s-`` for all nested in ``s``."""
     t = tables.task
     s = tables.stack
     query = sa.select(s.c.name, t.c.request).join(s, s.c.id == t.c.stack_id)

@@ -1,5 +1,7 @@
-"""What the operator does for stacks that are stuck: it helps, changes nothing that works, and may come at any
-moment."""
+"""The operator's commands for stacks that are stuck.
+
+Each helps, changes nothing that works, and may come at any moment.
+"""
 
 import contextlib
 import pathlib
@@ -116,7 +118,7 @@ def test_what_a_conductor_holds_that_is_gone_is_done_by_others_before_its_member
     world.resume(holder)
     world.look_all()
     world.calm()
-    assert len(world.cloud.made) == 1
+    assert len(world.cloud.physical_ids) == 1
 
 
 def test_a_step_that_hangs_is_taken_away_only_when_it_is_named(world: World) -> None:
@@ -136,7 +138,7 @@ def test_a_step_that_hangs_is_taken_away_only_when_it_is_named(world: World) -> 
     assert len(holder.detached) == 1, "the thread that hangs is replaced"
     holder.go_on()
     assert complete(world, stack, 200)
-    assert len(world.cloud.objects) == len(world.cloud.made) == 2
+    assert len(world.cloud.objects) == len(world.cloud.physical_ids) == 2
     assert {row.status for row in rows(world, stack).values()} == {Status.COMPLETE}
 
 
@@ -341,16 +343,16 @@ def test_what_waits_for_a_step_under_its_conductors_new_name_is_left_alone(world
 
 
 def test_what_the_late_call_made_a_second_time_is_removed(world: World) -> None:
-    """Of a type that does not find by its key what a lost attempt has made."""
+    """The resource's type does not find by its key the object that a lost attempt has made."""
     stack = world.create("s", template(a={"hangs": ["create"]}))
     world.calm()
     [holder] = [c for c in world.awake() if c.hanging]
     retry(world, stack, "a")
     assert complete(world, stack)
     [name] = world.cloud.objects
-    world.cloud.made.clear()
+    world.cloud.physical_ids.clear()
     holder.go_on()
     world.calm()
-    assert set(world.cloud.made.values()) - {name}, "it has made another one"
+    assert set(world.cloud.physical_ids.values()) - {name}, "it has made another one"
     assert world.settle(lambda: list(world.cloud.objects) == [name], within=60), world.cloud.objects
     assert rows(world, stack)["a"].physical_id == name

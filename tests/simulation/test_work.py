@@ -100,7 +100,7 @@ def test_what_may_work_later_is_tried_again_with_growing_pauses(world: World) ->
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).status == Status.COMPLETE
     assert world.clock.now - began >= 1 + 2 + 4
-    assert len(world.cloud.made) == 1
+    assert len(world.cloud.physical_ids) == 1
 
 
 def test_a_failure_after_a_success_costs_no_retry(world: World) -> None:

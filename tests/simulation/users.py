@@ -1,4 +1,4 @@
-"""What users do to their stacks at random moments, and what they may expect of it."""
+"""Random users, their requests at random moments, and their expectations."""
 
 import contextlib
 import random
@@ -112,7 +112,7 @@ class Users:
         return name
 
     def delete_all(self) -> bool:
-        """Whether that is done already."""
+        """Request the deletion of all stacks, and return whether all are deleted already."""
         done = True
         for name in self.stacks:
             current = self.now(name)

@@ -1,4 +1,4 @@
-"""What happens to conductors, messages, the database and time, for no reason."""
+"""Random faults of conductors, messages, the database and time."""
 
 import random
 import typing
@@ -29,14 +29,14 @@ class Weather:
         self._hosts = list(world.conductors)
 
     def begin(self) -> None:
-        """From now on the database may fail."""
+        """Let the database fail from now on."""
         database = self.world.database
         database.before, database.after, database.interrupted = *USUAL_ERRORS, INTERRUPTED
         self.world.unsent = UNSENT
         self.world.ids.doubled = DOUBLED
 
     def end(self) -> None:
-        """From now on nothing goes wrong, but for calls that hang."""
+        """Let nothing fail from now on, but for calls that hang."""
         world = self.world
         world.database.before = world.database.after = world.database.interrupted = 0.0
         world.exhaustion = world.unsent = world.ids.doubled = 0.0

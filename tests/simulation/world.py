@@ -99,16 +99,13 @@ class Bus:
         self.sent = 0
 
     def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
-        """See engine.context.Hints."""
         self.sent += 1
         self.hints.append((traversal, tuple(task_ids)))
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
-        """See engine.context.Hints."""
         self.cancels += [(host, traversal, tuple(spared)) for host in self.listeners()]
 
     def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
-        """See engine.context.Hints."""
         self.stops.append((host_of(member), tuple(claims)))
 
 
@@ -330,7 +327,7 @@ class SimConductor:
             self.world.acting = others
 
     def run_once(self) -> float | None:
-        """As the thread of the work loop does."""
+        """Do as the thread of the work loop does."""
         name = self.ring.member()
         with self._acts():
             self.loop.work_as(None if name is None else Claimant(name, self.host))
@@ -375,7 +372,7 @@ class SimConductor:
         self.clock.measured(self.world.clock.now, self.clock.monotonic(), self.clock.monotonic())
 
     def run_due_duties(self, now: float) -> None:
-        """Those whose interval has passed since the last time."""
+        """Run the duties whose interval has passed since the last time."""
         self.measure()
         for name, duty in self.duties.items():
             if now - self._ran[name] >= duty.interval:
@@ -468,7 +465,6 @@ class World:
         self.look_all()
 
     def _post(self, sink: SinkRow, messages: Sequence[Json]) -> None:
-        """See conductor.event_queues.Post."""
         if self._sending.random() < self.unsent:
             raise SendFailed("the simulation says so, before")
         self.queues.setdefault(sink.target, []).extend(messages)
@@ -480,7 +476,7 @@ class World:
         return Delegations(database=self.database, sealer=self.sealer, trusts=trusts, clock=self.clock)
 
     def is_exhausted(self) -> bool:
-        """Whether there is no memory, or no thread, at this moment."""
+        """Return whether there is no memory, or no thread, at this moment."""
         return self.exhaustion > 0 and self.dice.random() < self.exhaustion
 
     # -- conductors --------------------------------------------------------------------------------
@@ -555,7 +551,7 @@ class World:
                     self.look(host)
 
     def awake(self) -> list[SimConductor]:
-        """Those that run."""
+        """Return the conductors that run."""
         return [conductor for conductor in self.conductors.values() if not conductor.paused]
 
     # -- time and messages -------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
+from harness.scripted_context import ScriptedContext
 from harness.scripted_service import ScriptedService, serving
-from harness.scripted_work import ScriptedWork
 
 
 @pytest.fixture
@@ -14,6 +14,6 @@ def scripted() -> Iterator[ScriptedService]:
 
 
 @pytest.fixture
-def context(scripted: ScriptedService) -> ScriptedWork:
+def context(scripted: ScriptedService) -> ScriptedContext:
     """The context of steps that call the scripted service."""
-    return ScriptedWork(scripted)
+    return ScriptedContext(scripted)

@@ -27,18 +27,18 @@ def request(body: typing.Any, downloads: Downloads | None) -> HttpRequest:
 
 
 class Fetched:
-    """What was asked for."""
+    """Records of the requests."""
 
     def __init__(self) -> None:
-        self.asked: list[typing.Any] = []
+        self.requests: list[typing.Any] = []
         self.downloads = Downloads(template=self._template, files=self._files)
 
     def _template(self, url: str) -> str:
-        self.asked.append(url)
+        self.requests.append(url)
         return TEMPLATE
 
     def _files(self, access: object, container: str, present: typing.Collection[str]) -> dict[str, str]:
-        self.asked.append((container, sorted(present)))
+        self.requests.append((container, sorted(present)))
         return {"a": "fetched", "b": "fetched"}
 
 
@@ -46,9 +46,9 @@ def test_a_template_is_fetched_where_none_is_sent() -> None:
     fetched = Fetched()
     body = {"template_url": "https://h/t.yaml"}
     assert parse.create_request(request(body, fetched.downloads)).goal.template == TEMPLATE
-    assert fetched.asked == ["https://h/t.yaml"]
+    assert fetched.requests == ["https://h/t.yaml"]
     sent = parse.create_request(request({**body, "template": {"sent": 1}}, fetched.downloads))
-    assert (sent.goal.template, len(fetched.asked)) == ({"sent": 1}, 1)
+    assert (sent.goal.template, len(fetched.requests)) == ({"sent": 1}, 1)
     changed = parse.update_request(request(body, fetched.downloads), existing=True)
     assert changed.goal.template == TEMPLATE
 
@@ -57,7 +57,7 @@ def test_files_of_a_container_lie_below_those_of_the_request() -> None:
     fetched = Fetched()
     body = {"template": TEMPLATE, "files_container": "box", "files": {"a": "sent"}}
     assert parse.create_request(request(body, fetched.downloads)).goal.files == {"a": "sent", "b": "fetched"}
-    assert fetched.asked == [("box", ["a"])]
+    assert fetched.requests == [("box", ["a"])]
 
 
 @pytest.mark.parametrize("key", ["template_url", "files_container"])

@@ -23,14 +23,14 @@ class Server:
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.asked = 0
+        self.pings = 0
         self.away = False
         self.free = threading.Event()
         self.free.set()
         self.health = DatabaseHealth(self.ping, monotonic=lambda: self.now)
 
     def ping(self) -> None:
-        self.asked += 1
+        self.pings += 1
         assert self.free.wait(300)
         if self.away:
             raise Unavailable("gone")
@@ -39,10 +39,10 @@ class Server:
 def test_a_database_that_answers_is_well_and_is_not_asked_again_at_once() -> None:
     server = Server()
     assert [server.health.problem() for _ in range(5)] == [None] * 5
-    assert server.asked == 1
+    assert server.pings == 1
     server.now += KEPT
     assert server.health.problem() is None
-    assert server.asked == 2
+    assert server.pings == 2
 
 
 def test_one_that_is_away_and_comes_back() -> None:
@@ -65,7 +65,7 @@ def test_one_that_hangs_is_asked_once_and_is_away_after_a_while(monkeypatch: pyt
     assert server.health.problem() is None
     server.now += PATIENCE
     assert server.health.problem() == f"the database has not answered for {PATIENCE:.1f} s"
-    assert server.asked == 2
+    assert server.pings == 2
     assert time.monotonic() - began < 30, "it did not wait for the database"
     server.free.set()
     wait_for(lambda: server.health.problem() is None)

@@ -13,7 +13,7 @@ HINT = "the signature of this address is missing or wrong"
 
 
 def client() -> falcon.testing.TestClient:
-    """Of an API that has nothing but its addresses."""
+    """Return the client of an API that has nothing but its addresses."""
     return falcon.testing.TestClient(make_app(bare_services(), ROUTES, ADDRESSES))
 
 

@@ -16,7 +16,7 @@ class Reads:
 
     def __init__(self) -> None:
         self.now = 1000.0
-        self.made = 0
+        self.reads = 0
         self.begun = threading.Event()
         self.may_end = threading.Event()
         self.may_end.set()
@@ -29,8 +29,8 @@ class Reads:
     def _read(self, before: int | None) -> int:
         self.begun.set()
         assert self.may_end.wait(60)
-        self.made += 1
-        return self.made
+        self.reads += 1
+        return self.reads
 
     def on_thread(self) -> list[int]:
         """Get the value on a thread; the list gets it."""

@@ -50,7 +50,7 @@ def client(page: Page) -> TestClient:
 
 @pytest.fixture
 def lines() -> Iterator[io.StringIO]:
-    """What the log of the API holds, as oslo.log writes it."""
+    """Return the log of the API, as oslo.log writes it."""
     conf = cfg.ConfigOpts()
     log.register_options(conf)
     conf.set_default("logging_context_format_string", FORMAT)

@@ -76,7 +76,7 @@ EXCEPTIONS: dict[str, str] = {
     "conductor/steps/context.py:1 imported modules": "it implements the whole contract of a step's context",
     "engine/nested_stacks.py:1 imported modules": "everything that steps ask of nested stacks is one class",
 }
-"""What may be larger than that, with the reason; a key is the beginning of a line that a test fails with."""
+"""Exceptions to these limits, with the reason; a key is the beginning of a line that a test fails with."""
 BROAD_EXCEPT = {
     "api/app.py": "top of the WSGI stack",
     "cli/daemon/main_thread.py": "top of the main thread",

@@ -1,4 +1,4 @@
-"""What a daemon's main thread comes to, however it ends: always a stop, and an exit code."""
+"""The end of a daemon's main thread, for whatever reason: always a stop, and an exit code."""
 
 import dataclasses
 import typing

@@ -1,4 +1,4 @@
-"""What the operator is shown of the conductors: one whole ring, and who is alive by the group alone."""
+"""The operator's view of the conductors: one whole ring, and who is alive by the group alone."""
 
 import dataclasses
 
@@ -23,7 +23,7 @@ def view(*hosts: str) -> View:
 
 
 def reports(*hosts: str, age: float = 0.5) -> dict[str, ConductorRecord]:
-    """What those report that see each other on the ring."""
+    """Return the reports of conductors that see each other on the ring."""
     ring = view(*hosts)
     return {
         host: ConductorRecord(

@@ -1,4 +1,4 @@
-"""What operators' commands draw on a terminal, and the help texts."""
+"""Screens of the operators' commands, and the help texts."""
 
 import io
 

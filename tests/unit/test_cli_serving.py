@@ -33,7 +33,7 @@ class Site:
         connections: ConnectionLimits,
         fairness: Fairness | None = None,
     ) -> None:
-        self.seen: list[tuple[str, bytes]] = []
+        self.requests: list[tuple[str, bytes]] = []
         self.gate = threading.Event()
         self.server = HttpServer(
             self._app,
@@ -50,7 +50,7 @@ class Site:
     def _app(self, environ: Json, start_response: Json) -> list[bytes]:
         path = environ["PATH_INFO"]
         body = environ["wsgi.input"].read()
-        self.seen.append((path, body[:1000]))
+        self.requests.append((path, body[:1000]))
         if path.endswith("/gate"):
             self.gate.wait(60)
         answer = b"x" * 32 * MEGABYTE if path == "/big" else body[:1000] or b"ok"
@@ -131,7 +131,7 @@ def answer(client: socket.socket) -> tuple[int, bytes]:
 
 
 def closed(client: socket.socket) -> bool:
-    """Whether the server closes the connection without a further answer."""
+    """Return whether the server closes the connection without a further answer."""
     try:
         return client.recv(1) == b""
     except ConnectionResetError:
@@ -218,7 +218,7 @@ def test_a_malformed_request_is_refused_and_the_connection_closed(
     assert document["error"]["message"]
     assert closed(client)
     assert status(site.send(get("/next"))) == 200
-    assert [path for path, _ in site.seen] == ["/next"]
+    assert [path for path, _ in site.requests] == ["/next"]
 
 
 @pytest.mark.parametrize(
@@ -302,9 +302,9 @@ def test_silent_and_slow_connections_hold_up_nobody(make_site: Callable[..., Sit
 def test_health_is_answered_while_all_workers_are_busy(make_site: Callable[..., Site]) -> None:
     site = make_site(threads=2)
     busy = [site.send(get("/gate")) for _ in range(4)]
-    wait_for(lambda: len(site.seen) == 2)
+    wait_for(lambda: len(site.requests) == 2)
     assert status(site.send(get("/healthcheck"))) == 200
-    assert [path for path, _ in site.seen] == ["/gate", "/gate", "/healthcheck"]
+    assert [path for path, _ in site.requests] == ["/gate", "/gate", "/healthcheck"]
     site.gate.set()
     assert [status(client) for client in busy] == [200] * 4
 
@@ -313,14 +313,14 @@ def test_a_projects_requests_hold_its_share_of_the_threads(make_site: Callable[.
     fairness = Fairness(lambda path: path.split("/")[1], most_waiting=3)
     site = make_site(threads=4, fairness=fairness)
     busy = [site.send(get("/a/gate")) for _ in range(5)]
-    wait_for(lambda: (len(site.seen), site.waiting()) == (2, 3))
+    wait_for(lambda: (len(site.requests), site.waiting()) == (2, 3))
     refused = site.send(get("/a/more"))
     code, body = answer(refused)
     assert (code, json.loads(body)["error"]["type"]) == (429, "TooManyRequests")
     assert closed(refused)
     # Two newcomers: on a slow machine one project would not count as a light user at its second request.
     busy += [site.send(get("/b/gate")), site.send(get("/c/gate"))]
-    wait_for(lambda: len(site.seen) == 4)
+    wait_for(lambda: len(site.requests) == 4)
     assert status(site.send(get("/healthcheck"))) == 200
     site.gate.set()
     assert [status(client) for client in busy] == [200] * 7
@@ -344,12 +344,12 @@ def test_the_longest_waiting_connection_makes_room_and_one_in_progress_never(
 ) -> None:
     site = make_site(threads=3, total=3, per_address=0)
     busy = [site.send(get("/gate")) for _ in range(2)]
-    wait_for(lambda: len(site.seen) == 2)
+    wait_for(lambda: len(site.requests) == 2)
     silent = site.connect()
     third = site.connect()
     assert closed(silent)
     third.sendall(get("/gate"))
-    wait_for(lambda: len(site.seen) == 3)
+    wait_for(lambda: len(site.requests) == 3)
     assert status(site.connect()) == 503
     site.gate.set()
     assert [status(client) for client in (*busy, third)] == [200] * 3
@@ -400,7 +400,7 @@ def test_a_stop_answers_what_is_in_progress(
     site = make_site(threads=1)
     clients = [site.send(get("/gate")) for _ in range(2)]
     idle = site.connect()
-    wait_for(lambda: len(site.seen) == 1 and site.waiting() == 1)
+    wait_for(lambda: len(site.requests) == 1 and site.waiting() == 1)
     stopping = threading.Thread(target=site.server.stop)
     stopping.start()
     wait_for(lambda: not _accepts(site.port))

@@ -1,4 +1,4 @@
-"""What a daemon's main thread does between its start and its stop, and what systemd hears of it."""
+"""A daemon's main thread between its start and its stop, and its notifications to systemd."""
 
 import os
 import pathlib

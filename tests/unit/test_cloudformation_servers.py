@@ -1,7 +1,7 @@
 """AWS::EC2::Instance: its properties as those of the compute service's servers."""
 
 import pytest
-from harness.fake_work import FakeWork, target_of
+from harness.fake_context import FakeContext, target_of
 from stoker.resources.errors import PermanentError, PropertyError
 from stoker.resources.openstack.cinder import registry as cinder
 from stoker.resources.openstack.neutron import registry as neutron
@@ -131,14 +131,16 @@ def test_a_group_needs_the_launch_configuration_to_be_there():
     group = RESOURCE_TYPES["OS::Heat::InstanceGroup"]()
     properties = {"AvailabilityZones": [], "LaunchConfigurationName": "lost", "Size": 1}
     with pytest.raises(PermanentError, match=r"\(lost\) reference can not be found"):
-        group.handle_create(target_of(group, properties), FakeWork())
+        group.handle_create(target_of(group, properties), FakeContext())
 
 
 def test_a_launch_configuration_keeps_what_is_given_and_nothing_else():
     launch = RESOURCE_TYPES["AWS::AutoScaling::LaunchConfiguration"]()
     mapping = {"DeviceName": "vdb", "Ebs": {"SnapshotId": "s"}}
     properties = {**GIVEN, "BlockDeviceMappings": [mapping]}
-    step = launch.handle_create(target_of(launch, properties, name="launch", metadata={"a": 1}), FakeWork())
+    step = launch.handle_create(
+        target_of(launch, properties, name="launch", metadata={"a": 1}), FakeContext()
+    )
     assert isinstance(step, Done)
     ebs = {"SnapshotId": "s", "DeleteOnTermination": True}
     assert step.data["launch"] == {
@@ -149,7 +151,7 @@ def test_a_launch_configuration_keeps_what_is_given_and_nothing_else():
 
 
 def translated(name, registry, **properties):
-    """What the inner type gets of a type's properties, without what is not given."""
+    """Return the properties that the inner type gets of a type, without those that have no value."""
     plugin = registry[name]()
     inner = plugin.inside(target_of(plugin, properties)).properties
     return {key: value for key, value in inner.items() if value not in (None, {}, [])}

@@ -16,7 +16,7 @@ from stoker.ring.local_member import LocalMember
 from stoker.ring.membership import Membership
 
 
-class Work:
+class CountedDuty:
     """A duty that counts its rounds.
 
     :ivar most: rounds at the same time, at the most so far.
@@ -45,7 +45,9 @@ def fail() -> None:
 def begin() -> Iterator[Callable[..., Scheduler]]:
     schedulers: list[Scheduler] = []
 
-    def start(*duties: Work, may_run: Callable[[], bool] = lambda: True, **options: typing.Any) -> Scheduler:
+    def start(
+        *duties: CountedDuty, may_run: Callable[[], bool] = lambda: True, **options: typing.Any
+    ) -> Scheduler:
         """The first duty is "0", the next "1"."""
         named = {str(number): duty for number, duty in enumerate(duties)}
         schedulers.append(Scheduler(named, may_run=may_run, **options))
@@ -58,15 +60,15 @@ def begin() -> Iterator[Callable[..., Scheduler]]:
 
 
 def test_a_duty_that_breaks_runs_again_and_the_others_go_on(begin: Callable[..., Scheduler]) -> None:
-    broken = Work(job=fail)
-    sound = Work()
+    broken = CountedDuty(job=fail)
+    sound = CountedDuty()
     begin(broken, sound)
     wait_for(lambda: broken.rounds > 3 and sound.rounds > 3)
 
 
 def test_nothing_runs_while_we_are_not_in_the_ring(begin: Callable[..., Scheduler]) -> None:
     inside = False
-    duty = Work()
+    duty = CountedDuty()
     scheduler = begin(duty, may_run=lambda: inside)
     scheduler.soon("0")
     time.sleep(0.2)
@@ -76,13 +78,13 @@ def test_nothing_runs_while_we_are_not_in_the_ring(begin: Callable[..., Schedule
 
 
 def test_a_duty_asked_for_runs_long_before_its_interval_ends(begin: Callable[..., Scheduler]) -> None:
-    duty = Work(interval=3600)
+    duty = CountedDuty(interval=3600)
     begin(duty).soon("0")
     wait_for(lambda: duty.rounds == 1)
 
 
 def test_there_is_one_round_of_a_duty_at_a_time(begin: Callable[..., Scheduler]) -> None:
-    duty = Work(job=lambda: time.sleep(0.05))
+    duty = CountedDuty(job=lambda: time.sleep(0.05))
     scheduler = begin(duty)
     for _ in range(20):
         scheduler.soon("0")
@@ -92,9 +94,9 @@ def test_there_is_one_round_of_a_duty_at_a_time(begin: Callable[..., Scheduler])
 
 def test_a_duty_apart_keeps_its_pace_while_all_others_hang(begin: Callable[..., Scheduler]) -> None:
     let_go = threading.Event()
-    hanging = [Work(job=lambda: let_go.wait(300)) for _ in range(DUTY_THREADS + 1)]
-    urgent = Work()
-    common = Work()
+    hanging = [CountedDuty(job=lambda: let_go.wait(300)) for _ in range(DUTY_THREADS + 1)]
+    urgent = CountedDuty()
+    common = CountedDuty()
     try:
         scheduler = begin(urgent, common, *hanging, policies={"0": DutyPolicy(has_own_thread=True)})
         wait_for(lambda: sum(duty.rounds for duty in hanging) == DUTY_THREADS)
@@ -110,8 +112,8 @@ def test_a_duty_apart_keeps_its_pace_while_all_others_hang(begin: Callable[..., 
 
 
 def test_a_duty_that_may_not_act_pauses_and_the_others_go_on(begin: Callable[..., Scheduler]) -> None:
-    timed = Work()
-    untimed = Work()
+    timed = CountedDuty()
+    untimed = CountedDuty()
     is_sure = threading.Event()
     begin(timed, untimed, policies={"0": DutyPolicy(is_timed=True)}, is_time_sure=is_sure.is_set)
     wait_for(lambda: untimed.rounds > 3)
@@ -128,7 +130,7 @@ def test_a_stop_waits_for_the_round_that_runs_and_no_other_begins(begin: Callabl
         go_on.wait(300)
         ended.set()
 
-    duty = Work(job=job)
+    duty = CountedDuty(job=job)
     scheduler = begin(duty)
     wait_for(lambda: duty.rounds == 1)
     threading.Timer(0.2, go_on.set).start()
@@ -141,7 +143,7 @@ def test_a_stop_waits_for_the_round_that_runs_and_no_other_begins(begin: Callabl
 
 def test_an_idle_scheduler_stops_at_once(begin: Callable[..., Scheduler]) -> None:
     def seconds() -> float:
-        scheduler = begin(Work(interval=3600))
+        scheduler = begin(CountedDuty(interval=3600))
         began = time.monotonic()
         scheduler.stop()
         return time.monotonic() - began

@@ -1,4 +1,4 @@
-"""What a conductor says of its health: one reason in words for each thing that is wrong."""
+"""A conductor's health: one reason in words for each fault."""
 
 import time
 import typing

@@ -1,4 +1,4 @@
-"""What was unsealed for a step is found again in whatever the step wants to store or report."""
+"""A value that was unsealed for a step is found again in all that the step wants to store or report."""
 
 import typing
 

@@ -1,4 +1,4 @@
-"""What pure code takes from db/ comes without SQLAlchemy."""
+"""The modules of db/ that pure code imports come without SQLAlchemy."""
 
 import subprocess
 import sys

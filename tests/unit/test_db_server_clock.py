@@ -7,7 +7,7 @@ from stoker.db.engine import BELIEVED_AFTER, CONFIRMED_AFTER, EVERY, ServerClock
 
 HOURS = 7200.0
 BOOT = 500.0
-"""What the monotonic clock is behind everything else."""
+"""Seconds by which the monotonic clock lags behind all others."""
 
 
 class Scene:
@@ -37,7 +37,7 @@ class Scene:
 
     @property
     def ahead(self) -> float:
-        """Of the true time."""
+        """Return the seconds by which the clock is ahead of the true time."""
         return self.clock() - self.true
 
 

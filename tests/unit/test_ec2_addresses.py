@@ -4,9 +4,9 @@ import dataclasses
 import typing
 
 import pytest
-from harness.fake_work import after, run, target_of
+from harness.fake_context import after, run, target_of
+from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
-from harness.scripted_work import ScriptedWork
 from stoker.resources.errors import PermanentError, PropertyError
 from stoker.resources.openstack.declared import REMOTE
 from stoker.resources.openstack.marks import mark_of
@@ -49,7 +49,7 @@ def sent(scripted: ScriptedService, method: str) -> list[tuple[str, Json]]:
 
 
 def test_an_address_leads_to_the_first_port_of_its_server(
-    scripted: ScriptedService, context: ScriptedWork
+    scripted: ScriptedService, context: ScriptedContext
 ) -> None:
     has_cloud(scripted)
     target = target_of(ADDRESS, {"InstanceId": "s"})
@@ -70,7 +70,7 @@ def test_an_address_leads_to_the_first_port_of_its_server(
     [(None, 2, "Expected 1 external network, found 2"), ("bare", 1, "No network interface found for server")],
 )
 def test_an_address_needs_one_external_network_and_a_port(
-    scripted: ScriptedService, context: ScriptedWork, server: str | None, externals: int, why: str
+    scripted: ScriptedService, context: ScriptedContext, server: str | None, externals: int, why: str
 ) -> None:
     has_cloud(scripted, externals=externals)
     with pytest.raises(PermanentError, match=why):
@@ -79,7 +79,7 @@ def test_an_address_needs_one_external_network_and_a_port(
 
 
 def test_an_association_by_id_gives_the_router_of_the_vpc_its_way_out(
-    scripted: ScriptedService, context: ScriptedWork
+    scripted: ScriptedService, context: ScriptedContext
 ) -> None:
     has_cloud(scripted)
     properties = {"AllocationId": FLOATING_IP["id"], "NetworkInterfaceId": "p1"}
@@ -90,7 +90,7 @@ def test_an_association_by_id_gives_the_router_of_the_vpc_its_way_out(
 
 
 def test_an_association_by_address_is_found_by_it_also_where_heat_has_made_it(
-    scripted: ScriptedService, context: ScriptedWork
+    scripted: ScriptedService, context: ScriptedContext
 ) -> None:
     has_cloud(scripted)
     target = target_of(ASSOCIATION, {"EIP": "172.24.0.9", "InstanceId": "s"})
@@ -108,7 +108,7 @@ def test_an_association_by_address_is_found_by_it_also_where_heat_has_made_it(
 
 
 def test_an_association_leaves_its_address_before_it_takes_another(
-    scripted: ScriptedService, context: ScriptedWork
+    scripted: ScriptedService, context: ScriptedContext
 ) -> None:
     has_cloud(scripted)
     scripted.answers[f"GET {PATH}"] = Answer(200, {"floatingip": {**FLOATING_IP, **TO_PORT}})

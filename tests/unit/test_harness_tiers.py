@@ -14,7 +14,7 @@ LANES = Lanes([Lane("tests/process/", "daemons"), Lane("tests/cloud/")])
 
 @dataclasses.dataclass
 class Item:
-    """As much of a collected test as the tiers ask for."""
+    """The part of a collected test that the tiers use."""
 
     nodeid: str
     marks: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)

@@ -39,11 +39,11 @@ class Session:
 
     def __init__(self, *statuses):
         self.statuses = list(statuses)
-        self.asked = []
+        self.posts = []
         self.invalidated = 0
 
     def post(self, path, **options):
-        self.asked.append((path, options["json"]))
+        self.posts.append((path, options["json"]))
         status = self.statuses.pop(0)
         if isinstance(status, Exception):
             raise status
@@ -63,7 +63,7 @@ class Clock:
 def test_a_token_becomes_the_headers_of_the_middleware():
     session = Session(200)
     headers = Ec2Tokens(lambda: session, Clock()).headers({"access": "k"})
-    assert session.asked == [("/ec2tokens", {"ec2Credentials": {"access": "k"}})]
+    assert session.posts == [("/ec2tokens", {"ec2Credentials": {"access": "k"}})]
     catalog = headers.pop("X-SERVICE-CATALOG")
     assert headers == {
         "X-IDENTITY-STATUS": "Confirmed",
@@ -93,10 +93,10 @@ def test_a_refusal_renews_the_services_own_token_once_a_minute():
     for _ in range(2):
         with pytest.raises(SignatureRefused):
             tokens.headers({})
-    assert (session.invalidated, len(session.asked)) == (0, 2)
+    assert (session.invalidated, len(session.posts)) == (0, 2)
     clock.now += RENEWED
     assert tokens.headers({})["X-USER-ID"] == "u1"
-    assert (session.invalidated, len(session.asked)) == (1, 4)
+    assert (session.invalidated, len(session.posts)) == (1, 4)
     session.statuses = [401]
     with pytest.raises(SignatureRefused):
         tokens.headers({})

@@ -41,14 +41,14 @@ class Site:
     """
 
     def __init__(self, certificate: pathlib.Path | None = None) -> None:
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.redirects = {"/moved": "http://elsewhere.test/"}
         self.over = threading.Event()
         site = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:  # noqa: N802
-                site.asked.append(self.path)
+                site.requests.append(self.path)
                 try:
                     while self.path == "/drip" and not site.over.wait(0.05):
                         self.wfile.write(b"H")
@@ -102,13 +102,13 @@ def site() -> Iterator[Site]:
 def test_only_allowed_hosts_are_asked(site: Site) -> None:
     for names in ((HERE,), (f"{HERE}:{site.port}",), ("*", HERE)):
         assert GuardedRequests(AllowedHosts(names), None).get(f"{site.url}/").text == "xxxxx"
-    before = len(site.asked)
+    before = len(site.requests)
     for names in ((), ("keystone.test",), (f"{HERE}:1",), ("*",)):
         with pytest.raises(NotAllowed, match=HERE):
             GuardedRequests(AllowedHosts(names), None).get(f"{site.url}/")
     with pytest.raises(NotAllowed, match="elsewhere.test"):
         GuardedRequests(AllowedHosts((HERE,)), None).get(f"{site.url}/moved")
-    assert len(site.asked) == before + 1  # The redirect itself.
+    assert len(site.requests) == before + 1  # The redirect itself.
 
 
 PRIVATE = ["127.0.0.1", "10.0.0.1", "::1", "fe80::1%eth0", "fd00::1", "0.0.0.0", "224.0.0.1", "100.64.0.1"]
@@ -168,7 +168,7 @@ def test_the_environment_names_no_proxy_but_the_operator_does(
     hosts = AllowedHosts((HERE, "cloud.test"))
     assert GuardedRequests(hosts, None).get(f"{site.url}/").text == "xxxxx"
     assert GuardedRequests(hosts, None, proxy=site.url).get("http://cloud.test/by-proxy").text == "xxxxx"
-    assert "http://cloud.test/by-proxy" in site.asked
+    assert "http://cloud.test/by-proxy" in site.requests
     with pytest.raises(NotAllowed, match="elsewhere.test"):
         GuardedRequests(hosts, None, proxy=site.url).get("http://elsewhere.test/")
     with pytest.raises(NotAllowed, match="has the address"):
@@ -179,21 +179,21 @@ def test_the_environment_names_no_proxy_but_the_operator_does(
         RemoteClouds(hosts=("cloud.test",), proxy=site.url).adapter(
             session, RemotePlace(credential=elsewhere), "orchestration", "1"
         )
-    assert any(path.startswith("http://cloud.test/v3/") for path in site.asked), site.asked
+    assert any(path.startswith("http://cloud.test/v3/") for path in site.requests), site.requests
 
 
 def test_redirects_are_few_and_share_the_time_of_their_call(site: Site) -> None:
     hosts = AllowedHosts((HERE,))
     with pytest.raises(requests.TooManyRedirects):
         GuardedRequests(hosts, None).get(f"{site.url}/round")
-    assert site.asked == ["/round"] * 4
+    assert site.requests == ["/round"] * 4
     keystone = GuardedSession(GuardedRequests(hosts, None), auth=Token(site.url, "token"))
     with pytest.raises(TooMuch, match="more than 3 redirects"):
         keystone.get(f"{site.url}/round")
     slow = GuardedSession(GuardedRequests(hosts, None, seconds=1.0), auth=Token(site.url, "token"))
     with pytest.raises(TooMuch, match="within 1 s"):
         slow.get(f"{site.url}/late")
-    assert len(site.asked) < 12
+    assert len(site.requests) < 12
 
 
 def test_answers_have_a_size_and_a_time(site: Site) -> None:
@@ -273,10 +273,10 @@ def test_a_keystone_elsewhere_is_asked_within_the_list(site: Site) -> None:
 
     with pytest.raises(WrongCredential, match="not allowed; allowed are: cloud.test"):
         ask(f"{site.url}/v3", "cloud.test")
-    assert site.asked == []
+    assert site.requests == []
     with pytest.raises((WrongCredential, RemoteUnavailable)):
         ask(f"{site.url}/v3", HERE)
-    assert site.asked != []
+    assert site.requests != []
     closed = site.port
     site.close()
     with pytest.raises(RemoteUnavailable):

@@ -31,7 +31,7 @@ class Compute:
     """
 
     def __init__(self, certificate: pathlib.Path | None = None) -> None:
-        self.asked: list[tuple[str, str, str | None]] = []
+        self.requests: list[tuple[str, str, str | None]] = []
         self.drops = 0
         self.shows_versions = True
         self.status = 200
@@ -47,7 +47,7 @@ class Compute:
                     version |= {"version": "2.50", "min_version": "2.1"}
                     body = {"version": version} if "v2.1" in self.path else {"versions": [version]}
                     return self.reply(200, body)
-                service.asked.append(
+                service.requests.append(
                     (self.command, self.path, self.headers.get("X-OpenStack-Nova-API-Version"))
                 )
                 service.gate.wait(600)
@@ -134,7 +134,7 @@ def test_the_oldest_of_three_microversions_is_used(
 ) -> None:
     adapter = clients(max_microversion=limit).adapter(compute.session(), "compute", "2.1", requested)
     adapter.get("/servers")
-    assert compute.asked == [("GET", "/v2.1/servers", used)]
+    assert compute.requests == [("GET", "/v2.1/servers", used)]
 
 
 def test_a_read_is_repeated_when_the_connection_ends_and_a_create_never(compute: Compute) -> None:
@@ -143,16 +143,16 @@ def test_a_read_is_repeated_when_the_connection_ends_and_a_create_never(compute:
     )
     compute.drops = 1
     adapter.get("/servers", connect_retry_delay=0.01)
-    assert len(compute.asked) == 2
-    compute.asked.clear()
+    assert len(compute.requests) == 2
+    compute.requests.clear()
     compute.drops = 1
     with pytest.raises(exceptions.ConnectFailure):
         adapter.post("/servers", json={})
-    assert len(compute.asked) == 1
+    assert len(compute.requests) == 1
     compute.status = 503
     with pytest.raises(exceptions.ServiceUnavailable):
         adapter.post("/servers", json={})
-    assert len(compute.asked) == 2
+    assert len(compute.requests) == 2
 
 
 def test_a_service_that_is_silent_is_not_asked_again_at_once(compute: Compute) -> None:
@@ -161,7 +161,7 @@ def test_a_service_that_is_silent_is_not_asked_again_at_once(compute: Compute) -
     with pytest.raises(exceptions.ConnectTimeout):
         adapter.get("/servers", connect_retry_delay=0.01)
     compute.gate.set()
-    assert len(compute.asked) == 1
+    assert len(compute.requests) == 1
 
 
 def test_a_call_in_a_hurry_waits_for_seconds_and_is_not_repeated(compute: Compute) -> None:
@@ -169,7 +169,7 @@ def test_a_call_in_a_hurry_waits_for_seconds_and_is_not_repeated(compute: Comput
     compute.drops = 1
     with pytest.raises(exceptions.ConnectFailure):
         adapter.get("/servers")
-    assert len(compute.asked) == 1
+    assert len(compute.requests) == 1
     limits = {None: 10.0, 60.0: 10.0, 3.0: 3.0}
     assert {timeout: ServiceOptions(timeout=timeout).hurried().timeout for timeout in limits} == limits
 
@@ -183,7 +183,7 @@ def test_a_put_that_creates_is_not_repeated(compute: Compute, *, creates: bool) 
             service.put("/servers", {}, creates=True)
     else:
         service.put("/servers", {})
-    assert len(compute.asked) == (1 if creates else 2)
+    assert len(compute.requests) == (1 if creates else 2)
 
 
 @pytest.mark.parametrize("path", ["", "/", "/v2.1"])
@@ -191,7 +191,7 @@ def test_an_address_wins_over_the_catalog(compute: Compute, path: str) -> None:
     nowhere = Session(auth=CallerAccess("token", "ann", "p1", "[]").auth())
     adapter = clients(endpoint_override=f"{compute.url}{path}").adapter(nowhere, "compute", "2.1", "2.4")
     adapter.get("/servers")
-    assert compute.asked == [("GET", "/v2.1/servers", "2.4")]
+    assert compute.requests == [("GET", "/v2.1/servers", "2.4")]
 
 
 def test_a_region_without_the_service_has_none(compute: Compute) -> None:
@@ -224,9 +224,9 @@ def test_a_service_that_does_not_show_its_versions_is_asked_again(
     compute.shows_versions = True
     compute.status = 200
     adapter = clients(**options).adapter(session, "compute", "2.1", None)
-    compute.asked.clear()
+    compute.requests.clear()
     adapter.get("/servers")
-    assert [path for _, path, _ in compute.asked] == ["/v2.1/servers"]
+    assert [path for _, path, _ in compute.requests] == ["/v2.1/servers"]
 
 
 def test_a_service_may_have_certificates_of_its_own(secure: tuple[Compute, pathlib.Path]) -> None:
@@ -235,7 +235,7 @@ def test_a_service_may_have_certificates_of_its_own(secure: tuple[Compute, pathl
     trusting = clients(verify=str(certificate)).adapter(session, "compute", "2.1", "2.4")
     trusting.get("/servers")
     clients(verify=False).adapter(session, "compute", "2.1", "2.4").get("/servers")
-    assert len(service.asked) == 2
+    assert len(service.requests) == 2
     with pytest.raises(exceptions.SSLError):
         clients().adapter(session, "compute", "2.1", "2.4").get("/servers")
     by_session = service.session(verify=str(certificate))

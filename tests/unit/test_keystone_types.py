@@ -4,9 +4,9 @@ import dataclasses
 import typing
 
 import pytest
-from harness.fake_work import run, target_of
+from harness.fake_context import run, target_of
+from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
-from harness.scripted_work import ScriptedWork
 from stoker.resources.errors import PropertyError, RetryableError
 from stoker.resources.openstack.keystone.registry import RESOURCE_TYPES
 from stoker.resources.openstack.marks import mark_of
@@ -31,7 +31,7 @@ def has_default_domain(scripted: ScriptedService) -> None:
 @pytest.mark.usefixtures("has_default_domain")
 @pytest.mark.parametrize(("mark", "is_deleted"), [(mark_of(KEY), True), ("another", False)])
 def test_what_a_lost_creation_made_gives_its_name_to_a_replacement(
-    scripted: ScriptedService, context: ScriptedWork, mark: str, *, is_deleted: bool
+    scripted: ScriptedService, context: ScriptedContext, mark: str, *, is_deleted: bool
 ) -> None:
     projects = [{"id": "p", "name": "web", "stoker": mark}]
     scripted.answers["GET /projects?name=web&domain_id=default"] = Answer(200, {"projects": projects})
@@ -42,7 +42,7 @@ def test_what_a_lost_creation_made_gives_its_name_to_a_replacement(
 
 
 @pytest.mark.usefixtures("has_default_domain")
-def test_a_password_is_stored_nowhere(scripted: ScriptedService, context: ScriptedWork) -> None:
+def test_a_password_is_stored_nowhere(scripted: ScriptedService, context: ScriptedContext) -> None:
     scripted.answers["POST /users"] = Answer(201, {"user": {"id": "u", "name": "n"}})
     target = run(USER, "create", target_of(USER, {"password": "hush"}), context)
     assert scripted.sent[-1]["user"]["password"] == "hush"
@@ -51,7 +51,7 @@ def test_a_password_is_stored_nowhere(scripted: ScriptedService, context: Script
 
 
 def test_grants_that_were_there_before_are_never_taken_away(
-    scripted: ScriptedService, context: ScriptedWork
+    scripted: ScriptedService, context: ScriptedContext
 ) -> None:
     before = {"role": {"id": ROLE}, "scope": {"project": {"id": PLACE}}}
     inherited = {
@@ -78,7 +78,9 @@ def test_grants_that_were_there_before_are_never_taken_away(
     assert [line for line in scripted.requests if line.startswith("DELETE")] == [f"DELETE {domain}"]
 
 
-def test_an_owner_gives_its_roles_to_the_next_one(scripted: ScriptedService, context: ScriptedWork) -> None:
+def test_an_owner_gives_its_roles_to_the_next_one(
+    scripted: ScriptedService, context: ScriptedContext
+) -> None:
     other = "4" * 32
     there = Answer(200, {"role_assignments": []})
     scripted.answers[f"GET /role_assignments?user.id={other}"] = there
@@ -107,7 +109,7 @@ def test_a_role_has_one_place(entry: Json, why: str) -> None:
 
 
 def test_a_project_is_deleted_with_its_default_security_group(
-    scripted: ScriptedService, context: ScriptedWork
+    scripted: ScriptedService, context: ScriptedContext
 ) -> None:
     groups = [{"id": "g"}]
     scripted.answers["GET /security-groups?project_id=p&name=default"] = Answer(

@@ -1,4 +1,4 @@
-"""What `make` prints for somebody who has just cloned the project."""
+"""The output of `make` for somebody who has just cloned the project."""
 
 import os
 import pathlib

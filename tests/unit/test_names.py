@@ -25,7 +25,7 @@ SOURCES = ("tests", "benchmarks", "examples", "tools", "doc")
 
 
 class Folder:
-    """What is counted in the modules of one folder.
+    """The counts of the modules of one folder.
 
     :ivar empty: places of bindings with empty names.
     :ivar pairs: places of unrelated assignments in one statement.

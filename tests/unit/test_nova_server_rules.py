@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from harness.fake_work import target_of
+from harness.fake_context import target_of
 from stoker.resources.errors import PermanentError, PropertyError
 from stoker.resources.openstack.declared import REMOTE
 from stoker.resources.openstack.neutron.port import Port

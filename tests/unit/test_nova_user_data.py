@@ -8,7 +8,7 @@ import subprocess
 import typing
 
 import pytest
-from harness.fake_work import FakeWork, target_of
+from harness.fake_context import FakeContext, target_of
 from stoker.resources.errors import PropertyError
 from stoker.resources.guests import collect_config
 from stoker.resources.openstack.nova.server import Server
@@ -30,7 +30,7 @@ FILES = "text/x-cfninitdata"
 
 def user_data(metadata: Json = None, **properties: Json) -> str:
     target = target_of(Server(), {"flavor": "f", "image": "i", **properties}, metadata=metadata or {})
-    return server_user_data(target, FakeWork())
+    return server_user_data(target, FakeContext())
 
 
 def parts(text: str) -> list[email.message.Message]:
@@ -67,7 +67,7 @@ def test_cfntools_get_the_script_the_metadata_and_the_address() -> None:
     ]
     assert content(text, "cfn-userdata") == "#!/bin/sh\necho ä\n"
     assert json.loads(content(text, "cfn-init-data")) == {"AWS::CloudFormation::Init": {"a": 1}}
-    assert content(text, "cfn-metadata-server") == FakeWork().guest_access().metadata_url
+    assert content(text, "cfn-metadata-server") == FakeContext().guest_access().metadata_url
     assert "cfn_region_endpoint = api.test" in content(text, "cfn-boto-cfg").splitlines()
     # It is Heat's default, and without metadata there is no such part.
     assert (FILES, "cfn-init-data") not in kinds(user_data())
@@ -86,7 +86,7 @@ def test_software_config_says_where_the_deployments_are(transport: str) -> None:
     assert content(text, None) == "#!/bin/sh\n"
     metadata = json.loads(content(text, "cfn-init-data"))
     assert (metadata["role"], metadata["deployments"]) == ("web", [])
-    assert metadata["os-collect-config"] == collect_config(transport, FakeWork().guest_access(), ("ec2",))
+    assert metadata["os-collect-config"] == collect_config(transport, FakeContext().guest_access(), ("ec2",))
     # A repeated creation gives the server the same.
     assert user_data({"role": "web"}, user_data="#!/bin/sh\n", **properties) == text
 

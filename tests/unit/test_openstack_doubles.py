@@ -5,9 +5,9 @@ import typing
 import urllib.parse
 
 import pytest
-from harness.fake_work import START, after, run, target_of
+from harness.fake_context import START, after, run, target_of
+from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
-from harness.scripted_work import ScriptedWork
 from stoker.resources.contract.views import ReplacementView, ResourceView
 from stoker.resources.errors import PermanentError, RetryableError
 from stoker.resources.openstack.attached import CLAIMED, AttachedType
@@ -64,7 +64,7 @@ def volume_of(**fields: Json) -> ResourceView:
 
 
 def test_a_repeated_creation_deletes_doubles_before_it_ends(scripted: ScriptedService) -> None:
-    context = ScriptedWork(scripted)
+    context = ScriptedContext(scripted)
     has_networks(scripted, "first", "late")
     step = run(NET, "create", target_of(NET, key=KEY, attempt=2), context)
     assert step.physical_id == "first"
@@ -76,13 +76,13 @@ def test_a_lost_creation_is_repeated_when_it_can_be_found(scripted: ScriptedServ
     """A search at once would not find what the service is still working on."""
     scripted.answers["POST /networks"] = Answer(500, {})
     with pytest.raises(RetryableError, match="network 500") as lost:
-        NET.handle_create(target_of(NET, key=KEY), ScriptedWork(scripted))
+        NET.handle_create(target_of(NET, key=KEY), ScriptedContext(scripted))
     assert (lost.value.after, lost.value.at_least) == (None, LATE_CALL)
 
 
 @pytest.mark.parametrize("fields", [{"attempt": 1}, {"attempt": 2, "physical_id": "first"}])
 def test_a_creation_that_was_asked_for_once_ends_at_once(scripted: ScriptedService, fields: Json) -> None:
-    context = ScriptedWork(scripted)
+    context = ScriptedContext(scripted)
     has_networks(scripted, "first")
     run(NET, "create", target_of(NET, key=KEY, **fields), context)
     assert context.time == START
@@ -90,7 +90,7 @@ def test_a_creation_that_was_asked_for_once_ends_at_once(scripted: ScriptedServi
 
 
 def test_a_repeated_creation_that_fails_leaves_no_double(scripted: ScriptedService) -> None:
-    context = ScriptedWork(scripted)
+    context = ScriptedContext(scripted)
     has_volumes(scripted, first="error", late="available")
     target = volume_of(attempt=2, physical_id="first")
     with pytest.raises(PermanentError, match="Went to status ERROR"):
@@ -107,31 +107,31 @@ def test_a_repeated_creation_that_fails_leaves_no_double(scripted: ScriptedServi
 
 
 def test_a_creation_that_is_refused_for_what_a_lost_call_has_made_takes_it(scripted: ScriptedService) -> None:
-    """As of a second subnet with the same range: the lost call is carried out after it was searched for."""
+    """The lost call of a second subnet with the same range is carried out after the search for it."""
     has_networks(scripted, "first")
     scripted.answers["POST /networks"] = REFUSED
-    step = run(NET, "create", target_of(NET, key=KEY, attempt=2), ScriptedWork(scripted))
+    step = run(NET, "create", target_of(NET, key=KEY, attempt=2), ScriptedContext(scripted))
     assert step.physical_id == "first"
     with pytest.raises(PermanentError, match="not in this state"):
-        NET.handle_create(target_of(NET, key=KEY, attempt=1), ScriptedWork(scripted))
+        NET.handle_create(target_of(NET, key=KEY, attempt=1), ScriptedContext(scripted))
     scripted.answers[f"GET /networks?description={mark_of(KEY)}"] = Answer(200, {"networks": []})
     with pytest.raises(PermanentError, match="not in this state"):
-        NET.handle_create(target_of(NET, key=KEY, attempt=2), ScriptedWork(scripted))
+        NET.handle_create(target_of(NET, key=KEY, attempt=2), ScriptedContext(scripted))
 
 
 def test_what_a_failed_creation_left_behind_is_not_in_its_replacements_way(scripted: ScriptedService) -> None:
     has_networks(scripted, "lost")
     failed = target_of(NET, key="update", creation_key=KEY)
-    assert NET.needs_replace_failed(failed, ScriptedWork(scripted))
+    assert NET.needs_replace_failed(failed, ScriptedContext(scripted))
     assert deletions(scripted) == ["DELETE /networks/lost"]
     scripted.answers["DELETE /networks/lost"] = Answer(409, {"NeutronError": {"message": "in use"}})
     with pytest.raises(RetryableError, match="what a lost creation has made is there still"):
-        NET.needs_replace_failed(failed, ScriptedWork(scripted))
+        NET.needs_replace_failed(failed, ScriptedContext(scripted))
 
 
 def test_what_a_lost_creation_made_makes_room_for_a_replacement(scripted: ScriptedService) -> None:
     """Both would have the same port; what was never created to the end has no physical id."""
-    context = ScriptedWork(scripted)
+    context = ScriptedContext(scripted)
     tag = mark_of(KEY)
     servers = [{"id": "lost", "status": "ACTIVE", "tags": [tag]}]
     scripted.answers[f"GET /servers/detail?tags={tag}"] = Answer(200, {"servers": servers})
@@ -159,13 +159,13 @@ def test_a_port_that_was_attached_halfway_is_released(scripted: ScriptedService,
     scripted.answers[f"DELETE /servers/old/os-interface/{port}"] = Answer(202)
     properties = {"flavor": "f", "networks": [{"port": port}]}
     target = target_of(SERVER, properties, physical_id="old", data={REMOTE: {}})
-    assert isinstance(SERVER.prepare_for_replace(target, ScriptedWork(scripted)), Poll)
+    assert isinstance(SERVER.prepare_for_replace(target, ScriptedContext(scripted)), Poll)
     released = f"DELETE /servers/old/os-interface/{port}" if is_known else f"PUT /ports/{port}"
     assert [request for request in scripted.requests if not request.startswith("GET")] == [released]
 
 
 def test_a_creation_that_failed_before_its_last_call_is_not_kept(scripted: ScriptedService) -> None:
-    context = ScriptedWork(scripted)
+    context = ScriptedContext(scripted)
     has_networks(scripted, "first")
     scripted.answers["PUT /networks/first/tags"] = Answer(200, {"tags": ["t"]})
     target = target_of(NET, {"tags": ["t"]}, key=KEY)
@@ -179,7 +179,7 @@ def test_a_creation_that_failed_before_its_last_call_is_not_kept(scripted: Scrip
 
 
 def test_a_double_is_deleted_as_soon_as_the_service_lets_us(scripted: ScriptedService) -> None:
-    context = ScriptedWork(scripted)
+    context = ScriptedContext(scripted)
     has_volumes(scripted, first="available", late="creating")
     scripted.answers["DELETE /volumes/late"] = REFUSED
     target = volume_of(attempt=2, physical_id="first")
@@ -192,7 +192,7 @@ def test_a_double_is_deleted_as_soon_as_the_service_lets_us(scripted: ScriptedSe
 
 
 def test_a_deletion_ends_when_doubles_are_gone_too(scripted: ScriptedService) -> None:
-    context = ScriptedWork(scripted)
+    context = ScriptedContext(scripted)
     has_volumes(scripted, late="available")
     step = VOLUME.handle_delete(volume_of(physical_id="first"), context)
     assert isinstance(step, Poll)
@@ -200,7 +200,7 @@ def test_a_deletion_ends_when_doubles_are_gone_too(scripted: ScriptedService) ->
 
 
 def test_a_volume_is_deleted_when_the_service_works_on_it_no_more(scripted: ScriptedService) -> None:
-    context = ScriptedWork(scripted)
+    context = ScriptedContext(scripted)
     has_volumes(scripted, first="creating")
     target = volume_of(physical_id="first", data={REMOTE: {}})
     step = VOLUME.handle_delete(target, context)
@@ -215,7 +215,7 @@ def test_a_volume_is_deleted_when_the_service_works_on_it_no_more(scripted: Scri
 
 @pytest.mark.parametrize("status", ["reserved", "attaching", "detaching"])
 def test_an_attachment_waits_for_one_that_was_lost(scripted: ScriptedService, status: str) -> None:
-    context = ScriptedWork(scripted)
+    context = ScriptedContext(scripted)
     has_volumes(scripted, first=status)
     scripted.answers["POST /servers/s/os-volume_attachments"] = REFUSED
     with pytest.raises(RetryableError, match=f"the volume is {status}: compute 400"):
@@ -233,15 +233,15 @@ def test_a_group_is_read_when_its_rules_were_made_already(scripted: ScriptedServ
     scripted.answers["POST /security-group-rules"] = Answer(201, {"security_group_rules": [{}]})
     stored = {REMOTE: {"id": "g", "security_group_rules": egress}}
     target = target_of(GROUP, {"rules": [rule]}, physical_id="g", data=stored)
-    GROUP.after_create(target, ScriptedWork(scripted))
+    GROUP.after_create(target, ScriptedContext(scripted))
     assert scripted.requests == ["POST /security-group-rules"]
     scripted.answers["POST /security-group-rules"] = Answer(409, {"NeutronError": {"message": "exists"}})
-    GROUP.after_create(target, ScriptedWork(scripted))
+    GROUP.after_create(target, ScriptedContext(scripted))
     assert scripted.requests[1:] == ["POST /security-group-rules", "GET /security-groups/g"]
 
 
 def test_a_volume_is_detached_once_it_is_attached(scripted: ScriptedService) -> None:
-    context = ScriptedWork(scripted)
+    context = ScriptedContext(scripted)
     path = "/servers/s/os-volume_attachments/first"
     has_volumes(scripted, first="attaching")
     scripted.answers[f"GET {path}"] = Answer(200, {"volumeAttachment": {}})
@@ -251,7 +251,7 @@ def test_a_volume_is_detached_once_it_is_attached(scripted: ScriptedService) -> 
 
 
 def test_a_port_takes_its_addresses_from_its_replacement(scripted: ScriptedService) -> None:
-    context = ScriptedWork(scripted)
+    context = ScriptedContext(scripted)
     ports = [{"id": "made", "description": mark_of("new key")}]
     scripted.answers[f"GET /ports?{urllib.parse.urlencode({'description': mark_of('new key')})}"] = Answer(
         200, {"ports": ports}
@@ -354,8 +354,8 @@ def has_volume_in_use(scripted: ScriptedService) -> None:
 def test_a_refused_attachment_is_its_own_if_the_link_was_free_before(
     scripted: ScriptedService, case: AttachmentCase, status: int
 ) -> None:
-    """As where something on the way has sent the call twice: the step saw one call only."""
-    context = ScriptedWork(scripted)
+    """A proxy has sent the call twice: the step saw one call only."""
+    context = ScriptedContext(scripted)
     has_volume_in_use(scripted)
     case.service_has(scripted, attached=False)
     step = case.plugin.handle_create(case.target(), context)
@@ -379,7 +379,7 @@ def test_an_attachment_that_was_there_before_is_not_touched(
     scripted: ScriptedService, case: AttachmentCase
 ) -> None:
     """Another stack has it: its service refuses a second one, and the deletion leaves it."""
-    context = ScriptedWork(scripted)
+    context = ScriptedContext(scripted)
     has_volume_in_use(scripted)
     case.service_has(scripted, attached=True)
     scripted.answers[case.attaches] = Answer(400, {"NeutronError": {"message": "has it already"}})
@@ -399,7 +399,7 @@ def test_an_attachment_that_was_there_before_is_not_touched(
 def test_an_attachment_of_a_lost_call_is_found_and_detached(
     scripted: ScriptedService, case: AttachmentCase
 ) -> None:
-    context = ScriptedWork(scripted)
+    context = ScriptedContext(scripted)
     case.service_has(scripted, attached=False)
     step = case.plugin.handle_create(case.target(), context)
     lost = after(case.target(), step)
@@ -423,7 +423,7 @@ def test_an_attachment_that_was_made_is_checked_and_ended(
     scripted: ScriptedService, case: AttachmentCase
 ) -> None:
     plugin = case.plugin
-    context = ScriptedWork(scripted)
+    context = ScriptedContext(scripted)
     case.service_has(scripted, attached=True)
     has_volumes(scripted, **{PLACE_ID: "in-use"})
     stored = next(iter(case.present.values()))
@@ -449,7 +449,7 @@ def test_an_attachment_that_was_made_is_checked_and_ended(
 def test_what_was_replaced_leaves_the_attachment_to_its_replacement(
     scripted: ScriptedService, case: AttachmentCase
 ) -> None:
-    context = ScriptedWork(scripted)
+    context = ScriptedContext(scripted)
     case.service_has(scripted, attached=True)
     scripted.answers[case.detaches] = Answer(200, {})
     stored = next(iter(case.present.values()))
@@ -465,7 +465,7 @@ def test_what_was_replaced_leaves_the_attachment_to_its_replacement(
 
 def test_a_rule_is_its_own_if_there_was_none_before(scripted: ScriptedService) -> None:
     plugin = NEUTRON["OS::Neutron::SecurityGroupRule"]()
-    context = ScriptedWork(scripted)
+    context = ScriptedContext(scripted)
     new = target_of(plugin, {"security_group": PLACE_ID, "protocol": "icmp"}, key=KEY, creation_key=KEY)
     finds = "GET /security-group-rules"
     equal = {"id": "r", **dict.fromkeys(COMPARED), **plugin.create_body(new, context)}
@@ -495,16 +495,16 @@ def test_a_rule_is_its_own_if_there_was_none_before(scripted: ScriptedService) -
 def test_an_attachment_of_which_nothing_is_known_can_be_deleted(
     scripted: ScriptedService, plugin: ResourceType
 ) -> None:
-    """As of one that was to be adopted, and whose properties are wrong."""
+    """The resource was to be adopted, and its properties are wrong."""
     unknown = dict.fromkeys(plugin.properties_schema)
     named = dict.fromkeys(plugin.properties_schema, "10.0.0.1")
     target = dataclasses.replace(target_of(plugin, named, physical_id=PLACE_ID), properties=unknown)
-    assert isinstance(plugin.handle_delete(target, ScriptedWork(scripted)), Done)
+    assert isinstance(plugin.handle_delete(target, ScriptedContext(scripted)), Done)
 
 
 def test_a_volume_is_attached_again_to_another_server(scripted: ScriptedService) -> None:
     plugin = CINDER["OS::Cinder::VolumeAttachment"]()
-    context = ScriptedWork(scripted)
+    context = ScriptedContext(scripted)
     old = ROUTER_ID
     new = ADDRESS_ID
     volume = PLACE_ID

@@ -3,7 +3,7 @@
 import typing
 
 import pytest
-from harness.fake_work import FakeWork, target_of
+from harness.fake_context import FakeContext, target_of
 from harness.scripted_service import Answer, serving
 from stoker.resources import rendering
 from stoker.resources.errors import PropertyError
@@ -32,9 +32,9 @@ def test_a_property_of_older_templates_is_accepted_and_not_listed(type_name: str
 def test_a_ports_replacement_policy_is_not_sent() -> None:
     port = TYPES["OS::Neutron::Port"]()
     target = target_of(port, {"network": NET, "replacement_policy": "REPLACE_ALWAYS"})
-    body = port.create_body(target, FakeWork())  # type: ignore[attr-defined]
+    body = port.create_body(target, FakeContext())  # type: ignore[attr-defined]
     assert "replacement_policy" not in body
-    assert port.update_body(target, {"replacement_policy"}, FakeWork()) == {}  # type: ignore[attr-defined]
+    assert port.update_body(target, {"replacement_policy"}, FakeContext()) == {}  # type: ignore[attr-defined]
 
 
 def test_a_single_agent_runs_a_router() -> None:
@@ -47,7 +47,7 @@ def test_a_single_agent_runs_a_router() -> None:
         scripted.answers["GET /routers/r/l3-agents"] = Answer(200, {"agents": [{"id": "old"}]})
         scripted.answers["DELETE /agents/old/l3-routers/r"] = Answer(204)
         scripted.answers["POST /agents/new/l3-routers"] = Answer(201, {})
-        context = FakeWork()
+        context = FakeContext()
         context.adapter = lambda service, *_: scripted.adapter(service)  # type: ignore[attr-defined]
         target = target_of(router, {"l3_agent_id": "new"}, physical_id="r")
         assert router.has_more(target)  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from stoker.resources.openstack.service import INTERFACES, Service
 from stoker.template.custom_checks import OF_CLOUD
 
 NO_SERVICE = {"expiration", "zaqar.queue"}
-"""What a request checks without a service."""
+"""Names of constraints that a request checks without a service."""
 
 
 def test_each_custom_constraint_of_a_service_can_be_asked() -> None:

@@ -53,8 +53,11 @@ IMPLIED = {
     "address": {"router", "x", "way", "door"},
     "tie": {"way", "door"},
 }
-"""What each waits for beside what it refers to.  Heat lets `ported` wait for all subnets of the stack, `tie`
-only for interfaces in the subnets of its port's fixed_ips, and no floating IP for `x`."""
+"""The resources that each waits for besides those that it refers to.
+
+Heat lets `ported` wait for all subnets of the stack, `tie` only for interfaces in the subnets of its port's
+fixed_ips, and no floating IP for `x`.
+"""
 
 
 def compiled(outputs: Json = None) -> CompiledTemplate:

@@ -30,7 +30,7 @@ class Clock:
         return self.now
 
 
-class Work:
+class PollContext:
     """The part of a step's context that polls need, on a clock that tests move."""
 
     def __init__(self, scripted: ScriptedService) -> None:
@@ -175,12 +175,12 @@ class Polls:
     """Polls of volumes of one project."""
 
     def __init__(self, scripted: ScriptedService) -> None:
-        self.work = Work(scripted)
+        self.context = PollContext(scripted)
         self.service = Service(scripted.adapter("block-storage"))
         self.poller = Poller("/volumes/detail", "volumes", lambda _: ({},))
 
     def read(self, physical_id: str, since: float) -> Json:
-        context = typing.cast(StepContext, self.work)
+        context = typing.cast(StepContext, self.context)
         get = lambda: self.service.get(f"/volumes/{physical_id}")["volume"]  # noqa: E731
         return self.poller.read(context, self.service, physical_id, get, since)
 
@@ -201,7 +201,7 @@ def test_many_things_are_read_by_one_list(scripted: ScriptedService) -> None:
     assert len(scripted.requests) == FEW + 1
     for _ in range(5):
         scripted.requests.clear()
-        polls.work.clock.now += FIRST_PAUSE + 0.1
+        polls.context.clock.now += FIRST_PAUSE + 0.1
         for number in range(200):
             assert polls.read(f"v{number}", 900.0)["id"] == f"v{number}"
         assert scripted.requests == ["GET /volumes/detail?limit=1000"]
@@ -212,7 +212,7 @@ def _slow_lists(monkeypatch: pytest.MonkeyPatch, polls: Polls) -> None:
     list_all = Service.list_all
 
     def slowly(service: Service, path: str, items: str, **query: str | int | bool) -> list[Json]:
-        polls.work.clock.now += 2.0
+        polls.context.clock.now += 2.0
         return list_all(service, path, items, **query)
 
     monkeypatch.setattr(Service, "list_all", slowly)
@@ -227,12 +227,12 @@ def test_things_begun_after_a_slow_list_wait_for_the_next(
     _slow_lists(monkeypatch, polls)
     for number in range(10):
         polls.read(f"v{number}", 900.0)
-    began = polls.work.now()
+    began = polls.context.now()
     scripted.requests.clear()
-    polls.work.clock.now += 1.0
+    polls.context.clock.now += 1.0
     assert [polls.read(f"v{number}", began) for number in range(10, 200)] == [None] * 190
     assert scripted.requests == []
-    polls.work.clock.now += 5.5
+    polls.context.clock.now += 5.5
     for number in range(10, 200):
         assert polls.read(f"v{number}", began)["id"] == f"v{number}"
     assert scripted.requests == ["GET /volumes/detail?limit=1000"]
@@ -246,7 +246,7 @@ def test_a_slow_list_is_read_less_often(scripted: ScriptedService, monkeypatch: 
         polls.read(f"v{number}", 900.0)
     for passed, lists in ((5.5, 0), (1.0, 1)):
         scripted.requests.clear()
-        polls.work.clock.now += passed
+        polls.context.clock.now += passed
         polls.read("v1", 900.0)
         assert len(scripted.requests) == lists
 
@@ -269,11 +269,11 @@ def test_a_list_older_than_the_action_does_not_count(scripted: ScriptedService) 
     for number in range(10):
         polls.read(f"v{number}", 900.0)
     _serve_volumes(scripted, 10, "extending")
-    polls.work.clock.now += 0.1
-    began = polls.work.now()
+    polls.context.clock.now += 0.1
+    began = polls.context.now()
     assert polls.read("v9", began) is None
     assert polls.read("v8", 900.0)["status"] == "available"
-    polls.work.clock.now += FIRST_PAUSE
+    polls.context.clock.now += FIRST_PAUSE
     assert polls.read("v9", began)["status"] == "extending"
 
 
@@ -283,13 +283,13 @@ def test_what_has_ended_or_is_not_polled_any_more_does_not_count(scripted: Scrip
     for number in range(FEW + 2):
         polls.read(f"v{number}", 900.0)
     for number in (0, 1):
-        polls.poller.forget(typing.cast(StepContext, polls.work), polls.service, f"v{number}")
+        polls.poller.forget(typing.cast(StepContext, polls.context), polls.service, f"v{number}")
     scripted.requests.clear()
-    polls.work.clock.now += 1
+    polls.context.clock.now += 1
     polls.read("v2", 900.0)
     assert scripted.requests == ["GET /volumes/v2"]
     polls.read("v0", 900.0)
-    polls.work.clock.now += FORGOTTEN
+    polls.context.clock.now += FORGOTTEN
     scripted.requests.clear()
     polls.read("v1", 900.0)
     assert scripted.requests == ["GET /volumes/v1"]
@@ -301,7 +301,7 @@ def test_threads_share_one_list(scripted: ScriptedService) -> None:
     for number in range(20):
         polls.read(f"v{number}", 900.0)
     scripted.requests.clear()
-    polls.work.clock.now += FIRST_PAUSE + 0.1
+    polls.context.clock.now += FIRST_PAUSE + 0.1
     threads = [threading.Thread(target=polls.read, args=(f"v{number}", 900.0)) for number in range(20)]
     for thread in threads:
         thread.start()
@@ -320,7 +320,7 @@ def _servers_in_build(scripted: ScriptedService, count: int) -> list[list[str]]:
     scripted.answers["GET /servers/detail?limit=1000&status=BUILD"] = Answer(200, {"servers": servers})
     for server in servers:
         scripted.answers[f"GET /servers/{server['id']}"] = Answer(200, {"server": server})
-    context = Work(scripted)
+    context = PollContext(scripted)
     plugin = Server()
     began = context.now()
     polls = [(began + 15 * number / count + FIRST_PAUSE, number) for number in range(count)]

@@ -20,7 +20,7 @@ READ = {"id": "v", "status": "available", "size": 1, "volume_type": "slow"}
 """The volume, as it was read before a late request of a dead step reached the service."""
 
 
-class Work:
+class VolumeContext:
     """The part of a step's context that changes need."""
 
     def __init__(self, scripted: ScriptedService) -> None:
@@ -51,7 +51,7 @@ def begin(scripted: ScriptedService, kind: str, **now: Json) -> None:
     target = ResourceView(
         1, "r", "OS::Cinder::Volume", StackFacts("s", "s", "p"), GOAL, physical_id="v", key="k"
     )
-    VolumeChanges(target, typing.cast(StepContext, Work(scripted))).begin(VolumeChange(kind), READ)
+    VolumeChanges(target, typing.cast(StepContext, VolumeContext(scripted))).begin(VolumeChange(kind), READ)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the client's commands draw: pure functions of the API's answers."""
+"""Views of the client's commands: pure functions of the API's answers."""
 
 import io
 import typing

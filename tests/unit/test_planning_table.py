@@ -1,4 +1,4 @@
-"""What is planned, as a table: a template and the rows of a stack on one side, tasks and edges on the other.
+"""The planner's table: a template and the rows of a stack on one side, tasks and edges on the other.
 
 A template is written as ``a, b(a)=2, c(a b):R``: resource b refers to a and has the value 2, c refers to
 both and has the type R.  ``b[a]`` depends on a without a reference.  Rows are those that the creation of
@@ -518,7 +518,7 @@ ACTIONS = [
 
 @pytest.mark.parametrize(("kind", "expected"), ACTIONS)
 def test_an_action_on_all_resources(kind: TaskKind, expected: str) -> None:
-    """What was not made, or is about to go, takes no part."""
+    """A resource that was not created, or is about to be deleted, takes no part."""
     rows = rows_of("a, b(a), c, d, d'", "c CREATE_FAILED, d DELETE_FAILED")
     assert drawn(plan_action(list(rows.values()), {}, kind, SCOPE), rows) == lines(expected)
 

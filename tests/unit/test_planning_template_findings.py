@@ -1,4 +1,4 @@
-"""What is found in a template beside its first error."""
+"""Further findings in a template after its first error."""
 
 import typing
 

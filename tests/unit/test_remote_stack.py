@@ -5,7 +5,7 @@ import typing
 from collections.abc import Callable, Iterator
 
 import pytest
-from harness.fake_work import START, FakeWork, after, run, target_of
+from harness.fake_context import START, FakeContext, after, run, target_of
 from harness.scripted_service import Answer, ScriptedService, serving
 from keystoneauth1.adapter import Adapter
 from stoker.resources.contract.cloud import RemoteCloud
@@ -28,7 +28,7 @@ SECRET = "99999999-2222-4333-8444-555555555555"
 CLOUD = {"credential_secret_id": SECRET, "ca_cert": "-----BEGIN CERTIFICATE-----"}
 
 
-class Work(FakeWork):
+class RemoteContext(FakeContext):
     """A step's context with one service for all types.
 
     :ivar clouds: where it was asked for endpoints.
@@ -65,8 +65,8 @@ def scripted() -> Iterator[ScriptedService]:
 
 
 @pytest.fixture
-def context(scripted: ScriptedService) -> Work:
-    return Work(scripted)
+def context(scripted: ScriptedService) -> RemoteContext:
+    return RemoteContext(scripted)
 
 
 def is_now(scripted: ScriptedService, status: str, *, updated: str | None = None, **fields: Json) -> None:
@@ -88,7 +88,7 @@ def sent(scripted: ScriptedService, request: str) -> Json:
     return [body for line, body in zip(scripted.requests, scripted.sent, strict=True) if line == request][-1]
 
 
-def test_a_creation_sends_what_heat_sends(scripted: ScriptedService, context: Work) -> None:
+def test_a_creation_sends_what_heat_sends(scripted: ScriptedService, context: RemoteContext) -> None:
     scripted.answers["POST /stacks"] = Answer(201, {"stack": {"id": ID}})
     outputs = [{"output_key": "told", "output_value": 5}]
     is_now(scripted, "CREATE_COMPLETE", outputs=outputs)
@@ -113,7 +113,9 @@ def test_a_creation_sends_what_heat_sends(scripted: ScriptedService, context: Wo
     assert set(context.clouds) == {RemoteCloud("south")}
 
 
-def test_the_place_is_checked_and_noted_before_it_is_asked(scripted: ScriptedService, context: Work) -> None:
+def test_the_place_is_checked_and_noted_before_it_is_asked(
+    scripted: ScriptedService, context: RemoteContext
+) -> None:
     target = a_target(exists=False)
     step = TYPE.handle_create(target, context)
     assert isinstance(step, Poll)
@@ -122,7 +124,9 @@ def test_the_place_is_checked_and_noted_before_it_is_asked(scripted: ScriptedSer
     assert TYPE.find_created(KEY, a_target({"region_name": "nowhere"}, exists=False), context) is None
 
 
-def test_a_creation_whose_answer_was_lost_finds_its_stack(scripted: ScriptedService, context: Work) -> None:
+def test_a_creation_whose_answer_was_lost_finds_its_stack(
+    scripted: ScriptedService, context: RemoteContext
+) -> None:
     step = TYPE.handle_create(a_target(exists=False), context)
     target = after(a_target(exists=False), step)
     scripted.answers["POST /stacks"] = Answer(409, {"error": {"message": "exists"}})
@@ -142,7 +146,7 @@ def test_a_creation_whose_answer_was_lost_finds_its_stack(scripted: ScriptedServ
 
 @pytest.mark.parametrize("action", ["create", "update", "suspend", "resume", "check", "delete"])
 def test_a_failure_has_the_status_and_the_reason(
-    scripted: ScriptedService, context: Work, action: str
+    scripted: ScriptedService, context: RemoteContext, action: str
 ) -> None:
     is_now(scripted, f"{action.upper()}_FAILED", updated="later")
     progress = {"action": action.upper(), "since": START, "before": ["CREATE_COMPLETE", None, "so"]}
@@ -154,7 +158,7 @@ def test_a_failure_has_the_status_and_the_reason(
 
 
 def test_a_template_that_the_place_refuses_is_named_in_heats_words(
-    scripted: ScriptedService, context: Work
+    scripted: ScriptedService, context: RemoteContext
 ) -> None:
     step = TYPE.handle_create(a_target(exists=False), context)
     scripted.answers["POST /stacks"] = Answer(400, {"error": {"message": "no good"}})
@@ -164,7 +168,7 @@ def test_a_template_that_the_place_refuses_is_named_in_heats_words(
 
 
 def test_an_update_waits_for_other_actions_and_counts_only_what_follows_it(
-    scripted: ScriptedService, context: Work
+    scripted: ScriptedService, context: RemoteContext
 ) -> None:
     is_now(scripted, "CHECK_IN_PROGRESS")
     step = TYPE.handle_update(a_target(), frozenset(), context)
@@ -188,7 +192,7 @@ def test_an_update_waits_for_other_actions_and_counts_only_what_follows_it(
 
 @pytest.mark.parametrize("status", [None, "DELETE_COMPLETE"])
 def test_a_stack_that_is_gone_is_replaced_and_deleted(
-    scripted: ScriptedService, context: Work, status: str | None
+    scripted: ScriptedService, context: RemoteContext, status: str | None
 ) -> None:
     if status is not None:
         is_now(scripted, status)
@@ -200,7 +204,7 @@ def test_a_stack_that_is_gone_is_replaced_and_deleted(
     assert TYPE.handle_delete_snapshot(a_target(), context) == Done()
 
 
-def test_a_deletion_waits_until_the_stack_is_gone(scripted: ScriptedService, context: Work) -> None:
+def test_a_deletion_waits_until_the_stack_is_gone(scripted: ScriptedService, context: RemoteContext) -> None:
     is_now(scripted, "UPDATE_IN_PROGRESS")
     scripted.answers[f"DELETE {PATH}"] = Answer(204)
     step = TYPE.handle_delete(a_target(), context)
@@ -211,7 +215,7 @@ def test_a_deletion_waits_until_the_stack_is_gone(scripted: ScriptedService, con
 
 
 def test_a_failed_stack_is_kept_and_its_creation_continued_by_an_update(
-    scripted: ScriptedService, context: Work
+    scripted: ScriptedService, context: RemoteContext
 ) -> None:
     is_now(scripted, "CREATE_FAILED")
     scripted.answers[f"PUT {PATH}"] = Answer(202)
@@ -221,7 +225,7 @@ def test_a_failed_stack_is_kept_and_its_creation_continued_by_an_update(
     assert isinstance(TYPE.check_create_complete(a_target(), typing.cast(Poll, step).progress, context), Done)
 
 
-def test_actions_are_sent_unless_they_are_done(scripted: ScriptedService, context: Work) -> None:
+def test_actions_are_sent_unless_they_are_done(scripted: ScriptedService, context: RemoteContext) -> None:
     scripted.answers[f"POST {PATH}/actions"] = Answer(202)
     is_now(scripted, "SUSPEND_COMPLETE")
     assert isinstance(TYPE.handle_suspend(a_target(), context), Done)
@@ -236,7 +240,7 @@ def test_actions_are_sent_unless_they_are_done(scripted: ScriptedService, contex
     assert sent(scripted, f"POST {PATH}/actions") == {"cancel_without_rollback": None}
 
 
-def test_a_snapshot_is_found_again_and_deleted(scripted: ScriptedService, context: Work) -> None:
+def test_a_snapshot_is_found_again_and_deleted(scripted: ScriptedService, context: RemoteContext) -> None:
     is_now(scripted, "CREATE_COMPLETE")
     snapshot = {"id": "snap", "name": mark_of(KEY), "status": "COMPLETE"}
     scripted.answers[f"POST {PATH}/snapshots"] = Answer(200, snapshot)
@@ -254,7 +258,7 @@ def test_a_snapshot_is_found_again_and_deleted(scripted: ScriptedService, contex
     assert scripted.requests[-1] == f"DELETE {PATH}/snapshots/snap"
 
 
-def test_an_adopted_stack_is_found_by_its_id(scripted: ScriptedService, context: Work) -> None:
+def test_an_adopted_stack_is_found_by_its_id(scripted: ScriptedService, context: RemoteContext) -> None:
     is_now(scripted, "CREATE_COMPLETE")
     place = {"Location": f"{scripted.url}{PATH}"}
     scripted.answers[f"GET /stacks/{ID}"] = Answer(302, {}, place)
@@ -276,7 +280,7 @@ def test_another_region_needs_another_stack_and_another_credential_may_not() -> 
 
 @pytest.mark.parametrize(("region", "error"), [("nowhere", PermanentError), ("away", RetryableError)])
 def test_a_place_that_cannot_be_reached_is_named_in_heats_words(
-    context: Work, region: str, error: type[Exception]
+    context: RemoteContext, region: str, error: type[Exception]
 ) -> None:
     reason = f'^Cannot establish connection to Heat endpoint at region "{region}" due to "'
     with pytest.raises(error, match=reason):
@@ -285,7 +289,7 @@ def test_a_place_that_cannot_be_reached_is_named_in_heats_words(
 
 @pytest.mark.parametrize("named", [SECRET, f"http://barbican.test/v1/secrets/{SECRET}"])
 def test_a_credential_is_read_as_what_it_was_stored(
-    scripted: ScriptedService, context: Work, named: str
+    scripted: ScriptedService, context: RemoteContext, named: str
 ) -> None:
     kinds = {"default": "application/octet-stream"}
     scripted.answers[f"GET /secrets/{SECRET}"] = Answer(200, {"content_types": kinds})
@@ -304,7 +308,7 @@ def test_a_credential_is_read_as_what_it_was_stored(
     ],
 )
 def test_a_wrong_secret_names_the_property(
-    scripted: ScriptedService, context: Work, secret: str, reason: str
+    scripted: ScriptedService, context: RemoteContext, secret: str, reason: str
 ) -> None:
     scripted.answers[f"GET /secrets/{SECRET}"] = Answer(200, {"content_types": {"default": "text/plain"}})
     scripted.answers[f"GET /secrets/{SECRET}/payload"] = Answer(200, "hush-hush")

@@ -10,7 +10,7 @@ import re
 
 import pytest
 from harness import plugins
-from harness.fake_work import FakeWork, after, target_of
+from harness.fake_context import FakeContext, after, target_of
 from stoker import resources
 from stoker.resources.contract.children import ChildState
 from stoker.resources.contract.views import ResourceView, Sibling, StackFacts
@@ -27,7 +27,7 @@ INSTALLED = ResourceRegistry.installed()
 TYPES = {name: INSTALLED.get(name) for name in INSTALLED.names()}
 TYPES |= {name: declared() for name, declared in plugins.RESOURCE_TYPES.items()}
 OFFLINE = {name: plugin for name, plugin in TYPES.items() if plugin.service is None}
-"""Those that call no service; the others are tested on a real one, in tests/cloud."""
+"""Types that call no service; the others are tested on a real one, in tests/cloud."""
 ACTIONS = (
     "create", "update", "delete", "suspend", "resume", "check", "snapshot", "delete_snapshot", "adopt",
 )  # fmt: skip
@@ -39,8 +39,8 @@ def test_the_names_for_authors_of_plugins_are_listed():
     assert resources.ResourceType is ResourceType
 
 
-def fake_work():
-    context = FakeWork()
+def fake_context():
+    context = FakeContext()
     context.children.states["there"] = ChildState("CREATE", "COMPLETE", "")
     context.children.files["https://templates.test/inner.yaml"] = "heat_template_version: 2018-08-31"
     context.siblings["handle"] = Sibling(id=7, name="handle", physical_id="h", metadata={}, generation=0)
@@ -98,7 +98,7 @@ def of_each_offline_type(rule):
     def test(subtests, tmp_path):
         for name, plugin in OFFLINE.items():
             with subtests.test(name):
-                context = fake_work()
+                context = fake_context()
                 rule(plugin, context, sample(plugin, tmp_path, context))
 
     test.__name__ = rule.__name__
@@ -183,7 +183,7 @@ def test_its_validation_lives_with_nothing_known(plugin):
 def test_steps_are_steps_that_can_be_stored(subtests, tmp_path):
     for (name, plugin), action in itertools.product(OFFLINE.items(), ACTIONS):
         with subtests.test(name, action=action):
-            context = fake_work()
+            context = fake_context()
             target = target_of(plugin, sample(plugin, tmp_path, context), physical_id="there")
             begin = getattr(plugin, f"handle_{action}")
             step = begin(target, frozenset(), context) if action == "update" else begin(target, context)

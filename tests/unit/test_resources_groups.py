@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from harness.fake_work import FakeWork, after, target_of
+from harness.fake_context import FakeContext, after, target_of
 from stoker.resources.contract.children import ChildGoal
 from stoker.resources.heat.resource_group import ResourceGroup
 from stoker.resources.heat.scaling_policy import Bounds, new_size
@@ -101,7 +101,7 @@ def group(**properties):
 
 
 def test_a_lost_step_of_a_rolling_update_is_not_done_twice():
-    context = FakeWork()
+    context = FakeContext()
     plugin = ResourceGroup()
     policy = {"rolling_update": {"max_batch_size": 1, "min_in_service": 0, "pause_time": 3}}
     old = target_of(plugin, group(count=2))
@@ -136,7 +136,7 @@ def types(context, child):
 
 
 def test_a_failed_member_is_given_the_new_definition_whatever_its_turn():
-    context = FakeWork()
+    context = FakeContext()
     plugin = ResourceGroup()
     target = target_of(plugin, group(count=3))
     child = plugin.handle_create(target, context).physical_id

@@ -1,7 +1,7 @@
 """The metadata that a guest reads: Heat's shape; and the defaults of how it reads."""
 
 import pytest
-from harness.fake_work import FakeWork, target_of
+from harness.fake_context import FakeContext, target_of
 from stoker.cli.config.api_options import GUESTS
 from stoker.conductor.steps.target import guest_attributes
 from stoker.resources.contract.guests import GuestAccess, Presigned, StackUser
@@ -113,11 +113,11 @@ def test_a_server_with_an_agent_has_the_keys_as_an_attribute(name: str) -> None:
     plugin = ResourceRegistry.installed().get(name)
     is_nova = name == "OS::Nova::Server"
     properties = {"user_data_format": "SOFTWARE_CONFIG", "flavor": "f"} if is_nova else {}
-    config = guest_attributes(plugin, target_of(plugin, properties), FakeWork())["os_collect_config"]
+    config = guest_attributes(plugin, target_of(plugin, properties), FakeContext())["os_collect_config"]
     assert config["collectors"] == [*(["ec2"] if is_nova else []), "cfn", "local"]
     assert config["cfn"]["path"] == "thing.Metadata"
 
 
 def test_a_server_without_an_agent_has_no_keys() -> None:
     plugin = ResourceRegistry.installed().get("OS::Nova::Server")
-    assert not guest_attributes(plugin, target_of(plugin, {"flavor": "f"}), FakeWork())
+    assert not guest_attributes(plugin, target_of(plugin, {"flavor": "f"}), FakeContext())

@@ -1,10 +1,10 @@
-"""What OS::Heat::None, TestResource, Value, RandomString and Delay do."""
+"""The steps of OS::Heat::None, TestResource, Value, RandomString and Delay."""
 
 import string
 from collections import Counter
 
 import pytest
-from harness.fake_work import START, FakeWork, after, run, target_of
+from harness.fake_context import START, FakeContext, after, run, target_of
 from stoker.resources.errors import PermanentError, PropertyError
 from stoker.resources.heat.delay import Delay
 from stoker.resources.heat.none import NoneResource
@@ -18,7 +18,7 @@ from stoker.resources.steps import Done, Poll
 
 @pytest.fixture
 def context():
-    return FakeWork()
+    return FakeContext()
 
 
 def updated(plugin, target, properties):
@@ -77,7 +77,7 @@ class TestTestResource:
         begun = self.plugin.handle_create(target, context)
         assert isinstance(begun, Poll)
         assert begun.physical_id is not None
-        elsewhere = FakeWork()
+        elsewhere = FakeContext()
         elsewhere.time = START + 4
         assert TestResource().check_create_complete(target, begun.progress, elsewhere) == Poll(
             begun.progress, after=6

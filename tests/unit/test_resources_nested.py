@@ -1,7 +1,7 @@
 """Resources that are stacks: what their steps ask of the child, and what they make of its end."""
 
 import pytest
-from harness.fake_work import FakeWork, after, target_of
+from harness.fake_context import FakeContext, after, target_of
 from stoker.resources.contract.children import ChildFailure, ChildState
 from stoker.resources.errors import PermanentError
 from stoker.resources.heat.stack import REMOTE, StackResource
@@ -15,7 +15,7 @@ TEMPLATE = "heat_template_version: 2018-08-31"
 
 
 def test_a_nested_stack_waits_for_its_child_and_hands_its_outputs_on():
-    context = FakeWork()
+    context = FakeContext()
     plugin = StackResource()
     target = target_of(plugin, {"template": TEMPLATE, "parameters": {"p": 1}, "timeout": 5})
     step = plugin.handle_create(target, context)
@@ -49,7 +49,7 @@ def test_a_failed_child_of_which_only_the_reason_is_known_tells_that():
 
 
 def test_what_is_suspended_already_is_not_suspended_again():
-    context = FakeWork()
+    context = FakeContext()
     plugin = StackResource()
     target = target_of(plugin, {"template": TEMPLATE}, physical_id="c")
     context.children.states["c"] = ChildState("SUSPEND", "COMPLETE", "")
@@ -60,7 +60,7 @@ def test_what_is_suspended_already_is_not_suspended_again():
 
 
 def test_a_child_that_is_gone_fails_all_but_the_deletion():
-    context = FakeWork()
+    context = FakeContext()
     plugin = StackResource()
     target = target_of(plugin, {"template": TEMPLATE}, physical_id="c")
     for action in ("suspend", "resume", "check"):

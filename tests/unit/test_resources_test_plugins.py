@@ -3,14 +3,14 @@
 import time
 
 import pytest
-from harness.fake_work import FakeWork, after, run, target_of
+from harness.fake_context import FakeContext, after, run, target_of
 from harness.plugins import Blocking, Cooperative, External, Flaky
 from stoker.resources.errors import Cancelled, RetryableError
 
 
 @pytest.fixture
 def context():
-    return FakeWork()
+    return FakeContext()
 
 
 def test_blocking_blocks_without_asking(context):

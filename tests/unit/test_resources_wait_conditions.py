@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from harness.fake_work import STACK, START, FakeWork, after, run, target_of
+from harness.fake_context import STACK, START, FakeContext, after, run, target_of
 from stoker.resources.contract.views import Sibling
 from stoker.resources.errors import NotSupported, PermanentError, PropertyError, SignalError
 from stoker.resources.heat.random_string import RandomString
@@ -23,10 +23,10 @@ class Scene:
     """A handle and a condition of one stack, and what a conductor does between them."""
 
     def __init__(self, handle_plugin=None, condition_plugin=None, **properties):
-        self.work = FakeWork()
+        self.context = FakeContext()
         self.plugin = handle_plugin or WaitConditionHandle()
         self.condition_plugin = condition_plugin or WaitCondition()
-        self.handle = run(self.plugin, "create", target_of(self.plugin, name="my handle"), self.work)
+        self.handle = run(self.plugin, "create", target_of(self.plugin, name="my handle"), self.context)
         self.generation = 0
         self._publish()
         names = self.condition_plugin.names
@@ -38,7 +38,7 @@ class Scene:
         self.condition = target_of(self.condition_plugin, resolved, name="condition")
 
     def _publish(self):
-        self.work.siblings["my handle"] = Sibling(
+        self.context.siblings["my handle"] = Sibling(
             id=self.handle.id,
             name="my handle",
             physical_id=self.handle.physical_id,
@@ -55,11 +55,13 @@ class Scene:
         return signal.reason
 
     def begin(self):
-        self.step = self.condition_plugin.handle_create(self.condition, self.work)
+        self.step = self.condition_plugin.handle_create(self.condition, self.context)
         return self.step
 
     def look(self):
-        self.step = self.condition_plugin.check_create_complete(self.condition, self.step.progress, self.work)
+        self.step = self.condition_plugin.check_create_complete(
+            self.condition, self.step.progress, self.context
+        )
         return self.step
 
     def data(self):
@@ -74,7 +76,7 @@ def test_the_condition_is_parked_on_its_handle_until_its_time_ends():
     assert isinstance(step, Park)
     assert step.waits_on == f"resource:{scene.handle.id}"
     assert (step.seen, step.after) == (0, 60)
-    scene.work.time += 20
+    scene.context.time += 20
     assert scene.look().after == 40
 
 
@@ -124,9 +126,9 @@ def test_its_time_ends(signals, message):
     scene.begin()
     for signal in signals:
         scene.signal(signal)
-    scene.work.time = START + 29.9
+    scene.context.time = START + 29.9
     assert isinstance(scene.look(), Park)
-    scene.work.time = START + 30
+    scene.context.time = START + 30
     with pytest.raises(PermanentError) as caught:
         scene.look()
     assert str(caught.value) == message
@@ -137,7 +139,7 @@ def test_what_was_met_in_time_does_not_fail_because_the_look_is_late():
     scene = Scene(timeout=30)
     scene.begin()
     scene.signal()
-    scene.work.time += 3600
+    scene.context.time += 3600
     assert isinstance(scene.look(), Done)
 
 
@@ -237,13 +239,13 @@ def test_an_update_waits_again_with_the_whole_time():
     scene = Scene(count=1, timeout=60)
     scene.signal()
     scene.begin()
-    scene.work.time += 1000
+    scene.context.time += 1000
     more = target_of(WaitCondition(), {**scene.condition.properties, "count": 2})
-    step = WaitCondition().handle_update(more, frozenset({"count"}), scene.work)
+    step = WaitCondition().handle_update(more, frozenset({"count"}), scene.context)
     assert isinstance(step, Park)
     assert step.after == 60
     scene.signal()
-    step = WaitCondition().check_update_complete(more, step.progress, scene.work)
+    step = WaitCondition().check_update_complete(more, step.progress, scene.context)
     assert isinstance(step, Done)
 
 
@@ -256,7 +258,7 @@ def test_the_timeout_has_limits(timeout):
 def test_the_attributes_of_a_handle_tell_how_to_signal_it():
     scene = Scene()
     values = WaitConditionHandle().attribute_values(scene.handle)
-    presigned = scene.work.presigned()
+    presigned = scene.context.presigned()
     url = values["endpoint"]
     assert url == scene.plugin.reference_id(scene.handle) == presigned.endpoint
     assert values["token"] == presigned.signature
@@ -269,7 +271,7 @@ def test_the_attributes_of_a_handle_tell_how_to_signal_it():
 
 def test_other_transports_have_no_token():
     plugin = WaitConditionHandle()
-    context = FakeWork()
+    context = FakeContext()
     signed = context.presigned()
     user = context.signal_user()
     account = {
@@ -292,7 +294,7 @@ def test_other_transports_have_no_token():
 
 def test_the_reference_of_an_aws_handle_is_a_url_that_needs_nothing_else():
     plugin = AwsWaitConditionHandle()
-    context = FakeWork()
+    context = FakeContext()
     created = run(plugin, "create", target_of(plugin), context)
     assert plugin.reference_id(created) == context.presigned().url
 
@@ -328,7 +330,7 @@ def test_a_type_without_signals_says_so():
 
 def test_an_adopted_handle_is_signalled_at_its_new_stack():
     plugin = WaitConditionHandle()
-    context = FakeWork()
+    context = FakeContext()
     old_data = {"endpoint": "http://elsewhere/v1/t/stacks/old/1/resources/handle/signal", "token": "secret"}
     target = target_of(plugin, name="handle", physical_id="h", data=old_data)
     adopted = run(plugin, "adopt", target, context)

@@ -16,7 +16,7 @@ TIMING = MembershipTiming(heartbeat=1, timeout=5, poll=1)
 
 
 class Backend:
-    """What the members of a group share.
+    """The backend that the members of a group share.
 
     :ivar away: every call fails.
     :ivar before: called with the method's name before each call; may move the clock, as a slow server does.

@@ -1,4 +1,4 @@
-"""What is sent is no newer than all understand who are there, unless the operator says so."""
+"""Messages are no newer than all members understand, unless the operator says so."""
 
 import pytest
 from harness.next_messages import speak_next
@@ -15,16 +15,16 @@ def next_release(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Conductors:
-    """What they speak, and how often it was asked."""
+    """Conductors with their levels, and the number of reads."""
 
     def __init__(self, *spoken: str) -> None:
         self.spoken = spoken
         self.away = False
-        self.asked = 0
+        self.reads = 0
         self.now = 0.0
 
     def __call__(self) -> tuple[str, ...]:
-        self.asked += 1
+        self.reads += 1
         if self.away:
             raise Unavailable("it is away")
         return self.spoken
@@ -63,13 +63,13 @@ def test_the_highest_version_is_found_that_all_understand(spoken: list[str], ver
 def test_the_conductors_are_looked_at_only_when_it_matters_and_not_again_for_a_while() -> None:
     conductors = Conductors("1.1")
     level = conductors.level()
-    assert conductors.asked == 0
+    assert conductors.reads == 0
     assert level.allows("1.1")
     conductors.spoken = ("1.0",)
     conductors.now = HOLDS - 0.1
-    assert (level.version(), conductors.asked) == ("1.1", 1)
+    assert (level.version(), conductors.reads) == ("1.1", 1)
     conductors.now = HOLDS
-    assert (level.version(), conductors.asked) == ("1.0", 2)
+    assert (level.version(), conductors.reads) == ("1.0", 2)
     assert level.allows("1.0")
     assert not level.allows("1.1")
 
@@ -81,8 +81,8 @@ def test_a_change_of_the_ring_makes_the_next_message_look_again() -> None:
     assert level.version() == "1.0"
     conductors.spoken = ("1.1",)
     level.reset()
-    assert conductors.asked == 1
-    assert (level.version(), conductors.asked) == ("1.1", 2)
+    assert conductors.reads == 1
+    assert (level.version(), conductors.reads) == ("1.1", 2)
 
 
 @pytest.mark.usefixtures("next_release")
@@ -103,7 +103,7 @@ def test_a_pin_holds_whoever_is_there_and_asks_nobody() -> None:
     assert conductors.level(pin="1.0").version() == "1.0"
     conductors.spoken = ("1.0",)
     assert conductors.level(pin="1.1").allows("1.1")
-    assert conductors.asked == 0
+    assert conductors.reads == 0
 
 
 @pytest.mark.usefixtures("next_release")

@@ -1,4 +1,4 @@
-"""From a template to definitions: keys of resources and outputs, the graph, limits."""
+"""Compiling a template to definitions: keys of resources and outputs, the graph, limits."""
 
 import pytest
 from stoker.template.compile import MAX_NAME, Identity, Limits, Source, compile_template, describe

@@ -1,4 +1,4 @@
-"""What stays of a template for the time when its resources exist: get_resource, get_attr, secrets."""
+"""References, which stay in a definition until its resources exist: get_resource, get_attr, secrets."""
 
 import hashlib
 import json

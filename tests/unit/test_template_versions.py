@@ -1,4 +1,7 @@
-"""What each version of HOT has; the tables are Heat's (heat/engine/hot/template.py and its setup.cfg)."""
+"""Sections and functions of each version of HOT.
+
+The tables are Heat's (heat/engine/hot/template.py and its setup.cfg).
+"""
 
 import pytest
 from stoker.template.compile import Identity, Limits, Source, compile_template

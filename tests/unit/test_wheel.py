@@ -1,4 +1,4 @@
-"""What is installed: the package stoker and nothing beside it."""
+"""Contents of a wheel: the package stoker and nothing else."""
 
 import configparser
 import pathlib

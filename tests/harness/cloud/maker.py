@@ -16,11 +16,11 @@ SERVICES = ("OS::Cinder::", "OS::Neutron::", "OS::Nova::")
 class Maker:
     """Makes resources of a project, which share what they read.
 
-    :ivar work: the context of their steps.
+    :ivar context: the context of their steps.
     """
 
     def __init__(self, project: Project) -> None:
-        self.work = Context(project.connection.session)
+        self.context = Context(project.connection.session)
 
     def __call__(self, name: str, /, **properties: Json) -> Driven:
         """Create a resource.
@@ -32,7 +32,7 @@ class Maker:
     def new(self, name: str, /, **properties: Json) -> Driven:
         """A resource that is not created yet."""
         plugin = _registry().get(name) if "::" in name else _types()[name]
-        return Driven(plugin, self.work, properties)
+        return Driven(plugin, self.context, properties)
 
 
 @functools.cache

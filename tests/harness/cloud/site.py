@@ -25,7 +25,7 @@ class Site:
     def __init__(self, project: Project, context: Context | None = None) -> None:
         self.project = project
         self.connection = project.connection
-        self.work = context or Context(project.connection.session)
+        self.context = context or Context(project.connection.session)
         self.network = self.make_network("net", "10.7.0.0/24")
 
     def make_network(self, name: str, cidr: str) -> Json:
@@ -44,7 +44,7 @@ class Site:
         """A server that is not created yet; None leaves out one of the usual properties."""
         usual = {"image": IMAGE, "flavor": FLAVOR, "networks": [{"network": self.network.id}]}
         values = {key: value for key, value in {**usual, **properties}.items() if value is not None}
-        return Driven(RESOURCE_TYPES["OS::Nova::Server"](), self.work, values, called)
+        return Driven(RESOURCE_TYPES["OS::Nova::Server"](), self.context, values, called)
 
     def create_all(self, servers: Sequence[Driven]) -> Sequence[Driven]:
         """Create servers side by side."""

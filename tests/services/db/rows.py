@@ -106,7 +106,7 @@ class Graph:
 
     @property
     def ids(self) -> list[TaskId]:
-        """Of all tasks that can be claimed one day."""
+        """Ids of all tasks that can be claimed one day."""
         return list(self.tasks.values())
 
 
@@ -201,7 +201,7 @@ def claim_all(database: Database, ids: Sequence[TaskId], who: Claimant = A, now:
 
 
 def outcome(claim: Claim, state: TaskState = TaskState.DONE, **fields: typing.Any) -> Outcome:
-    """What the claimed task came to."""
+    """Return the outcome of the claimed task."""
     return Outcome(claim.task.id, claim.task.attempt, state, claim.resource.id, **fields)
 
 

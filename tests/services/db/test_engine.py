@@ -232,7 +232,7 @@ FULL = {
 
 
 def test_a_full_disk_counts_as_a_database_that_is_away(database: Database) -> None:
-    """What could not be stored is kept then, and tried again."""
+    """A change that could not be stored is kept then, and tried again."""
 
     def fill(conn: sa.Connection) -> None:
         if database.dialect in FULL:

@@ -186,7 +186,7 @@ def reported(host: str) -> ConductorRecord:
 
 
 def report_new(database: Database, host: str) -> None:
-    """As the code of the next release does: its column is given, and not the one that goes."""
+    """Insert a row as the next release does: with its column, and without the one that goes."""
     row = {name: value for name, value in vars(reported(host)).items() if name != "clock_ahead"}
     table = sa.table("conductor", *(sa.column(name) for name in (*row, "zone")))
     database.write(lambda conn: conn.execute(sa.insert(table), {**row, "zone": "a"}))

@@ -1,4 +1,4 @@
-"""What belongs to the whole installation: the shard count, ids, contents, conductors."""
+"""Rows of the whole installation: the shard count, ids, contents, conductors."""
 
 import pytest
 import sqlalchemy as sa

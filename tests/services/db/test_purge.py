@@ -36,7 +36,7 @@ def with_events(database: Database, stack: Stack, count: int) -> Stack:
 
 
 def run(database: Database, *, events_kept: int = 0, batch: int = 2) -> tuple[Purged, int]:
-    """What was removed, and by how many transactions."""
+    """Return the removed rows, and the number of transactions."""
     done = Purged()
     steps = list(purge(database, done, before=NOW, events_kept=events_kept, batch=batch))
     return done, len(steps)

@@ -175,7 +175,7 @@ def filled(upgraded: Database) -> Database:
 
 
 def full_scans(conn: sa.Connection, statement: str, parameters: typing.Any) -> list[str]:
-    """What the plan of a statement reads from its first row to its last, of the big tables."""
+    """Return the big tables that the plan of a statement reads from the first row to the last."""
     if conn.dialect.name == "sqlite":
         plan = conn.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
         return [row[3] for row in plan if row[3].startswith("SCAN") and row[3].split()[1] in BIG]
@@ -199,7 +199,7 @@ def is_full(node: dict[str, typing.Any]) -> bool:
 def statements_of(
     database: Database, operation: typing.Callable[[sa.Connection], object]
 ) -> list[tuple[str, object]]:
-    """What a function executes; nothing of it stays."""
+    """Return the statements that a function executes; none of its changes stays."""
     executed: list[tuple[str, object]] = []
 
     def note(

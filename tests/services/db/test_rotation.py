@@ -296,7 +296,7 @@ def test_nothing_is_lost_that_others_write_meanwhile(database: Database) -> None
     database.write(lambda conn: resources.insert_many(conn, rows))
 
     def count(row: ResourceId) -> int:
-        """As a signal: read, and compare and swap; it may store again what the old key has sealed."""
+        """Act as a signal: read, then compare and swap; it may store a value sealed with the old key."""
         done = 0
         for _ in range(40):
             current = resource(database, row)

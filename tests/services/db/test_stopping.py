@@ -1,4 +1,4 @@
-"""What was superseded, timed out or failed starts nothing more (I1), at whatever moment that happens."""
+"""A traversal that was superseded, timed out or failed starts nothing more (I1), at any moment."""
 
 import threading
 import typing
@@ -42,7 +42,7 @@ STOPPED = {TaskState.CANCELLED, TaskState.FAILED}
 
 
 def supersede(conn: sa.Connection, graph: Graph) -> list[Task]:
-    """As the start of a new traversal does; what still runs."""
+    """Stop it as the start of a new traversal does, and return the tasks that still run."""
     stack = stacks.lock(conn, graph.stack.id)
     assert stacks.begin(conn, stack.id, expected=stack.traversal, traversal=new_id(), action="DELETE")
     cancel_unstarted(conn, stack.id, stack.traversal, now=NOW)

@@ -38,7 +38,7 @@ class Member:
         self.killed: float | None = None
 
     def lines(self) -> list[Json]:
-        """What it has printed so far."""
+        """Return the lines that it has printed so far."""
         text = self.process.text()
         return [
             json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines() if line.startswith("{")
@@ -48,7 +48,7 @@ class Member:
         return [line for line in self.lines() if "at" in line]
 
     def now(self) -> Json:
-        """What it believes."""
+        """Return the member's view."""
         return (self.beliefs() or [{"member": None, "shards": [], "view": []}])[-1]
 
     def spans(self) -> Iterator[Owned]:

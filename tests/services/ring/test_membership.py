@@ -17,7 +17,7 @@ from services.ring.backends import MAKERS, Backend
 from services.ring.cluster import Cluster
 
 LANES = 2
-"""Of each backend."""
+"""Threads in which the scenarios of each backend run."""
 Scenario = Callable[[Cluster, Backend], None]
 Runs = Mapping[tuple[str, Scenario], Future[None]]
 

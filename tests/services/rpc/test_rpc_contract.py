@@ -1,4 +1,4 @@
-"""What the message bus promises, on each of its kinds: inside of a process, and RabbitMQ."""
+"""The promises of the message bus, on each of its kinds: inside of a process, and RabbitMQ."""
 
 import itertools
 import logging

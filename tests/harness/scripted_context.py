@@ -3,7 +3,7 @@
 import typing
 from collections.abc import Callable, Hashable
 
-from harness.fake_work import FakeWork
+from harness.fake_context import FakeContext
 from harness.scripted_service import ScriptedService
 from keystoneauth1.adapter import Adapter
 from stoker.resources.contract.views import ReplacementView
@@ -11,7 +11,7 @@ from stoker.resources.contract.views import ReplacementView
 Json = typing.Any
 
 
-class ScriptedWork(FakeWork):
+class ScriptedContext(FakeContext):
     """A step's context with one service for all types, which shares nothing between steps."""
 
     def __init__(self, scripted: ScriptedService) -> None:

@@ -143,7 +143,7 @@ class FakeSoftware:
         self.deployments.pop(deployment_id, None)
 
 
-class FakeWork:
+class FakeContext:
     """Implements StepContext.
 
     :ivar cancelled: the next checkpoint or pause ends the step.
@@ -239,7 +239,7 @@ def run(
     plugin: ResourceType,
     action: str,
     target: ResourceView,
-    context: FakeWork,
+    context: FakeContext,
     *,
     changed: frozenset[str] = frozenset(),
 ) -> ResourceView:
