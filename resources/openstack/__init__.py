@@ -1,6 +1,6 @@
 """Resource types for the services of an OpenStack cloud, declared over their REST interfaces.
 
-What the author of a declared type imports, besides ``stoker.resources``, and nothing else::
+Names that the author of a declared type imports, besides ``stoker.resources``, and nothing else::
 
     from stoker.resources.openstack import DeclaredType, NamedRemote, StatusMeaning
 

@@ -74,7 +74,7 @@ class AttachedType(DeclaredThing):
         return self.begin(target, context, is_own=target.physical_id is not None)
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Attach, now that it is stored that the link was free; find what a lost call has attached."""
+        """Attach, now that it is stored that the link was free; find the attachment of a lost call."""
         link = self.link(target.properties, context)
         is_claimed = claimed_link(target) == link
         if is_claimed and target.attempt > 1 and (attachment := self.find(link, context)) is not None:
@@ -109,14 +109,14 @@ class AttachedType(DeclaredThing):
         return Done()
 
     def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
-        """Return the physical id, if a lost call has attached what was free before."""
+        """Return the physical id, if a lost call has attached a link that was free before."""
         link = claimed_link(target)
         return None if link is None or self.find(link, context) is None else link[0]
 
     def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the service has no such attachment.
 
-        What a lost call has attached is detached first, for it is in the way of the replacement.
+        The attachment of a lost call is detached first, for it is in the way of the replacement.
 
         :raises RetryableError: the detachment takes a while.
         """

@@ -1,6 +1,6 @@
 """Types of things that a service of the cloud keeps in collections: declared, with one way of working.
 
-A type says where its things are, which property goes into which field, and what its states mean::
+A type declares where its things are, which property goes into which field, and how states are judged::
 
     class Net(DeclaredType):
         service = "network"
@@ -33,7 +33,7 @@ from .statuses import StatusMeaning
 
 REMOTE = "thing"
 MARK = "mark"
-"""Keys of a resource's data: what the service last answered; the mark, where a search by it is due again."""
+"""Keys of a resource's data: the last answer of the service; the mark, where a search by it is due again."""
 MORE = "more"
 """Key of the data of a thing for which further calls of its creation are left to do."""
 WAS_FREE = "was_free"
@@ -95,7 +95,7 @@ class DeclaredThing(ResourceType):
         return fields(self, properties, functools.partial(resolve, context))
 
     def after_create(self, target: ResourceView, context: StepContext) -> None:
-        """Make what a new thing needs in further calls; may be repeated after a crash.
+        """Make further calls that a new thing needs; may be repeated after a crash.
 
         It is called once the physical id is stored, for targets of which `has_more` is true.
         """
@@ -105,19 +105,19 @@ class DeclaredThing(ResourceType):
         return False
 
     def after_update(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
-        """Change what needs calls of its own, before the fields change; may be repeated after a crash."""
+        """Make changes that need their own calls, before the fields change; may be repeated after a crash."""
 
     def before_delete(self, target: ResourceView, context: StepContext) -> None:
-        """Remove what would keep the thing from being deleted; may be repeated after a crash."""
+        """Remove anything that would keep the thing from being deleted; may be repeated after a crash."""
 
     def after_delete(self, target: ResourceView, context: StepContext) -> None:
-        """Delete what was made beside the thing, which is gone; may be repeated after a crash.
+        """Delete the objects made for the thing, which is gone; may be repeated after a crash.
 
         It is called for a resource without a physical id, too: its creation may have failed halfway.
         """
 
     def users(self, target: ResourceView, context: StepContext) -> Sequence[str]:
-        """Return what uses the thing, in words, where the service refuses to delete it for that."""
+        """Return the users of the thing, in words, where the service refuses to delete it for that."""
         return ()
 
     def problem(self, remote: JsonMap) -> str:
@@ -158,7 +158,7 @@ class DeclaredThing(ResourceType):
         return self._unwrapped(service.get(f"{self.path}/{physical_id}"))
 
     def _delete_doubles(self, mark: str, physical_id: str | None, context: StepContext) -> bool:
-        """Delete what has the mark, but for one thing; return whether some of it is there still.
+        """Delete all that have the mark, but for one thing; return whether some of it is there still.
 
         :raises RetryableError: a double cannot be deleted in its present state.
         """
@@ -166,7 +166,7 @@ class DeclaredThing(ResourceType):
         return sum(self._delete_double(double, context) for double in doubles) > 0
 
     def _delete_lost(self, target: ResourceView, context: StepContext) -> bool:
-        """Delete what lost calls of a creation have made; return whether some of it is there still.
+        """Delete the results of lost calls of a creation; return whether some of it is there still.
 
         There may be such a thing also where no answer was ever stored.
 
@@ -231,7 +231,7 @@ class DeclaredType(DeclaredThing):
     """Base of the types of a collection's members; see the module's text."""
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
-        """Create the thing, marked; after a refusal find what an earlier step has made."""
+        """Create the thing, marked; after a refusal find the result of an earlier step."""
         service = self.service_for(context)
         if target.physical_id is not None:
             return self._begin_wait(self.get(service, target.physical_id), target, context)
@@ -248,7 +248,7 @@ class DeclaredType(DeclaredThing):
         return self._begin_wait(remote, target, context)
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Make what is left, then poll until the thing is in a good state.
+        """Make the remaining calls, then poll until the thing is in a good state.
 
         A repeated creation ends, well or not, when its thing is the only one.
         """
@@ -287,7 +287,7 @@ class DeclaredType(DeclaredThing):
         return self._poll(target, progress, context)
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
-        """Delete the thing, and what a lost creation may have made beside it."""
+        """Delete the thing, and the result of a lost creation, if any."""
         if target.physical_id is None:
             self.after_delete(target, context)
             return Done()
@@ -334,7 +334,7 @@ class DeclaredType(DeclaredThing):
     def made_before(
         self, error: PermanentError, target: ResourceView, context: StepContext
     ) -> JsonMap | None:
-        """Return what an earlier call has made, which may be why the service refuses now; None: nothing.
+        """Return the result of an earlier call, which may be why the service refuses now; None: nothing.
 
         :param error: the refusal of a creation.
         """
@@ -346,7 +346,7 @@ class DeclaredType(DeclaredThing):
     def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the thing is gone, in a bad state, or not made to the end.
 
-        What lost calls of a failed creation have made is deleted first, for it may have the address or the
+        The results of lost calls of a failed creation are deleted first, for one may have the address or the
         name that the replacement is to have.
 
         :raises RetryableError: such a thing cannot be deleted in its present state.
@@ -394,7 +394,7 @@ class DeclaredType(DeclaredThing):
         """Return whether the service was perhaps asked more than once to create the thing."""
         if self.mark is None:
             return False
-        # The second attempt asks only if it has not found what the first one made.
+        # The second attempt asks only if it has not found the result of the first one.
         return MARK in target.data or target.attempt > (1 if target.physical_id is None else 2)
 
     def _continue_creation(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
@@ -447,7 +447,7 @@ class DeclaredType(DeclaredThing):
         return Done(data=self._data(remote, target))
 
     def _deleted(self, target: ResourceView, context: StepContext) -> Step:
-        """Delete what a lost creation has made, too; return the end of the deletion, or the next poll."""
+        """Delete the result of a lost creation, too; return the end of the deletion, or the next poll."""
         if self._delete_lost(target, context):
             return Poll(progress={"since": context.now()}, after=FIRST_PAUSE)
         if self.slow_delete:

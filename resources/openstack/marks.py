@@ -1,7 +1,7 @@
 """Where a thing of the cloud carries the idempotency key of its resource, and how it is found by it.
 
 A create whose answer was lost is repeated by another step, perhaps on another conductor.  The repetition
-finds by its mark what the first one made.
+finds by its mark the result of the first one.
 """
 
 import typing

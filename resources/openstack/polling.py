@@ -22,7 +22,7 @@ KEPT = 86400.0
 
 
 def pause(since: float, now: float) -> float:
-    """Return the seconds until the next poll of what is waited for since then.
+    """Return the seconds until the next poll of a state that is awaited since then.
 
     It follows from the moment, so that a poll that finds nothing new has nothing to store.
     """

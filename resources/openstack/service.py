@@ -1,4 +1,4 @@
-"""Calls of one service of the cloud, and the one table of what its errors mean to a step.
+"""Calls of one service of the cloud, and the one table of the meaning of its errors to a step.
 
 A reason carries the service, the status code, the service's own text, and its request id.
 """
@@ -79,7 +79,7 @@ class Service:
         try:
             return self._request("POST", path, json=body, headers=headers)
         except RetryableError as error:
-            # The service may carry it out yet.  A repetition searches first for what it has made.
+            # The service may carry it out yet.  A repetition searches first for its result.
             raise RetryableError(str(error), after=error.after, at_least=LATE_CALL) from error
 
     def put(self, path: str, body: Json, *, creates: bool = False, **headers: str) -> Json:

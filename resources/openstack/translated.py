@@ -67,7 +67,7 @@ class TranslatedType(ResourceType):
         return self.inner.handle_update(inside, frozenset(names), context)
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
-        """Return what the service reports."""
+        """Return the service's view."""
         return {"show": self.inner.attribute_values(self.inside(target)).get("show")}
 
     def inside(self, target: ResourceView) -> ResourceView:

@@ -19,7 +19,7 @@ from .volume_changes import VolumeChange, VolumeChanges, act
 from .volume_schema import ATTRIBUTES, PROPERTIES
 
 SOURCES = ("snapshot_id", "image", "source_volid")
-"""Properties that name what the volume is a copy of."""
+"""Properties that name the source of which the volume is a copy."""
 ATTACHED = ("IN-USE", "ATTACHING", "DETACHING", "RESERVED")
 WORKING = (
     *("CREATING", "DOWNLOADING", "RESTORING-BACKUP", "EXTENDING", "RETYPING", "DELETING"),
@@ -218,7 +218,7 @@ class Volume(VolumeBackups, DeclaredType):
     # -- attributes --------------------------------------------------------------------------------
 
     def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the fields as they are now; the metadata without what others keep there."""
+        """Return the fields as they are now; the metadata without the entries of others."""
         live = dict(super().live_properties(target, context))
         hidden = {*ADMINISTRATIVE} - {*target.properties["metadata"]}
         metadata = {name: value for name, value in live["metadata"].items() if name not in hidden}

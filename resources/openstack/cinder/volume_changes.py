@@ -92,7 +92,7 @@ class VolumeChanges:
         return True
 
     def _act_once(self, change: VolumeChange, volume: JsonMap, action: str, arguments: Json) -> None:
-        """Let the service do what it refuses to do twice.
+        """Send a request that the service refuses to carry out twice.
 
         A request that a dead step has sent may reach the service late, after the volume was read.
         """

@@ -22,7 +22,7 @@ UUID = AllowedPattern(
     pattern="^([0-9a-fA-F]){8}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){12}$"
 )
 MATCHING = ("ami", "ari", "aki")
-"""Formats that a disk has as well as what is around it."""
+"""Formats of disks that are also formats of containers."""
 FAILED_IMPORT = "os_glance_failed_import"
 """Field with the stores into which the data could not be brought; the image then stays queued."""
 
@@ -223,7 +223,7 @@ class WebImage(DeclaredType):
         return operations
 
     def _import_error(self, target: ResourceView, context: StepContext) -> str:
-        """Return what the service says of the last import that failed, if it says so."""
+        """Return the service's message about the last import that failed, if it says so."""
         tasks = self.service_for(context).get(f"{self.path_of(target)}/tasks")["tasks"]
         failed = [task for task in tasks if task["status"] == "failure"]
         return str(max(failed, key=lambda task: str(task["updated_at"]))["message"]) if failed else ""

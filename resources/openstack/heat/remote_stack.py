@@ -1,7 +1,7 @@
 """OS::Heat::Stack in another region or cloud: a stack of the orchestration service there, by its API.
 
-The service may be Heat or Stoker.  Heat writes down an action a moment after it has accepted it, so what was
-read before the request does not count until a while after it; see `_is_ours`.
+The service may be Heat or Stoker.  Heat writes down an action a moment after it has accepted it, so a view
+from before the request does not count until a while after it; see `_is_ours`.
 """
 
 import re
@@ -85,7 +85,7 @@ class RemoteStack(ResourceType):
         return Poll(progress, FIRST_PAUSE, physical_id=str(stack_id), data={**target.data, REMOTE: stack})
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
-        """Send the goal; the stack itself detects what has changed.
+        """Send the goal; the stack itself detects the changes.
 
         :raises ReplaceNeeded: the place does not have the stack, or not with these credentials.
         """
@@ -264,7 +264,7 @@ def stack_name(target: ResourceView) -> str:
 
 
 def goal(target: ResourceView, context: StepContext) -> dict[str, Json]:
-    """Return what requests say of the stack, as Heat does.
+    """Return the part of requests that describes the stack, as Heat does.
 
     It has all files of the stack around it, and that one's environment but for its parameters.
     """
@@ -356,7 +356,7 @@ def split(stack: JsonMap) -> tuple[str, str]:
 
 
 def moment(stack: JsonMap) -> list[Json]:
-    """Return what changes with each action, as JSON."""
+    """Return the fields that change with each action, as JSON."""
     return [stack.get("stack_status"), stack.get("updated_time"), stack.get("stack_status_reason")]
 
 

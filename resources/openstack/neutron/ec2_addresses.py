@@ -62,7 +62,7 @@ class ElasticIp(NeutronType):
         return (target.data.get(REMOTE) or {}).get("floating_ip_address") or target.name
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
-        """Return the id and what the service reports."""
+        """Return the id and the service's answer."""
         return {**super().attribute_values(target), "AllocationId": target.physical_id}
 
 
@@ -85,7 +85,7 @@ class ElasticIpAssociation(FloatingIPAssociation):
     }
 
     def validate(self, properties: JsonMap) -> None:
-        """Check that one address is named, and what it leads to."""
+        """Check that one address is named, with one target."""
         if {"EIP", "AllocationId", "InstanceId", "NetworkInterfaceId"} - properties.keys():
             return
         if bool(properties["EIP"]) == bool(properties["AllocationId"]):

@@ -27,7 +27,7 @@ FIXED_IP = {
 
 
 class Port(NeutronType):
-    """A port of a network: what a server or a router is connected by."""
+    """A port of a network: the connection of a server or a router."""
 
     description = "A port of a network, which connects a server or a router to it."
     path = "/ports"

@@ -66,7 +66,7 @@ COMPARED = (
     *("direction", "ethertype", "port_range_min", "port_range_max", "protocol"),
     *("remote_group_id", "remote_ip_prefix"),
 )
-"""Fields that make a rule what it is; the service refuses a second rule that has them all."""
+"""Fields that identify a rule; the service refuses a second rule that has them all."""
 ALL_EGRESS = tuple({"direction": "egress", "ethertype": version} for version in ("IPv4", "IPv6"))
 """Rules that the service gives a new group; one that has rules of its own for egress does not keep them."""
 
@@ -125,7 +125,7 @@ class SecurityGroup(NeutronType):
     def after_create(self, target: ResourceView, context: StepContext) -> None:
         """Make the rules, and give the group its description.
 
-        What the service has answered at first says which rules it has, unless a step before has changed them.
+        The first answer of the service says which rules it has, unless a step before has changed them.
         """
         try:
             self._set_rules(target, target.data[REMOTE]["security_group_rules"], context)
@@ -238,7 +238,7 @@ class SecurityGroupRule(NeutronType):
         return self._equal_rule(target, context) if WAS_FREE in target.data else None
 
     def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
-        """Return whether the rule is gone; what a lost call has made is deleted, for it is in the way."""
+        """Return whether the rule is gone; the result of a lost call is deleted, for it is in the way."""
         if target.physical_id is not None:
             return super().needs_replace_failed(target, context)
         lost_rule = self.find_created(target.creation_key, target, context)

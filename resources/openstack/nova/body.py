@@ -86,7 +86,7 @@ def _interface(nic: Nic) -> dict[str, Json]:
 
 
 def metadata_field(metadata: JsonMap | None) -> dict[str, str]:
-    """Return metadata as the service takes it: what is not text becomes JSON."""
+    """Return metadata as the service takes it: a value that is no text becomes JSON."""
     return {
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in (metadata or {}).items()

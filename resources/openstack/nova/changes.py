@@ -1,6 +1,6 @@
 """The parts of an update that take a while: interfaces, size, image.  Each part is a stage of the progress.
 
-A stage may run again after a crash at any moment.  So it reads how the server is, and does what is left.
+A stage may run again after a crash at any moment.  So it reads the server, and makes the remaining changes.
 Updates with ``converge`` compare the goal with the live properties, which are read here, too.
 """
 
@@ -74,7 +74,7 @@ class ServerChange:
         return stages
 
     def run(self, stages: Sequence[Stage]) -> list[Stage]:
-        """Run the stages one after the other, and return what is left; empty: the update is complete."""
+        """Run the stages one by one, and return the remaining ones; empty: the update is complete."""
         for place, stage in enumerate(stages):
             remaining = _HANDLERS[stage["do"]](self, stage)
             if remaining is not None:
@@ -241,7 +241,7 @@ _HANDLERS: Mapping[str, Callable[[ServerChange, Stage], Stage | None]] = {
     "resize": ServerChange._resize,
     "rebuild": ServerChange._rebuild,
 }
-"""By the stage's name; each returns what is left of its stage, None when it is complete."""
+"""By the stage's name; each returns the rest of its stage, None when it is complete."""
 
 
 def live_properties(target: ResourceView, context: StepContext, server: JsonMap) -> dict[str, Json]:

@@ -28,7 +28,7 @@ STOPPED = "SHUTOFF"
 
 
 class ServerStatus(StatusMeaning):
-    """The meaning of a server's status: ACTIVE is good, and what is not listed is unknown."""
+    """The meaning of a server's status: ACTIVE is good, and one that is not listed is unknown."""
 
     def of(self, server: JsonMap) -> str:
         """Return the status in capitals; some clouds append more in parentheses."""
@@ -51,7 +51,7 @@ SERVER_STATUS = ServerStatus(pending=PENDING, good=(RUNS,))
 
 
 def fault_of(server: JsonMap) -> str:
-    """Return the service's message and code of what has gone wrong with a server."""
+    """Return the service's message and code of a server's fault."""
     fault = server.get("fault") or {}
     return f"Message: {fault.get('message', 'Unknown')}, Code: {fault.get('code', 'Unknown')}"
 
@@ -79,7 +79,7 @@ def is_mark(tag: str) -> bool:
 
 
 def without_mark(server: JsonMap) -> dict[str, Json]:
-    """Return what the service reports of the server, without the mark."""
+    """Return the service's view of the server, without the mark."""
     return {**server, "tags": users_tags(server["tags"])} if "tags" in server else dict(server)
 
 

@@ -26,7 +26,7 @@ from ..service import Conflict, RemoteNotFound, Service, in_use, service_of
 MARK = "ports_mark"
 """Key of a resource's data: the mark of the ports that were made for its server."""
 FRESH = 60.0
-"""Seconds for which what is read of a network or subnet is taken for true."""
+"""Seconds for which a view of a network or subnet is taken for true."""
 REFERENCES = {"network": "neutron.network", "port": "neutron.port", "subnet": "neutron.subnet"}
 Addresses = Mapping[str, list[dict[str, Json]]]
 MAC = "OS-EXT-IPS-MAC:mac_addr"
@@ -175,7 +175,7 @@ def _can_change(before: Nic | None, after: Nic, interface: ServerInterface) -> b
 
 
 def nics_of(entries: Sequence[JsonMap] | None, context: StepContext, *, strict: bool = True) -> list[Nic]:
-    """Return the entries of the property ``networks`` with the ids of what they name.
+    """Return the entries of the property ``networks`` with the ids of the things that they name.
 
     An entry with allocate_network is left out.
 

@@ -1,4 +1,4 @@
-"""AWS::AutoScaling::LaunchConfiguration: what the servers of a group are launched with."""
+"""AWS::AutoScaling::LaunchConfiguration: the properties with which the servers of a group are launched."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Ports and addresses of a server that is being replaced: its replacement gets what both cannot have."""
+"""Ports and addresses of a server that is being replaced: they go to the replacement."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ class Replacement:
         return None
 
     def restore(self) -> Poll | None:
-        """Attach what is missing of the interfaces, also where the replacement has it now."""
+        """Attach the missing interfaces, also where the replacement has it now."""
         held = pair(self._nics, self._ports.interfaces(self._calls.id))
         missing = [place for place, nic in enumerate(self._nics) if place not in held and _is_exclusive(nic)]
         server = self._state(self._calls)
@@ -54,7 +54,7 @@ class Replacement:
         return None
 
     def _take_from(self, replacement: ReplacementView, missing: Sequence[Nic]) -> bool:
-        """Take what is missing from the replacement; return whether that is in progress."""
+        """Take the missing interfaces from the replacement; return whether that is in progress."""
         mark = mark_of(replacement.key)
         ports = ServerPorts(self._target, self._context, mark)
         ids = marked(TagMark(), mark, self._calls.service, "/servers/detail", "servers")

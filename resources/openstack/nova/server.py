@@ -277,7 +277,7 @@ class Server(DeclaredType):
         return {**data, **self._facts(target, context)}
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
-        """Return the attributes, of what was read last."""
+        """Return the attributes, from the last view."""
         server = without_mark(target.data.get(REMOTE) or {})
         return {
             **super().attribute_values(target),
@@ -290,7 +290,7 @@ class Server(DeclaredType):
         }
 
     def with_facts(self, step: Step, target: ResourceView, context: StepContext) -> Step:
-        """Add to the data of an action that has ended what the attributes need."""
+        """Add to the data of an action that has ended the values that the attributes need."""
         if isinstance(step, Done) and step.data is not None:
             return Done(data={**step.data, **self._facts(target, context)})
         return step

@@ -18,7 +18,7 @@ class ServerGroup(DeclaredType):
     """A policy for where the servers of a group run.
 
     The service keeps nothing of a group but its name, which cannot change and need not be unique.  So a first
-    step stores which groups have the name; what has it besides is ours.
+    step stores which groups have the name; a further one is ours.
     """
 
     support_status = SupportStatus(version="2014.2")

@@ -254,7 +254,7 @@ def check_server(properties: JsonMap) -> None:
     """Check the rules.
 
     :param properties: the properties; those whose values are unknown are absent.
-    :raises PropertyError: a rule is broken; the reason has the property's name and what is right.
+    :raises PropertyError: a rule is broken; the reason names the property and the rule.
     """
     check_devices(properties)
     if properties.get("user_data_format") == "SOFTWARE_CONFIG":
@@ -299,7 +299,7 @@ def check_devices(properties: JsonMap) -> None:
     """Check that each disk has one source, and the server one disk to boot from.
 
     :param properties: the properties; those whose values are unknown are absent.
-    :raises PropertyError: a rule is broken; the reason has the property's name and what is right.
+    :raises PropertyError: a rule is broken; the reason names the property and the rule.
     """
     if any(name not in properties for name in ("image", "block_device_mapping", "block_device_mapping_v2")):
         return
