@@ -39,11 +39,6 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
         "RouterGateway Segment SubnetPool TaaS::TapFlow TaaS::TapService VPNService",
     ),
     "OS::Nova": ("servers", "FloatingIP FloatingIPAssociation HostAggregate Quota"),
-    "OS::Octavia": (
-        "load balancers",
-        "AvailabilityZone AvailabilityZoneProfile Flavor FlavorProfile HealthMonitor L7Policy L7Rule "
-        "Listener LoadBalancer Pool PoolMember Quota",
-    ),
     "OS::Sahara": (
         "data processing",
         "Cluster ClusterTemplate DataSource ImageRegistry Job JobBinary NodeGroupTemplate",
@@ -76,6 +71,7 @@ _CLIENTS: Mapping[str, str] = {
     "block-storage": "cinder",
     "compute": "nova",
     "image": "glance",
+    "load-balancer": "octavia",
     "network": "neutron",
     "orchestration": "heat",
     "AWS::EC2": "neutron",

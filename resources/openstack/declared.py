@@ -58,13 +58,14 @@ class DeclaredThing(ResourceType):
     :cvar attribute_fields: field by attribute, where the names differ.
     :cvar update_method: HTTP method of changes.
     :cvar slow_delete: whether the thing exists for a while after its deletion was accepted.
+    :cvar id_field: field of the answers that holds the id.
     :cvar list_path: path of the list with all fields, for polls of many; empty: the collection's.
     """
 
     uses_credentials = True
     service: typing.ClassVar[str]
     interface: typing.ClassVar[Interface | None] = None
-    path: typing.ClassVar[str]
+    path: str
     item: typing.ClassVar[str]
     items: typing.ClassVar[str] = ""
     mark: typing.ClassVar[Mark | None] = FieldMark()
@@ -75,6 +76,7 @@ class DeclaredThing(ResourceType):
     attribute_fields: typing.ClassVar[Mapping[str, str]] = {}
     update_method: typing.ClassVar[str] = "PUT"
     slow_delete: typing.ClassVar[bool] = False
+    id_field: typing.ClassVar[str] = "id"
     list_path: typing.ClassVar[str] = ""
 
     # -- what a type may override ------------------------------------------------------------------
@@ -384,11 +386,11 @@ class DeclaredType(DeclaredThing):
         more = self.has_more(target)
         repeated = self._is_repeated(target)
         if isinstance(step, Done) and not more and not repeated:
-            return Done(physical_id=str(remote["id"]), data=step.data)
+            return Done(physical_id=str(remote[self.id_field]), data=step.data)
         progress = {"since": context.now(), "more": more, **({"repeated": True} if repeated else {})}
         after = 0.0 if more else pause(progress["since"], context.now())
         data = {**self._data(remote, target), **({MORE: True} if more else {})}
-        return Poll(progress=progress, after=after, physical_id=str(remote["id"]), data=data)
+        return Poll(progress=progress, after=after, physical_id=str(remote[self.id_field]), data=data)
 
     def _is_repeated(self, target: ResourceView) -> bool:
         """Return whether the service was perhaps asked more than once to create the thing."""

@@ -155,15 +155,16 @@ KINDS: Mapping[str, Kind] = {
     "nova.keypair": Kind("compute", "/os-keypairs", "Key", items="keypairs", filters=False, id_field="name"),
     "nova.server": Kind("compute", "/servers", "Server", query={"all_tenants": "0"}),
     "octavia.availabilityzone": Kind(
-        _BALANCERS, "/lbaas/availability-zones", "availability zone", named=False, id_field="name"
+        _BALANCERS, "/lbaas/availabilityzones", "availability zone", named=False, id_field="name"
     ),
     "octavia.availabilityzoneprofile": Kind(
-        _BALANCERS, "/lbaas/availability-zone-profiles", "availability zone profile"
+        _BALANCERS,
+        "/lbaas/availabilityzoneprofiles",
+        "availability zone profile",
+        items="availability_zone_profiles",
     ),
     "octavia.flavor": Kind(_BALANCERS, "/lbaas/flavors", "flavor"),
-    "octavia.flavorprofile": Kind(
-        _BALANCERS, "/lbaas/flavor-profiles", "flavor profile", items="flavorprofiles"
-    ),
+    "octavia.flavorprofile": Kind(_BALANCERS, "/lbaas/flavorprofiles", "flavor profile"),
     "octavia.l7policy": Kind(_BALANCERS, "/lbaas/l7policies", "L7 policy"),
     "octavia.listener": Kind(_BALANCERS, "/lbaas/listeners", "listener"),
     "octavia.loadbalancer": Kind(_BALANCERS, "/lbaas/loadbalancers", "load balancer"),

@@ -26,6 +26,7 @@ LONG = (
     "test_nova_server_actions",
     "test_nova_server_updates",
     "test_nova_soft_delete",
+    "test_octavia",
     "test_public_shapes",
     "test_server_stacks",
 )

@@ -99,7 +99,7 @@ def test_an_unknown_type_is_answered_with_who_can_bring_it(name, advice):
 @pytest.mark.parametrize(
     ("name", "service", "advice"),
     [
-        ("OS::Octavia::LoadBalancer", "octavia", "Ask the operator"),
+        ("OS::Trove::Instance", "trove", "Ask the operator"),
         ("AWS::EC2::NetworkInterface", "neutron", "Use OS::Neutron::Port, or ask the operator"),
         ("OS::Heat::HARestarter", "heat", "Ask the operator"),
         ("OS::Heat::SwiftSignal", "swift", "Use OS::Heat::WaitCondition, or ask the operator"),

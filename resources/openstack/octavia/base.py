@@ -1,0 +1,194 @@
+"""The base of the types of the load balancing service, which changes one part of a balancer at a time.
+
+As long as it works on a balancer, it answers 409 to every change of it and of its parts.  A step that meets
+that waits for its turn: it reads the state of what is worked on, and repeats its request once that is free.
+"""
+
+import dataclasses
+import re
+import typing
+from collections.abc import Callable, Collection, Mapping
+from contextlib import contextmanager
+
+from ....shapes import Json, JsonMap
+from ...contract.context import StepContext
+from ...contract.views import ResourceView
+from ...errors import PermanentError, RetryableError
+from ...steps import Poll, Step
+from ..declared import DeclaredType
+from ..marks import TagMark
+from ..polling import FIRST_PAUSE, pause
+from ..service import INTERFACES, Conflict, RemoteNotFound, Service
+from ..statuses import StatusMeaning
+
+TURN = "turn"
+"""Key of the progress of a step that waits: the path of what the service works on."""
+CHANGED = "changed"
+"""Key of the progress of an update that waits: the names of the properties that have changed."""
+PENDING = ("PENDING_CREATE", "PENDING_UPDATE", "PENDING_DELETE")
+PROVISIONED = StatusMeaning(pending=PENDING, field="provisioning_status")
+_IMMUTABLE = re.compile(r"\b(?P<kind>[A-Za-z0-9 ]+?) (?P<id>[0-9a-fA-F-]{36}) is immutable")
+_WORKED_ON = re.compile(
+    r"Invalid state PENDING_\w+ of (?P<kind>loadbalancer) resource (?P<id>[0-9a-fA-F-]{36})"
+)
+"""The texts of the two refusals."""
+_COLLECTIONS: Mapping[str, str] = {
+    "loadbalancer": "/lbaas/loadbalancers",
+    "listener": "/lbaas/listeners",
+    "pool": "/lbaas/pools",
+    "l7policy": "/lbaas/l7policies",
+}
+"""By the thing's name in such a text, without spaces, the collection in which its state can be read."""
+
+
+class NotItsTurn(RetryableError):
+    """The service works on the balancer, or on a part of it, and takes no change meanwhile.
+
+    :ivar path: path of what it works on; "": the text does not say so.
+    """
+
+    def __init__(self, reason: str, path: str) -> None:
+        super().__init__(reason)
+        self.path = path
+
+
+class BalancerService(Service):
+    """Calls of the load balancing service.  Those that change something may raise `NotItsTurn`."""
+
+    def post(self, path: str, body: Json, **headers: str) -> Json:
+        with _turns():
+            return super().post(path, body, **headers)
+
+    def put(self, path: str, body: Json, *, creates: bool = False, **headers: str) -> Json:
+        with _turns():
+            return super().put(path, body, creates=creates, **headers)
+
+    def delete(self, path: str, **query: str | int | bool) -> None:
+        with _turns():
+            super().delete(path, **query)
+
+
+@contextmanager
+def _turns() -> typing.Iterator[None]:
+    try:
+        yield
+    except Conflict as error:
+        match = _WORKED_ON.search(str(error)) or _IMMUTABLE.search(str(error))
+        if match is None:
+            raise
+        words = match["kind"].lower().split()
+        names = ("".join(words[-length:]) for length in (1, 2))
+        collection = next((_COLLECTIONS[name] for name in names if name in _COLLECTIONS), None)
+        raise NotItsTurn(str(error), f"{collection}/{match['id']}" if collection else "") from error
+
+
+class OctaviaType(DeclaredType):
+    """Base of the types of the load balancing service; its things get a name in any case, as in Heat."""
+
+    service = "load-balancer"
+
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
+        """Return the fields of a new thing."""
+        body = super().create_body(target, context)
+        if "name" in self.properties_schema:
+            body.setdefault("name", target.physical_name)
+        return body
+
+    def update_body(
+        self, target: ResourceView, changed: Collection[str], context: StepContext
+    ) -> dict[str, Json]:
+        """Return the fields that change."""
+        body = super().update_body(target, changed, context)
+        if "name" in body and not body["name"]:
+            body["name"] = target.physical_name
+        return body
+
+
+class BalancerPart(OctaviaType):
+    """Base of the types of balancers and their parts, which take turns."""
+
+    mark = TagMark()
+    status = PROVISIONED
+    slow_delete = True
+
+    def service_for(self, context: StepContext) -> Service:
+        """Return the calls of the service, with an error of its own for a balancer that is worked on."""
+        return BalancerService(context.adapter(self.service, INTERFACES[self.service].version))
+
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
+        """Create the thing, at once or when it is its turn."""
+        create = super().handle_create
+        return self._in_turn({"since": context.now()}, lambda: create(target, context), context)
+
+    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+        """Create the thing, if that had to wait; then poll until it is in a good state."""
+        if TURN not in progress:
+            check = super().check_create_complete
+            return self._in_turn(progress, lambda: check(target, progress, context), context)
+        if target.attempt > 1 and target.physical_id is None:
+            created = self.find_created(target.key, target, context)
+            target = dataclasses.replace(target, physical_id=created)
+        create = super().handle_create
+        return self._after_wait(progress, lambda: create(target, context), context)
+
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
+        """Change the thing, at once or when it is its turn."""
+        update = super().handle_update
+        progress = {"since": context.now(), CHANGED: sorted(changed)}
+        return self._in_turn(progress, lambda: update(target, changed, context), context)
+
+    def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+        """Change the thing, if that had to wait; then poll until it is in a good state."""
+        if TURN not in progress:
+            return super().check_update_complete(target, progress, context)
+        update = super().handle_update
+        changed = frozenset(progress[CHANGED])
+        return self._after_wait(progress, lambda: update(target, changed, context), context)
+
+    def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
+        """Delete the thing, at once or when it is its turn."""
+        delete = super().handle_delete
+        return self._in_turn({"since": context.now()}, lambda: delete(target, context), context)
+
+    def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+        """Delete the thing, if that had to wait; then poll until it is gone."""
+        if TURN not in progress:
+            check = super().check_delete_complete
+            return self._in_turn(progress, lambda: check(target, progress, context), context)
+        delete = super().handle_delete
+        return self._after_wait(progress, lambda: delete(target, context), context)
+
+    def _in_turn(self, progress: JsonMap, step: Callable[[], Step], context: StepContext) -> Step:
+        """Return the step that the function makes; where others have their turn, the next poll.
+
+        :param progress: the progress of that poll, but for what it waits for.
+        """
+        try:
+            return step()
+        except NotItsTurn as error:
+            waits = {**progress, TURN: error.path}
+            return Poll(progress=waits, after=pause(progress["since"], context.now()))
+
+    def _after_wait(self, progress: JsonMap, step: Callable[[], Step], context: StepContext) -> Step:
+        """Return the step that the function makes, once nothing is worked on any more.
+
+        :raises PermanentError: what was worked on has failed, so that it takes no more changes.
+        """
+        path = progress[TURN]
+        status = context.shared(("turn", path), lambda: self._status(path, context), FIRST_PAUSE)
+        if status in PENDING:
+            return Poll(progress=progress, after=pause(progress["since"], context.now()))
+        if status in PROVISIONED.bad:
+            text = f"load-balancer: {path.rpartition('/')[2]} has provisioning_status {status}"
+            raise PermanentError(f"{text}, and takes no changes", kind="ResourceInError")
+        return self._in_turn(progress, step, context)
+
+    def _status(self, path: str, context: StepContext) -> str:
+        """Return the state of a balancer or a part of it; "": there is none."""
+        if not path:
+            return ""
+        try:
+            answer = self.service_for(context).get(path)
+        except RemoteNotFound:
+            return ""
+        return PROVISIONED.of(next(iter(answer.values())))

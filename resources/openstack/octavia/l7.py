@@ -1,0 +1,138 @@
+"""OS::Octavia::L7Policy and OS::Octavia::L7Rule."""
+
+from collections.abc import Collection, Mapping
+
+from ....shapes import Json, JsonMap
+from ....template.constraints import AllowedValues, Custom, Range
+from ...contract.context import StepContext
+from ...contract.views import ResourceView
+from ...errors import PropertyError
+from ...schema import Attribute, Property
+from ..bodies import NamedRemote
+from ..parts import PartType
+from .base import BalancerPart
+from .schema import ENABLED, LISTENER, NAME, POOL, SHOW, SINCE
+
+REDIRECTIONS: Mapping[str, str] = {"REDIRECT_TO_POOL": "redirect_pool", "REDIRECT_TO_URL": "redirect_url"}
+"""By the action of a policy the property that says where it sends requests."""
+
+
+class L7Policy(BalancerPart):
+    """The treatment of those requests to a listener that fit all rules of the policy."""
+
+    support_status = SINCE
+    description = "What a listener does with the requests that fit all rules of the policy."
+    path = "/lbaas/l7policies"
+    item = "l7policy"
+    items = "l7policies"
+    references = {
+        "listener": NamedRemote("octavia.listener"),
+        "redirect_pool": NamedRemote("octavia.pool"),
+    }
+    properties_schema = {
+        "name": NAME,
+        "description": Property("string", "Its description.", update_allowed=True),
+        "admin_state_up": ENABLED,
+        "action": Property(
+            "string",
+            "What is done with such a request.",
+            required=True,
+            update_allowed=True,
+            constraints=(AllowedValues(values=("REJECT", "REDIRECT_TO_POOL", "REDIRECT_TO_URL")),),
+        ),
+        "redirect_pool": Property(
+            "string",
+            "Name or id of the pool that gets it, for REDIRECT_TO_POOL.",
+            update_allowed=True,
+            constraints=(POOL,),
+        ),
+        "redirect_url": Property(
+            "string", "Address that the client is sent to, for REDIRECT_TO_URL.", update_allowed=True
+        ),
+        "position": Property(
+            "number",
+            "Its place among the listener's policies, from 1; none: the last.",
+            update_allowed=True,
+            constraints=(Range(minimum=1),),
+        ),
+        "listener": Property("string", "Name or id of the listener.", required=True, constraints=(LISTENER,)),
+    }
+    attributes_schema = {"rules": Attribute("Ids of its rules.", "list", volatile=True), "show": SHOW}
+
+    def validate(self, properties: JsonMap) -> None:
+        """Check that it says where requests go, as far as the action sends them anywhere."""
+        action = properties.get("action")
+        if action is None:
+            return
+        for redirection, name in REDIRECTIONS.items():
+            if action != redirection and properties.get(name):
+                raise PropertyError(f"{name} is for the action {redirection} only", (name,))
+            if action == redirection and properties.get(name, "unknown") is None:
+                raise PropertyError(f"{name} is needed for the action {redirection}", (name,))
+
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
+        """Return the fields of a new policy."""
+        return _with_position(super().create_body(target, context))
+
+    def update_body(
+        self, target: ResourceView, changed: Collection[str], context: StepContext
+    ) -> dict[str, Json]:
+        """Return the fields that change; an action goes with the place that it needs, and with no other."""
+        names = set(changed)
+        if names & {"action", *REDIRECTIONS.values()}:
+            place = REDIRECTIONS.get(target.properties["action"])
+            names = {*names - set(REDIRECTIONS.values()), "action", *([place] if place else [])}
+        return _with_position(super().update_body(target, names, context))
+
+
+def _with_position(body: dict[str, Json]) -> dict[str, Json]:
+    """Return the fields with an integer as the position, which the property need not be."""
+    return {**body, "position": int(body["position"])} if body.get("position") else body
+
+
+class L7Rule(PartType, BalancerPart):
+    """A condition of a policy."""
+
+    support_status = SINCE
+    description = "A condition that requests have to fit for a policy."
+    path = "/lbaas/l7policies/{}/rules"
+    item = "rule"
+    whole = "l7policy"
+    whole_kind = "octavia.l7policy"
+    apart = ("l7policy",)
+    properties_schema = {
+        "admin_state_up": ENABLED,
+        "l7policy": Property(
+            "string",
+            "Name or id of the policy.",
+            required=True,
+            constraints=(Custom(check_name="octavia.l7policy"),),
+        ),
+        "type": Property(
+            "string",
+            "The part of a request that is compared.",
+            required=True,
+            update_allowed=True,
+            constraints=(AllowedValues(values=("HOST_NAME", "PATH", "FILE_TYPE", "HEADER", "COOKIE")),),
+        ),
+        "compare_type": Property(
+            "string",
+            "How it is compared.",
+            required=True,
+            update_allowed=True,
+            constraints=(
+                AllowedValues(values=("REGEX", "STARTS_WITH", "ENDS_WITH", "CONTAINS", "EQUAL_TO")),
+            ),
+        ),
+        "invert": Property(
+            "boolean", "Requests that do not compare so fit.", default=False, update_allowed=True
+        ),
+        "key": Property("string", "Name of the header or the cookie.", update_allowed=True),
+        "value": Property("string", "The value that is compared.", required=True, update_allowed=True),
+    }
+    attributes_schema = {"show": SHOW}
+
+    def validate(self, properties: JsonMap) -> None:
+        """Check that a header or a cookie is named."""
+        if properties.get("type") in ("HEADER", "COOKIE") and properties.get("key", "unknown") is None:
+            raise PropertyError("key is needed for the types HEADER and COOKIE", ("key",))

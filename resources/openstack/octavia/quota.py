@@ -1,0 +1,20 @@
+"""OS::Octavia::Quota: how many parts of load balancers a project may have."""
+
+from ...schema import SupportStatus
+from ..quotas import QuotaType, limits
+
+
+class BalancerQuota(QuotaType):
+    """How many load balancers and parts of them a project may have; for administrators."""
+
+    support_status = SupportStatus(version="14.0.0")
+    description = "How many load balancers and parts of them a project may have. For administrators."
+    service = "load-balancer"
+    path = "/lbaas/quotas/{}"
+    properties_schema = limits(
+        healthmonitor="Health monitors",
+        listener="Listeners",
+        loadbalancer="Load balancers",
+        pool="Pools",
+        member="Members of pools",
+    )
