@@ -1,5 +1,7 @@
 """The engine, from the parts of a process: the context of the use cases."""
 
+from oslo_config import cfg
+
 from ...engine.compile import GoalCompiler
 from ...engine.context import EngineContext, EngineSettings
 from ...engine.nested_stacks import NestedStacks
@@ -18,7 +20,7 @@ from .parts import Parts
 def make_engine_context(parts: Parts) -> EngineContext:
     """Make the context of the use cases."""
     clock = parts.database.clock
-    settings = _engine_settings(parts)
+    settings = engine_settings(parts.conf, parts.shard_count)
     return EngineContext(
         database=parts.database,
         registry=parts.catalogue,
@@ -43,13 +45,15 @@ def make_nested_stacks(parts: Parts, context: EngineContext) -> NestedStacks:
     return NestedStacks(context, TemplateFetcher(fetch_limits(parts.conf)).fetch_nested)
 
 
-def _engine_settings(parts: Parts) -> EngineSettings:
-    section = parts.conf.stacks
+def engine_settings(conf: cfg.ConfigOpts, shard_count: int) -> EngineSettings:
+    """Make the settings of the use cases.
+
+    :param shard_count: number of shards with which the database was created.
+    """
+    section = conf.stacks
     return EngineSettings(
-        shard_count=parts.shard_count,
-        limits=Limits(
-            section.max_template, section.max_resources, section.max_depth, budget_limits(parts.conf)
-        ),
+        shard_count=shard_count,
+        limits=Limits(section.max_template, section.max_resources, section.max_depth, budget_limits(conf)),
         defaults=Defaults(
             section.resource_timeout,
             section.resource_retries,
@@ -58,7 +62,7 @@ def _engine_settings(parts: Parts) -> EngineSettings:
         ),
         stack_timeout=section.timeout,
         max_snapshots=section.max_snapshots,
-        quotas=quotas(parts.conf),
-        software=software_limits(parts.conf),
-        signals=signal_limits(parts.conf),
+        quotas=quotas(conf),
+        software=software_limits(conf),
+        signals=signal_limits(conf),
     )

@@ -49,6 +49,11 @@ def make_addresses(conf: cfg.ConfigOpts, database: Database, sealer: Sealer) -> 
     )
 
 
+def signal_root(conf: cfg.ConfigOpts) -> str:
+    """Return the address under which servers and alarms send signals, without the version of the API."""
+    return _root(conf.guests.waitcondition_url) or str(conf.api.public_url).rstrip("/")
+
+
 def _root(url: str | None) -> str | None:
     """Return the root of addresses for servers; None: that of the API."""
     return _TAIL.sub("", url) if url else None

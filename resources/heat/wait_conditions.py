@@ -30,6 +30,8 @@ DESCRIPTION = (
     "when it times out."
 )
 TIMEOUT_RANGE = (Range(minimum=1, maximum=43200),)
+HEAT_ARN = "arn:openstack:heat:"
+"""Beginning of the name of a resource in the signed addresses of Heat."""
 LONGEST_REASONS = 4096
 """Characters."""
 AT_LEAST_1 = (Range(minimum=1),)
@@ -133,5 +135,7 @@ def _handle_name(reference: str, stack_id: str) -> str:
         case [*_, stack, "resources", name, "signal"] if stack == stack_id:
             return name
         case [*_, stack, "resources", name, "signal", _] if stack == stack_id:
+            return name
+        case [*_, arn, _, stack, "resources", name] if stack == stack_id and arn.startswith(HEAT_ARN):
             return name
     raise PermanentError(f"{reference} is not a valid wait condition handle.", kind="ValueError")

@@ -22,6 +22,9 @@ from .received import AWS_KEYS, HEAT_KEYS, completed, with_signal
 OFFERED = ("TOKEN_SIGNAL", "CFN_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL")
 TRANSPORTS = ("CFN_SIGNAL", "TEMP_URL_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL", "ZAQAR_SIGNAL", "TOKEN_SIGNAL")
 
+ATTRIBUTES = "attributes"
+"""Key of the data of a handle that was imported: its attributes as its clients know them."""
+
 
 class _Handle(ResourceType):
     """Base of the handles."""
@@ -94,7 +97,10 @@ class WaitConditionHandle(_Handle):
         return target.data.get("endpoint", target.name)
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
-        """Return the attributes that the transport needs."""
+        """Return the attributes that the transport needs; those of an imported handle stay as they were."""
+        if ATTRIBUTES in target.data:
+            attributes: JsonMap = target.data[ATTRIBUTES]
+            return attributes
         endpoint = target.data.get("endpoint")
         token = target.data.get("token")
         match target.properties["signal_transport"]:

@@ -40,8 +40,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("sealing", "keystone", "ring", "rpc", "db", "observe"),
     },
     "console": {"api", "keystone"},
+    "heat_import": {
+        *("conductor", "engine", "planning", "template", "resources", "resources/openstack"),
+        *("sealing", "ring", "db"),
+    },
     "cli": {
-        *("api", "console", "conductor", "engine", "planning", "template", "sandbox"),
+        *("api", "console", "heat_import", "conductor", "engine", "planning", "template", "sandbox"),
         *("resources", "resources/openstack"),
         *("sealing", "keystone", "ring", "rpc", "db", "observe"),
     },

@@ -235,6 +235,14 @@ def test_a_quoted_name_in_the_url_is_understood():
     assert isinstance(scene.begin(), Park)
 
 
+def test_a_signed_address_of_heat_is_understood():
+    scene = Scene()
+    arn = f"arn%3Aopenstack%3Aheat%3A%3Aacme%3Astacks/demo/{STACK.id}/resources/my%20handle"
+    handle = f"http://heat.test:8000/v1/waitcondition/{arn}?Signature=x"
+    scene.condition = target_of(WaitCondition(), {"handle": handle, "timeout": 1})
+    assert isinstance(scene.begin(), Park)
+
+
 def test_an_update_waits_again_with_the_whole_time():
     scene = Scene(count=1, timeout=60)
     scene.signal()

@@ -1,16 +1,19 @@
 """The steps of a task: the phases that all kinds share, and the steps that give a stack a resource."""
 
+import contextlib
 import functools
 import logging
 from collections.abc import Callable
 from dataclasses import replace
 
 from ....db.errors import Unavailable
+from ....db.states import DELETING, TaskKind
 from ....db.work.claim import Claim
 from ....planning.plan import TaskDefinition
 from ....resources.contract.context import StepContext
 from ....resources.contract.views import ResourceView
 from ....resources.errors import PermanentError, ReplaceNeeded, StepError, UnknownType
+from ....resources.imported import IMPORTED
 from ....resources.plugin import ResourceType
 from ....resources.registry import ResourceRegistry
 from ....resources.steps import Park, Poll, Step
@@ -53,6 +56,7 @@ class TaskStep:
         self.progress = self.claim.resource.progress["token"] if is_stored else progress
         self.definition = TaskDefinition.from_json(self.claim.task.definition)
         self._registry = registry
+        self._was_read = False
 
     @functools.cached_property
     def plugin(self) -> ResourceType:
@@ -74,6 +78,7 @@ class TaskStep:
         if ended is not None:
             return ended
         try:
+            self._read_imported()
             step = self.start() if self.progress is None else self.poll()
         except ReplaceNeeded as error:
             return self.replace(error)
@@ -81,6 +86,19 @@ class TaskStep:
             # The resource is as it was: the task is polled again, and nothing is written.
             return StepResult(self.claim, None, poll_after=step.after, progress=step.progress)
         return self.finish(step)
+
+    def _read_imported(self) -> None:
+        """Read what an import has taken over unread, before the first action on it but its deletion.
+
+        Where it is gone the action finds that out itself.
+        """
+        if IMPORTED not in self.target.data or self.claim.task.kind in (*DELETING, TaskKind.DELETE_SNAPSHOT):
+            return
+        with contextlib.suppress(PermanentError):
+            read = self.plugin.refresh(self.target, self.context)
+            data = {name: value for name, value in read.items() if name != IMPORTED}
+            self.target = replace(self.target, data=data)
+            self._was_read = True
 
     @staticmethod
     def has_cancel(claim: Claim, registry: ResourceRegistry) -> bool:
@@ -132,6 +150,8 @@ class TaskStep:
 
     def finish(self, step: Step) -> StepResult:
         """Make the result of the step that the type has returned."""
+        if self._was_read and step.data is None:
+            step = replace(step, data=self.target.data)
         self.take(step)
         return self.store(step, {**self.stored, **kept_data(self.plugin, step, self.target, self.secrets)})
 

@@ -17,6 +17,7 @@ from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
 from ...contract.views import ResourceView
 from ...errors import PermanentError
+from ...imported import IMPORTED_PORTS
 from ..bodies import without_nulls
 from ..marks import mark_of
 from ..names import NameNotFound, resolve
@@ -210,6 +211,7 @@ class ServerPorts:
         self._target = target
         self._context = context
         self._mark = mark
+        self._imported: Sequence[str] = target.data.get(IMPORTED_PORTS) or ()
         self._find = functools.partial(resolve, context)
         self.service: Service = service_of(context, "network")
 
@@ -231,7 +233,13 @@ class ServerPorts:
     def marked_ports(self) -> list[JsonMap]:
         """Return the ports that were made for the server."""
         ports = self.service.list_all("/ports", "ports", description=self._mark)
-        return [port for port in ports if port.get("description") == self._mark]
+        for port_id in self._imported:
+            ports += self.service.list_all("/ports", "ports", id=port_id)
+        return [port for port in ports if self._is_own(port)]
+
+    def _is_own(self, port: JsonMap) -> bool:
+        """Return whether a port was made for the server, by Stoker or before an import."""
+        return port.get("description") == self._mark or port["id"] in self._imported
 
     def with_ports(
         self,
@@ -380,7 +388,7 @@ class ServerPorts:
             network=str(port["network_id"]),
             mac=str(port["mac_address"]),
             fixed_ips=[[item["subnet_id"], item["ip_address"]] for item in port["fixed_ips"]],
-            is_own=port.get("description") == self._mark,
+            is_own=self._is_own(port),
         )
 
 

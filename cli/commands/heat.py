@@ -1,0 +1,138 @@
+"""``stoker-manage import-heat``: move stacks from Heat's database."""
+
+import argparse
+import os
+import pathlib
+import typing
+
+import sqlalchemy
+from cliff.command import Command
+
+from ...heat_import.crypt import HeatCipher
+from ...heat_import.reader import HeatDatabase, Selection, UnfitDatabase
+from ...heat_import.report import Disposition, Report
+from ...heat_import.run import Options
+from ..wiring.heat_import import open_import
+from .base import AdminError, conf_of
+from .progress import ProgressLine
+
+KEY_VARIABLE = "HEAT_ENCRYPTION_KEY"
+"""The variable of the environment with the key, where no file is named."""
+DONE = 0
+SOME_STAY = 2
+MOST_SHOWN = 200
+"""Characters of a database's error that are shown."""
+
+
+class ImportHeat(Command):
+    """Move stacks from Heat's database, without a call that changes the cloud.
+
+    Heat's engines must be stopped, or its API read-only, but for a --dry-run.  A stack that was moved is
+    skipped by a further run, so that an interrupted one is continued.  The exit code is 2 where stacks stay.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser with the command's arguments."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--database",
+            required=True,
+            metavar="URL",
+            help="Heat's database as SQLAlchemy names it; @FILE: a file that has the URL",
+        )
+        parser.add_argument(
+            "--encryption-key-file",
+            type=pathlib.Path,
+            metavar="FILE",
+            help="file with Heat's auth_encryption_key, such as its configuration file; without this the "
+            f"variable {KEY_VARIABLE} has the key",
+        )
+        parser.add_argument("--project", action="append", default=[], metavar="ID", help="only its stacks")
+        parser.add_argument(
+            "--stack", action="append", default=[], metavar="NAME|ID", help="only this root stack"
+        )
+        parser.add_argument("--include-deleted", action="store_true", help="stacks that are deleted, too")
+        parser.add_argument("--dry-run", action="store_true", help="store nothing; say what stays, and why")
+        parser.add_argument(
+            "--verify", action="store_true", help="say what an update with the same template would change"
+        )
+        parser.add_argument(
+            "--claim",
+            action="store_true",
+            help="lock moved stacks in Heat's database, so that Heat leaves them alone",
+        )
+        parser.add_argument("--report", choices=("text", "json"), default="text", help="form of the report")
+        return parser
+
+    def take_action(self, parsed: typing.Any) -> int:
+        """Run the command; return 0 if all stacks are moved, 2 if some stay."""
+        if parsed.claim and parsed.dry_run:
+            raise AdminError("--claim marks moved stacks, and --dry-run moves none: leave one of them out")
+        heat = HeatDatabase(_engine(_url(parsed.database)), HeatCipher(_key(parsed.encryption_key_file)))
+        line = ProgressLine(self.app.stderr)
+        options = Options(
+            Selection(parsed.project, parsed.stack, with_deleted=parsed.include_deleted),
+            dry_run=parsed.dry_run,
+            verifies=parsed.verify,
+            claims=parsed.claim,
+        )
+        try:
+            heat.check()
+            with open_import(
+                conf_of(self), heat, lambda done, total: line.show(f"import: {done} of {total} root stacks")
+            ) as run:
+                report = run.run(options)
+        except UnfitDatabase as error:
+            raise AdminError(f"--database: {error}") from error
+        except sqlalchemy.exc.DBAPIError as error:
+            raise AdminError(f"--database: {str(error.orig)[:MOST_SHOWN]}") from error
+        finally:
+            line.clear()
+        self._show(report, parsed.report)
+        stays = any(stack.disposition == Disposition.STAYS for stack in report.stacks)
+        return SOME_STAY if stays else DONE
+
+    def _show(self, report: Report, form: str) -> None:
+        lines = [report.as_json()] if form == "json" else report.lines()
+        self.app.stdout.write("".join(f"{text}\n" for text in lines))
+
+
+def _url(text: str) -> str:
+    """Return the URL, or that in the file that is named.
+
+    :raises AdminError: the file cannot be read.
+    """
+    if not text.startswith("@"):
+        return text
+    try:
+        return pathlib.Path(text[1:]).read_text().strip()
+    except OSError as error:
+        raise AdminError(f"--database: {error}") from error
+
+
+def _engine(url: str) -> sqlalchemy.Engine:
+    try:
+        return sqlalchemy.create_engine(url)
+    except (sqlalchemy.exc.ArgumentError, ImportError) as error:
+        raise AdminError(f"--database: {error}") from error
+
+
+def _key(file: pathlib.Path | None) -> str | None:
+    """Return Heat's key; None: none was given.
+
+    :raises AdminError: the file cannot be read, or has no key.
+    """
+    if file is None:
+        return os.environ.get(KEY_VARIABLE)
+    try:
+        text = file.read_text()
+    except OSError as error:
+        raise AdminError(f"--encryption-key-file: {error}") from error
+    lines = [line.strip("\r") for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    for line in lines:
+        name, separator, value = line.partition("=")
+        if separator and name.strip() == "auth_encryption_key":
+            return value.strip()
+    if len(lines) == 1:
+        return lines[0].strip()
+    raise AdminError(f"--encryption-key-file: {file} has no auth_encryption_key")

@@ -1,0 +1,68 @@
+"""The import of Heat's stacks, from the configuration."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+
+from oslo_config import cfg
+
+from ...db.ids import MemberId, TaskId, TraversalId
+from ...engine.compile import GoalCompiler
+from ...engine.context import EngineContext, Hints
+from ...heat_import.reader import HeatDatabase
+from ...heat_import.run import Import
+from ...heat_import.tree_builder import TreeBuilder
+from ...heat_import.type_data import Neighbours
+from ...heat_import.verify import Verifier
+from ...keystone.delegated_auth import NO_TRUSTS
+from ...keystone.delegations import Delegations
+from ...sandbox.pool import install
+from ..config.language_options import helper_limits, region
+from .database import open_database
+from .engine import engine_settings
+from .environment_files import installed_types, with_operator_files
+from .secrets import make_addresses, make_sealer, signal_root
+
+
+class _NoHints(Hints):
+    """An import starts no task, so nobody gets a hint."""
+
+    def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
+        """Drop the hint."""
+
+    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
+        """Drop the hint."""
+
+    def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
+        """Drop the hint."""
+
+
+@contextlib.contextmanager
+def open_import(
+    conf: cfg.ConfigOpts, heat: HeatDatabase, progress: Callable[[int, int], None]
+) -> Iterator[Import]:
+    """Connect to Stoker's database, and make an import into it.
+
+    :raises WrongConfiguration: an option is missing or wrong.
+    """
+    catalogue = with_operator_files(installed_types(conf), conf)
+    sealer = make_sealer(conf)
+    helpers = install(helper_limits(conf))
+    try:
+        database, shard_count = open_database(conf, long_work=True)
+        settings = engine_settings(conf, shard_count)
+        context = EngineContext(
+            database=database,
+            registry=catalogue,
+            sealer=sealer,
+            hints=_NoHints(),
+            clock=database.clock,
+            settings=settings,
+            compiler=GoalCompiler(catalogue, settings.limits, region(conf)),
+            delegations=Delegations(database=database, sealer=sealer, trusts=NO_TRUSTS, clock=database.clock),
+        )
+        near = Neighbours(make_addresses(conf, database, sealer), signal_root(conf))
+        builder = TreeBuilder(context, near)
+        yield Import(context, heat, builder, verify=Verifier(context).differences, progress=progress)
+        database.close()
+    finally:
+        helpers.close()

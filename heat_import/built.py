@@ -1,0 +1,86 @@
+"""The rows of Stoker's that one tree of stacks becomes, before they are stored; values."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..db.ids import ContentId
+from ..db.rows import Event, Resource, Snapshot, Stack
+from ..db.software import StoredConfig, StoredDeployment
+from ..engine.context import Compiled
+from ..shapes import Json
+
+
+class Refused(Exception):
+    """A tree cannot be moved.
+
+    :ivar reasons: why, each with what to do.
+    """
+
+    def __init__(self, *reasons: str) -> None:
+        super().__init__("; ".join(reasons))
+        self.reasons = reasons
+
+
+@dataclass(frozen=True)
+class ImportedKey:
+    """An EC2 key or an account by which a guest or a client of the other service acts for a resource.
+
+    :ivar id: the access key, or the id of the user at Keystone.
+    :ivar secret: the secret of the key, sealed; None: an account, whose password Keystone has.
+    """
+
+    id: str
+    stack_id: str
+    resource_id: int
+    project_id: str
+    secret: Json = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class BuiltStack:
+    """The rows of one stack.
+
+    :ivar compiled: the stack's goal as an update would have it.
+    :ivar rows: the stack's resources, replaced ones too; of each name the present one comes last.
+    :ivar children: the stacks nested in it.
+    """
+
+    stack: Stack
+    compiled: Compiled = field(repr=False)
+    rows: Sequence[Resource] = ()
+    children: Sequence["BuiltStack"] = ()
+
+    def all(self) -> Iterator["BuiltStack"]:
+        """Yield it, and all stacks nested in it."""
+        yield self
+        for child in self.children:
+            yield from child.all()
+
+    def present_rows(self) -> dict[str, Resource]:
+        """Return the resources that were not replaced, by name."""
+        return {row.name: row for row in self.rows if row.replaced_by is None and row.snapshot_id is None}
+
+
+@dataclass(frozen=True)
+class BuiltTree:
+    """The rows of one tree.
+
+    :ivar contents: templates, environments and files by their ids.
+    :ivar credential: the credential of the root, sealed; None: it has none.
+    :ivar notes: what differs from Heat after the move.
+    """
+
+    root: BuiltStack
+    contents: Mapping[ContentId, Json] = field(repr=False)
+    events: Sequence[Event] = ()
+    snapshots: Sequence[Snapshot] = ()
+    copies: Sequence[Resource] = ()
+    keys: Sequence[ImportedKey] = ()
+    configs: Sequence[StoredConfig] = ()
+    deployments: Sequence[StoredDeployment] = ()
+    credential: Json = field(default=None, repr=False)
+    notes: Sequence[str] = ()
+
+    def resources(self) -> list[Resource]:
+        """Return the resources of all stacks."""
+        return [row for built in self.root.all() for row in built.rows]

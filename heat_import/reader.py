@@ -1,0 +1,420 @@
+"""Reads trees of stacks from Heat's database, page by page; nothing is ever written by it."""
+
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine
+
+from ..shapes import Json, JsonMap
+from . import heat_tables
+from .crypt import HeatCipher, WrongKey
+from .heat_rows import (
+    HeatConfig,
+    HeatDeployment,
+    HeatEvent,
+    HeatResource,
+    HeatSnapshot,
+    HeatStack,
+    HeatTemplate,
+    HeatTree,
+)
+
+PAGE = 100
+"""Trees that are read together."""
+IDS = 500
+"""Ids in one statement."""
+DEEPEST = 50
+Row = Mapping[typing.Any, typing.Any]
+
+
+class UnfitDatabase(Exception):
+    """The database is none of Heat's, or of a release that is not known; the text says which."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The root stacks to read.
+
+    :ivar projects: ids of projects; empty: all.
+    :ivar stacks: ids or names of stacks; empty: all.
+    :ivar with_deleted: whether stacks are read that are deleted, and still stored.
+    """
+
+    projects: Sequence[str] = ()
+    stacks: Sequence[str] = ()
+    with_deleted: bool = False
+
+
+class HeatDatabase:
+    """A database of Heat's.  For one thread.
+
+    :param engine: the engine of the database.
+    :param cipher: opens encrypted values.
+    """
+
+    def __init__(self, engine: Engine, cipher: HeatCipher) -> None:
+        self._engine = engine
+        self._cipher = cipher
+        self._has_parts = True
+
+    def check(self) -> None:
+        """Check that the tables have the columns that are read.
+
+        :raises UnfitDatabase: a table or a column is missing.
+        """
+        inspector = sa.inspect(self._engine)
+        for table in heat_tables.metadata.sorted_tables:
+            if table in heat_tables.OPTIONAL and not inspector.has_table(table.name):
+                self._has_parts = False
+                continue
+            if not inspector.has_table(table.name):
+                raise UnfitDatabase(f"it has no table {table.name}: it is none of Heat's")
+            columns = {column["name"] for column in inspector.get_columns(table.name)}
+            if missing := sorted({column.name for column in table.c} - columns):
+                raise UnfitDatabase(f"its table {table.name} has no column {', '.join(missing)}")
+
+    def count(self, selection: Selection) -> int:
+        """Return the number of root stacks of a selection."""
+        with self._engine.connect() as conn:
+            query = sa.select(sa.func.count()).select_from(heat_tables.stack)
+            return int(conn.execute(query.where(*_roots(selection))).scalar_one())
+
+    def pages(
+        self, selection: Selection, skip: Callable[[Sequence[str]], set[str]]
+    ) -> Iterator[list[HeatTree]]:
+        """Yield the trees of a selection, in the order of their ids.
+
+        :param skip: function that returns the ids among those of a page whose trees are not to be read.
+        """
+        last = ""
+        s = heat_tables.stack
+        while True:
+            with self._engine.connect() as conn:
+                query = (
+                    sa.select(s.c.id).where(s.c.id > last, *_roots(selection)).order_by(s.c.id).limit(PAGE)
+                )
+                ids = list(conn.execute(query).scalars())
+                if not ids:
+                    return
+                last = ids[-1]
+                skipped = skip(ids)
+                chosen = [stack_id for stack_id in ids if stack_id not in skipped]
+                yield _Page(conn, self._cipher, has_parts=self._has_parts).trees(
+                    chosen, with_deleted=selection.with_deleted
+                )
+
+    def software(self, ids: Iterable[str]) -> tuple[list[HeatConfig], list[HeatDeployment]]:
+        """Return the configs and deployments with these ids, and the configs of those deployments."""
+        wanted_ids = sorted(set(ids))
+        with self._engine.connect() as conn:
+            deployments = [
+                _deployment(row) for row in _of(conn, heat_tables.software_deployment, "id", wanted_ids)
+            ]
+            config_ids = {*wanted_ids, *(deployment.config_id for deployment in deployments)}
+            configs = [_config(row) for row in _of(conn, heat_tables.software_config, "id", config_ids)]
+        return configs, deployments
+
+    def software_pages(self, selection: Selection) -> Iterator[tuple[list[HeatConfig], list[HeatDeployment]]]:
+        """Yield all configs of the selection's projects, and then all their deployments, page by page."""
+        for table in (heat_tables.software_config, heat_tables.software_deployment):
+            last = ""
+            while True:
+                query = sa.select(table).where(table.c.id > last).order_by(table.c.id).limit(IDS)
+                if selection.projects:
+                    query = query.where(table.c.tenant.in_(list(selection.projects)))
+                with self._engine.connect() as conn:
+                    rows = list(conn.execute(query).mappings())
+                if not rows:
+                    break
+                last = rows[-1]["id"]
+                if table is heat_tables.software_config:
+                    yield [_config(row) for row in rows], []
+                else:
+                    yield [], [_deployment(row) for row in rows]
+
+    def claim(self, stack_ids: Sequence[str], engine_id: str, now: float) -> None:
+        """Lock root stacks for an engine that does not exist, so that Heat's engines leave them alone."""
+        table = heat_tables.stack_lock
+        with self._engine.begin() as conn:
+            locked = set(
+                conn.execute(sa.select(table.c.stack_id).where(table.c.stack_id.in_(stack_ids))).scalars()
+            )
+            rows = [
+                {"stack_id": stack_id, "engine_id": engine_id, "created_at": now}
+                for stack_id in stack_ids
+                if stack_id not in locked
+            ]
+            if rows:
+                conn.execute(sa.insert(table), rows)
+
+
+def _roots(selection: Selection) -> list[sa.ColumnElement[bool]]:
+    s = heat_tables.stack
+    conditions: list[sa.ColumnElement[bool]] = [
+        s.c.owner_id.is_(None),
+        sa.or_(s.c.backup.is_(None), ~s.c.backup),
+    ]
+    if not selection.with_deleted:
+        conditions.append(s.c.deleted_at.is_(None))
+    if selection.projects:
+        conditions.append(s.c.tenant.in_(list(selection.projects)))
+    if selection.stacks:
+        names = list(selection.stacks)
+        conditions.append(sa.or_(s.c.id.in_(names), s.c.name.in_(names)))
+    return conditions
+
+
+def _of(conn: Connection, table: sa.Table, column: str, ids: Iterable[typing.Any]) -> Iterator[Row]:
+    """Yield the rows of a table in which the column has one of these values, by few statements."""
+    ordered = sorted(set(ids))
+    columns = [item.label(item.key) for item in table.c]
+    for start in range(0, len(ordered), IDS):
+        part = ordered[start : start + IDS]
+        query = (
+            sa.select(*columns)
+            .where(table.c[column].in_(part))
+            .order_by(table.c[table.primary_key.columns.keys()[0]])
+        )
+        yield from map(dict, conn.execute(query).mappings())
+
+
+def _grouped(rows: Iterable[Row], key: str) -> dict[typing.Any, list[Row]]:
+    groups: dict[typing.Any, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row[key], []).append(row)
+    return groups
+
+
+class _Page:
+    """The rows of some trees; each table is read by few statements.
+
+    :param has_parts: whether the parts of a snapshot have a table of their own.
+    """
+
+    def __init__(self, conn: Connection, cipher: HeatCipher, *, has_parts: bool) -> None:
+        self._conn = conn
+        self._cipher = cipher
+        self._has_parts = has_parts
+
+    def trees(self, ids: Sequence[str], *, with_deleted: bool) -> list[HeatTree]:
+        """Return the trees of these root stacks."""
+        rows = self._stacks(ids, with_deleted=with_deleted)
+        root_of = _root_of(rows)
+        stack_ids = list(rows)
+        resources = list(_of(self._conn, heat_tables.resource, "stack_id", stack_ids))
+        self._data = _grouped(
+            _of(self._conn, heat_tables.resource_data, "resource_id", (row["id"] for row in resources)),
+            "resource_id",
+        )
+        value_ids = {row[name] for row in resources for name in ("rsrc_prop_data_id", "attr_data_id")}
+        self._values = self._by_id(heat_tables.resource_properties_data, value_ids)
+        self._creds = self._by_id(heat_tables.user_creds, (row["user_creds_id"] for row in rows.values()))
+        self._tags = _grouped(_of(self._conn, heat_tables.stack_tag, "stack_id", stack_ids), "stack_id")
+        self._events = _grouped(_of(self._conn, heat_tables.event, "stack_id", stack_ids), "stack_id")
+        self._snapshots = _grouped(_of(self._conn, heat_tables.snapshot, "stack_id", stack_ids), "stack_id")
+        snapshot_ids = [row["id"] for rows in self._snapshots.values() for row in rows]
+        parts = heat_tables.resource_snapshot
+        read_parts = _of(self._conn, parts, "snapshot_id", snapshot_ids) if self._has_parts else ()
+        self._parts = _grouped(read_parts, "snapshot_id")
+        self._locks = {
+            row["stack_id"] for row in _of(self._conn, heat_tables.stack_lock, "stack_id", stack_ids)
+        }
+        self._resources = _grouped(resources, "stack_id")
+        self._templates = self._read_templates(rows.values(), resources)
+        members: dict[str, list[Row]] = {stack_id: [] for stack_id in ids if stack_id in rows}
+        for stack_id, row in rows.items():
+            members[root_of[stack_id]].append(row)
+        return [self._tree(group) for group in members.values()]
+
+    def _stacks(self, ids: Sequence[str], *, with_deleted: bool) -> dict[str, Row]:
+        """Return the rows of the roots and of all stacks nested in them, those nearest to the roots first."""
+        rows: dict[str, Row] = {row["id"]: row for row in _of(self._conn, heat_tables.stack, "id", ids)}
+        level = list(rows)
+        for _ in range(DEEPEST):
+            below = [
+                row
+                for row in _of(self._conn, heat_tables.stack, "owner_id", level)
+                if row["deleted_at"] is None or with_deleted
+            ]
+            level = [row["id"] for row in below if row["id"] not in rows]
+            rows.update((row["id"], row) for row in below)
+            if not level:
+                break
+        return rows
+
+    def _by_id(self, table: sa.Table, ids: Iterable[int | None]) -> dict[int, Row]:
+        return {row["id"]: row for row in _of(self._conn, table, "id", {i for i in ids if i is not None})}
+
+    def _read_templates(self, stacks: Iterable[Row], resources: Iterable[Row]) -> dict[int, Row]:
+        ids = {row[name] for row in stacks for name in ("raw_template_id", "prev_raw_template_id")}
+        rows = self._by_id(heat_tables.raw_template, ids | {row["current_template_id"] for row in resources})
+        files = self._by_id(heat_tables.raw_template_files, {row["files_id"] for row in rows.values()})
+        return {
+            key: {
+                **row,
+                "files": row["files"]
+                or (files[row["files_id"]]["files"] if row["files_id"] in files else None),
+            }
+            for key, row in rows.items()
+        }
+
+    def _tree(self, rows: Sequence[Row]) -> HeatTree:
+        try:
+            root, *nested = [self._stack(row) for row in rows]
+            ids = {stack.template_id for stack in (root, *nested)}
+            ids |= {stack.previous_template_id or 0 for stack in (root, *nested)}
+            ids |= {item.template_id or 0 for stack in (root, *nested) for item in stack.resources}
+            templates = {
+                key: self._template(self._templates[key]) for key in sorted(ids) if key in self._templates
+            }
+        except WrongKey as error:
+            return HeatTree(self._stack(rows[0], alone=True), fault=str(error))
+        return HeatTree(root, nested, templates)
+
+    def _stack(self, row: Row, *, alone: bool = False) -> HeatStack:
+        creds = self._creds.get(row["user_creds_id"] or 0)
+        stack = HeatStack(
+            id=row["id"],
+            name=row["name"],
+            project_id=row["tenant"],
+            action=row["action"],
+            status=row["status"],
+            reason=row["status_reason"] or "",
+            created_at=row["created_at"] or 0.0,
+            updated_at=row["updated_at"],
+            deleted_at=row["deleted_at"],
+            template_id=row["raw_template_id"],
+            previous_template_id=row["prev_raw_template_id"],
+            username=row["username"],
+            owner_id=row["owner_id"],
+            parent_resource_name=row["parent_resource_name"],
+            timeout=row["timeout"],
+            disable_rollback=bool(row["disable_rollback"]),
+            user_project_id=row["stack_user_project_id"],
+            is_backup=bool(row["backup"]),
+            is_locked=row["id"] in self._locks,
+            traversal=row["current_traversal"],
+        )
+        if alone:
+            return stack
+        return replace(
+            stack,
+            trust_id=None if creds is None else self._cipher.open(creds["decrypt_method"], creds["trust_id"]),
+            trustor_id=None if creds is None else creds["trustor_user_id"],
+            tags=[item["tag"] for item in self._tags.get(stack.id, ())],
+            resources=[self._resource(item) for item in self._resources.get(stack.id, ())],
+            events=[_event(item) for item in self._events.get(stack.id, ())],
+            snapshots=[
+                _snapshot(item, self._parts.get(item["id"], ())) for item in self._snapshots.get(stack.id, ())
+            ],
+        )
+
+    def _resource(self, row: Row) -> HeatResource:
+        data = self._data.get(row["id"], ())
+        return HeatResource(
+            id=row["id"],
+            uuid=row["uuid"] or "",
+            stack_id=row["stack_id"],
+            name=row["name"],
+            action=row["action"],
+            status=row["status"],
+            reason=row["status_reason"] or "",
+            created_at=row["created_at"] or 0.0,
+            updated_at=row["updated_at"] or row["created_at"] or 0.0,
+            physical_id=row["physical_id"] or None,
+            metadata=row["metadata"],
+            properties=self._stored_values(row["rsrc_prop_data_id"]),
+            attributes=self._stored_values(row["attr_data_id"]) or {},
+            data={
+                item["key"]: str(self._cipher.open(item["decrypt_method"], item["value"]))
+                for item in data
+                if item["value"] is not None
+            },
+            replaces=row["replaces"],
+            replaced_by=row["replaced_by"],
+            template_id=row["current_template_id"],
+        )
+
+    def _stored_values(self, key: int | None) -> JsonMap | None:
+        row = None if key is None else self._values.get(key)
+        if row is None or row["data"] is None:
+            return None
+        if not row["encrypted"]:
+            return typing.cast(JsonMap, row["data"])
+        return {name: self._cipher.open_json(pair) for name, pair in row["data"].items()}
+
+    def _template(self, row: Row) -> HeatTemplate:
+        environment = dict(row["environment"] or {})
+        names = environment.get("encrypted_param_names") or []
+        parameters = dict(environment.get("parameters") or {})
+        for name in names:
+            value: Json = parameters.get(name)
+            if isinstance(value, list) and len(value) == 2:
+                parameters[name] = self._cipher.open(*value)
+        if names:
+            environment["parameters"] = parameters
+        return HeatTemplate(row["template"] or {}, environment, row["files"] or {})
+
+
+def _root_of(rows: Mapping[str, Row]) -> dict[str, str]:
+    """Return the id of each stack's root; the stacks around a stack come before it."""
+    root_of: dict[str, str] = {}
+    for stack_id, row in rows.items():
+        owner = row["owner_id"]
+        root_of[stack_id] = root_of.get(owner, stack_id)
+    return root_of
+
+
+def _event(row: Row) -> HeatEvent:
+    return HeatEvent(
+        uuid=row["uuid"],
+        stack_id=row["stack_id"],
+        resource_name=row["resource_name"] or "",
+        resource_type=row["resource_type"] or "",
+        physical_id=row["physical_resource_id"],
+        action=row["resource_action"] or "",
+        status=row["resource_status"] or "",
+        reason=row["resource_status_reason"] or "",
+        at=row["created_at"] or 0.0,
+    )
+
+
+def _snapshot(row: Row, parts: Sequence[Row]) -> HeatSnapshot:
+    data = row["data"]
+    if data is not None and parts:
+        resources = {part["resource_name"]: part["data"] for part in parts}
+        data = {**data, "resources": {**(data.get("resources") or {}), **resources}}
+    return HeatSnapshot(
+        id=row["id"],
+        stack_id=row["stack_id"],
+        name=row["name"],
+        action=row["action"] or "CREATE",
+        status=row["status"] or "",
+        reason=row["status_reason"] or "",
+        created_at=row["created_at"] or 0.0,
+        data=data,
+    )
+
+
+def _config(row: Row) -> HeatConfig:
+    return HeatConfig(
+        row["id"], row["tenant"], row["name"], row["group"], row["config"] or {}, row["created_at"] or 0.0
+    )
+
+
+def _deployment(row: Row) -> HeatDeployment:
+    return HeatDeployment(
+        id=row["id"],
+        project_id=row["tenant"],
+        config_id=row["config_id"],
+        server_id=row["server_id"],
+        action=row["action"],
+        status=row["status"],
+        reason=row["status_reason"] or "",
+        created_at=row["created_at"] or 0.0,
+        updated_at=row["updated_at"],
+        input_values=row["input_values"],
+        output_values=row["output_values"],
+    )

@@ -1,0 +1,80 @@
+"""The report of an import: what became of each root stack, and why; secrets are never in it."""
+
+import collections
+import enum
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+
+
+class Disposition(enum.StrEnum):
+    """The end of a root stack's import, with all that is nested in it."""
+
+    MOVES = "moves"  #: a dry run: it can be moved
+    MOVED = "moved"
+    PRESENT = "present"  #: an earlier run has moved it
+    STAYS = "stays"  #: it cannot be moved; the reasons say why
+
+
+@dataclass(frozen=True)
+class ImportedStack:
+    """The report of one root stack.
+
+    :ivar reasons: why it stays, each with what to do.
+    :ivar notes: what differs from Heat after the move, each with what to do.
+    :ivar differences: what an update with the same template would change; empty, too, where nobody asked.
+    """
+
+    id: str
+    name: str
+    project_id: str
+    disposition: Disposition
+    stacks: int = 0
+    resources: int = 0
+    reasons: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    differences: Sequence[str] = ()
+
+
+@dataclass
+class Report:
+    """The report of a run.
+
+    :ivar present: number of the root stacks that an earlier run has moved.
+    """
+
+    stacks: list[ImportedStack] = field(default_factory=list)
+    present: int = 0
+    configs: int = 0
+    deployments: int = 0
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of root stacks by disposition."""
+        counted = collections.Counter(stack.disposition.value for stack in self.stacks)
+        counted[Disposition.PRESENT.value] += self.present
+        return {item.value: counted[item.value] for item in Disposition if counted[item.value]}
+
+    def as_json(self) -> str:
+        """Return the report as a JSON document."""
+        document = {
+            "counts": self.counts(),
+            "resources": sum(stack.resources for stack in self.stacks),
+            "software_configs": self.configs,
+            "software_deployments": self.deployments,
+            "stacks": [asdict(stack) for stack in self.stacks],
+        }
+        return json.dumps(document, indent=2)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the report as text: the stacks with reasons or notes, and the sums."""
+        for stack in self.stacks:
+            if stack.reasons or stack.notes or stack.differences:
+                yield f"{stack.name} ({stack.id}, project {stack.project_id}): {stack.disposition.value}"
+                yield from (f"  stays: {reason}" for reason in stack.reasons)
+                yield from (f"  note: {note}" for note in stack.notes)
+                yield from (f"  would change: {difference}" for difference in stack.differences)
+        counts = ", ".join(f"{count} {name}" for name, count in self.counts().items()) or "none"
+        yield f"root stacks: {counts}"
+        yield f"resources: {sum(stack.resources for stack in self.stacks)}"
+        if self.configs or self.deployments:
+            yield f"software configs: {self.configs}, deployments: {self.deployments}"

@@ -1,0 +1,137 @@
+"""Moves the selected stacks: reads Heat's database by pages, and stores each tree in one transaction."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from oslo_db import exception as oslo_errors
+from sqlalchemy.engine import Connection
+
+from ..engine.context import EngineContext
+from . import writer
+from .built import BuiltTree, Refused
+from .heat_rows import HeatTree
+from .reader import HeatDatabase, Selection
+from .report import Disposition, ImportedStack, Report
+from .tree_builder import SoftwareOf, TreeBuilder
+
+CLAIMED_BY = "moved-to-stoker"
+"""The engine that holds the lock of a moved stack in Heat's database; no engine has this id."""
+NAME_TAKEN = "Stoker has another stack of this name in the project: rename or delete one of the two"
+Verify = Callable[[BuiltTree], Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a run.
+
+    :ivar dry_run: whether nothing is stored.
+    :ivar verifies: whether the update with the same template is planned for each tree.
+    :ivar claims: whether moved stacks are locked in Heat's database.
+    """
+
+    selection: Selection
+    dry_run: bool = False
+    verifies: bool = False
+    claims: bool = False
+
+
+class Import:
+    """One run.  For one thread.
+
+    :param verify: returns what an update with the same template would change in a tree.
+    :param progress: called with the number of root stacks that are done, and that of all.
+    """
+
+    def __init__(
+        self,
+        context: EngineContext,
+        heat: HeatDatabase,
+        builder: TreeBuilder,
+        *,
+        verify: Verify,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> None:
+        self._context = context
+        self._heat = heat
+        self._builder = builder
+        self._verify = verify
+        self._progress = progress
+
+    def run(self, options: Options) -> Report:
+        """Move the stacks, or in a dry run find out which can be moved."""
+        report = Report()
+        total = self._heat.count(options.selection)
+        done = 0
+        self._progress(done, total)
+
+        def skip(ids: Sequence[str]) -> set[str]:
+            nonlocal done
+            existing = self._context.database.read(lambda conn: writer.present(conn, ids))
+            report.present += len(existing)
+            done += len(existing)
+            return existing
+
+        for trees in self._heat.pages(options.selection, skip):
+            moved = []
+            for tree in trees:
+                entry = self._move(tree, options)
+                report.stacks.append(entry)
+                if entry.disposition == Disposition.MOVED:
+                    moved.append(entry.id)
+                done += 1
+                self._progress(done, total)
+            if options.claims and moved:
+                self._heat.claim(moved, CLAIMED_BY, self._context.clock())
+        return report
+
+    def _move(self, tree: HeatTree, options: Options) -> ImportedStack:
+        root = tree.root
+        stays = ImportedStack(root.id, root.name, root.project_id, Disposition.STAYS)
+        try:
+            built = self._builder.build(tree, self._software_of(tree))
+            differences = self._verify(built) if options.verifies else ()
+            self._store(built, options)
+        except Refused as error:
+            return ImportedStack(**{**stays.__dict__, "reasons": list(error.reasons)})
+        return ImportedStack(
+            id=root.id,
+            name=root.name,
+            project_id=root.project_id,
+            disposition=Disposition.MOVES if options.dry_run else Disposition.MOVED,
+            stacks=1 + len(tree.stacks),
+            resources=len(built.resources()),
+            notes=built.notes,
+            differences=differences,
+        )
+
+    def _store(self, tree: BuiltTree, options: Options) -> None:
+        """Store a tree, unless it is a dry run.
+
+        :raises Refused: its name is taken.
+        """
+        database = self._context.database
+        if options.dry_run:
+            if database.read(lambda conn: writer.is_taken(conn, tree.root.stack)):
+                raise Refused(NAME_TAKEN)
+            return
+
+        def store(conn: Connection) -> None:
+            writer.store(conn, tree, self._context.clock())
+
+        try:
+            database.write(store)
+        except oslo_errors.DBDuplicateEntry as error:
+            raise Refused(NAME_TAKEN) from error
+
+    def _software_of(self, tree: HeatTree) -> SoftwareOf:
+        """Return the configs and deployments whose ids resources of a tree have."""
+        ids = [
+            row.physical_id
+            for stack in (tree.root, *tree.stacks)
+            for row in stack.resources
+            if row.physical_id is not None and len(row.physical_id) == _UUID
+        ]
+        return SoftwareOf(*self._heat.software(ids)) if ids else SoftwareOf()
+
+
+_UUID = 36

@@ -1,0 +1,70 @@
+"""Software configs and deployments of Heat's as rows of Stoker's; pure."""
+
+from collections.abc import Collection
+
+from ..db.rows import Resource
+from ..db.software import StoredConfig, StoredDeployment
+from ..sealing import software
+from ..sealing.sealer import BoundSealer
+from ..shapes import Json
+from ..template.budget import json_size
+from .heat_rows import HeatConfig, HeatDeployment
+
+SIGNED_INPUTS = ("deploy_signal_id", "deploy_auth_url", "deploy_password")
+"""Inputs that Heat adds to the config of a deployment, whose values are secrets."""
+
+
+def config_row(config: HeatConfig, sealer: BoundSealer, owner: Resource | None) -> StoredConfig:
+    """Return a config.
+
+    :param sealer: sealer of the project's software.
+    :param owner: the resource that has made it; None: the API.
+    """
+    stored = config.config
+    body = software.config_body(
+        stored.get("config"),
+        stored.get("inputs") or (),
+        stored.get("outputs") or (),
+        stored.get("options") or {},
+    )
+    return StoredConfig(
+        id=config.id,
+        project_id=config.project_id,
+        name=config.name,
+        tool=config.group,
+        created_at=config.created_at,
+        body=software.stored(sealer, body, _secrets(body["inputs"])),
+        size=json_size(body),
+        stack_id=None if owner is None else owner.stack_id,
+        resource_id=None if owner is None else owner.id,
+    )
+
+
+def deployment_row(
+    deployment: HeatDeployment, sealer: BoundSealer, owner: Resource | None
+) -> StoredDeployment:
+    """Return a deployment; see config_row for the parameters."""
+    values = {"input_values": deployment.input_values, "output_values": deployment.output_values}
+    kept = {name: value if value else None for name, value in values.items()}
+    return StoredDeployment(
+        id=deployment.id,
+        project_id=deployment.project_id,
+        server_id=deployment.server_id,
+        config_id=deployment.config_id,
+        action=deployment.action,
+        status=deployment.status,
+        reason=deployment.reason,
+        created_at=deployment.created_at,
+        updated_at=deployment.updated_at,
+        **{name: None if value is None else software.stored(sealer, value) for name, value in kept.items()},
+        input_size=0 if kept["input_values"] is None else json_size(kept["input_values"]),
+        output_size=0 if kept["output_values"] is None else json_size(kept["output_values"]),
+        stack_id=None if owner is None else owner.stack_id,
+        resource_id=None if owner is None else owner.id,
+    )
+
+
+def _secrets(inputs: Collection[Json]) -> list[str]:
+    """Return the values of inputs that are addresses with a signature, or passwords."""
+    values = [item.get("value") for item in inputs if item.get("name") in SIGNED_INPUTS]
+    return [str(value) for value in values if value]

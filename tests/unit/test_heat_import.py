@@ -1,0 +1,438 @@
+"""The import of stacks from a database of Heat's: rows as Heat's engine leaves them become Stoker's."""
+
+import base64
+import contextlib
+import json
+import pathlib
+import subprocess
+import typing
+import uuid
+from collections.abc import Iterator
+
+import pytest
+import sqlalchemy as sa
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from harness.heat_database import CREATED, KEY, HeatRow, HeatStore, encrypted
+from harness.programs import BIN, run
+from oslo_config import cfg
+from stoker.cli.commands.database import migrate
+from stoker.cli.config import options
+from stoker.cli.wiring.database import connect
+from stoker.cli.wiring.heat_import import open_import
+from stoker.db import events, resources, stacks
+from stoker.db.engine import Database
+from stoker.db.ids import StackId
+from stoker.db.rows import FailureCause, Resource, Stack
+from stoker.heat_import import heat_tables
+from stoker.heat_import.crypt import HeatCipher, WrongKey
+from stoker.heat_import.reader import HeatDatabase, Selection
+from stoker.heat_import.report import Disposition, Report
+from stoker.heat_import.run import CLAIMED_BY, Options
+from stoker.sealing.sealer import Sealer
+
+Json = typing.Any
+VERSION = {"heat_template_version": "2021-04-16"}
+VALUE = {"type": "OS::Heat::Value", "properties": {"value": "v"}}
+
+
+def template(named: Json, **sections: Json) -> Json:
+    return {**VERSION, "resources": named, **sections}
+
+
+def value_row(name: str = "v", value: Json = "v", **fields: Json) -> HeatRow:
+    return HeatRow(name, f"stack-{name}", {"value": value}, **fields)
+
+
+class Installation:
+    """An empty Stoker, and a database of Heat's beside it."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.config = directory / "stoker.conf"
+        self.url = f"sqlite:///{directory}/stoker.sqlite"
+        self.heat_url = f"sqlite:///{directory}/heat.sqlite"
+        lines = ["[database]", f"connection = {self.url}", "[secrets]", f"key = {Sealer.generate_key()}"]
+        self.config.write_text("\n".join(lines))
+        self.conf: cfg.ConfigOpts = options.load([], program="stoker-manage", files=[self.config])
+        self.database: Database = connect(self.conf)
+        migrate(self.database, expand=False, contract=False)
+        self.heat = HeatStore(self.heat_url)
+
+    def run(self, key: str | None = KEY, **settings: Json) -> Report:
+        selection = settings.pop("selection", Selection())
+        heat = HeatDatabase(self.heat.engine, HeatCipher(key))
+        heat.check()
+        with open_import(self.conf, heat, lambda done, total: None) as run:
+            return run.run(Options(selection, verifies=True, **settings))
+
+    def stack(self, stack_id: str) -> Stack:
+        return self.database.read(lambda conn: stacks.get(conn, StackId(stack_id)))
+
+    def rows(self, stack_id: str) -> dict[str, Resource]:
+        rows = self.database.read(lambda conn: resources.of_stack(conn, StackId(stack_id)))
+        return {row.name: row for row in rows}
+
+    def text(self) -> str:
+        """Everything that Stoker has stored."""
+        with sa.create_engine(self.url).connect() as conn:
+            tables = sa.inspect(conn).get_table_names()
+            return "".join(str(list(conn.execute(sa.text(f"SELECT * FROM {name}")))) for name in tables)
+
+
+@pytest.fixture
+def installation(tmp_path: pathlib.Path) -> Iterator[Installation]:
+    made = Installation(tmp_path)
+    with contextlib.closing(made.database):
+        yield made
+    made.conf.reset()
+
+
+def only(report: Report) -> typing.Any:
+    [entry] = report.stacks
+    return entry
+
+
+def test_a_stack_keeps_its_ids_its_facts_and_its_events(installation: Installation) -> None:
+    stack_id = installation.heat.stack(
+        "plain",
+        template({"v": VALUE}, outputs={"o": {"value": {"get_attr": ["v", "value"]}}}),
+        [value_row()],
+        tags=["b", "a"],
+        timeout=17,
+        updated_at=CREATED + 60,
+    )
+    entry = only(installation.run())
+    assert (entry.disposition, entry.differences, entry.notes) == (Disposition.MOVED, [], [])
+    stack = installation.stack(stack_id)
+    assert (stack.name, stack.live_name, stack.project_id, stack.owner) == (
+        "plain",
+        "plain",
+        "project",
+        "alice",
+    )
+    assert (stack.action, stack.status, stack.timeout_mins) == ("CREATE", "COMPLETE", 17)
+    assert (stack.created_at, stack.updated_at, stack.tags) == (CREATED, CREATED + 60, ("b", "a"))
+    row = installation.rows(stack_id)["v"]
+    assert (row.physical_id, row.properties, row.attributes) == ("stack-v", {"value": "v"}, {"value": "v"})
+    query = events.EventQuery(StackId(stack_id))
+    [(event, _)] = installation.database.read(lambda conn: events.list_events(conn, query))
+    assert (event.resource_name, event.at) == ("v", CREATED)
+
+
+def test_hidden_values_are_sealed_wherever_they_are(installation: Installation) -> None:
+    secret = "the-secret-of-alice"
+    stack_id = installation.heat.stack(
+        "hidden",
+        template(
+            {"v": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "p"}}}},
+            parameters={"p": {"type": "string", "hidden": True}},
+        ),
+        [value_row(value=secret)],
+        environment={"parameters": {"p": encrypted(secret)}, "encrypted_param_names": ["p"]},
+    )
+    assert only(installation.run()).differences == []
+    assert secret not in installation.text()
+    assert installation.rows(stack_id)["v"].status == "COMPLETE"
+
+
+@pytest.mark.parametrize("key", [None, "another key of thirty-two chars."])
+def test_a_stack_that_another_key_has_encrypted_stays(installation: Installation, key: str | None) -> None:
+    row = HeatRow("r", "stack-r", {"length": 8}, data={"value": "x"}, secret=["value"])
+    installation.heat.stack("random", template({"r": {"type": "OS::Heat::RandomString"}}), [row])
+    installation.heat.stack("plain", template({"v": VALUE}), [value_row()])
+    report = {entry.name: entry for entry in installation.run(key).stacks}
+    assert report["plain"].disposition == Disposition.MOVED
+    assert report["random"].disposition == Disposition.STAYS
+    assert "auth_encryption_key" in report["random"].reasons[0]
+
+
+def _cbc(text: str) -> str:
+    padding = 16 - (len(text) + 1) % 16
+    padded = text.encode() + b"\0" + b"\0" * (padding - 1) + bytes([padding])
+    return _with_iv(padded, modes.CBC(b"i" * 16))
+
+
+def _cfb(text: str) -> str:
+    """Encrypt by CFB, as NIST SP 800-38A defines it."""
+    encryptor = Cipher(algorithms.AES(KEY.encode()), modes.ECB()).encryptor()  # noqa: S305
+    whole = b"i" * 16
+    for start in range(0, len(text), 16):
+        pad = encryptor.update(whole[-16:])
+        whole += bytes(a ^ b for a, b in zip(text[start : start + 16].encode(), pad, strict=False))
+    return base64.b64encode(whole).decode()
+
+
+def _with_iv(data: bytes, mode: modes.Mode) -> str:
+    encryptor = Cipher(algorithms.AES(KEY.encode()), mode).encryptor()
+    return base64.b64encode(b"i" * 16 + encryptor.update(data) + encryptor.finalize()).decode()
+
+
+@pytest.mark.parametrize("length", [1, 14, 15, 16, 31])
+def test_values_of_old_releases_are_opened(length: int) -> None:
+    cipher = HeatCipher(KEY)
+    text = "s" * length
+    assert cipher.open("oslo_decrypt_v1", _cbc(text)) == text
+    assert cipher.open("heat_decrypt", _cfb(text)) == text
+
+
+def test_a_method_that_is_not_known_is_no_key() -> None:
+    with pytest.raises(WrongKey):
+        HeatCipher(KEY).open("rot13", "abc")
+
+
+def _nested(installation: Installation) -> tuple[str, str]:
+    child = template({"v": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "p"}}}})
+    child |= {
+        "parameters": {"p": {"type": "string"}},
+        "outputs": {"o": {"value": {"get_attr": ["v", "value"]}}},
+    }
+    root = template(
+        {"c": {"type": "child.yaml", "properties": {"p": "x"}}},
+        outputs={"o": {"value": {"get_attr": ["c", "o"]}}},
+    )
+    store = installation.heat
+    files = {"child.yaml": json.dumps(child)}
+    root_id = store.stack("root", root, files=files)
+    child_id = store.stack(
+        "root-c-1", child, [value_row(value="x")], owner_id=root_id, parent_resource_name="c"
+    )
+    with store.engine.connect() as conn:
+        query = sa.select(heat_tables.stack.c.raw_template_id).where(heat_tables.stack.c.id == root_id)
+        template_id = conn.execute(query).scalar_one()
+    store.resource(root_id, HeatRow("c", child_id, {"p": "x"}), template_id)
+    return root_id, child_id
+
+
+def test_a_nested_stack_keeps_its_id_and_its_outputs_are_its_parents_attributes(
+    installation: Installation,
+) -> None:
+    root_id, child_id = _nested(installation)
+    entry = only(installation.run())
+    assert (entry.stacks, entry.resources, entry.differences) == (2, 2, [])
+    child = installation.stack(child_id)
+    row = installation.rows(root_id)["c"]
+    assert (child.parent_id, child.parent_resource_id, child.root_id, child.depth) == (
+        root_id,
+        row.id,
+        root_id,
+        1,
+    )
+    assert (child.name, row.physical_id) == ("root-c-1", child_id)
+    assert (row.attributes or {})["o"] == "x"
+
+
+def test_members_of_a_group_keep_their_order_and_the_definitions_that_they_have(
+    installation: Installation,
+) -> None:
+    member = {"type": "OS::Heat::Value", "properties": {"value": "new"}}
+    old = {"type": "OS::Heat::Value", "properties": {"value": "old"}}
+    group = {
+        "type": "OS::Heat::AutoScalingGroup",
+        "properties": {"min_size": 1, "max_size": 5, "resource": member},
+    }
+    store = installation.heat
+    root_template = template(
+        {"g": group}, outputs={"r": {"value": {"get_attr": ["g", "outputs_list", "value"]}}}
+    )
+    root_id = store.stack("root", root_template)
+    bodies = {"zz": old, "aa": member}
+    rows = [
+        value_row("zz", "old", columns={"created_at": CREATED}),
+        value_row("aa", "new", columns={"created_at": CREATED + 5}),
+    ]
+    child_id = store.stack("root-g", template(bodies), rows, owner_id=root_id, parent_resource_name="g")
+    store.resource(root_id, HeatRow("g", child_id, group["properties"]), store.template(root_template))
+    assert only(installation.run()).disposition == Disposition.MOVED
+    group_row = installation.rows(root_id)["g"]
+    assert (group_row.data or {})["names"] == ["zz", "aa"]
+    assert (group_row.attributes or {})["outputs_list, value"] == ["old", "new"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ({"action": "UPDATE", "status": "IN_PROGRESS"}, "is UPDATE_IN_PROGRESS: let Heat finish"),
+        ({"raw_template_id": 4711}, "which Heat has purged"),
+    ],
+)
+def test_a_stack_that_cannot_be_moved_stays_with_a_reason(
+    installation: Installation, columns: Json, reason: str
+) -> None:
+    installation.heat.stack("odd", template({"v": VALUE}), [value_row()], **columns)
+    entry = only(installation.run())
+    assert entry.disposition == Disposition.STAYS
+    assert reason in entry.reasons[0]
+
+
+def test_a_type_of_an_operator_keeps_its_stack_and_no_other_one(installation: Installation) -> None:
+    installation.heat.stack("own", template({"x": {"type": "Acme::Own::Type"}}), [HeatRow("x", "1")])
+    installation.heat.stack("plain", template({"v": VALUE}), [value_row()])
+    report = {entry.name: entry for entry in installation.run().stacks}
+    assert "Acme::Own::Type" in report["own"].reasons[0]
+    assert report["plain"].disposition == Disposition.MOVED
+
+
+def test_a_stack_at_a_breakpoint_stays(installation: Installation) -> None:
+    row = value_row(data={"pre-update": "True"}, columns={"status": "IN_PROGRESS"})
+    installation.heat.stack("held", template({"v": VALUE}), [row], action="UPDATE", status="IN_PROGRESS")
+    assert "held at the breakpoint of v (pre-update)" in only(installation.run()).reasons[0]
+
+
+def test_a_dry_run_stores_nothing_and_a_second_run_moves_nothing_again(installation: Installation) -> None:
+    stack_id = installation.heat.stack("plain", template({"v": VALUE}), [value_row()])
+    assert only(installation.run(dry_run=True)).disposition == Disposition.MOVES
+    assert stack_id not in installation.text()
+    assert installation.run().counts() == {"moved": 1}
+    before = installation.text()
+    assert installation.run().counts() == {"present": 1}
+    assert installation.text() == before
+
+
+def test_a_stack_whose_name_stoker_has_already_stays(installation: Installation) -> None:
+    installation.heat.stack("plain", template({"v": VALUE}), [value_row()])
+    installation.run()
+    installation.heat.stack("plain", template({"v": VALUE}), [value_row()])
+    for dry_run in (True, False):
+        assert "another stack of this name" in only(installation.run(dry_run=dry_run)).reasons[0]
+
+
+def test_half_updated_resources_keep_the_definition_of_the_template_that_they_had(
+    installation: Installation,
+) -> None:
+    store = installation.heat
+    new = {"type": "OS::Heat::Value", "properties": {"value": "new"}}
+    before = store.template(template({"v": VALUE, "w": VALUE}))
+    stack_id = store.stack(
+        "half",
+        template({"v": new, "w": new}),
+        [
+            value_row("v", "v", columns={"current_template_id": before}),
+            value_row("w", "new", columns={"action": "UPDATE", "status": "FAILED", "status_reason": "boom"}),
+        ],
+        action="UPDATE",
+        status="FAILED",
+        status_reason="Resource UPDATE failed: ValueError: resources.w: boom",
+        prev_raw_template_id=before,
+    )
+    entry = only(installation.run())
+    assert entry.differences == [
+        "half: resource v has another definition",
+        "half: resource v: value would change",
+        "half: resource w has failed, and would be repaired or replaced",
+    ]
+    stack = installation.stack(stack_id)
+    assert (stack.previous or {})["template"] != stack.template_id
+    cause = stack.failure_cause
+    assert cause == FailureCause("boom", "ValueError", "resources.w")
+    assert (installation.rows(stack_id)["v"].definition or {})["properties"] == {"value": "v"}
+
+
+def test_what_was_in_progress_when_its_stack_failed_counts_as_failed(installation: Installation) -> None:
+    row = value_row(columns={"status": "IN_PROGRESS"})
+    stack_id = installation.heat.stack("lost", template({"v": VALUE}), [row], status="FAILED")
+    installation.run()
+    assert installation.rows(stack_id)["v"].status == "FAILED"
+
+
+def test_deleted_stacks_are_moved_only_if_asked_for(installation: Installation) -> None:
+    deleted = {"action": "DELETE", "deleted_at": CREATED + 9}
+    stack_id = installation.heat.stack("gone", template({"v": VALUE}), **deleted)
+    assert installation.run().stacks == []
+    assert only(installation.run(selection=Selection(with_deleted=True))).disposition == Disposition.MOVED
+    stack = installation.stack(stack_id)
+    assert (stack.live_name, stack.deleted_at) == (None, CREATED + 9)
+
+
+def test_a_selection_names_projects_and_stacks(installation: Installation) -> None:
+    for name, project in (("a", "one"), ("b", "one"), ("c", "two")):
+        installation.heat.stack(name, template({"v": VALUE}), [value_row()], tenant=project)
+    chosen = installation.run(dry_run=True, selection=Selection(projects=["one"]))
+    assert sorted(entry.name for entry in chosen.stacks) == ["a", "b"]
+    chosen = installation.run(dry_run=True, selection=Selection(projects=["one"], stacks=["b", "c"]))
+    assert [entry.name for entry in chosen.stacks] == ["b"]
+
+
+def test_a_claim_locks_what_was_moved_and_nothing_else(installation: Installation) -> None:
+    stack_id = installation.heat.stack("plain", template({"v": VALUE}), [value_row()])
+    installation.heat.stack("own", template({"x": {"type": "Acme::Own::Type"}}), [HeatRow("x", "1")])
+    installation.run(claims=True)
+    with installation.heat.engine.connect() as conn:
+        locks = conn.execute(sa.select(heat_tables.stack_lock.c.stack_id, heat_tables.stack_lock.c.engine_id))
+        assert list(locks) == [(stack_id, CLAIMED_BY)]
+
+
+def manage(installation: Installation, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run([BIN / "stoker-manage", "--config-file", installation.config, "import-heat", *arguments])
+
+
+def test_the_command_reports_what_stays_and_shows_no_secret(
+    installation: Installation, tmp_path: pathlib.Path
+) -> None:
+    row = HeatRow("r", "stack-r", {"length": 8}, data={"value": "hush-hush"}, secret=["value"])
+    installation.heat.stack("random", template({"r": {"type": "OS::Heat::RandomString"}}), [row])
+    installation.heat.stack("own", template({"x": {"type": "Acme::Own::Type"}}), [HeatRow("x", "1")])
+    heat_conf = tmp_path / "heat.conf"
+    heat_conf.write_text(f"[DEFAULT]\nauth_encryption_key = {KEY}\n")
+    arguments = ["--database", installation.heat_url, "--encryption-key-file", str(heat_conf)]
+    done = manage(installation, *arguments, "--dry-run", "--report", "json", "--verify")
+    assert done.returncode == 2, done
+    report = json.loads(done.stdout)
+    assert report["counts"] == {"moves": 1, "stays": 1}
+    ends = {entry["name"]: entry["disposition"] for entry in report["stacks"]}
+    assert ends == {"random": "moves", "own": "stays"}
+    assert "hush-hush" not in done.stdout + done.stderr
+    assert manage(installation, *arguments, "--stack", "random").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("sqlite:///{directory}/other.sqlite", "it is none of Heat's"),
+        ("nothing://", "nothing"),
+        ("@{directory}/missing", "No such file"),
+    ],
+)
+def test_a_database_that_is_none_of_heats_is_refused(
+    installation: Installation, tmp_path: pathlib.Path, url: str, words: str
+) -> None:
+    done = manage(installation, "--database", url.format(directory=tmp_path))
+    assert done.returncode == 1
+    assert words in done.stderr
+
+
+def test_software_configs_and_deployments_keep_their_ids(installation: Installation) -> None:
+    config_id = str(uuid.uuid4())
+    deployment_id = str(uuid.uuid4())
+    derived_id = str(uuid.uuid4())
+    resources_of = {
+        "c": {"type": "OS::Heat::SoftwareConfig", "properties": {"config": "echo"}},
+        "d": {
+            "type": "OS::Heat::SoftwareDeployment",
+            "properties": {
+                "config": {"get_resource": "c"},
+                "server": "server-1",
+                "signal_transport": "NO_SIGNAL",
+            },
+        },
+    }
+    body = {"config": "echo", "inputs": [], "outputs": [], "options": {}}
+    with installation.heat.engine.begin() as conn:
+        for key in (config_id, derived_id):
+            row = {"id": key, "name": "n", "group": "script", "config": body, "tenant": "project"}
+            conn.execute(sa.insert(heat_tables.software_config), [{**row, "created_at": CREATED}])
+        deployment = {
+            "id": deployment_id,
+            "config_id": derived_id,
+            "server_id": "server-1",
+            "tenant": "project",
+        }
+        deployment |= {"action": "CREATE", "status": "COMPLETE", "output_values": {"y": "1"}}
+        conn.execute(sa.insert(heat_tables.software_deployment), [{**deployment, "created_at": CREATED}])
+    properties = {"config": config_id, "server": "server-1", "signal_transport": "NO_SIGNAL"}
+    rows = [HeatRow("c", config_id, {"config": "echo"}), HeatRow("d", deployment_id, properties)]
+    outputs = {"y": {"value": {"get_attr": ["d", "y"]}}}
+    stack_id = installation.heat.stack("soft", template(resources_of, outputs=outputs), rows)
+    assert only(installation.run()).differences == []
+    row = installation.rows(stack_id)["d"]
+    assert (row.physical_id, (row.attributes or {})["y"]) == (deployment_id, "1")
+    text = installation.text()
+    assert all(key in text for key in (config_id, deployment_id, derived_id))
