@@ -16,6 +16,8 @@ PAUSE = 0.5
 """Seconds until a call whose connection failed is repeated."""
 KEPT = 256
 """Sessions with certificates of their own that are kept, those used last."""
+_WITHOUT_VERSIONS = frozenset({"object-store"})
+"""Services that list no versions: that of the address in the service catalog is the only one."""
 _CREATING = frozenset({"POST", "PATCH"})
 """Methods of calls that are not sent again where a connection has ended: the first may have been received."""
 
@@ -67,14 +69,15 @@ def service_adapter(
     :raises NoSuchService: the service catalog has no endpoint of the service.
     :raises ServiceUnavailable: the service did not say which versions it has.
     """
+    has_versions = service not in _WITHOUT_VERSIONS
     adapter = _ServiceAdapter(
         options,
         session,
         service_type=service,
         interface=options.interface,
         region_name=options.region_name,
-        min_version=version,
-        max_version=f"{version.split('.')[0]}.latest",
+        min_version=version if has_versions else None,
+        max_version=f"{version.split('.')[0]}.latest" if has_versions else None,
         connect_retries=options.connect_retries,
         status_code_retries=options.status_code_retries,
     )
@@ -83,10 +86,12 @@ def service_adapter(
         adapter.endpoint_override = options.endpoint_override.replace(
             "%(project_id)s", adapter.get_project_id() or ""
         )
-        data = _endpoint_data(adapter)
+    if not has_versions:
+        _check_listed(adapter)
+        return adapter
+    data = _endpoint_data(adapter)
+    if options.endpoint_override is not None:
         adapter.endpoint_override = data.url
-    else:
-        data = _endpoint_data(adapter)
     if microversion is not None:
         limits = [_number(microversion), _number(options.max_microversion), data.max_microversion]
         newest = min(number for number in limits if number is not None)
@@ -181,6 +186,19 @@ def derived_session(
         timeout=session.timeout,
         user_agent=session.user_agent,
     )
+
+
+def _check_listed(adapter: Adapter) -> None:
+    """Check that the service has an address, without asking it.
+
+    :raises NoSuchService: the service catalog has no endpoint of the service.
+    """
+    try:
+        address = adapter.endpoint_override or adapter.get_endpoint()
+    except (exceptions.EndpointNotFound, exceptions.CatalogException) as error:
+        raise NoSuchService(f"the cloud has no service of type {adapter.service_type}: {error}") from error
+    if address is None:
+        raise NoSuchService(f"the cloud has no service of type {adapter.service_type}")
 
 
 def _endpoint_data(adapter: Adapter) -> discover.EndpointData:

@@ -12,7 +12,6 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
         "VPC VPCGatewayAttachment",
     ),
     "AWS::ElasticLoadBalancing": ("", "LoadBalancer"),
-    "AWS::S3": ("", "Bucket"),
     "OS::Aodh": (
         "alarms",
         "Alarm CombinationAlarm CompositeAlarm EventAlarm GnocchiAggregationByMetricsAlarm "
@@ -22,7 +21,7 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
     "OS::Blazar": ("reservations", "Host Lease"),
     "OS::Cinder": ("block storage", "EncryptedVolumeType QoSAssociation QoSSpecs Quota"),
     "OS::Designate": ("DNS", "Domain Record RecordSet Zone"),
-    "OS::Heat": ("", "HARestarter SwiftSignal SwiftSignalHandle"),
+    "OS::Heat": ("", "HARestarter"),
     "OS::Ironic": ("bare metal", "Port"),
     "OS::Magnum": ("container clusters", "Bay BayModel Cluster ClusterTemplate"),
     "OS::Manila": ("shared file systems", "SecurityService Share ShareNetwork ShareType"),
@@ -44,7 +43,6 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
         "Cluster ClusterTemplate DataSource ImageRegistry Job JobBinary NodeGroupTemplate",
     ),
     "OS::Senlin": ("clusters", "Cluster Node Policy Profile Receiver"),
-    "OS::Swift": ("objects", "Container"),
     "OS::Trove": ("databases", "Cluster Instance"),
     "OS::Vitrage": ("root causes", "Template"),
     "OS::Zaqar": ("messages", "MistralTrigger Queue SignedQueueURL Subscription"),
@@ -56,8 +54,6 @@ _INSTEAD: Mapping[str, str] = {
     "AWS::EC2::NetworkInterface": "OS::Neutron::Port",
     "AWS::EC2::Subnet": "OS::Neutron::Subnet",
     "AWS::EC2::VPC": "OS::Neutron::Net",
-    "OS::Heat::SwiftSignal": "OS::Heat::WaitCondition",
-    "OS::Heat::SwiftSignalHandle": "OS::Heat::WaitConditionHandle",
     "OS::Neutron::RouterGateway": "OS::Neutron::Router",
     "OS::Nova::FloatingIP": "OS::Neutron::FloatingIP",
     "OS::Nova::FloatingIPAssociation": "OS::Neutron::FloatingIPAssociation",
@@ -72,12 +68,11 @@ _CLIENTS: Mapping[str, str] = {
     "compute": "nova",
     "image": "glance",
     "load-balancer": "octavia",
+    "identity": "keystone",
     "network": "neutron",
+    "object-store": "swift",
     "orchestration": "heat",
     "AWS::EC2": "neutron",
-    "AWS::S3": "swift",
-    "OS::Heat::SwiftSignal": "swift",
-    "OS::Heat::SwiftSignalHandle": "swift",
 }
 """Heat's names of services, by types in the catalog, by resource types, or by beginnings of such names."""
 _ALIKE = 0.95

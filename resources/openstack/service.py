@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from keystoneauth1 import exceptions
 from keystoneauth1.adapter import Adapter
+from requests import Response
 
 from ...shapes import Json, JsonMap
 from ..contract.context import StepContext
@@ -71,6 +72,38 @@ class Service:
         """
         return self._request("GET", path, headers={"Accept": media_type})
 
+    def head(self, path: str) -> Mapping[str, str]:
+        """Return the headers of the answer to a HEAD, their names in lower case.
+
+        :raises RemoteNotFound, PermanentError, RetryableError: the errors of `step_error`.
+        """
+        return {name.lower(): value for name, value in self._send("HEAD", path).headers.items()}
+
+    def get_text(self, path: str, media_type: str = "*/*") -> str:
+        """Return the body of the answer to a GET as text.
+
+        :raises RemoteNotFound, PermanentError, RetryableError: the errors of `step_error`.
+        """
+        return str(self._send("GET", path, headers={"Accept": media_type}).text)
+
+    def put_text(self, path: str, text: str, media_type: str = "text/plain") -> None:
+        """Send a text by a PUT.
+
+        :raises RemoteNotFound, Conflict, PermanentError, RetryableError: the errors of `step_error`.
+        """
+        self._send("PUT", path, data=text.encode(), headers={"Content-Type": media_type})
+
+    def set_headers(self, path: str, headers: Mapping[str, str], *, creates: bool = False) -> None:
+        """Send headers without a body: by a POST to what there is, or by a PUT, which creates it.
+
+        :raises RemoteNotFound, Conflict, PermanentError, RetryableError: the errors of `step_error`.
+        """
+        self._send("PUT" if creates else "POST", path, headers=dict(headers))
+
+    def address(self) -> str:
+        """Return the address of the service, without a slash at its end."""
+        return str(self._adapter.get_endpoint()).rstrip("/")
+
     def post(self, path: str, body: Json, **headers: str) -> Json:
         """Return the body of the answer to a POST, None if there is none.
 
@@ -120,15 +153,19 @@ class Service:
         return members
 
     def _request(self, method: str, path: str, **arguments: typing.Any) -> Json:
+        answer = self._send(method, path, **arguments)
+        return answer.json() if answer.content else None
+
+    def _send(self, method: str, path: str, **arguments: typing.Any) -> Response:
         if headers := arguments.get("headers"):
             arguments["headers"] = {name.replace("_", "-"): value for name, value in headers.items()}
         try:
-            answer = self._adapter.request(path, method, **arguments)
+            answer: Response = self._adapter.request(path, method, **arguments)
         except exceptions.HttpError as error:
             raise step_error(self.name, error) from error
         except exceptions.ClientException as error:
             raise _unreached(self.name, error) from error
-        return answer.json() if answer.content else None
+        return answer
 
 
 def _next_page(answer: JsonMap, items: str) -> str | None:
@@ -254,6 +291,7 @@ INTERFACES: Mapping[str, Interface] = {
     "key-manager": Interface("1"),
     "load-balancer": Interface("2"),
     "network": Interface("2"),
+    "object-store": Interface("1"),
     "orchestration": Interface("1"),
     "reservation": Interface("1"),
     "shared-file-system": Interface("2", "2.60"),

@@ -111,6 +111,22 @@ def operator_stacks(stoker: Service, operator: Project) -> Iterator[Stacks]:
 @pytest.fixture
 def balancers(cloud: Cloud, project: Project, operator: Project) -> None:
     """Octavia runs, and the projects' tokens know it."""
-    cloud.start("octavia")
-    for lent in (project, operator):
+    _start(cloud, "octavia", project, operator)
+
+
+@pytest.fixture
+def objects(cloud: Cloud, project: Project) -> None:
+    """Swift runs, and the project's tokens know it."""
+    _start(cloud, "swift", project)
+
+
+@pytest.fixture
+def secrets(cloud: Cloud, project: Project) -> None:
+    """Barbican runs, and the project's tokens know it."""
+    _start(cloud, "barbican", project)
+
+
+def _start(cloud: Cloud, name: str, *projects: Project) -> None:
+    cloud.start(name)
+    for lent in projects:
         lent.connection.session.invalidate()

@@ -172,8 +172,8 @@ def test_a_lost_creation_is_found_again(keystone: Make, kind: str, properties: J
     driven = keystone(kind, **properties)
     physical_id = driven.id
     lost = lose(driven)
-    assert lost.plugin.find_created(lost.target.key, lost.target, lost.work) == physical_id
-    assert lost.plugin.find_created(str(uuid.uuid4()), lost.target, lost.work) is None
+    assert lost.plugin.find_created(lost.target.key, lost.target, lost.context) == physical_id
+    assert lost.plugin.find_created(str(uuid.uuid4()), lost.target, lost.context) is None
     if kind == "Service":  # Several may have one name, so the service does not refuse a second one.
         lost.target = dataclasses.replace(lost.target, physical_id=physical_id)
     lost.create()

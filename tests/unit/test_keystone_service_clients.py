@@ -229,6 +229,19 @@ def test_a_service_that_does_not_show_its_versions_is_asked_again(
     assert [path for _, path, _ in compute.requests] == ["/v2.1/servers"]
 
 
+def test_swift_is_not_asked_for_versions_that_it_does_not_list(compute: Compute) -> None:
+    nowhere = Session(auth=CallerAccess("token", "ann", "p1", "[]").auth())
+    options = ServiceOptions(endpoint_override=f"{compute.url}/v1/AUTH_%(project_id)s")
+    objects = ServiceClients(ClientOptions(services={"object-store": options}))
+    adapter = objects.adapter(nowhere, "object-store", "1", None)
+    assert compute.requests == []
+    adapter.get("/container")
+    assert compute.requests == [("GET", "/v1/AUTH_p1/container", None)]
+    for session in (nowhere, compute.session()):
+        with pytest.raises(NoSuchService):
+            ServiceClients(ClientOptions()).adapter(session, "object-store", "1", None)
+
+
 def test_a_service_may_have_certificates_of_its_own(secure: tuple[Compute, pathlib.Path]) -> None:
     service, certificate = secure
     session = service.session()

@@ -102,7 +102,6 @@ def test_an_unknown_type_is_answered_with_who_can_bring_it(name, advice):
         ("OS::Trove::Instance", "trove", "Ask the operator"),
         ("AWS::EC2::NetworkInterface", "neutron", "Use OS::Neutron::Port, or ask the operator"),
         ("OS::Heat::HARestarter", "heat", "Ask the operator"),
-        ("OS::Heat::SwiftSignal", "swift", "Use OS::Heat::WaitCondition, or ask the operator"),
     ],
 )
 def test_a_type_of_heat_that_is_lacking_is_answered_as_one_without_a_service(name, service, advice):

@@ -1,6 +1,9 @@
 """The configuration of each service: what it must know, and what makes it quick or small for tests."""
 
+import base64
+import os
 import pathlib
+import pwd
 import uuid
 
 from harness.cloud.layout import COMPUTE_HOST, HOME, PASSWORD, REGION, Ini, Layout, Section
@@ -186,6 +189,55 @@ def octavia(layout: Layout) -> Ini:
 def octavia_authority(layout: Layout) -> pathlib.Path:
     """The file with the certificate and the key of Octavia's own authority."""
     return layout.config("octavia") / "authority.pem"
+
+
+def barbican(layout: Layout) -> Ini:
+    """Secrets in the database, encrypted with the key below; no orders, for these need a worker."""
+    return {
+        "DEFAULT": {**_default(layout, "barbican"), "host_href": "", "db_auto_create": True},
+        "database": {"connection": layout.database_of("barbican")},
+        "secretstore": {"enabled_secretstore_plugins": "store_crypto"},
+        "crypto": {"enabled_crypto_plugins": "simple_crypto"},
+        "simple_crypto_plugin": {"kek": base64.b64encode(b"abcdefghijklmnopqrstuvwxyz123456").decode()},
+        "queue": {"enable": False},
+        **_usual(layout, "barbican"),
+    }
+
+
+def swift(layout: Layout) -> Ini:
+    """The proxy; installed/swift_server.py writes the configuration of what is behind it."""
+    filters = ("catch_errors", "cache", "listing_formats", "tempurl", "authtoken", "keystoneauth")
+    versions = ("slo", "dlo", "versioned_writes")
+    account = {name: value for name, value in _account(layout).items() if not name.endswith("domain_id")}
+    domains = {"user_domain_name": "Default", "project_domain_name": "Default"}
+    options: dict[str, Section] = {
+        "cache": {"use": "egg:swift#memcache", "memcache_servers": f"{HOST}:1"},  # Nobody listens there.
+        "tempurl": {"use": "egg:swift#tempurl", "methods": "GET HEAD PUT POST DELETE"},
+        "authtoken": {
+            "paste.filter_factory": "keystonemiddleware.auth_token:filter_factory",
+            "delay_auth_decision": True,
+            "www_authenticate_uri": layout.auth_url,
+            **account,
+            **domains,
+        },
+        "keystoneauth": {"use": "egg:swift#keystoneauth", "operator_roles": "admin, member"},
+        "versioned_writes": {"use": "egg:swift#versioned_writes", "allow_versioned_writes": True},
+    }
+    return {
+        "DEFAULT": {
+            "bind_ip": HOST,
+            "bind_port": layout.ports["swift"],
+            "user": pwd.getpwuid(os.geteuid()).pw_name,
+            "swift_dir": layout.config("swift"),
+            "workers": 0,
+        },
+        "pipeline:main": {"pipeline": " ".join((*filters, *versions, "proxy-server"))},
+        "app:proxy-server": {"use": "egg:swift#proxy", "account_autocreate": True},
+        **{
+            f"filter:{name}": options.get(name) or {"use": f"egg:swift#{name}"}
+            for name in (*filters, *versions)
+        },
+    }
 
 
 def _default(layout: Layout, name: str) -> Section:

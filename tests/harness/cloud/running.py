@@ -67,7 +67,7 @@ class Running:
         began = time.monotonic()
         new = [service for service in services if service.name not in self._processes]
         for service in new:
-            self._launch(service.name, service.command(self.layout))
+            self._launch(service.name, service.command(self.layout), service.environment(self.layout))
         self._wait(began, [name for name in ASKED_FIRST if name in self._processes], self._answers)
         daemons = {daemon.name: daemon for service in new for daemon in service.daemons}
         for service in new:
@@ -102,9 +102,9 @@ class Running:
         self.broker.close()
         self.database.close()
 
-    def _launch(self, name: str, command: Sequence[str]) -> None:
+    def _launch(self, name: str, command: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
         log = self.layout.log(name).with_suffix(".out")
-        env = self.layout.environment()
+        env = {**self.layout.environment(), **(variables or {})}
         self._processes[name] = Process(command, log=log, env=env, directory=self._directory)
 
     def _wait(self, began: float, names: Sequence[str], serves: Callable[[str], bool]) -> None:

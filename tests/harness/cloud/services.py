@@ -6,7 +6,7 @@ import os
 import pwd
 import shutil
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from harness.certificates import write_certificate
 from harness.cloud import configuration
@@ -18,6 +18,17 @@ Schema = Callable[[Layout], Sequence[Command]]
 
 def nothing(layout: Layout) -> None:
     """Write no further files."""
+
+
+def alone(layout: Layout) -> Mapping[str, str]:
+    """Return no variables beside those of all programs."""
+    return {}
+
+
+def barbican_environment(layout: Layout) -> Mapping[str, str]:
+    """Return the variables by which it finds its files."""
+    paste = HOME / "etc/barbican/barbican-api-paste.ini"
+    return {"HOME": str(layout.config("barbican")), "BARBICAN_PASTE": str(paste)}
 
 
 def nova_files(layout: Layout) -> None:
@@ -64,6 +75,9 @@ class Service:
     :ivar offers: the path of a list that an admin may read; it is empty until the daemons can work.
     :ivar needs_argument: the application finds its configuration by an argument only.
     :ivar files: writes the further files that it reads.
+    :ivar environment: variables of its API, beside those of all programs.
+    :ivar script: of the folder ``installed``, which gets the configuration and the folder of the service's
+        state; "": the API is a WSGI application.
     """
 
     name: str
@@ -78,6 +92,8 @@ class Service:
     daemons: Sequence[Daemon] = ()
     needs_argument: bool = False
     files: Callable[[Layout], None] = nothing
+    environment: Callable[[Layout], Mapping[str, str]] = alone
+    script: str = ""
 
     def path(self, layout: Layout) -> str:
         """Its configuration file."""
@@ -85,13 +101,17 @@ class Service:
 
     def configure(self, layout: Layout) -> None:
         """Write its configuration."""
-        layout.config(self.name).mkdir(parents=True, exist_ok=True)
+        file = layout.config(self.name) / self.file
+        file.parent.mkdir(parents=True, exist_ok=True)
         layout.state(self.name).mkdir(parents=True, exist_ok=True)
-        (layout.config(self.name) / self.file).write_text(rendered(self.config(layout)))
+        file.write_text(rendered(self.config(layout)))
         self.files(layout)
 
     def command(self, layout: Layout) -> Command:
         """How to start its API."""
+        if self.script:
+            program = [str(BIN / "python"), "-P", "-W", "ignore", str(INSTALLED / self.script)]
+            return [*program, self.path(layout), str(layout.state(self.name))]
         arguments = ["--config-file", self.path(layout)] if self.needs_argument else []
         requests = layout.requests(self.name)
         return serving(self.name, self.application, layout.ports[self.name], requests, *arguments)
@@ -193,9 +213,28 @@ OCTAVIA = _service(
     needs_argument=True,
     files=octavia_files,
 )
+BARBICAN = _service(
+    "barbican",
+    configuration.barbican,
+    lambda _: [],
+    application="barbican_application",
+    file=".barbican/barbican.conf",
+    endpoints=[("key-manager", "")],
+    probe="/v1/secrets",
+    environment=barbican_environment,
+)
+SWIFT = _service(
+    "swift",
+    configuration.swift,
+    lambda _: [],
+    script="swift_server.py",
+    file="proxy.conf",
+    endpoints=[("object-store", "/v1/AUTH_$(project_id)s")],
+    databases=[],
+)
 SERVICES = (KEYSTONE, GLANCE, PLACEMENT, NEUTRON, NOVA, CINDER)
 """The services in the order of their starts; one that another asks while it starts comes before it."""
-OPTIONAL = (OCTAVIA,)
+OPTIONAL = (BARBICAN, OCTAVIA, SWIFT)
 """Services that a cloud starts, and enters into its service catalog, once somebody asks for them.  Their
 databases are made with those of the others."""
 ALL = (*SERVICES, *OPTIONAL)
