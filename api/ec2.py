@@ -7,7 +7,7 @@ from ..engine.signal_urls import row_of_key
 from ..keystone.ec2_tokens import SignatureRefused
 from ..shapes import Json
 from .authenticator import Authenticator
-from .collaborators import Exchange
+from .collaborators import Exchange, GuestPolls
 from .context import RequestContext
 from .ec2_signatures import SignatureError, SignedRequest, read_claim
 from .errors import Fault
@@ -15,12 +15,13 @@ from .errors import Fault
 _STATUS = {"IncompleteSignature": 400, "RequestExpired": 400}
 
 
-def is_guests(signed: SignedRequest | None) -> bool:
-    """Return whether the key of a request is one of those that Stoker gives to guests.
+def is_guests(signed: SignedRequest | None, guests: GuestPolls) -> bool:
+    """Return whether the key of a request is a guest's: one of Stoker's, or of before an import.
 
     :raises Fault: 400 or 403, the request is not signed, or not rightly.
     """
-    return row_of_key(_access_key(signed)) is not None
+    key = _access_key(signed)
+    return row_of_key(key) is not None or guests.imported(key) is not None
 
 
 def _access_key(signed: SignedRequest | None) -> str:

@@ -163,8 +163,12 @@ ROUTES: Routes = {
         "GET": Operation(resources.show, "resource:show", shared=resources.SHOW_QUERY),
         "PATCH": Operation(resources.mark_unhealthy, "resource:mark_unhealthy"),
     },
-    f"{_RESOURCE}/metadata": {"GET": Operation(resources.metadata, "resource:metadata")},
-    f"{_RESOURCE}/signal": {"POST": Operation(resources.signal, "resource:signal")},
+    f"{_RESOURCE}/metadata": {
+        "GET": Operation(guests.metadata_by_imported(resources.metadata), "resource:metadata")
+    },
+    f"{_RESOURCE}/signal": {
+        "POST": Operation(signals.signal_by_imported(resources.signal), "resource:signal")
+    },
     f"{_RESOURCE}/signal/{{row}}": dict.fromkeys(
         ("POST", "PUT"), Operation(signals.signal, None, presigned=signals.PURPOSE)
     ),

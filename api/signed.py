@@ -6,14 +6,25 @@ The addresses and the answers are those of Heat's CloudFormation API.
 import re
 import urllib.parse
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ..db.queries.guests import GuestServer
 from ..engine.signal_urls import row_of_key
 from ..resources.guests import POLL_SERVER_CFN
 from .collaborators import GuestPolls
-from .ec2_signatures import MOST_PARAMETERS, SignatureError, SignedRequest, read_claim, verify
+from .context import RequestContext
+from .ec2_signatures import (
+    MOST_PARAMETERS,
+    SignatureClaim,
+    SignatureError,
+    SignedRequest,
+    read_claim,
+    verify,
+)
 from .errors import Fault
 
+STACK_USER = "heat_stack_user"
+"""Role of the accounts that Heat makes for resources."""
 FORM = "application/x-www-form-urlencoded"
 _ARN = re.compile("arn:openstack:heat::([^:/]+):stacks/([^/]+)/([^/]+)/resources/([^/]+)")
 _STACK_ARN = "arn:openstack:heat::{}:stacks/{}/{}"
@@ -57,7 +68,7 @@ def guest_of(signed: SignedRequest | None, guests: GuestPolls, now: float) -> Gu
         claim = read_claim(signed)
         row = row_of_key(claim.access_key)
         if row is None:
-            raise _unknown_key()
+            return _imported(claim, signed, guests, now)
         verify(claim, signed, guests.secret(claim.access_key), now)
     except SignatureError as error:
         raise Fault(_STATUS.get(error.code, 403), error.code, str(error)) from error
@@ -65,6 +76,34 @@ def guest_of(signed: SignedRequest | None, guests: GuestPolls, now: float) -> Gu
     if server is None or not guests.admits(server, POLL_SERVER_CFN):
         raise _unknown_key()
     return server
+
+
+def _imported(claim: SignatureClaim, signed: SignedRequest, guests: GuestPolls, now: float) -> GuestServer:
+    """Return the resource of a key of before an import; an address that it has signed is valid with the key.
+
+    :raises SignatureError: the signature is wrong.
+    :raises Fault: 403, there is no such key.
+    """
+    server, secret = guests.imported(claim.access_key) or (None, None)
+    if server is None or secret is None:
+        raise _unknown_key()
+    verify(replace(claim, begins=None, ends=None), signed, secret, now)
+    if not guests.admits(server, POLL_SERVER_CFN):
+        raise _unknown_key()
+    return server
+
+
+def account_of(caller: RequestContext, guests: GuestPolls, path: Mapping[str, str]) -> GuestServer | None:
+    """Return the resource of the path, if the caller is its account of before an import; None: it is not.
+
+    Such an account belongs to a project of its own, which owns no stack.
+    """
+    user_id = caller.credentials.get("user_id")
+    if STACK_USER not in caller.roles or not isinstance(user_id, str):
+        return None
+    server, _ = guests.imported(user_id) or (None, None)
+    named = (path["stack_id"], path["resource_name"])
+    return server if server is not None and (server.stack_id, server.name) == named else None
 
 
 def parameters(signed: SignedRequest | None) -> Mapping[str, str]:

@@ -25,6 +25,7 @@ COLUMNS: Mapping[sa.Table, Sequence[str]] = {
     tables.content: ["body"],
     tables.stack: ["parameters", "previous", "outputs"],
     tables.credential: ["body"],
+    tables.imported_key: ["secret"],
     tables.resource: ["reference_id", "definition", "properties", "attributes", "metadata", "data"],
     tables.snapshot: ["goal"],
     tables.task: ["definition"],

@@ -425,6 +425,7 @@ def purge(conn: Connection, stack_ids: Sequence[StackId]) -> None:
         (tables.traversal, tables.traversal.c.stack_id),
         (tables.content_use, tables.content_use.c.holder_id),
         (tables.stack_tag, tables.stack_tag.c.stack_id),
+        (tables.imported_key, tables.imported_key.c.stack_id),
         (tables.resource, tables.resource.c.stack_id),
         (tables.snapshot, tables.snapshot.c.stack_id),
         (tables.stack, tables.stack.c.id),

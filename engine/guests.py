@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
 
-from ..db import resources, software, stacks
+from ..db import imported_keys, resources, software, stacks
 from ..db.ids import ResourceId, StackId
 from ..db.queries import guests
 from ..db.queries.guests import GuestPoll, GuestServer
@@ -20,6 +20,7 @@ from ..observe.instants import iso
 from ..resources.contract.views import StackFacts
 from ..resources.guests import collect_config, guest_metadata
 from ..resources.heat.iam import ACCESS_KEY
+from ..sealing.stored import in_clear
 from ..shapes import Json, JsonMap
 from .access_keys import readable
 from .awaited_guests import describe_guest
@@ -66,6 +67,18 @@ class Guests:
     def secret(self, access_key: str) -> str:
         """Return the secret of a guest's access key; whether its row exists is not looked up."""
         return self._addresses.guest_secret(access_key)
+
+    def imported(self, key: str) -> tuple[GuestServer, str | None] | None:
+        """Return the resource for which a key or an account of before an import acts, with its secret.
+
+        None: there is none of this id, or its resource is gone.  An account has no secret.
+        """
+        row = self._context.database.read(lambda conn: imported_keys.find(conn, key))
+        server = None if row is None else self.find(row.stack_id, row.resource_id)
+        if row is None or server is None:
+            return None
+        sealer = self._context.sealer.of_stack(server.project_id, server.root_id)
+        return server, None if row.secret is None else str(in_clear(row.secret, sealer.open))
 
     def account(self, user_id: str, password: str) -> tuple[GuestServer, str] | None:
         """Return the resource for which an account acts, and the endpoint of Heat's API for it.

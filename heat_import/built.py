@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..db.ids import ContentId
+from ..db.imported_keys import ImportedKey
 from ..db.rows import Event, Resource, Snapshot, Stack
 from ..db.software import StoredConfig, StoredDeployment
 from ..engine.context import Compiled
@@ -19,21 +20,6 @@ class Refused(Exception):
     def __init__(self, *reasons: str) -> None:
         super().__init__("; ".join(reasons))
         self.reasons = reasons
-
-
-@dataclass(frozen=True)
-class ImportedKey:
-    """An EC2 key or an account by which a guest or a client of the other service acts for a resource.
-
-    :ivar id: the access key, or the id of the user at Keystone.
-    :ivar secret: the secret of the key, sealed; None: an account, whose password Keystone has.
-    """
-
-    id: str
-    stack_id: str
-    resource_id: int
-    project_id: str
-    secret: Json = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ..db import content
 from ..db.ids import ContentId, ResourceId, StackId, TraversalId
+from ..db.imported_keys import ImportedKey
 from ..db.rows import Event, Resource, Stack
 from ..db.states import Status
 from ..engine.context import Compiled
@@ -13,7 +14,6 @@ from ..ring.hashring import shard_of
 from ..sealing.sealer import BoundSealer
 from ..shapes import Json
 from ..template.residual import sealed
-from .built import ImportedKey
 from .heat_rows import HeatEvent, HeatResource, HeatStack
 from .resource_rows import failure_cause
 from .snapshot_rows import SnapshotRows
@@ -47,7 +47,7 @@ class TreeParts:
 
     def add_keys(self, resource: HeatResource, row: Resource, stack: HeatStack) -> None:
         """Note the keys and the account by which guests and clients act for a resource."""
-        place = (stack.id, row.id, stack.project_id)
+        place = (StackId(stack.id), row.id)
         if keys := keys_of(resource):
             secret = sealed(self.sealer.seal(keys.secret))
             self.keys.append(ImportedKey(keys.access, *place, secret))

@@ -7,8 +7,9 @@ from dataclasses import asdict
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..db import bulk, statements
+from ..db import bulk, imported_keys, statements
 from ..db.connections import new_ids
+from ..db.imported_keys import ImportedKey
 from ..db.rows import GOAL, Event, Resource, Snapshot, Stack
 from ..db.schema import tables
 from ..shapes import Json
@@ -52,7 +53,13 @@ def store(conn: Connection, tree: BuiltTree, now: float) -> None:
     if tree.credential is not None:
         row = {"root_id": tree.root.stack.id, "body": tree.credential, "created_at": now}
         bulk.insert(conn, tables.credential, [row])
+    bulk.insert(conn, tables.imported_key, [imported_keys.row_of(key) for key in _newest(tree.keys)])
     store_software(conn, tree)
+
+
+def _newest(keys: Iterable[ImportedKey]) -> list[ImportedKey]:
+    """Return the keys, each once: a replaced resource and its replacement may share one."""
+    return list({key.id: key for key in keys}.values())
 
 
 def store_software(conn: Connection, tree: BuiltTree) -> None:

@@ -10,6 +10,7 @@ resource.definition, task.definition       their fields are residuals
 resource.properties                        residual in which only secrets are left
 resource.reference_id, .attributes[],      a secret's node, or quoted data
 .data
+imported_key.secret                        a secret's node
 resource.metadata                          entries of the template: residual in which only secrets are
                                            left; entries of signals and others: quoted data
 software_config.body, software_deployment  sealed as a whole: see software.py

@@ -64,6 +64,7 @@ def _body(value: Json, change: Change) -> Json:
 _SHAPES: Mapping[tuple[str, str], Callable[[Json, Change], Json]] = {
     ("setting", "value"): _whole,
     ("credential", "body"): _whole,
+    ("imported_key", "secret"): _whole,
     ("content", "body"): _body,
     ("stack", "parameters"): _residual,
     ("stack", "previous"): _goal,

@@ -107,7 +107,8 @@ class CloudFormation:
         return cfn.answered(request, lambda: self._answer(request))
 
     def _answer(self, request: Request) -> Reply:
-        return self._operations.guest(request) if is_guests(request.signed) else self._perform(request)
+        by_guest = is_guests(request.signed, request.services.guests)
+        return self._operations.guest(request) if by_guest else self._perform(request)
 
     def _perform(self, request: Request) -> Reply:
         """Answer an action of the user who has signed the request.

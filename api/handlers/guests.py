@@ -12,10 +12,10 @@ from ...engine.signal_urls import METADATA, row_of
 from ...resources.guests import POLL_SERVER_CFN, POLL_SERVER_HEAT, POLL_TEMP_URL
 from ..errors import Fault
 from ..etags import has_latest
-from ..operations import Request
+from ..operations import Handler, Request
 from ..presigned import GONE, refused
 from ..reply import Reply
-from ..signed import check_named, guest_of, parameters, stack_arn
+from ..signed import account_of, check_named, guest_of, parameters, stack_arn
 from ..views import cfn
 
 PURPOSE = METADATA
@@ -41,7 +41,24 @@ def metadata(request: Request) -> Reply:
 
 def metadata_by_account(request: Request) -> Reply:
     """Answer GET /v1/guest/…/resources/NAME/metadata, which takes the token of the server's account."""
-    server = _admitted(request, POLL_SERVER_HEAT)
+    return _metadata_of(request, _admitted(request, POLL_SERVER_HEAT))
+
+
+def metadata_by_imported(users: Handler) -> Handler:
+    """Return a handler that answers accounts of before an import, and leaves users to the other handler."""
+
+    def answer(request: Request) -> Reply:
+        server = account_of(request.caller, request.services.guests, request.path)
+        return users(request) if server is None else _metadata_of(request, server)
+
+    return answer
+
+
+def _metadata_of(request: Request, server: GuestServer) -> Reply:
+    """Return the metadata of a server in Heat's form, and note that its guest has asked for them.
+
+    :raises Fault: 403, the server is deleted.
+    """
     document = request.services.guests.document(server)
     if document is None:
         raise refused(GONE)

@@ -12,11 +12,11 @@ from ...engine.errors import ResourceReplaced
 from ...engine.signal_urls import SIGNAL, row_of
 from ...shapes import Json
 from ..errors import bad_request
-from ..operations import Request
+from ..operations import Handler, Request
 from ..parse import parse
 from ..presigned import GONE, refused
 from ..reply import Reply
-from ..signed import check_arn, guest_of
+from ..signed import account_of, check_arn, guest_of
 from ..views import cfn
 
 PURPOSE = SIGNAL
@@ -28,6 +28,19 @@ def signal(request: Request) -> Reply:
     stack_id, row = row_of(request.path)
     deliver(request, stack_id, request.path["resource_name"], row, request.body)
     return Reply(None, 200)
+
+
+def signal_by_imported(users: Handler) -> Handler:
+    """Return a handler that answers accounts of before an import, and leaves users to the other handler."""
+
+    def answer(request: Request) -> Reply:
+        server = account_of(request.caller, request.services.guests, request.path)
+        if server is None:
+            return users(request)
+        deliver(request, server.stack_id, server.name, server.id, request.body)
+        return Reply(None, 200)
+
+    return answer
 
 
 def deliver(request: Request, stack_id: StackId, name: str, row: ResourceId, body: Json) -> None:

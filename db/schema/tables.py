@@ -205,6 +205,18 @@ credential = sa.Table(
     sa.Index("ix_credential_unused", "unused_at"),
 )
 
+#: Keys and accounts by which guests and clients of imported resources act, made by the service before.
+imported_key = sa.Table(
+    "imported_key",
+    metadata,
+    # The access key, or the id of a user at Keystone.
+    sa.Column("id", sa.String(64), primary_key=True),
+    _uuid("stack_id", nullable=False),
+    sa.Column("resource_id", RowId, nullable=False),
+    sa.Column("secret", JsonText),  # sealed; NULL: an account
+    sa.Index("ix_imported_key_stack", "stack_id"),
+)
+
 stack_tag = sa.Table(
     "stack_tag",
     metadata,

@@ -19,7 +19,7 @@ from stoker.cli.commands.database import migrate
 from stoker.cli.config import options
 from stoker.cli.wiring.database import connect
 from stoker.cli.wiring.heat_import import open_import
-from stoker.db import events, resources, stacks
+from stoker.db import events, imported_keys, resources, stacks
 from stoker.db.engine import Database
 from stoker.db.ids import StackId
 from stoker.db.rows import FailureCause, Resource, Stack
@@ -436,3 +436,22 @@ def test_software_configs_and_deployments_keep_their_ids(installation: Installat
     assert (row.physical_id, (row.attributes or {})["y"]) == (deployment_id, "1")
     text = installation.text()
     assert all(key in text for key in (config_id, deployment_id, derived_id))
+
+
+def test_keys_and_accounts_of_guests_go_on_and_their_secrets_are_sealed(installation: Installation) -> None:
+    policy = {"type": "OS::Heat::ScalingPolicy", "properties": {"adjustment_type": "change_in_capacity"}}
+    policy["properties"] |= {"auto_scaling_group_id": "g", "scaling_adjustment": 1}
+    data = {"access_key": "key-of-alice", "secret_key": "hush-hush-hush", "user_id": "user-of-alice"}
+    row = HeatRow("p", "stack-p", policy["properties"], data=data, secret=["access_key", "secret_key"])
+    outputs = {"url": {"value": {"get_attr": ["p", "alarm_url"]}}}
+    stack_id = installation.heat.stack("scaled", template({"p": policy}, outputs=outputs), [row])
+    assert only(installation.run()).differences == []
+    place = (stack_id, installation.rows(stack_id)["p"].id)
+    for key, has_secret in (("key-of-alice", True), ("user-of-alice", False)):
+        stored = installation.database.read(lambda conn, key=key: imported_keys.find(conn, key))  # type: ignore[misc]
+        assert stored is not None
+        assert (stored.stack_id, stored.resource_id) == place
+        assert (stored.secret is not None) == has_secret
+    assert "hush-hush-hush" not in installation.text()
+    installation.database.write(lambda conn: stacks.purge(conn, [StackId(stack_id)]))
+    assert installation.database.read(lambda conn: imported_keys.find(conn, "key-of-alice")) is None

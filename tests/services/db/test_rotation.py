@@ -76,6 +76,7 @@ def everything(database: Database) -> str:
 SHAPED: typing.Mapping[str, Callable[[Json], Json]] = {
     "setting.value": lambda value: value,
     "credential.body": lambda value: value,
+    "imported_key.secret": lambda value: value,
     "content.body": lambda value: {"parameters": value, "parameter_defaults": {"d": value}},
     "stack.parameters": lambda value: {"p": value},
     "stack.previous": lambda value: {"environment": "e", "parameters": {"p": value}},
@@ -96,6 +97,7 @@ SHAPED: typing.Mapping[str, Callable[[Json], Json]] = {
 WHOLE = {
     *("setting.value", "credential.body", "resource.reference_id", "resource.attributes", "resource.data"),
     *("software_config.body", "software_deployment.input_values", "software_deployment.output_values"),
+    "imported_key.secret",
 }
 """Columns in which a value is sealed as a whole, or is not a secret."""
 DEEP: list[Json] = [

@@ -146,6 +146,18 @@ def _event_sink() -> None:
     op.create_index("ix_event_sink_root", "event_sink", ["root_id"])
 
 
+def _imported_key() -> None:
+    create_table(
+        "imported_key",
+        sa.Column("id", sa.String(length=64), nullable=False),
+        sa.Column("stack_id", sa.String(length=36), nullable=False),
+        sa.Column("resource_id", row_id(), nullable=False),
+        sa.Column("secret", long_text(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_imported_key_stack", "imported_key", ["stack_id"])
+
+
 def _project() -> None:
     create_table(
         "project",
@@ -414,6 +426,7 @@ def upgrade() -> None:
     _event()
     _event_delivery()
     _event_sink()
+    _imported_key()
     _project()
     _resource()
     _setting()
