@@ -17,7 +17,6 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
         "Alarm CombinationAlarm CompositeAlarm EventAlarm GnocchiAggregationByMetricsAlarm "
         "GnocchiAggregationByResourcesAlarm GnocchiResourcesAlarm LBMemberHealthAlarm PrometheusAlarm",
     ),
-    "OS::Barbican": ("keys and secrets", "CertificateContainer GenericContainer Order RSAContainer Secret"),
     "OS::Blazar": ("reservations", "Host Lease"),
     "OS::Cinder": ("block storage", "EncryptedVolumeType QoSAssociation QoSSpecs Quota"),
     "OS::Designate": ("DNS", "Domain Record RecordSet Zone"),
@@ -66,6 +65,7 @@ HEAT_TYPES = frozenset(
 _CLIENTS: Mapping[str, str] = {
     "block-storage": "cinder",
     "compute": "nova",
+    "key-manager": "barbican",
     "image": "glance",
     "load-balancer": "octavia",
     "identity": "keystone",

@@ -1,0 +1,118 @@
+"""OS::Barbican::GenericContainer, CertificateContainer and RSAContainer: secrets under names."""
+
+import typing
+from collections.abc import Sequence
+
+from ....shapes import Json, JsonMap
+from ....template.constraints import Custom
+from ...contract.context import StepContext
+from ...contract.views import ResourceView
+from ...errors import PropertyError
+from ...schema import Attribute, Property, SupportStatus
+from ..declared import REMOTE
+from .base import KeyManagerType
+
+SECRET = (Custom(check_name="barbican.secret"),)
+NAME = Property("string", "Its name; none: made of the stack's and the resource's.")
+REF = "_ref"
+
+
+class SecretContainer(KeyManagerType):
+    """Base of the types.
+
+    :cvar kind: the service's type of the containers.
+    """
+
+    support_status = SupportStatus(version="6.0.0")
+    path = "/containers"
+    items = "containers"
+    id_field = "container_ref"
+    kind: typing.ClassVar[str]
+    attributes_schema = {
+        "status": Attribute("Its status.", "string"),
+        "container_ref": Attribute("Its address.", "string"),
+        "secret_refs": Attribute("Addresses of the secrets, by their names.", "map"),
+        "consumers": Attribute("Who uses it.", "list"),
+    }
+
+    def refs(self, properties: JsonMap) -> Sequence[tuple[str, str]]:
+        """Return names and addresses of the secrets."""
+        named = ((name.removesuffix(REF), value) for name, value in properties.items() if name.endswith(REF))
+        return [(name, value) for name, value in named if value]
+
+    def validate(self, properties: JsonMap) -> None:
+        """Check that no secret is there twice."""
+        addresses = [address for _, address in self.refs(properties)]
+        if len(addresses) != len(set(addresses)):
+            raise PropertyError("Duplicate refs are not allowed.")
+
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
+        """Return the fields of a new container."""
+        name = target.properties["name"] or target.physical_name
+        refs = [{"name": key, "secret_ref": address} for key, address in self.refs(target.properties)]
+        return {"name": name, "type": self.kind, "secret_refs": refs}
+
+    def attribute_values(self, target: ResourceView) -> JsonMap:
+        """Return the fields of the stored answer; the secrets as a map."""
+        refs = (target.data.get(REMOTE) or {}).get("secret_refs") or ()
+        by_name = {item.get("name"): item["secret_ref"] for item in refs}
+        return {**super().attribute_values(target), "secret_refs": by_name}
+
+
+class GenericContainer(SecretContainer):
+    """Secrets under names that the template chooses."""
+
+    description = "A container of secrets under names of the template's."
+    kind = "generic"
+    properties_schema = {
+        "name": NAME,
+        "secrets": Property(
+            "list",
+            "The secrets.",
+            schema=Property(
+                "map",
+                "A secret with its name.",
+                schema={
+                    "name": Property("string", "Its name in the container.", required=True),
+                    "ref": Property("string", "Its address.", required=True, constraints=SECRET),
+                },
+            ),
+        ),
+    }
+
+    def refs(self, properties: JsonMap) -> Sequence[tuple[str, str]]:
+        """Return names and addresses of the secrets."""
+        return [(item["name"], item["ref"]) for item in properties.get("secrets") or () if "ref" in item]
+
+
+class CertificateContainer(SecretContainer):
+    """A certificate with its key."""
+
+    description = "A container of a certificate, its private key and what belongs to them."
+    kind = "certificate"
+    properties_schema = {
+        "name": NAME,
+        "certificate_ref": Property("string", "Address of the certificate.", constraints=SECRET),
+        "private_key_ref": Property("string", "Address of the private key.", constraints=SECRET),
+        "private_key_passphrase_ref": Property(
+            "string", "Address of the private key's passphrase.", constraints=SECRET
+        ),
+        "intermediates_ref": Property(
+            "string", "Address of the certificates between it and the authority's.", constraints=SECRET
+        ),
+    }
+
+
+class RSAContainer(SecretContainer):
+    """A pair of keys."""
+
+    description = "A container of a public key, its private key and the passphrase of that."
+    kind = "rsa"
+    properties_schema = {
+        "name": NAME,
+        "private_key_ref": Property("string", "Address of the private key.", constraints=SECRET),
+        "private_key_passphrase_ref": Property(
+            "string", "Address of the private key's passphrase.", constraints=SECRET
+        ),
+        "public_key_ref": Property("string", "Address of the public key.", constraints=SECRET),
+    }

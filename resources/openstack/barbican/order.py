@@ -1,0 +1,149 @@
+"""OS::Barbican::Order: a key or a certificate that the key manager makes."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from ....shapes import Json, JsonMap
+from ....template.constraints import AllowedValues, Custom
+from ...contract.context import StepContext
+from ...contract.views import ResourceView
+from ...errors import PropertyError
+from ...schema import Attribute, Property, SupportStatus
+from ...steps import Done, Step
+from ..declared import REMOTE
+from .base import EXPIRATION, OLD, KeyManagerType, last_part
+
+KEY = "key"
+ASYMMETRIC = "asymmetric"
+CERTIFICATE = "certificate"
+_OF_KEYS = ("name", "algorithm", "bit_length", "mode", "payload_content_type", "expiration")
+ALLOWED: Mapping[str, tuple[str, ...]] = {
+    KEY: _OF_KEYS,
+    ASYMMETRIC: (*_OF_KEYS, "pass_phrase"),
+    CERTIFICATE: (
+        *("name", "request_type", "subject_dn", "source_container_ref", "ca_id", "profile", "request_data"),
+    ),
+}
+"""Properties by the type of the order."""
+PAYLOADS = ("public_key", "private_key", "certificate", "intermediates")
+"""Attributes that are secrets of the container that the order has made."""
+SINCE = SupportStatus(version="5.0.0")
+
+
+def _secret(text: str, *, is_secret: bool = False) -> Attribute:
+    return Attribute(text, "string", sensitive=is_secret, support_status=SINCE)
+
+
+class Order(KeyManagerType):
+    """An order; the secret or the container that it makes stays when it is deleted, as in Heat."""
+
+    support_status = OLD
+    description = "An order of a key, a pair of keys or a certificate."
+    path = "/orders"
+    items = "orders"
+    id_field = "order_ref"
+    properties_schema = {
+        "name": Property("string", "Its name; none: made of the stack's and the resource's."),
+        "payload_content_type": Property("string", "Type of the secret's payload."),
+        "mode": Property("string", "Mode of the algorithm, such as cbc."),
+        "expiration": EXPIRATION,
+        "algorithm": Property("string", "Algorithm, such as aes or rsa; needed for keys."),
+        "bit_length": Property("integer", "Length of the key in bits; needed for keys."),
+        "type": Property(
+            "string",
+            "What is ordered.",
+            required=True,
+            constraints=(AllowedValues(values=(KEY, ASYMMETRIC, CERTIFICATE)),),
+            support_status=SINCE,
+        ),
+        "request_type": Property(
+            "string",
+            "How a certificate is ordered.",
+            constraints=(AllowedValues(values=("stored-key", "simple-cmc", "custom")),),
+            support_status=SINCE,
+        ),
+        "subject_dn": Property("string", "Subject of a certificate.", support_status=SINCE),
+        "source_container_ref": Property(
+            "string",
+            "Address of the container with the keys of a certificate.",
+            constraints=(Custom(check_name="barbican.container"),),
+            support_status=SINCE,
+        ),
+        "ca_id": Property("string", "Id of the authority that signs a certificate.", support_status=SINCE),
+        "profile": Property("string", "Profile of the authority.", support_status=SINCE),
+        "request_data": Property("string", "Request of a certificate.", support_status=SINCE),
+        "pass_phrase": Property(
+            "string", "Passphrase of a pair of keys.", sensitive=True, support_status=SINCE
+        ),
+    }
+    attributes_schema = {
+        "status": Attribute("Its status.", "string"),
+        "order_ref": Attribute("Its address.", "string"),
+        "secret_ref": Attribute("Address of the secret that it has made.", "string"),
+        "container_ref": _secret("Address of the container that it has made."),
+        "public_key": _secret("The public key of the pair that it has made."),
+        "private_key": _secret("The private key of the pair that it has made.", is_secret=True),
+        "certificate": _secret("The certificate that it has made."),
+        "intermediates": _secret("Certificates between that and the authority's."),
+    }
+
+    def validate(self, properties: JsonMap) -> None:
+        """Check that the properties are those of the order's type."""
+        kind = str(properties.get("type"))
+        if kind not in ALLOWED:
+            return
+        if kind != CERTIFICATE and not _has(properties, "algorithm", "bit_length"):
+            text = f"Properties algorithm and bit_length are required for {kind} type of order."
+            raise PropertyError(text)
+        if kind == CERTIFICATE and properties.get("profile") and not _has(properties, "ca_id"):
+            raise PropertyError("profile cannot be specified without ca_id.")
+        named = {name for name, value in properties.items() if value is not None}
+        if unexpected := sorted(named - {"type", *ALLOWED[kind]}):
+            text = f"Unexpected properties: {', '.join(unexpected)}. Only these properties are allowed for "
+            raise PropertyError(f"{text}{kind} type of order: {', '.join(sorted(ALLOWED[kind]))}.")
+
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
+        """Return the fields of a new order."""
+        fields = super().create_body(target, context)
+        kind = fields.pop("type", None)
+        if "source_container_ref" in fields:
+            fields["container_ref"] = fields.pop("source_container_ref")
+        return {"type": kind, "meta": fields}
+
+    def attribute_values(self, target: ResourceView) -> JsonMap:
+        """Return the fields of the stored answer, and the secrets that were read."""
+        values = super().attribute_values(target)
+        return {**values, **{name: target.data.get(name) for name in PAYLOADS}}
+
+    def _alike(self, target: ResourceView, context: StepContext) -> list[str]:
+        """Return the addresses of the orders with the same name, which is among their metadata."""
+        as_created = dataclasses.replace(target, key=target.creation_key or target.key)
+        name = self.create_body(as_created, context)["meta"]["name"]
+        orders = self.service_for(context).list_all(self.path, self.items)
+        return [
+            str(order[self.id_field]) for order in orders if (order.get("meta") or {}).get("name") == name
+        ]
+
+    def _wait(self, remote: JsonMap | None, since: float, target: ResourceView, context: StepContext) -> Step:
+        """Return the end of the action with the secrets of the container, or the next poll."""
+        step = super()._wait(remote, since, target, context)
+        if not isinstance(step, Done) or step.data is None:
+            return step
+        container = (step.data.get(REMOTE) or {}).get("container_ref")
+        return dataclasses.replace(step, data={**step.data, **self._payloads(container, context)})
+
+    def _payloads(self, container: str | None, context: StepContext) -> dict[str, Json]:
+        if container is None:
+            return {}
+        service = self.service_for(context)
+        refs = service.get(f"/containers/{last_part(container)}")["secret_refs"]
+        return {
+            item["name"]: service.get_text(f"/secrets/{last_part(item['secret_ref'])}/payload")
+            for item in refs
+            if item["name"] in PAYLOADS
+        }
+
+
+def _has(properties: JsonMap, *names: str) -> bool:
+    """Return whether all properties have a value, or one that is not known yet."""
+    return all(properties.get(name, "unknown") is not None for name in names)

@@ -1,0 +1,88 @@
+"""OS::Barbican::Secret: a secret of the key manager."""
+
+import base64
+import binascii
+
+from ....shapes import JsonMap
+from ....template.constraints import AllowedValues, Range
+from ...contract.views import ResourceView
+from ...errors import PropertyError
+from ...schema import Attribute, Property, SupportStatus
+from .base import EXPIRATION, OLD, KeyManagerType
+
+BINARY = "application/octet-stream"
+
+
+class Secret(KeyManagerType):
+    """A secret."""
+
+    support_status = OLD
+    description = "A secret that the key manager keeps."
+    path = "/secrets"
+    items = "secrets"
+    id_field = "secret_ref"
+    filters = ("name",)
+    properties_schema = {
+        "name": Property("string", "Its name; none: made of the stack's and the resource's."),
+        "payload": Property("string", "The secret itself.", sensitive=True),
+        "payload_content_type": Property(
+            "string", "What the secret is.", constraints=(AllowedValues(values=("text/plain", BINARY)),)
+        ),
+        "payload_content_encoding": Property(
+            "string",
+            f"How the payload is written; needed for {BINARY}.",
+            constraints=(AllowedValues(values=("base64",)),),
+        ),
+        "mode": Property("string", "Mode of the algorithm that it is for, such as cbc."),
+        "expiration": EXPIRATION,
+        "algorithm": Property("string", "Algorithm that it is for, such as aes."),
+        "bit_length": Property("integer", "Its length in bits.", constraints=(Range(minimum=0),)),
+        "secret_type": Property(
+            "string",
+            "What it is for.",
+            default="opaque",
+            constraints=(
+                AllowedValues(
+                    values=("symmetric", "public", "private", "certificate", "passphrase", "opaque")
+                ),
+            ),
+            support_status=SupportStatus(version="5.0.0"),
+        ),
+    }
+    attributes_schema = {
+        "status": Attribute("Its status.", "string"),
+        "decrypted_payload": Attribute("The payload, as the template gives it.", "string", sensitive=True),
+    }
+
+    def validate(self, properties: JsonMap) -> None:
+        """Check that payload, type and encoding fit each other."""
+        if not {"payload", "payload_content_type", "payload_content_encoding"} <= properties.keys():
+            return
+        payload = properties["payload"]
+        kind = properties["payload_content_type"]
+        encoding = properties["payload_content_encoding"]
+        if kind and not payload:
+            raise PropertyError("payload_content_type cannot be specified without payload.")
+        if kind == BINARY and not encoding:
+            raise PropertyError(
+                f"Property unspecified. For '{kind}' value of 'payload_content_type' property, "
+                "'payload_content_encoding' property must be specified."
+            )
+        if kind == BINARY and not _is_base64(payload):
+            text = f"Invalid payload for specified '{encoding}' value of 'payload_content_encoding' property."
+            raise PropertyError(text, ("payload",))
+        if encoding and kind != BINARY:
+            text = "payload_content_encoding property should only be specified for payload_content_type "
+            raise PropertyError(f"{text}with value {BINARY}.")
+
+    def attribute_values(self, target: ResourceView) -> JsonMap:
+        """Return the status, and the payload that the template has given."""
+        return {**super().attribute_values(target), "decrypted_payload": target.properties["payload"]}
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        base64.b64decode(text)
+    except (ValueError, binascii.Error):
+        return False
+    return True
