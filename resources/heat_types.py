@@ -18,7 +18,6 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
         "GnocchiAggregationByResourcesAlarm GnocchiResourcesAlarm LBMemberHealthAlarm PrometheusAlarm",
     ),
     "OS::Blazar": ("reservations", "Host Lease"),
-    "OS::Cinder": ("block storage", "EncryptedVolumeType QoSAssociation QoSSpecs Quota"),
     "OS::Designate": ("DNS", "Domain Record RecordSet Zone"),
     "OS::Heat": ("", "HARestarter"),
     "OS::Ironic": ("bare metal", "Port"),
@@ -28,15 +27,12 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
     "OS::Monasca": ("monitoring", "AlarmDefinition Notification"),
     "OS::Neutron": (
         "networks",
-        "AddressScope ExtraRoute ExtraRouteSet Firewall FirewallPolicy FirewallRule FloatingIPPortForward "
-        "FlowClassifier HealthMonitor IKEPolicy IPsecPolicy IPsecSiteConnection L2Gateway "
-        "L2GatewayConnection LBaaS::HealthMonitor LBaaS::L7Policy LBaaS::L7Rule LBaaS::Listener "
-        "LBaaS::LoadBalancer LBaaS::Pool LBaaS::PoolMember LoadBalancer MeteringLabel MeteringRule "
-        "NetworkGateway Pool PoolMember PortChain PortPair PortPairGroup QoSBandwidthLimitRule "
-        "QoSDscpMarkingRule QoSMinimumBandwidthRule QoSMinimumPacketRateRule QoSPolicy Quota RBACPolicy "
-        "RouterGateway Segment SubnetPool TaaS::TapFlow TaaS::TapService VPNService",
+        "Firewall FirewallPolicy FirewallRule HealthMonitor IKEPolicy IPsecPolicy IPsecSiteConnection "
+        "L2Gateway L2GatewayConnection LBaaS::HealthMonitor LBaaS::L7Policy LBaaS::L7Rule LBaaS::Listener "
+        "LBaaS::LoadBalancer LBaaS::Pool LBaaS::PoolMember LoadBalancer Pool PoolMember PortChain "
+        "PortPairGroup RouterGateway TaaS::TapFlow TaaS::TapService VPNService",
     ),
-    "OS::Nova": ("servers", "FloatingIP FloatingIPAssociation HostAggregate Quota"),
+    "OS::Nova": ("servers", "FloatingIP FloatingIPAssociation"),
     "OS::Sahara": (
         "data processing",
         "Cluster ClusterTemplate DataSource ImageRegistry Job JobBinary NodeGroupTemplate",

@@ -13,6 +13,7 @@ from ..contract.context import StepContext
 from ..contract.views import ResourceView
 from ..steps import Poll, Step
 from .declared import DeclaredType
+from .service import RemoteNotFound
 
 BEFORE = "before"
 """Key of the data: the ids of the things that were like it before the creation."""
@@ -67,7 +68,10 @@ class ComparedType(DeclaredType):
         as_created = dataclasses.replace(target, key=target.creation_key or target.key)
         body = self.create_body(as_created, context)
         query = {name: body[name] for name in self.filters}
-        remotes = self.service_for(context).list_all(self.path, self._items(), **query)
+        try:
+            remotes = self.service_for(context).list_all(self.path, self._items(), **query)
+        except RemoteNotFound:
+            return []  # The collection is that of another thing, which is gone.
         return [
             str(remote[self.id_field])
             for remote in remotes

@@ -37,9 +37,15 @@ class PartType(DeclaredType):
         if "{}" not in self.path:
             return self
         located = copy.copy(self)
-        whole = resolve(context, self.whole_kind, target.properties[self.whole])
-        vars(located)["path"] = self.path.format(quoted(whole))
+        vars(located)["path"] = self.path.format(quoted(self.whole_id(target, context)))
         return located
+
+    def whole_id(self, target: ResourceView, context: StepContext) -> str:
+        """Return the id of the whole.
+
+        :raises NameNotFound, NameNotUnique: no whole, or several, have the name.
+        """
+        return resolve(context, self.whole_kind, target.properties[self.whole])
 
     def _marked(self, mark: str, context: StepContext) -> list[str]:
         """Return the ids of the things with this mark; there are none where the whole is gone."""

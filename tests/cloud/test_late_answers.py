@@ -15,8 +15,18 @@ from stoker.resources.registry import ResourceRegistry
 
 Json = typing.Any
 SERVICES = ("OS::Cinder::", "OS::Neutron::", "OS::Nova::")
+CINDER_OF_OPERATORS = ("EncryptedVolumeType", "QoSAssociation", "QoSSpecs", "Quota", "VolumeType")
+NOVA_OF_OPERATORS = ("Flavor", "HostAggregate", "Quota")
+NEUTRON_OF_OPERATORS = (
+    *("MeteringLabel", "MeteringRule", "ProviderNet", "QoSBandwidthLimitRule", "QoSDscpMarkingRule"),
+    *("QoSMinimumBandwidthRule", "QoSMinimumPacketRateRule", "QoSPolicy", "Quota", "Segment"),
+)
 OPERATORS = {
-    *("OS::Cinder::VolumeType", "OS::Neutron::ProviderNet", "OS::Nova::Flavor"),
+    *(f"OS::Cinder::{name}" for name in CINDER_OF_OPERATORS),
+    *(f"OS::Nova::{name}" for name in NOVA_OF_OPERATORS),
+    *(f"OS::Neutron::{name}" for name in NEUTRON_OF_OPERATORS),
+    # Neutron has no such extension here.
+    *("OS::Neutron::FlowClassifier", "OS::Neutron::NetworkGateway", "OS::Neutron::PortPair"),
     "OS::Neutron::Trunk",  # As a Net with one more call; its parent port cannot be a server's here.
 }
 """Types that this test leaves out."""
@@ -45,6 +55,34 @@ TEMPLATE: Json = {
         "address": resource("Neutron::FloatingIP", floating_network="public"),
         "association": resource(
             "Neutron::FloatingIPAssociation", floatingip_id=ref("address"), port_id=ref("port")
+        ),
+        "route": resource(
+            "Neutron::ExtraRoute", router_id=ref("router"), destination="10.90.0.0/24", nexthop="10.44.0.9"
+        ),
+        "routes": resource(
+            "Neutron::ExtraRouteSet",
+            router=ref("router"),
+            routes=[{"destination": "10.91.0.0/24", "nexthop": "10.44.0.9"}],
+        ),
+        "scope": resource("Neutron::AddressScope"),
+        "pool": resource("Neutron::SubnetPool", prefixes=["10.92.0.0/16"], address_scope=ref("scope")),
+        "permission": resource(
+            "Neutron::RBACPolicy",
+            object_type="network",
+            object_id=ref("net"),
+            action="access_as_shared",
+            target_tenant="00000000-0000-4000-8000-000000000001",
+        ),
+        "second address": resource("Neutron::FloatingIP", floating_network="public"),
+        "inner port": resource("Neutron::Port", network=ref("net")),
+        "forwarding": resource(
+            "Neutron::FloatingIPPortForward",
+            floating_ip=ref("second address"),
+            internal_port=ref("inner port"),
+            internal_ip_address={"get_attr": ["inner port", "fixed_ips", 0, "ip_address"]},
+            internal_port_number=22,
+            external_port=2222,
+            protocol="tcp",
         ),
         "pair": resource("Nova::KeyPair", name="late-pair"),
         "servers": resource("Nova::ServerGroup", policies=["anti-affinity"]),

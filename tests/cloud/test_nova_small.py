@@ -272,3 +272,43 @@ def test_wrong_flavors(make: Maker, make_as_operator: Maker) -> None:
         make_as_operator("Flavor", ram=-1, vcpus=1)
     with pytest.raises(PropertyError, match="only where is_public is false"):
         make_as_operator("Flavor", ram=64, vcpus=1, tenants=["demo"])
+
+
+def test_changes_of_a_host_aggregate(make_as_operator: Maker, operator: Project) -> None:
+    make = make_as_operator
+    compute = operator.connection.compute
+    name = f"fast-{operator.name}"
+    aggregate = make("HostAggregate", name=name, hosts=["cloud"], metadata={"ssd": True})
+    remote = compute.get_aggregate(aggregate.id)
+    assert (remote.name, remote.hosts, remote.metadata) == (name, ["cloud"], {"ssd": "True"})
+    assert aggregate.update(hosts=None, metadata={"gpu": "1"}) == "updated"
+    remote = compute.get_aggregate(aggregate.id)
+    assert (remote.hosts, remote.metadata) == ([], {"gpu": "1"})
+    assert aggregate.update(name=f"{name}-2", availability_zone=f"zone-{operator.name}") == "updated"
+    assert aggregate.update(hosts=["cloud"]) == "updated"
+    live = aggregate.plugin.live_properties(aggregate.target, aggregate.context)
+    assert live == {
+        "name": f"{name}-2",
+        "availability_zone": f"zone-{operator.name}",
+        "hosts": ["cloud"],
+        "metadata": {"gpu": "1"},
+    }
+    aggregate.act("check")
+    second = make.new("HostAggregate", name=f"{name}-2")
+    with pytest.raises(PermanentError, match="compute 409"):
+        second.create()
+    aggregate.delete()
+    aggregate.delete()
+    assert compute.find_aggregate(f"{name}-2") is None
+
+
+def test_limits_of_a_project(make_as_operator: Maker, operator: Project) -> None:
+    compute = operator.connection.compute
+    quota = make_as_operator("OS::Nova::Quota", project=operator.id, cores=9, fixed_ips=7, injected_files=3)
+    assert compute.get_quota_set(operator.id).cores == 9
+    assert quota.update(cores=10, instances=4) == "updated"
+    limits = compute.get_quota_set(operator.id)
+    assert (limits.cores, limits.instances) == (10, 4)
+    quota.delete()
+    quota.delete()
+    assert compute.get_quota_set(operator.id).cores == -1

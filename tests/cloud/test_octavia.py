@@ -100,8 +100,8 @@ def test_changes_of_a_pool_its_members_and_its_monitor(make: Maker, project: Pro
     changed = octavia.get_member(member.id, pool.id)
     assert (changed.weight, changed.is_admin_state_up) == (7, False)
     assert {tag for tag in changed.tags if not tag.startswith("stoker-")} == {"red"}
-    assert member.plugin.live_properties(member.target, member.work)["tags"] == ["red"]
-    assert member.plugin.find_created(member.target.creation_key, member.target, member.work) == member.id
+    assert member.plugin.live_properties(member.target, member.context)["tags"] == ["red"]
+    assert member.plugin.find_created(member.target.creation_key, member.target, member.context) == member.id
     for name, value in (
         ("address", "10.8.0.6"),
         ("protocol_port", 81),
@@ -120,7 +120,7 @@ def test_changes_of_a_pool_its_members_and_its_monitor(make: Maker, project: Pro
     assert (checked.http_method, checked.url_path, checked.expected_codes) == ("HEAD", "/up", "200-204")
     for name, value in (("type", "TCP"), ("pool", "o"), ("tenant_id", "t")):
         assert monitor.update(**{name: value}) == "replace", name
-    assert pool.plugin.refresh(pool.target, pool.work)["thing"]["healthmonitor_id"] == monitor.id
+    assert pool.plugin.refresh(pool.target, pool.context)["thing"]["healthmonitor_id"] == monitor.id
     monitor.delete()
     member.delete()
     pool.delete()
@@ -160,7 +160,7 @@ def test_changes_of_policies_and_rules(make: Maker, project: Project) -> None:
     assert (changed.type, changed.key, changed.compare_type) == ("HEADER", "X-Old", "EQUAL_TO")
     assert (changed.rule_value, changed.invert, changed.is_admin_state_up) == ("yes", True, False)
     assert rule.update(l7policy="other") == "replace"
-    assert policy.plugin.refresh(policy.target, policy.work)["thing"]["rules"] == [{"id": rule.id}]
+    assert policy.plugin.refresh(policy.target, policy.context)["thing"]["rules"] == [{"id": rule.id}]
     rule.delete()
     policy.delete()
 

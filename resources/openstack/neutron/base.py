@@ -66,6 +66,22 @@ class NeutronType(DeclaredType):
             self.service_for(context).put(f"{self.path_of(target)}/tags", tags)
 
 
+class DescribedType(NeutronType):
+    """Base of the types that have a description of the template's own, in the place of the mark."""
+
+    def has_more(self, target: ResourceView) -> bool:
+        """Return whether it has a description, or tags; the mark is there at first."""
+        return bool(target.properties["description"]) or super().has_more(target)
+
+    def after_create(self, target: ResourceView, context: StepContext) -> None:
+        """Give the thing its description and its tags."""
+        if super().has_more(target):
+            super().after_create(target, context)
+        if target.properties["description"]:
+            body = {self.item: {"description": target.properties["description"]}}
+            self.service_for(context).put(self.path_of(target), body)
+
+
 def _label(port: JsonMap) -> str:
     """Return the name of a port's user, with the port."""
     owner = str(port["device_owner"])

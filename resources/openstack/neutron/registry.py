@@ -5,28 +5,62 @@ from collections.abc import Mapping
 from ...plugin import ResourceType
 from .ec2_addresses import ElasticIp, ElasticIpAssociation
 from .ec2_security_group import Ec2SecurityGroup
+from .extra_routes import ExtraRoute, ExtraRouteSet
 from .floating_ip import FloatingIP, FloatingIPAssociation
+from .metering import MeteringLabel, MeteringRule
 from .net import Net
+from .network_gateway import NetworkGateway
 from .port import Port
+from .port_forwarding import FloatingIPPortForward
 from .provider_net import ProviderNet
+from .qos import (
+    QoSBandwidthLimitRule,
+    QoSDscpMarkingRule,
+    QoSMinimumBandwidthRule,
+    QoSMinimumPacketRateRule,
+    QoSPolicy,
+)
+from .quota import NetworkQuota
+from .rbac_policy import RBACPolicy
 from .router import Router, RouterInterface
 from .security_group import SecurityGroup, SecurityGroupRule
+from .segment import Segment
+from .service_chains import FlowClassifier, PortPair
 from .subnet import Subnet
+from .subnet_pool import AddressScope, SubnetPool
 from .trunk import Trunk
 
 RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
     "AWS::EC2::EIP": ElasticIp,
     "AWS::EC2::EIPAssociation": ElasticIpAssociation,
     "AWS::EC2::SecurityGroup": Ec2SecurityGroup.of(SecurityGroup),
+    "OS::Neutron::AddressScope": AddressScope,
+    "OS::Neutron::ExtraRoute": ExtraRoute,
+    "OS::Neutron::ExtraRouteSet": ExtraRouteSet,
     "OS::Neutron::FloatingIP": FloatingIP,
     "OS::Neutron::FloatingIPAssociation": FloatingIPAssociation,
+    "OS::Neutron::FloatingIPPortForward": FloatingIPPortForward,
+    "OS::Neutron::FlowClassifier": FlowClassifier,
+    "OS::Neutron::MeteringLabel": MeteringLabel,
+    "OS::Neutron::MeteringRule": MeteringRule,
     "OS::Neutron::Net": Net,
+    "OS::Neutron::NetworkGateway": NetworkGateway,
     "OS::Neutron::Port": Port,
+    "OS::Neutron::PortPair": PortPair,
     "OS::Neutron::ProviderNet": ProviderNet,
+    "OS::Neutron::QoSBandwidthLimitRule": QoSBandwidthLimitRule,
+    "OS::Neutron::QoSDscpMarkingRule": QoSDscpMarkingRule,
+    "OS::Neutron::QoSMinimumBandwidthRule": QoSMinimumBandwidthRule,
+    "OS::Neutron::QoSMinimumPacketRateRule": QoSMinimumPacketRateRule,
+    "OS::Neutron::QoSPolicy": QoSPolicy,
+    "OS::Neutron::Quota": NetworkQuota,
+    "OS::Neutron::RBACPolicy": RBACPolicy,
     "OS::Neutron::Router": Router,
     "OS::Neutron::RouterInterface": RouterInterface,
     "OS::Neutron::SecurityGroup": SecurityGroup,
     "OS::Neutron::SecurityGroupRule": SecurityGroupRule,
+    "OS::Neutron::Segment": Segment,
     "OS::Neutron::Subnet": Subnet,
+    "OS::Neutron::SubnetPool": SubnetPool,
     "OS::Neutron::Trunk": Trunk,
 }

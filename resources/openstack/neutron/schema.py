@@ -11,6 +11,7 @@ NETWORK = "network|network_id"
 SUBNET = "subnet|subnet_id"
 """Properties by which types name a network or a subnet, for implied dependencies."""
 HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")
+NAME = Property("string", "Name; none: made of the stack's and the resource's.", update_allowed=True)
 TAGS = Property("list", "Tags of the thing.", update_allowed=True, schema=Property("string", "A tag."))
 TENANT = Property(
     "string", "Project that owns the thing; only administrators may name another than their own."

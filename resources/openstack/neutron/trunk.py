@@ -9,7 +9,7 @@ from ...contract.views import ResourceView
 from ...schema import Attribute, Property, SupportStatus
 from ..bodies import NamedRemote
 from ..names import resolve
-from .base import BUILT, NeutronType
+from .base import BUILT, DescribedType
 from .schema import SHOWN
 
 PORT = Custom(check_name="neutron.port")
@@ -27,7 +27,7 @@ SUB_PORT = {
 }
 
 
-class Trunk(NeutronType):
+class Trunk(DescribedType):
     """A port of a server that carries the networks of other ports, each with a tag."""
 
     support_status = SupportStatus(version="9.0.0")
@@ -68,15 +68,6 @@ class Trunk(NeutronType):
         """Return the fields of a new trunk."""
         body = super().create_body(target, context)
         return {**body, "sub_ports": _sub_ports(target, context)}
-
-    def has_more(self, target: ResourceView) -> bool:
-        """Return whether it has a description of its own; the mark is there at first."""
-        return bool(target.properties["description"])
-
-    def after_create(self, target: ResourceView, context: StepContext) -> None:
-        """Give the trunk its description."""
-        body = {self.item: {"description": target.properties["description"]}}
-        self.service_for(context).put(self.path_of(target), body)
 
     def after_update(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
         """Remove the ports that are left over, and add those that are new or have another tag."""

@@ -1,0 +1,36 @@
+"""OS::Cinder::Quota: how many volumes, snapshots and backups a project may have."""
+
+from ....shapes import JsonMap
+from ...errors import PermanentError
+from ...schema import SupportStatus
+from ..quotas import QuotaType, limits
+from ..service import Service
+
+
+class VolumeQuota(QuotaType):
+    """The number and the size of a project's volumes, snapshots and backups; for administrators."""
+
+    support_status = SupportStatus(version="7.0.0")
+    description = "How many volumes, snapshots and backups a project may have. For administrators."
+    service = "block-storage"
+    path = "/os-quota-sets/{}"
+    item = "quota_set"
+    properties_schema = limits(
+        gigabytes="GiB of volumes and snapshots",
+        volumes="Volumes",
+        snapshots="Snapshots of volumes",
+        backups="Backups of volumes",
+        backup_gigabytes="GiB of backups",
+    )
+
+    def check_limits(self, project: str, values: JsonMap, service: Service) -> None:
+        """Check the limits against what the project has, as Heat does: the service itself allows less.
+
+        :raises PermanentError: it has more than a limit allows.
+        """
+        usage = service.get(self.path.format(project), usage=True)[self.item]
+        for name, limit in values.items():
+            used = usage.get(name, {}).get("in_use", 0)
+            if limit != -1 and limit < used:
+                text = f"Invalid quota {name}: {limit} is less than the {used} that the project uses"
+                raise PermanentError(text, kind="ValueError")

@@ -1,0 +1,142 @@
+"""OS::Neutron::NetworkGateway: a gateway between networks and devices outside."""
+
+from collections.abc import Collection, Sequence
+
+from ....shapes import Json, JsonMap
+from ....template.constraints import AllowedValues, Custom, Length, Range
+from ...contract.context import StepContext
+from ...contract.views import ResourceView
+from ...errors import PropertyError
+from ...schema import Attribute, Property, SupportStatus
+from ..compared import ComparedType
+from ..names import resolve
+from ..service import RemoteNotFound
+from .base import NeutronType
+from .schema import HIDDEN, NAME, SHOWN
+
+NETWORK = Custom(check_name="neutron.network")
+DEVICE = {
+    "id": Property("string", "Id of the device.", required=True),
+    "interface_name": Property("string", "Name of its interface.", required=True),
+}
+CONNECTION = {
+    "network_id": Property(
+        "string",
+        "The old name of network.",
+        support_status=HIDDEN,
+        constraints=(NETWORK,),
+        alias_of="network",
+    ),
+    "network": Property("string", "Name or id of the network.", required=True, constraints=(NETWORK,)),
+    "segmentation_type": Property(
+        "string",
+        "How the packets of the network are marked outside.",
+        default="flat",
+        constraints=(AllowedValues(values=("flat", "vlan")),),
+    ),
+    "segmentation_id": Property(
+        "integer", "Number of the VLAN.", constraints=(Range(minimum=0, maximum=4094),)
+    ),
+}
+
+
+class NetworkGateway(ComparedType, NeutronType):
+    """A gateway between networks and devices outside."""
+
+    support_status = SupportStatus(version="2014.1")
+    description = "A gateway between networks and devices outside."
+    path = "/network-gateways"
+    item = "network_gateway"
+    identity = "the name; which gateways had it before is stored first"
+    filters = ("name",)
+    apart = ("connections",)
+    properties_schema = {
+        "name": NAME,
+        "devices": Property(
+            "list",
+            "The devices.",
+            required=True,
+            update_allowed=True,
+            constraints=(Length(minimum=1),),
+            schema=Property("map", "A device.", schema=DEVICE),
+        ),
+        "connections": Property(
+            "list",
+            "The networks.",
+            default={},
+            update_allowed=True,
+            schema=Property("map", "A network.", schema=CONNECTION),
+        ),
+    }
+    attributes_schema = {
+        "default": Attribute("It is the default gateway.", "string"),
+        "show": SHOWN["show"],
+    }
+
+    def validate(self, properties: JsonMap) -> None:
+        """Check that a VLAN has its number, and nothing else has one."""
+        connections = properties.get("connections")
+        for index, connection in enumerate(connections if isinstance(connections, list) else ()):
+            number = connection.get("segmentation_id", "unknown")
+            place = ("connections", index, "segmentation_id")
+            if connection.get("segmentation_type") == "vlan" and number is None:
+                raise PropertyError("segmentation_id is needed for the type vlan", place)
+            if connection.get("segmentation_type") == "flat" and number not in (None, 0, "unknown"):
+                raise PropertyError("segmentation_id is 0 at most for the type flat", place)
+
+    def needs_replace(self, before: JsonMap, after: JsonMap) -> bool:
+        """Return whether it gets other devices, which the service does not change."""
+        return bool(before["devices"] != after["devices"])
+
+    def has_more(self, target: ResourceView) -> bool:
+        """Return whether it has connections, each of which takes a call of its own."""
+        return bool(target.properties["connections"])
+
+    def after_create(self, target: ResourceView, context: StepContext) -> None:
+        """Connect the networks."""
+        present = self._connections(target, context)
+        for connection in self._declared(target.properties, context):
+            if connection not in present:
+                self._call("connect_network", connection, target, context)
+
+    def after_update(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
+        """Disconnect the networks that are left over, and connect those that are new."""
+        if "connections" not in changed:
+            return
+        expected = self._declared(target.properties, context)
+        present = self._connections(target, context)
+        for connection in present:
+            if connection not in expected:
+                self._call("disconnect_network", connection, target, context)
+        for connection in expected:
+            if connection not in present:
+                self._call("connect_network", connection, target, context)
+
+    def before_delete(self, target: ResourceView, context: StepContext) -> None:
+        """Disconnect all networks."""
+        for connection in self._connections(target, context):
+            self._call("disconnect_network", connection, target, context)
+
+    def _declared(self, properties: JsonMap, context: StepContext) -> Sequence[JsonMap]:
+        return [
+            _connection({**item, "network_id": resolve(context, "neutron.network", item["network"])})
+            for item in properties["connections"] or ()
+        ]
+
+    def _connections(self, target: ResourceView, context: StepContext) -> Sequence[JsonMap]:
+        gateway = self.get(self.service_for(context), self.id_of(target))
+        return [_connection(item) for item in gateway.get("connections") or ()]
+
+    def _call(self, action: str, connection: JsonMap, target: ResourceView, context: StepContext) -> None:
+        try:
+            self.service_for(context).put(f"{self.path_of(target)}/{action}", connection)
+        except RemoteNotFound:
+            if action == "connect_network":
+                raise
+
+
+def _connection(item: JsonMap) -> dict[str, Json]:
+    """Return a connection as the service takes it."""
+    number = item.get("segmentation_id")
+    fields = {"network_id": item["network_id"], "segmentation_type": item.get("segmentation_type") or "flat"}
+    return {**fields, "segmentation_id": number} if number else fields

@@ -1,0 +1,97 @@
+"""OS::Nova::HostAggregate: hosts that belong together."""
+
+from collections.abc import Collection
+
+from ....shapes import Json, JsonMap
+from ....template.constraints import Custom
+from ...contract.context import StepContext
+from ...contract.views import ResourceView
+from ...schema import Attribute, Property, SupportStatus
+from ..compared import ComparedType
+from ..service import Conflict, RemoteNotFound
+
+ZONE = "availability_zone"
+"""The service has it among the metadata, too."""
+
+
+class HostAggregate(ComparedType):
+    """Hosts that belong together, by metadata or as an availability zone; for administrators."""
+
+    support_status = SupportStatus(version="6.0.0")
+    description = "Hosts that belong together, by metadata or as an availability zone. For administrators."
+    service = "compute"
+    path = "/os-aggregates"
+    item = "aggregate"
+    identity = "the name, which one aggregate may have"
+    apart = ("hosts", "metadata")
+    properties_schema = {
+        "name": Property("string", "Its name.", required=True, update_allowed=True),
+        ZONE: Property("string", "Name of the availability zone that the hosts are.", update_allowed=True),
+        "hosts": Property(
+            "list",
+            "Names of the hosts.",
+            update_allowed=True,
+            schema=Property("string", "A host.", constraints=(Custom(check_name="nova.host"),)),
+        ),
+        "metadata": Property("map", "Its metadata.", default={}, update_allowed=True),
+    }
+    attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
+
+    def has_more(self, target: ResourceView) -> bool:
+        """Return whether it has hosts or metadata, which have calls of their own."""
+        return bool(target.properties["hosts"] or target.properties["metadata"])
+
+    def after_create(self, target: ResourceView, context: StepContext) -> None:
+        """Set the metadata, and add the hosts."""
+        self._set_metadata(target, context)
+        self._set_hosts(target, target.properties["hosts"] or (), context)
+
+    def after_update(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
+        """Set metadata and hosts, if they have changed."""
+        if "hosts" in changed:
+            self._set_hosts(target, target.properties["hosts"] or (), context)
+        if "metadata" in changed:
+            self._set_metadata(target, context)
+
+    def before_delete(self, target: ResourceView, context: StepContext) -> None:
+        """Remove the hosts, which would keep the aggregate from being deleted."""
+        self._set_hosts(target, (), context)
+
+    def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
+        """Return the properties as they are now."""
+        aggregate = self.get(self.service_for(context), self.id_of(target))
+        return {
+            "name": aggregate["name"],
+            ZONE: aggregate[ZONE],
+            "hosts": aggregate["hosts"],
+            "metadata": _metadata(aggregate),
+        }
+
+    def _set_metadata(self, target: ResourceView, context: StepContext) -> None:
+        service = self.service_for(context)
+        metadata = {name: str(value) for name, value in (target.properties["metadata"] or {}).items()}
+        present = _metadata(self.get(service, self.id_of(target)))
+        left_over = dict.fromkeys(present.keys() - metadata.keys())
+        if metadata or left_over:
+            body = {"set_metadata": {"metadata": {**left_over, **metadata}}}
+            service.post(f"{self.path_of(target)}/action", body)
+
+    def _set_hosts(self, target: ResourceView, hosts: Collection[str], context: StepContext) -> None:
+        service = self.service_for(context)
+        path = f"{self.path_of(target)}/action"
+        present = self.get(service, self.id_of(target))["hosts"]
+        for host in sorted(set(present) - set(hosts)):
+            try:
+                service.post(path, {"remove_host": {"host": host}})
+            except RemoteNotFound:
+                continue  # It is gone, or somebody else has removed it.
+        for host in sorted(set(hosts) - set(present)):
+            try:
+                service.post(path, {"add_host": {"host": host}})
+            except Conflict:
+                if host not in self.get(service, self.id_of(target))["hosts"]:
+                    raise
+
+
+def _metadata(aggregate: JsonMap) -> dict[str, Json]:
+    return {name: value for name, value in aggregate["metadata"].items() if name != ZONE}
