@@ -1,4 +1,7 @@
-"""Runs the duties at their intervals."""
+"""Runs the duties when their timetable says so.
+
+futurist's periodics have fixed intervals: they would wake an idle process a dozen times in a second.
+"""
 
 import contextlib
 import logging
@@ -9,14 +12,19 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import futurist
-from futurist import periodics
 
+from ..db.engine import routine
 from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
 from .liveness import Liveness
+from .timetable import AlwaysActive, Cadence, Outlook, Timetable
 
 LOG = logging.getLogger(__name__)
 DUTY_THREADS = 2
+LONGEST_SLEEP = 5.0
+"""Seconds after which the timetable is read again, whatever it says: resting duties show that they live."""
+SHORT_OF_MEMORY = 1.0
+"""Seconds until the timetable is read again after memory was short."""
 ROUND_ENDS_WITHIN = 10.0
 """Seconds that a stop waits for the rounds in progress; one is a few short transactions."""
 
@@ -41,11 +49,15 @@ class DutyPolicy:
     :ivar is_vital: no other conductor does this work while we hang in it, so a duty that makes no progress
         makes the conductor leave the ring.  The other duties may wait for other services.
     :ivar is_timed: it ends something because of the time, so it pauses while the time is in doubt.
+    :ivar is_routine: its commits make nothing due, so they are no activity.
+    :ivar cadence: when it runs.
     """
 
     has_own_thread: bool = False
     is_vital: bool = False
     is_timed: bool = False
+    is_routine: bool = False
+    cadence: Cadence = Cadence.STEADY
 
 
 @dataclass(frozen=True)
@@ -70,6 +82,9 @@ class Scheduler:
     :param may_run: returns whether we are in the ring; called before each round.
     :param is_time_sure: returns whether timed duties may run; called before each round of one.
     :param liveness: records the end of each round.
+    :param outlook: says whether the duties rest that run only while the conductor is active.
+    :param clock: seconds since the epoch.
+    :param monotonic: seconds that never jump.
     """
 
     def __init__(
@@ -81,7 +96,9 @@ class Scheduler:
         is_time_sure: Callable[[], bool] = lambda: True,
         liveness: Liveness | None = None,
         recorder: Recorder = SILENT,
+        outlook: Outlook | None = None,
         clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         policies_by_duty = policies or {}
         self._may_run = may_run
@@ -92,31 +109,41 @@ class Scheduler:
         self._stopped = False
         self._recorder = recorder
         self._clock = clock
+        self._monotonic = monotonic
+        self._timetable = Timetable(
+            {name: duty.interval for name, duty in duties.items()},
+            {name: policy.cadence for name, policy in self._policies.items()},
+            outlook or AlwaysActive(),
+        )
+        self._woken = threading.Event()
+        self._timer = threading.Thread(target=self._watch, name="duties", daemon=True)
         self._rounds: dict[str, DutyRound] = {}
         self._locks = {name: threading.Lock() for name in duties}
-        common = _Lane("duties", DUTY_THREADS)
+        self._queued: set[str] = set()
+        common = _Lane(DUTY_THREADS)
         self._lanes = {
-            name: _Lane(name, 1) if policy.has_own_thread else common
-            for name, policy in self._policies.items()
+            name: _Lane(1) if policy.has_own_thread else common for name, policy in self._policies.items()
         }
-        for name, duty in duties.items():
+        for name in duties:
             recorder.add(metrics.DUTY_ERRORS, name, amount=0)
-            self._lanes[name].periodics.append(self._periodic(name, duty.interval))
 
     def start(self) -> None:
         """Start all duties; returns at once."""
         for name, duty in self._duties.items():
-            self._liveness.expect(_loop(name), duty.interval)
+            # A busy conductor makes no forecast for hours.
+            if self._policies[name].cadence is not Cadence.FORECAST:
+                self._liveness.expect(_loop(name), duty.interval)
         for lane in self._all_lanes():
             lane.start()
+        self._timetable.start(self._monotonic())
+        self._timer.start()
 
     def stop(self) -> None:
         """Start no other round, and wait for the running ones to end."""
         self._stopped = True
+        self.wake()
         for name in self._duties:
             self._liveness.forget(_loop(name))
-        for lane in self._all_lanes():
-            lane.stop()
         end = time.monotonic() + ROUND_ENDS_WITHIN
         for lock in self._locks.values():
             if lock.acquire(timeout=max(0.0, end - time.monotonic())):
@@ -124,36 +151,61 @@ class Scheduler:
         for lane in self._all_lanes():
             lane.pool.shutdown(wait=False)
 
+    def wake(self) -> None:
+        """Read the timetable now: the outlook has changed.  Quick, and from any thread."""
+        self._woken.set()
+
+    def _watch(self) -> None:
+        """Begin rounds when they are due; the thread that does it sleeps until then."""
+        while not self._stopped:
+            self._woken.clear()
+            try:
+                pause = self._begin_due()
+            except MemoryError:  # Nothing is lost: what is due is due still.
+                pause = SHORT_OF_MEMORY
+            self._woken.wait(min(max(0.0, pause), LONGEST_SLEEP))
+
+    def _begin_due(self) -> float:
+        """Begin the rounds that are due; return the seconds until the next one is."""
+        now = self._monotonic()
+        for name in self._timetable.take_due(now):
+            self.soon(name)
+        for name in self._timetable.resting(now):
+            if not self._locks[name].locked():
+                self._liveness.beat(_loop(name))
+        return self._timetable.next_at(now) - self._monotonic()
+
     def rounds(self) -> Mapping[str, DutyRound | None]:
         """Return the last round of each duty, by name; None: it has had none yet."""
         return {name: self._rounds.get(name) for name in self._duties}
 
     def soon(self, name: str) -> None:
         """Run a duty now, on top of its interval."""
+        if name in self._queued:
+            return
+        self._queued.add(name)
         try:
             self._lanes[name].pool.submit(self._round, name)
         except RuntimeError:
+            self._queued.discard(name)
             LOG.debug("Duty %s has stopped", name)
 
     def _all_lanes(self) -> Collection["_Lane"]:
         return {id(lane): lane for lane in self._lanes.values()}.values()
 
-    def _periodic(self, name: str, interval: float) -> Callable[[], None]:
-        @periodics.periodic(interval)
-        def run() -> None:
-            self._round(name)
-
-        return typing.cast(Callable[[], None], run)
-
     def _round(self, name: str) -> None:
-        # A round asked for by soon() gives way to the periodic one, and the other way round.
+        self._queued.discard(name)
+        # A round that is asked for gives way to one that runs, whoever began it.
         if not self._locks[name].acquire(blocking=False):
             return
         policy = self._policies[name]
         try:
             if self._may_run() and (self._is_time_sure() or not policy.is_timed) and not self._stopped:
                 loop = _loop(name)
-                with self._liveness.at_work(loop) if policy.is_vital else contextlib.nullcontext():
+                with (
+                    self._liveness.at_work(loop) if policy.is_vital else contextlib.nullcontext(),
+                    routine() if policy.is_routine else contextlib.nullcontext(),
+                ):
                     self._run(name)
         except Exception:  # top of a duty: the next round tries again, the other duties continue
             LOG.exception("Duty %s failed", name)
@@ -182,17 +234,11 @@ def _loop(name: str) -> str:
 
 
 class _Lane:
-    """Threads that run some of the duties.
+    """Threads that run some of the duties."""
 
-    :ivar periodics: the calls; complete before the start.
-    """
-
-    def __init__(self, name: str, threads: int) -> None:
-        self.periodics: list[Callable[[], None]] = []
+    def __init__(self, threads: int) -> None:
         self.pool = futurist.ThreadPoolExecutor(max_workers=threads)
         self._threads = threads
-        self._name = name
-        self._worker: periodics.PeriodicWorker | None = None
 
     def start(self) -> None:
         """Start; returns at once.
@@ -203,23 +249,3 @@ class _Lane:
         """
         for _ in range(self._threads):
             self.pool.submit(lambda: None)
-        calls: list[tuple[typing.Any, ...]] = [(run, (), {}) for run in self.periodics]
-        self._worker = periodics.PeriodicWorker(calls, executor_factory=_Lent(self.pool))
-        threading.Thread(target=self._worker.start, name=self._name, daemon=True).start()
-
-    def stop(self) -> None:
-        """Start no other round."""
-        if self._worker is not None:
-            self._worker.stop()
-
-
-class _Lent:
-    """Lends a pool to futurist, which then neither shuts it down nor waits for it."""
-
-    shutdown = False
-
-    def __init__(self, pool: futurist.ThreadPoolExecutor) -> None:
-        self._pool = pool
-
-    def __call__(self) -> futurist.ThreadPoolExecutor:
-        return self._pool

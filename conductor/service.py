@@ -17,6 +17,7 @@ from .background import BackgroundPool
 from .duties.context import CurrentSettings
 from .duties.report import ConductorReport
 from .liveness import Progress
+from .lookout import Lookout
 from .monitor import Monitor
 from .ownership import Ownership
 from .scheduler import ROUND_ENDS_WITHIN, Scheduler
@@ -52,6 +53,7 @@ class ConductorParts:
     pool: ThreadPool
     work_thread: WorkThread
     scheduler: Scheduler
+    lookout: Lookout
     report: ConductorReport
     monitor: Monitor
     backgrounds: Sequence[BackgroundPool]
@@ -94,8 +96,12 @@ class Conductor:
         parts.ownership.on_change(self._ring_changed)
 
     def _ring_changed(self) -> None:
-        """Release the claims of a dead member now, not at the interval; in the membership's thread."""
+        """Release the claims of a dead member now, not at the interval; in the membership's thread.
+
+        Nothing is known of rows in shards that are new to us, so the duties do not rest.
+        """
         self._parts.ring_changed()
+        self._parts.lookout.stir()
         self._parts.scheduler.soon("Orphans")
         self._parts.scheduler.soon("ConductorReport")
 
@@ -131,6 +137,11 @@ class Conductor:
         self._parts.recorder.add(metrics.HINTS_RECEIVED, "look_now")
         self._parts.membership.poll_now()
         self._parts.scheduler.soon("ConductorReport")
+
+    def notice_activity(self) -> None:
+        """Let the duties run at their intervals for a while: some process has committed something."""
+        self._parts.recorder.add(metrics.HINTS_RECEIVED, "activity")
+        self._parts.lookout.stir()
 
     def start(self, make_server: Callable[["Conductor"], MessageServer]) -> None:
         """Start all parts; returns at once, although the ring may take a moment to let us in."""

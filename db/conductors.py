@@ -48,11 +48,11 @@ def report(conn: Connection, conductor: ConductorRecord) -> str:
     c = tables.conductor
     row = asdict(conductor)
     del row["wanted"]
-    conn.execute(
-        statements.insert_or_update(
-            conn, c, {**row, "wanted": ACTIVE}, [name for name in row if name != "host"]
-        )
-    )
+    changed = [name for name in row if name != "host"]
+    insert = statements.insert_or_update(conn, c, {**row, "wanted": ACTIVE}, changed)
+    if conn.dialect.insert_returning:
+        return str(conn.execute(insert.returning(c.c.wanted)).scalar_one())
+    conn.execute(insert)
     return str(conn.execute(sa.select(c.c.wanted).where(c.c.host == conductor.host)).scalar_one())
 
 

@@ -183,6 +183,60 @@ class Trouble(enum.StrEnum):
     LOCKED = "locked"  #: another transaction has held a row for too long
 
 
+_THREAD = threading.local()
+
+
+@contextlib.contextmanager
+def routine() -> Iterator[None]:
+    """Surround transactions of this thread that make nothing due, such as reports: they notify nobody."""
+    _THREAD.is_routine = True
+    try:
+        yield
+    finally:
+        _THREAD.is_routine = False
+
+
+@dataclass
+class _Listener:
+    """A listener of commits.
+
+    :ivar every: least seconds between two of its calls.
+    :ivar next: the moment from which it is called again, by the monotonic clock.
+    """
+
+    notify: Callable[[], None]
+    every: float
+    next: float = float("-inf")
+
+
+class Commits:
+    """Notifies listeners of commits, for a row of one may be due soon.  Any thread may call it.
+
+    :param monotonic: seconds that never jump.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._listeners: tuple[_Listener, ...] = ()
+
+    def listen(self, notify: Callable[[], None], *, every: float) -> None:
+        """Call `notify` after each commit from now on, in its thread; it must not block, nor raise.
+
+        :param every: seconds in which it is called only for the first commit: they come by hundreds.
+        """
+        self._listeners = (*self._listeners, _Listener(notify, every))
+
+    def __call__(self) -> None:
+        """Note a commit of this thread.  Quick, for each transaction calls it."""
+        if getattr(_THREAD, "is_routine", False):
+            return
+        now = self._monotonic()
+        for listener in self._listeners:
+            if now >= listener.next:
+                listener.next = now + listener.every
+                listener.notify()
+
+
 class Database:
     """A database, which runs functions in transactions and retries them where that is safe.
 
@@ -203,6 +257,7 @@ class Database:
     :param sleep: waits between tries (seconds); the simulation passes its own.
     :param listener: gets the notifications of each transaction once it is committed; None: there are none.
     :param answered: called after each transaction that succeeds, in its thread; must not block, nor raise.
+    :param committed: called after each transaction of `write` that succeeds, likewise.
     :param troubled: called for each transaction that fails or is retried; must not block, nor raise.
     """
 
@@ -219,6 +274,7 @@ class Database:
         listener: notifications.Listener | None = None,
         troubled: Callable[[Trouble], None] = lambda trouble: None,
         answered: Callable[[], None] = lambda: None,
+        committed: Callable[[], None] = lambda: None,
     ) -> None:
         self.url = url
         self.clock = clock or ServerClock()
@@ -228,6 +284,7 @@ class Database:
         self._listener = listener
         self._troubled = troubled
         self._answered = answered
+        self._committed = committed
         self._limits = limits
         self._engine = make_engine(url, pool_size, limits)
 
@@ -312,6 +369,8 @@ class Database:
                 if brief and not conn.invalidated:
                     self._end_brief(conn)
             self._answered()
+            if write:
+                self._committed()
             if facts and self._listener:
                 self._listener(facts)
             return result

@@ -46,7 +46,7 @@ def _each(*values: str) -> tuple[tuple[str, ...], ...]:
 
 
 BOTH = (API, CONDUCTOR)
-METHODS = _each("run_tasks", "cancel", "stop_tasks", "look_now")
+METHODS = _each("run_tasks", "cancel", "stop_tasks", "look_now", "activity")
 
 HINTS_SENT = Metric(
     "stoker_hints_sent_total",

@@ -47,6 +47,10 @@ class HintSender(abc.ABC):
         """Ask all conductors to poll the ring's members now, and to report their shards."""
         self.send(Hint("look_now", {}))
 
+    def announce_activity(self) -> None:
+        """Announce to all conductors that this process has committed something that may be due soon."""
+        self.send(Hint("activity", {}))
+
 
 class OsloSender(HintSender):
     """Casts hints by a message broker.

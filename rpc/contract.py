@@ -43,6 +43,9 @@ class HintReceiver(typing.Protocol):
     def poll_now(self) -> None:
         """Poll the ring's members now, and report."""
 
+    def notice_activity(self) -> None:
+        """Stay active for a while: some process has committed something that may be due soon."""
+
 
 class Reach(enum.Enum):
     """The conductors that get a message."""
@@ -95,11 +98,16 @@ def _look_now(receiver: HintReceiver) -> None:
     receiver.poll_now()
 
 
+def _activity(receiver: HintReceiver) -> None:
+    receiver.notice_activity()
+
+
 MESSAGES: dict[str, Message] = {
     "run_tasks": Message(Reach.ANY, {"traversal": "1.0", "tasks": "1.0"}, _run_tasks),
     "cancel": Message(Reach.ALL, {"traversal": "1.0", "spared": "1.0", "request": "1.0"}, _cancel),
     "stop_tasks": Message(Reach.HOST, {"claims": "1.0"}, _stop_tasks),
     "look_now": Message(Reach.ALL, {}, _look_now),
+    "activity": Message(Reach.ALL, {}, _activity),
 }
 """All messages, by the name of their method on the wire, which never changes."""
 

@@ -8,9 +8,11 @@ from ...conductor.duties.hung_threads import TooManyHungThreads
 from ...conductor.duties.registry import make_duties, policies
 from ...conductor.duties.report import ConductorReport
 from ...conductor.event_queues import ZaqarQueues
+from ...conductor.lookout import STIR_EVERY, Lookout
 from ...conductor.monitor import GaugeSource, Monitor
 from ...conductor.scheduler import Duty, DutyPolicy, Scheduler
 from ...conductor.service import Conductor, ConductorParts
+from ...conductor.timetable import Cadence
 from ...engine.updates import Updates
 from ...keystone.service_clients import ServiceClients
 from ..config.client_options import client_options
@@ -20,7 +22,11 @@ from .parts import Parts
 
 MOST_WAITING = 100
 """Rollbacks, or revocations, that wait for a thread; the next ones are found again by their duty."""
-PROCESS_DUTIES = {"ConductorReport": DutyPolicy(is_vital=True), "WornOut": DutyPolicy()}
+PROCESS_DUTIES = {
+    "ConductorReport": DutyPolicy(is_vital=True, is_routine=True),
+    "WornOut": DutyPolicy(),
+    "Forecast": DutyPolicy(has_own_thread=True, is_vital=True, cadence=Cadence.FORECAST),
+}
 """Duties about the process itself, not about the slice.  The names are labels of metrics, as in DUTIES."""
 
 
@@ -51,12 +57,16 @@ def make_conductor(
     hung = TooManyHungThreads(
         hung=lambda: core.pool.hung, most=parts.conf.conductor.most_written_off, act=on_too_many_hung
     )
+    lookout = _make_lookout(core)
     duties: dict[str, Duty] = {
         "ConductorReport": report,
         "WornOut": hung,
+        "Forecast": lookout,
         **make_duties(_duty_context(core, settings, background)),
     }
-    scheduler = _make_scheduler(core, duties)
+    scheduler = _make_scheduler(core, duties, lookout)
+    lookout.on_wake(scheduler.wake)
+    parts.commits.listen(lookout.stir, every=STIR_EVERY)
     return Conductor(
         ConductorParts(
             host=host,
@@ -69,6 +79,7 @@ def make_conductor(
             pool=core.pool,
             work_thread=core.work,
             scheduler=scheduler,
+            lookout=lookout,
             report=report,
             monitor=_make_monitor(core, scheduler, report, duties),
             backgrounds=backgrounds,
@@ -112,7 +123,18 @@ def _duty_context(
     )
 
 
-def _make_scheduler(core: ConductorCore, duties: dict[str, Duty]) -> Scheduler:
+def _make_lookout(core: ConductorCore) -> Lookout:
+    database = core.parts.database
+    return Lookout(
+        database=database,
+        ring=core.ownership,
+        clock=database.clock,
+        is_time_sure=lambda: database.clock.is_sure,
+        monotonic=database.clock.monotonic,
+    )
+
+
+def _make_scheduler(core: ConductorCore, duties: dict[str, Duty], lookout: Lookout) -> Scheduler:
     clock = core.parts.database.clock
     return Scheduler(
         duties,
@@ -121,7 +143,9 @@ def _make_scheduler(core: ConductorCore, duties: dict[str, Duty]) -> Scheduler:
         is_time_sure=lambda: clock.is_sure,
         liveness=core.liveness,
         recorder=core.parts.recorder,
+        outlook=lookout,
         clock=clock,
+        monotonic=clock.monotonic,
     )
 
 

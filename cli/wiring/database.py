@@ -21,6 +21,7 @@ from ..config.files import missing
 
 CONNECTION = "[database] connection"
 OnTrouble = Callable[[Trouble], None]
+OnCommit = Callable[[], None]
 DATABASE_ERRORS = (Unavailable, sqlalchemy.exc.DBAPIError, oslo_db.exception.DBError)
 
 
@@ -70,13 +71,14 @@ def connect(
     conf: cfg.ConfigOpts,
     listener: Listener | None = None,
     troubled: OnTrouble = lambda trouble: None,
+    committed: OnCommit = lambda: None,
     *,
     pool_size: int | None = None,
     long_work: bool = False,
 ) -> Database:
     """Make the database, of any version, without a connection to it.
 
-    :param listener, troubled: the callbacks of Database.
+    :param listener, troubled, committed: the callbacks of Database.
     :param pool_size: the size of the pool in place of the option's.
     :param long_work: whether statements may take as long as they need.
 
@@ -94,6 +96,7 @@ def connect(
             listener=listener,
             troubled=troubled,
             answered=answered,
+            committed=committed,
         )
     except (sqlalchemy.exc.ArgumentError, ImportError, *DATABASE_ERRORS) as error:
         raise WrongConfiguration(f"{CONNECTION}: {error}") from error
@@ -103,17 +106,18 @@ def open_database(
     conf: cfg.ConfigOpts,
     listener: Listener | None = None,
     troubled: OnTrouble = lambda trouble: None,
+    committed: OnCommit = lambda: None,
     *,
     long_work: bool = False,
 ) -> tuple[Database, int]:
     """Connect to the database, at a version that this release works on; return it and its shard count.
 
-    :param listener, troubled: the callbacks of Database.
+    :param listener, troubled, committed: the callbacks of Database.
     :param long_work: whether statements may take as long as they need.
 
     :raises WrongConfiguration: the database has another version or shard count, or cannot be reached.
     """
-    database = connect(conf, listener, troubled, long_work=long_work)
+    database = connect(conf, listener, troubled, committed, long_work=long_work)
     try:
         at = database.read(revisions.current)
     except DATABASE_ERRORS as error:

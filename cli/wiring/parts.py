@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from oslo_config import cfg
 
-from ...db.engine import Database
+from ...conductor.lookout import ANNOUNCE_EVERY
+from ...db.engine import Commits, Database
 from ...engine.signal_urls import SignalAddresses
 from ...keystone.delegated_auth import NO_TRUSTS, TrustProvider
 from ...observe.recorder import SILENT, Recorder
@@ -27,11 +28,13 @@ TRUST_METHODS = "stoker.deferred_auth_methods"
 class Parts:
     """The parts that every role shares.
 
+    :ivar commits: notifies its listeners of commits of this process.
     :ivar helpers: the processes that evaluate expressions.
     """
 
     conf: cfg.ConfigOpts
     database: Database
+    commits: Commits
     shard_count: int
     catalogue: ResourceRegistry
     sealer: Sealer
@@ -64,17 +67,20 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     helpers = install(helper_limits(conf))
     notifications = make_notifier(conf)
     listener = None if notifications is None else notifications.notifier.notify
-    database, shard_count = open_database(conf, listener, count_troubles(recorder))
+    commits = Commits()
+    database, shard_count = open_database(conf, listener, count_troubles(recorder), commits)
     sealer = make_sealer(conf)
     addresses = make_addresses(conf, database, sealer)
     trusts = _make_trusts(conf, catalogue)
     messaging = open_messaging(conf, database, recorder)
+    commits.listen(messaging.outbox.announce_activity, every=ANNOUNCE_EVERY)
     if notifications is not None:
         notifications.notifier.start()
     helpers.warm()
     return Parts(
         conf=conf,
         database=database,
+        commits=commits,
         shard_count=shard_count,
         catalogue=catalogue,
         sealer=sealer,

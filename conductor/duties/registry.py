@@ -5,10 +5,11 @@ take their duties from this table.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...observe.recorder import SILENT
 from ..scheduler import Duty, DutyPolicy
+from ..timetable import Cadence
 from .context import DutyContext
 from .credentials import Credentials
 from .event_delivery import EventDelivery
@@ -34,15 +35,19 @@ class DutyEntry:
     for_metrics: bool = False
 
 
+_ACTIVE = DutyPolicy(cadence=Cadence.ACTIVE)
+"""The policy of duties whose rows the lookout forecasts: see db/queries/due_soon.py."""
+_TIMED = replace(_ACTIVE, is_timed=True)
+
 DUTIES: dict[str, DutyEntry] = {
-    "TaskDue": DutyEntry(TaskDue, DutyPolicy(is_vital=True, is_timed=True)),
-    "StackTimeouts": DutyEntry(StackTimeouts, DutyPolicy(has_own_thread=True, is_vital=True, is_timed=True)),
-    "Rollbacks": DutyEntry(Rollbacks),
-    "Credentials": DutyEntry(Credentials, DutyPolicy(is_timed=True)),
-    "EventDelivery": DutyEntry(EventDelivery, DutyPolicy(is_timed=True)),
-    "TraversalPurge": DutyEntry(TraversalPurge, DutyPolicy(is_timed=True)),
-    "StackPurge": DutyEntry(StackPurge, DutyPolicy(is_timed=True)),
-    "Orphans": DutyEntry(Orphans, DutyPolicy(is_vital=True)),
+    "TaskDue": DutyEntry(TaskDue, replace(_TIMED, is_vital=True)),
+    "StackTimeouts": DutyEntry(StackTimeouts, replace(_TIMED, has_own_thread=True, is_vital=True)),
+    "Rollbacks": DutyEntry(Rollbacks, _ACTIVE),
+    "Credentials": DutyEntry(Credentials, _TIMED),
+    "EventDelivery": DutyEntry(EventDelivery, _TIMED),
+    "TraversalPurge": DutyEntry(TraversalPurge, replace(_TIMED, is_routine=True)),
+    "StackPurge": DutyEntry(StackPurge, DutyPolicy(is_timed=True, is_routine=True)),
+    "Orphans": DutyEntry(Orphans, replace(_ACTIVE, is_vital=True)),
     "Census": DutyEntry(TaskCounts, for_metrics=True),
 }
 """Duties by name.  The names are labels of metrics, so they never change."""

@@ -22,7 +22,7 @@ class ConductorReport:
     :param size: how many steps can run at the same time.
     """
 
-    interval = 1.0
+    interval = 2.0
 
     def __init__(
         self,

@@ -15,7 +15,8 @@ from simulation.reference import Made
 from simulation.repeatable import repeatable
 from simulation.users import Users
 from simulation.weather import Weather
-from simulation.world import World
+from simulation.world import SHORTEST, World
+from stoker.conductor.lookout import FORECAST_EVERY
 from stoker.db import content, events, resources
 from stoker.db.events import EventQuery
 from stoker.db.ids import StackId
@@ -28,6 +29,8 @@ T = typing.TypeVar("T")
 SETTLE_WITHIN = 4000.0
 """Simulated seconds: longer than any stack's timeout here."""
 LENGTH = 500
+MOST_LATE = FORECAST_EVERY + 2 * SHORTEST
+"""Seconds by which a timeout may be late: after a breakpoint it may be near, and its announcement lost."""
 WITH_SINKS = 0.3
 """Share of the runs whose stacks have an event sink."""
 ABORTED = "aborted due to breakpoint"
@@ -70,6 +73,7 @@ class Run:
         self.weather = Weather(self.world, self.dice)
         if random.Random(f"sinks {seed}").random() < WITH_SINKS:
             self.world.sinks = [{"type": "zaqar-queue", "target": "q", "ttl": 1_209_600}]
+        self.world.unannounced = random.Random(f"unannounced {seed}").choice([0.0, 0.5, 1.0])
         self.history: list[str] = []
         self._audit = Audit(self.world.database, folder / "sim.sqlite", self.world.cloud)
         self._interrupted = False
@@ -155,10 +159,15 @@ class Run:
 
     def _settle(self, until: Callable[[], bool]) -> None:
         settled = self.world.settle(
-            lambda: self.users.breaks.clear_until(until) and self._all_sent(), within=SETTLE_WITHIN
+            lambda: (
+                self.world.late_by > MOST_LATE or (self.users.breaks.clear_until(until) and self._all_sent())
+            ),
+            within=SETTLE_WITHIN,
         )
         self._hold()
         lines = [str(self.users.now(name)) for name in self.users.stacks]
+        late_by = self.world.late_by
+        assert late_by <= MOST_LATE, "\n".join([f"I5: a timeout is {late_by} s late", *lines, *self.history])
         assert settled, "\n".join(["I4: a stack never became final", *lines, *self.history])
 
     def _end_calls(self) -> None:

@@ -1,5 +1,6 @@
 """The schedules find what they are there to find: bugs that are put in on purpose, one in each test."""
 
+import math
 import pathlib
 from collections.abc import Callable, Set
 
@@ -7,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 from simulation import weather
 from simulation.schedule import play
+from stoker.conductor.lookout import Lookout
 from stoker.db.bulk import OneOf
 from stoker.db.ids import TaskId
 from stoker.db.rows import Outcome, Task
@@ -162,3 +164,10 @@ def test_stacks_are_deleted_in_the_order_of_creation(
 
     monkeypatch.setattr(actions, "plan_delete", turned)
     found_by(tmp_path, "was deleted under")
+
+
+def test_a_conductor_that_rests_although_a_deadline_is_near(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Lookout, "_first_moment", lambda lookout: math.inf)
+    found_by(tmp_path, "I5: a timeout is")

@@ -18,15 +18,18 @@ import sqlalchemy as sa
 from harness.duties import AtOnce
 from simulation import cloud, threads
 from stoker.conductor.duties.context import CurrentSettings, DutyContext, DutySettings
-from stoker.conductor.duties.registry import make_duties
+from stoker.conductor.duties.registry import make_duties, policies
 from stoker.conductor.event_queues import Post, SendFailed
+from stoker.conductor.lookout import ANNOUNCE_EVERY, STIR_EVERY, Lookout
+from stoker.conductor.scheduler import Duty, DutyPolicy
 from stoker.conductor.steps.context import StepServices
 from stoker.conductor.steps.runner import StepRunner
+from stoker.conductor.timetable import Cadence, Timetable
 from stoker.conductor.worker.executor import WorkMetrics
 from stoker.conductor.worker.loop import WorkLimits, WorkLoop
 from stoker.conductor.worker.pool import NoThread
 from stoker.db import settings, stacks
-from stoker.db.engine import Database, ServerClock
+from stoker.db.engine import Commits, Database, ServerClock, routine
 from stoker.db.errors import Unavailable
 from stoker.db.event_sinks import SinkRow
 from stoker.db.id_source import IdSource
@@ -74,6 +77,7 @@ WRONG = (0.0, 0.4, 7200.0, -7200.0)
 """Seconds by which the clock of a host may be ahead."""
 SET_NOW = 0.02
 """Probability that the clock of some host is set while time passes."""
+FORECAST = "Forecast"
 GRACE = 10.0
 """Seconds in which a step that is asked to stop may end."""
 Json = typing.Any
@@ -95,6 +99,8 @@ class Bus:
         self.hints: list[tuple[TraversalId, Sequence[TaskId]]] = []
         self.cancels: list[tuple[str, TraversalId, Sequence[TaskId]]] = []
         self.stops: list[tuple[str, Sequence[tuple[TaskId, int]]]] = []
+        self.activities: list[str] = []
+        self.announces: Callable[[], bool] = lambda: True
         self.listeners: Callable[[], list[str]] = list
         self.sent = 0
 
@@ -107,6 +113,10 @@ class Bus:
 
     def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
         self.stops.append((host_of(member), tuple(claims)))
+
+    def announce_activity(self, sender: str | None) -> None:
+        """Announce a commit to all conductors but the one that has committed."""
+        self.activities += [host for host in self.listeners() if host != sender and self.announces()]
 
 
 class DoublingIds(IdSource):
@@ -276,8 +286,22 @@ class SimConductor:
             monotonic=world.clock,
             metrics=WorkMetrics(world.recorder),
         )
-        self.duties = make_duties(self.duty_context())
-        self._ran = dict.fromkeys(self.duties, 0.0)
+        self.lookout = Lookout(
+            database=world.database,
+            ring=self.ring,
+            clock=self.clock,
+            is_time_sure=lambda: self.clock.is_sure,
+            monotonic=world.clock,
+        )
+        self.commits = world.commits(host)
+        self.commits.listen(self.lookout.stir, every=STIR_EVERY)
+        self.policies = {**policies(), FORECAST: DutyPolicy(cadence=Cadence.FORECAST)}
+        self.duties: dict[str, Duty] = {FORECAST: self.lookout, **make_duties(self.duty_context())}
+        self.timetable = Timetable(
+            {name: duty.interval for name, duty in self.duties.items()},
+            {name: self.policies[name].cadence for name in self.duties},
+            self.lookout,
+        )
 
     def duty_context(self, **settings: Json) -> DutyContext:
         """Return what this conductor's duties get.
@@ -359,7 +383,8 @@ class SimConductor:
     def run_duty(self, name: str) -> None:
         """One round of a duty; an error of the database ends it, as in the scheduler."""
         if self.ring.member() is not None:
-            with self._acts(), contextlib.suppress(Unavailable, MemoryError):
+            quietly = routine() if self.policies[name].is_routine else contextlib.nullcontext()
+            with self._acts(), quietly, contextlib.suppress(Unavailable, MemoryError):
                 self.duties[name].run()
 
     def run_duties(self) -> None:
@@ -372,12 +397,10 @@ class SimConductor:
         self.clock.measured(self.world.clock.now, self.clock.monotonic(), self.clock.monotonic())
 
     def run_due_duties(self, now: float) -> None:
-        """Run the duties whose interval has passed since the last time."""
+        """Run the duties that the timetable names, as the scheduler does."""
         self.measure()
-        for name, duty in self.duties.items():
-            if now - self._ran[name] >= duty.interval:
-                self._ran[name] = now
-                self.run_duty(name)
+        for name in self.timetable.take_due(now):
+            self.run_duty(name)
 
 
 class World:
@@ -394,7 +417,10 @@ class World:
     :ivar sinks: the event sinks of all stacks that are created or updated.
     :ivar queues: what event sinks have got, by the name of the queue; `post` puts it there.
     :ivar unsent: probability that `post` fails, before or after that.
-
+    :ivar unannounced: probability that a conductor does not get the announcement of a commit; that only
+        delays what is due.
+    :ivar late_by: seconds after its deadline for which a stack was left alone while time passed without
+        faults: the most so far.
     """
 
     def __init__(
@@ -415,7 +441,8 @@ class World:
         self.revoke: Callable[[StackId, Json], None] = lambda root_id, body: None
         self.sinks: Sequence[Json] = ()
         self.queues: dict[str, list[Json]] = {}
-        self.unsent = 0.0
+        self.unsent = self.unannounced = self.late_by = 0.0
+        announcing = random.Random(f"announcements {seed}")
         self._sending = random.Random(f"sending {seed}")
         self.post: Post = self._post
         self.threads = threads
@@ -425,6 +452,7 @@ class World:
         self.set_now = SET_NOW
         self.bus = Bus()
         self.bus.listeners = lambda: list(self.conductors)
+        self.bus.announces = lambda: announcing.random() >= self.unannounced
         self.cloud = cloud.Cloud()
         self.registry = ResourceRegistry({**RESOURCE_TYPES, **cloud.types(self.cloud), **(types or {})})
         self.sealer = Sealer([KEY])
@@ -460,9 +488,25 @@ class World:
         self.acting: SimConductor | None = None
         self.exhaustion = 0.0
         self.database.exhausted = lambda: self.acting is not None and self.is_exhausted()
+        self._commits_of_api = self.commits()
+        self.database.observers.append(self._committed)
         for number in range(hosts):
             self.start(f"host{number}")
         self.look_all()
+
+    def _committed(self) -> None:
+        """Note a commit of a conductor, or of the API."""
+        commits = self._commits_of_api if self.acting is None else self.acting.commits
+        commits()
+
+    def commits(self, host: str | None = None) -> Commits:
+        """Return the commits of one process, which it announces.
+
+        :param host: the conductor's; None: it is the API.
+        """
+        commits = Commits(self.clock)
+        commits.listen(functools.partial(self.bus.announce_activity, host), every=ANNOUNCE_EVERY)
+        return commits
 
     def _post(self, sink: SinkRow, messages: Sequence[Json]) -> None:
         if self._sending.random() < self.unsent:
@@ -541,7 +585,10 @@ class World:
             conductor.loop.work_as(None)
             self.join(conductor)
         members = [Member(h, i, started_at=at) for h, (i, at) in self.group.items()]
-        conductor.ring.view = View.of(members, SHARDS)
+        view = View.of(members, SHARDS)
+        if view != conductor.ring.view:
+            conductor.ring.view = view
+            conductor.lookout.stir()
 
     def look_all(self) -> None:
         """Everybody who runs polls, twice, so that all see the rejoined too."""
@@ -566,6 +613,8 @@ class World:
             is_known = self.group.get(host, ("", 0.0))[0] == conductor.ring.incarnation
             if is_known and not (conductor.paused or conductor.cut_off):
                 conductor.ring.confirmed = self.clock.now
+        while self.bus.activities:
+            self.deliver_activity(0)
         for at, host, incarnation in self._leaving:
             if at <= self.clock.now and self.group.get(host, ("", 0.0))[0] == incarnation:
                 del self.group[host]
@@ -587,6 +636,12 @@ class World:
         host, claims = self.bus.stops.pop(index)
         if host in self.conductors and not self.conductors[host].paused:
             self.conductors[host].loop.stop(claims)
+
+    def deliver_activity(self, index: int) -> None:
+        """Deliver one copy of an announcement; to whoever does not run any more it is lost."""
+        host = self.bus.activities.pop(index)
+        if host in self.conductors and not self.conductors[host].paused:
+            self.conductors[host].lookout.stir()
 
     # -- stacks ------------------------------------------------------------------------------------
 
@@ -648,6 +703,8 @@ class World:
     def calm_once(self) -> bool:
         """Deliver all messages, let everybody take a turn and run all steps; whether more is to be done."""
         busy = bool(self.bus.hints or self.bus.cancels or self.bus.stops)
+        while self.bus.activities:
+            self.deliver_activity(0)
         while self.bus.cancels:
             self.deliver_cancel(0)
         while self.bus.stops:
@@ -668,7 +725,8 @@ class World:
 
         While nothing happens time passes in longer steps, each up to the moment at which something is due.
         """
-        end = self.clock.now + within
+        began = self.clock.now
+        end = began + within
         step = SHORTEST
         while True:
             step = SHORTEST if self.calm() else min(2 * step, LONGEST)
@@ -680,6 +738,14 @@ class World:
             self.pass_time(min(step, left, max(SHORTEST, self._until_due())))
             for conductor in self.awake():
                 conductor.run_due_duties(self.clock.now)
+            self._note_late(began)
+
+    def _note_late(self, began: float) -> None:
+        """Note for how long a stack is left alone whose deadline has passed since then."""
+        column = tables.stack.c.deadline_at
+        query = sa.select(sa.func.min(column)).where(column >= began)
+        if (first := self.database.read(lambda conn: conn.execute(query).scalar())) is not None:
+            self.late_by = max(self.late_by, self.clock.now - first)
 
     def _until_due(self) -> float:
         """Seconds until something is due that nobody needs to find out first."""
@@ -690,4 +756,6 @@ class World:
         )
         waits = [moment - self.clock.now for moment in moments if moment is not None]
         waits += [conductor.rest for conductor in self.awake() if conductor.rest is not None]
+        now = self.clock.now
+        waits += [conductor.lookout.forecast_at(now) - now for conductor in self.awake()]
         return min(waits, default=LONGEST)

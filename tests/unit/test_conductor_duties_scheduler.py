@@ -1,5 +1,6 @@
 """Duties run at their intervals and at once, one round at a time, and never after a stop."""
 
+import pathlib
 import threading
 import time
 import typing
@@ -8,9 +9,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from harness.waiting import wait_for
 from stoker.conductor.duties.report import ConductorReport
+from stoker.conductor.liveness import Liveness
 from stoker.conductor.scheduler import DUTY_THREADS, DutyPolicy, Scheduler
 from stoker.conductor.slice import Ring
-from stoker.db.engine import Database
+from stoker.conductor.timetable import AlwaysActive, Cadence
+from stoker.db.engine import Commits, Database
 from stoker.db.ids import MemberId
 from stoker.ring.local_member import LocalMember
 from stoker.ring.membership import Membership
@@ -120,6 +123,79 @@ def test_a_duty_that_may_not_act_pauses_and_the_others_go_on(begin: Callable[...
     assert timed.rounds == 0
     is_sure.set()
     wait_for(lambda: timed.rounds > 0)
+
+
+class Rest(AlwaysActive):
+    """An outlook that the test sets."""
+
+    def __init__(self) -> None:
+        self.resting = True
+
+    def is_resting(self, now: float) -> bool:
+        return self.resting
+
+
+def test_a_duty_rests_until_the_scheduler_is_woken(begin: Callable[..., Scheduler]) -> None:
+    rest = Rest()
+    policies = {"0": DutyPolicy(cadence=Cadence.ACTIVE)}
+    duty = CountedDuty()
+    steady = CountedDuty()
+    scheduler = begin(duty, steady, policies=policies, outlook=rest)
+    wait_for(lambda: steady.rounds > 3)
+    assert duty.rounds == 0
+    rest.resting = False
+    scheduler.wake()
+    wait_for(lambda: duty.rounds > 3)
+
+
+def test_a_resting_duty_lives_and_one_that_hangs_does_not(begin: Callable[..., Scheduler]) -> None:
+    rest = Rest()
+    rest.resting = False
+    now = [0.0]
+    alive = Liveness(monotonic=lambda: now[0])
+    let_go = threading.Event()
+    hanging = CountedDuty(job=lambda: let_go.wait(300))
+    sound = CountedDuty()
+    policies = dict.fromkeys("01", DutyPolicy(cadence=Cadence.ACTIVE))
+    try:
+        scheduler = begin(hanging, sound, policies=policies, outlook=rest, liveness=alive)
+        wait_for(lambda: hanging.rounds == 1 and sound.rounds > 0)
+        rest.resting = True
+        now[0] = 100.0
+        scheduler.wake()
+        wait_for(lambda: alive.late(10.0) == ["the duty 0"])
+    finally:
+        let_go.set()
+
+
+def test_only_commits_outside_of_routine_duties_are_activity(
+    begin: Callable[..., Scheduler], tmp_path: pathlib.Path
+) -> None:
+    commits = Commits()
+    notified: list[str] = []
+    commits.listen(lambda: notified.append(threading.current_thread().name), every=0.0)
+    database = Database(f"sqlite:///{tmp_path / 'db.sqlite'}", committed=commits)
+    report = CountedDuty(job=lambda: database.write(lambda conn: None))
+    begin(report, policies={"0": DutyPolicy(is_routine=True)})
+    wait_for(lambda: report.rounds > 2)
+    assert notified == []
+    database.read(lambda conn: None)
+    assert notified == []
+    database.write(lambda conn: None)
+    assert notified == [threading.current_thread().name]
+
+
+def test_a_listener_is_notified_of_the_first_of_many_commits() -> None:
+    now = [0.0]
+    commits = Commits(lambda: now[0])
+    often: list[float] = []
+    rarely: list[float] = []
+    commits.listen(lambda: often.append(now[0]), every=1.0)
+    commits.listen(lambda: rarely.append(now[0]), every=3.0)
+    for moment in (0.0, 0.9, 1.0, 2.5, 3.5):
+        now[0] = moment
+        commits()
+    assert (often, rarely) == ([0.0, 1.0, 2.5, 3.5], [0.0, 3.5])
 
 
 def test_a_stop_waits_for_the_round_that_runs_and_no_other_begins(begin: Callable[..., Scheduler]) -> None:

@@ -14,6 +14,7 @@ WIRE = {
     "cancel": (Reach.ALL, {"traversal": "1.0", "spared": "1.0", "request": "1.0"}),
     "stop_tasks": (Reach.HOST, {"claims": "1.0"}),
     "look_now": (Reach.ALL, {}),
+    "activity": (Reach.ALL, {}),
 }
 
 
@@ -43,6 +44,9 @@ class Called:
     def poll_now(self) -> None:
         self.calls.append("poll_now")
 
+    def notice_activity(self) -> None:
+        self.calls.append("notice_activity")
+
 
 def all_hints() -> list[Hint]:
     sender = Kept()
@@ -50,6 +54,7 @@ def all_hints() -> list[Hint]:
     sender.cancel(TRAVERSAL, [TaskId(2)], "req-1")
     sender.stop_tasks(MemberId("host/1"), [(TaskId(3), 4)])
     sender.poll_now()
+    sender.announce_activity()
     return sender.sent
 
 
@@ -82,6 +87,7 @@ def test_what_is_sent_arrives() -> None:
         ("cancel", "trv", [2], "req-1"),
         ("stop_tasks", [(3, 4)]),
         "poll_now",
+        "notice_activity",
     ]
 
 

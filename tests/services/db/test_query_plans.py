@@ -19,7 +19,7 @@ from stoker.db.ids import (
     TraversalNumber,
     WaitsOn,
 )
-from stoker.db.queries import overview
+from stoker.db.queries import due_soon, overview
 from stoker.db.rows import Task, Traversal
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind, TaskState
@@ -61,6 +61,7 @@ PURGED = Traversal(TraversalNumber(10**9), TRAVERSAL, STACK, 1, 0, due_at=NOW)
 WHO = Claimant(MemberId("a/1"), "a")
 
 DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
+    "what is due soon": lambda conn: list(due_soon.due_before(conn, NOW, limit=200)),
     "tasks due": lambda conn: due_tasks.due(conn, NOW, limit=500),
     "traversals due": lambda conn: traversals.due(conn, NOW, limit=500),
     "traversals due, next page": lambda conn: traversals.due(conn, NOW, limit=500, after=(NOW - 1, 5)),
