@@ -6,11 +6,6 @@ from ..template.suggestions import nearest
 
 _SERVICES: Mapping[str, tuple[str, str]] = {
     "AWS::CloudFormation": ("", "Init"),
-    "AWS::EC2": (
-        "",
-        "InternetGateway NetworkInterface RouteTable Subnet SubnetRouteTableAssociation "
-        "VPC VPCGatewayAttachment",
-    ),
     "AWS::ElasticLoadBalancing": ("", "LoadBalancer"),
     "OS::Aodh": (
         "alarms",
@@ -46,9 +41,6 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
 """By the beginning of the names: what the service is for, and the ends of the names.  These are all types of
 Heat 27 and of releases before it that the resource types of Stoker lack."""
 _INSTEAD: Mapping[str, str] = {
-    "AWS::EC2::NetworkInterface": "OS::Neutron::Port",
-    "AWS::EC2::Subnet": "OS::Neutron::Subnet",
-    "AWS::EC2::VPC": "OS::Neutron::Net",
     "OS::Neutron::RouterGateway": "OS::Neutron::Router",
     "OS::Nova::FloatingIP": "OS::Neutron::FloatingIP",
     "OS::Nova::FloatingIPAssociation": "OS::Neutron::FloatingIPAssociation",
@@ -68,7 +60,6 @@ _CLIENTS: Mapping[str, str] = {
     "network": "neutron",
     "object-store": "swift",
     "orchestration": "heat",
-    "AWS::EC2": "neutron",
 }
 """Heat's names of services, by types in the catalog, by resource types, or by beginnings of such names."""
 _ALIKE = 0.95

@@ -29,6 +29,7 @@ LONG = (
     "test_octavia",
     "test_public_shapes",
     "test_server_stacks",
+    "test_vpc",
 )
 """Modules that take the processor longest: only `make test-cloud` runs them."""
 

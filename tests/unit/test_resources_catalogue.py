@@ -100,7 +100,7 @@ def test_an_unknown_type_is_answered_with_who_can_bring_it(name, advice):
     ("name", "service", "advice"),
     [
         ("OS::Trove::Instance", "trove", "Ask the operator"),
-        ("AWS::EC2::NetworkInterface", "neutron", "Use OS::Neutron::Port, or ask the operator"),
+        ("OS::Nova::FloatingIP", "nova", "Use OS::Neutron::FloatingIP, or ask the operator"),
         ("OS::Heat::HARestarter", "heat", "Ask the operator"),
     ],
 )

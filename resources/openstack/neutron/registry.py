@@ -29,14 +29,31 @@ from .service_chains import FlowClassifier, PortPair
 from .subnet import Subnet
 from .subnet_pool import AddressScope, SubnetPool
 from .trunk import Trunk
+from .vpc import (
+    Ec2Subnet,
+    InternetGateway,
+    NetworkInterface,
+    PortInSubnet,
+    RouteTable,
+    SubnetRouteTableAssociation,
+    Vpc,
+    VpcGatewayAttachment,
+)
 
 RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
     "AWS::EC2::EIP": ElasticIp,
     "AWS::EC2::EIPAssociation": ElasticIpAssociation,
+    "AWS::EC2::InternetGateway": InternetGateway,
+    "AWS::EC2::NetworkInterface": NetworkInterface.of(PortInSubnet),
+    "AWS::EC2::RouteTable": RouteTable,
     "AWS::EC2::SecurityGroup": Ec2SecurityGroup.of(SecurityGroup),
     "OS::Neutron::AddressScope": AddressScope,
     "OS::Neutron::ExtraRoute": ExtraRoute,
     "OS::Neutron::ExtraRouteSet": ExtraRouteSet,
+    "AWS::EC2::Subnet": Ec2Subnet,
+    "AWS::EC2::SubnetRouteTableAssociation": SubnetRouteTableAssociation,
+    "AWS::EC2::VPC": Vpc,
+    "AWS::EC2::VPCGatewayAttachment": VpcGatewayAttachment,
     "OS::Neutron::FloatingIP": FloatingIP,
     "OS::Neutron::FloatingIPAssociation": FloatingIPAssociation,
     "OS::Neutron::FloatingIPPortForward": FloatingIPPortForward,

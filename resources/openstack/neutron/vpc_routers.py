@@ -20,13 +20,18 @@ def external_network(context: StepContext) -> str:
     return str(networks[0]["id"])
 
 
+def routers_named(service: Service, name: str) -> list[JsonMap]:
+    """Return the routers that have a name; none where the name is empty."""
+    return service.list_all("/routers", "routers", name=name) if name else []
+
+
 def router_of_network(service: Service, network_id: str) -> JsonMap | None:
     """Return the router that has the name of a network; None: there is none.
 
     :raises PermanentError: several have the name.
     """
     name = str(service.get(f"/networks/{network_id}")["network"]["name"])
-    routers: list[JsonMap] = service.list_all("/routers", "routers", name=name) if name else []
+    routers = routers_named(service, name)
     if len(routers) > 1:
         raise PermanentError(f"Multiple routers found with name {name}", kind="Error")
     return routers[0] if routers else None
@@ -39,3 +44,22 @@ def set_gateway(service: Service, router_id: str, network_id: str | None) -> Non
     """
     gateway = {"network_id": network_id} if network_id else None
     service.put(f"/routers/{router_id}", {"router": {"external_gateway_info": gateway}})
+
+
+def find_interface(service: Service, router_id: str, subnet_id: str) -> JsonMap | None:
+    """Return the port that is a router's interface in a subnet; None: there is none."""
+    ports: list[JsonMap] = service.list_all("/ports", "ports", device_id=router_id)
+    inside = (port for port in ports if subnet_id in (item["subnet_id"] for item in port["fixed_ips"]))
+    return next(inside, None)
+
+
+def add_interface(service: Service, router_id: str, subnet_id: str) -> None:
+    """Give a router an interface in a subnet; to repeat it changes nothing."""
+    if find_interface(service, router_id, subnet_id) is None:
+        service.put(f"/routers/{router_id}/add_router_interface", {"subnet_id": subnet_id}, creates=True)
+
+
+def remove_interface(service: Service, router_id: str, subnet_id: str) -> None:
+    """Remove a router's interface in a subnet; one that is not there is no error."""
+    if find_interface(service, router_id, subnet_id) is not None:
+        service.put(f"/routers/{router_id}/remove_router_interface", {"subnet_id": subnet_id})
