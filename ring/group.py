@@ -1,10 +1,12 @@
 """A tooz group in which each member keeps a record with a counter that grows."""
 
 import logging
+import time
 import typing
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
+import requests
 from tooz import coordination
 
 from .file_records import Unreadable, pass_over_unreadable
@@ -18,6 +20,8 @@ CALL_TIMEOUT = 5
 EXPIRY = 30
 """Seconds after which a backend forgets a member that sends no heartbeat.  Such a member is not dead: see
 timing.py."""
+RENEWALS = 3
+"""Renewals in the time after which the backend forgets us: two may be lost."""
 SEPARATOR = "|"
 NEEDED = ("host", "incarnation", "started_at", "beat")
 
@@ -48,13 +52,30 @@ def make_coordinator(url: str, member_id: bytes) -> typing.Any:
         "kazoo",
         "zookeeper",
     ):  # There the session has the timeout, and kazoo's default is good.
-        defaults |= {"timeout": CALL_TIMEOUT, "membership_timeout": EXPIRY}
+        defaults |= {"timeout": CALL_TIMEOUT, "membership_timeout": EXPIRY, "lock_timeout": EXPIRY}
     query = urllib.parse.parse_qs(parts.query)
     options = {name: value for name, value in defaults.items() if name not in query}
     coordinator = coordination.get_coordinator(url, member_id, **options)
     if parts.scheme == "file":
         pass_over_unreadable(coordinator)
+    _read_environment_once(coordinator)
     return coordinator
+
+
+def _read_environment_once(coordinator: typing.Any) -> None:
+    """Apply the environment's proxy, certificates and password to a driver that uses `requests` (etcd3gw).
+
+    Otherwise `requests` reads them for each call, which takes as long as the call itself.
+    """
+    client = getattr(coordinator, "client", None)
+    session = getattr(client, "session", None)
+    if client is None or not isinstance(session, requests.Session):
+        return
+    settings = session.merge_environment_settings(client.base_url, {}, None, None, None)
+    session.proxies = settings["proxies"]
+    session.verify = settings["verify"]
+    session.auth = session.auth or requests.utils.get_netrc_auth(client.base_url)
+    session.trust_env = False
 
 
 class Group:
@@ -67,8 +88,19 @@ class Group:
     turn: the new record exists before the old one is removed.
     """
 
-    def __init__(self, url: str, name: str, host: str, *, make: MakeCoordinator = make_coordinator) -> None:
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        host: str,
+        *,
+        make: MakeCoordinator = make_coordinator,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._url = url
+        self._host = host
+        self._monotonic = monotonic
+        self._renew_at = float("-inf")
         self._group = name.encode()
         self._ids = [f"{host}{SEPARATOR}{slot}".encode() for slot in (0, 1)]
         self._make = make
@@ -83,6 +115,7 @@ class Group:
         :raises GroupError: the backend failed.
         """
         self.close()
+        self._renew_at = float("-inf")
         with _translated():
             self._open_slot()
             if not create:
@@ -108,17 +141,17 @@ class Group:
             except GroupError as error:
                 LOG.debug("Could not disconnect cleanly: %s", error)
 
-    def write(self, record: Record) -> None:
+    def write(self, record: Record, read: Sequence[Record] | None = None) -> None:
         """Join with this record if its incarnation is new, otherwise change ours to it.
 
+        :param read: the records of all members, if they were read a moment ago; None: ours is read now.
         :raises MemberReplaced: a later process replaced us; never raised by the first write.
         :raises DroppedOut: the group has lost our record.
         :raises GroupError: the backend failed.
         """
         with _translated():
-            for coordinator in self._slots:
-                coordinator.heartbeat()
-            newest = self._newest_record() if self._record is not None else None
+            renew_at = self._renew()
+            newest = self._newest_record(read) if self._record is not None else None
             self._check_replaced(newest)
             if self._record is None or self._record["incarnation"] != record["incarnation"]:
                 self._join(record)
@@ -127,6 +160,21 @@ class Group:
             else:
                 self._change(record)
             self._record = record
+            self._renew_at = renew_at
+
+    def _renew(self) -> float:
+        """Renew our lease, or what the backend has in its place, if that is due.
+
+        After a write that fails the next one renews it again: it may have been lost.
+
+        :returns: when it is due next, by the monotonic clock.
+        """
+        now = self._monotonic()
+        if now < (renew_at := self._renew_at):
+            self._renew_at = float("-inf")
+            return renew_at
+        lifetimes: list[float] = [coordinator.heartbeat() for coordinator in self._slots]
+        return now + min(EXPIRY, *lifetimes) / RENEWALS
 
     def read(self) -> list[Record]:
         """Return the records of all members; a host may have several.
@@ -167,9 +215,15 @@ class Group:
                 self._leave(coordinator)
             self._record = None
 
-    def _newest_record(self) -> Record | None:
-        """Return the newest record of our host, None if it has none."""
-        records = [self._read(member) for member in self._ids[: len(self._slots)]]
+    def _newest_record(self, read: Sequence[Record] | None = None) -> Record | None:
+        """Return the newest record of our host, None if it has none.
+
+        :param read: the records of all members, as for `write`.
+        """
+        if read is None:
+            records = [self._read(member) for member in self._ids[: len(self._slots)]]
+        else:
+            records = [record for record in read if record["host"] == self._host]
         return max(
             filter(_is_record, records),
             key=lambda record: (record["started_at"], record["beat"]),

@@ -1,10 +1,10 @@
 """This conductor as a member: its record in the group, and the warnings while it is not in the ring."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .group import Group
+from .group import Group, Record
 from .timing import MembershipTiming
 
 LOG = logging.getLogger(__name__)
@@ -45,9 +45,12 @@ class RecordWriter:
         self._started_at: float | None = None
         self._beat = 0
 
-    def write(self, me: LocalMember, incarnation: str, state: str) -> None:
+    def write(
+        self, me: LocalMember, incarnation: str, state: str, read: Sequence[Record] | None = None
+    ) -> None:
         """Send a heartbeat.
 
+        :param read: the records of all members, as for `Group.write`.
         :raises GroupError: as `Group.write` raises it.
         """
         if self._started_at is None:
@@ -62,7 +65,7 @@ class RecordWriter:
             "started_at": self._started_at,
             "beat": self._beat,
         }
-        self._group.write(record)
+        self._group.write(record, read)
 
 
 class AbsenceWarning:

@@ -7,7 +7,7 @@ import typing
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 
-from .group import DroppedOut, Group, GroupError, MemberReplaced
+from .group import DroppedOut, Group, GroupError, MemberReplaced, Record
 from .hashring import ACTIVE, Member, View
 from .local_member import PROCESS, AbsenceWarning, DropWarning, LocalMember, RecordWriter
 from .member_records import MemberRecords
@@ -170,7 +170,11 @@ class Membership:
             if stuck := ", ".join(self._stuck()) if _other_members(self._view, self.me.host) else "":
                 self._leave_stuck(stuck)
             elif beat and not self._replaced:
-                self._send_heartbeat()
+                # A member reads first, so that the heartbeat need not read its record again.  One that joins
+                # has to write first, to find itself in what it reads.
+                read = self._poll() if poll and self._incarnation is not None else None
+                self._send_heartbeat(read)
+                poll = poll and read is None
             if poll or self._incarnation is None:
                 self._poll()
             self._unavailable = False
@@ -207,17 +211,19 @@ class Membership:
         if self._lapsed():
             self._lapse()
 
-    def _send_heartbeat(self) -> None:
+    def _send_heartbeat(self, read: Sequence[Record] | None) -> None:
         """Write our record; end the incarnation if it lapsed before the write or during it.
 
         After a lapse the others may have taken over from it.
+
+        :param read: the records of all members, if they were read a moment ago.
         """
         if self._incarnation is not None and self._lapsed():
             self._lapse()
         began = self._monotonic()
         if self._incarnation is None:
             self._candidate = self._process + uuid.uuid4().hex[:PROCESS]
-        self._writer.write(self.me, self._incarnation or self._candidate, self._state)
+        self._writer.write(self.me, self._incarnation or self._candidate, self._state, read)
         self._drops.took(self._monotonic() - began)
         if self._incarnation is not None and self._lapsed():
             self._lapse()
@@ -225,12 +231,14 @@ class Membership:
         else:
             self._confirmed = began
 
-    def _poll(self) -> None:
+    def _poll(self) -> Sequence[Record]:
         began = self._monotonic()
-        records, members = self._records.see(self._group.read(), began)
+        read = self._group.read()
+        records, members = self._records.see(read, began)
         self._seen = began
         self._find_self(records.get(self.me.host))
         self._publish(members)
+        return read
 
     def _find_self(self, record: typing.Any) -> None:
         """Join when our own record is read: before that we do not know the other members."""

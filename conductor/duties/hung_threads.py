@@ -14,7 +14,7 @@ class TooManyHungThreads:
     :param act: ends the conductor; called once.
     """
 
-    interval = 1.0
+    interval = 5.0
 
     def __init__(self, *, hung: Callable[[], int], most: int, act: Callable[[], None]) -> None:
         self._hung = hung

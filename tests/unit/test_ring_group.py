@@ -126,6 +126,85 @@ def test_a_tooz_that_reads_one_member_at_a_time_is_good_enough(url: str) -> None
     assert sorted(r["host"] for r in a.read()) == ["a", "b"]
 
 
+class CountedCalls:
+    """A coordinator that records the names of the calls of it.
+
+    :ivar calls: the calls so far.
+    :ivar lifetime: seconds after which the backend forgets a member, as `heartbeat` returns it.
+    """
+
+    def __init__(self, inner: typing.Any, lifetime: float = 30.0) -> None:
+        self._inner = inner
+        self.lifetime = lifetime
+        self.calls: list[str] = []
+
+    def heartbeat(self) -> float:
+        self.calls.append("heartbeat")
+        return self.lifetime
+
+    def __getattr__(self, name: str) -> typing.Any:
+        self.calls.append(name)
+        return getattr(self._inner, name)
+
+
+@pytest.mark.parametrize(("lifetime", "renewals"), [(30.0, 2), (6.0, 6), (60.0, 2)])
+def test_the_lease_is_renewed_three_times_in_its_life(url: str, lifetime: float, renewals: int) -> None:
+    now = [0.0]
+    made: list[CountedCalls] = []
+
+    def make(url: str, member: bytes) -> CountedCalls:
+        made.append(CountedCalls(make_coordinator(url, member), lifetime))
+        return made[-1]
+
+    a = opened(url, make=make, monotonic=lambda: now[0])
+    for second in range(11):
+        now[0] = float(second)
+        a.write(record("a", "i", beat=second))
+    assert made[0].calls.count("heartbeat") == renewals
+
+
+def test_after_a_write_that_failed_the_lease_is_renewed(url: str, tmp_path: pathlib.Path) -> None:
+    made: list[CountedCalls] = []
+
+    def make(url: str, member: bytes) -> CountedCalls:
+        made.append(CountedCalls(make_coordinator(url, member)))
+        return made[-1]
+
+    a = opened(url, make=make, monotonic=lambda: 0.0)
+    a.write(record("a", "i"))
+    (tmp_path / "ring").rename(tmp_path / "lost")
+    for beat in (2, 3):
+        with pytest.raises(GroupError):
+            a.write(record("a", "i", beat=beat))
+    assert made[0].calls.count("heartbeat") == 2
+
+
+def test_records_that_were_just_read_are_not_read_again(url: str) -> None:
+    made: list[CountedCalls] = []
+
+    def make(url: str, member: bytes) -> CountedCalls:
+        made.append(CountedCalls(make_coordinator(url, member)))
+        return made[-1]
+
+    a = opened(url, make=make)
+    a.write(record("a", "i"))
+    a.write(record("a", "i", beat=2), a.read())
+    assert "get_member_capabilities" not in made[0].calls
+    with pytest.raises(DroppedOut):
+        a.write(record("a", "i", beat=3), [record("b", "i")])
+    with pytest.raises(MemberReplaced):
+        a.write(record("a", "i", beat=3), [record("a", "j", started_at=2.0)])
+
+
+def test_the_environment_counts_and_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://proxy:3128")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/etc/authorities.pem")
+    session = make_coordinator("etcd3+http://etcd:2379", b"a").client.session
+    assert session.proxies["http"] == "http://proxy:3128"
+    assert session.verify == "/etc/authorities.pem"
+    assert not session.trust_env
+
+
 def test_options_in_the_url_go_before_ours(tmp_path: pathlib.Path) -> None:
     assert make_coordinator(f"file://{tmp_path}", b"a")._timeout == 30
     assert make_coordinator(f"file://{tmp_path}?timeout=7", b"a")._timeout == 7

@@ -2,7 +2,7 @@
 
 import re
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from harness.waiting import wait_for
@@ -67,7 +67,7 @@ class MemoryGroup:
     def close(self) -> None:
         pass
 
-    def write(self, record: Record) -> None:
+    def write(self, record: Record, read: Sequence[Record] | None = None) -> None:
         self._contact("write")
         record_before = self._backend.records.get(self._host)
         if (
