@@ -51,6 +51,26 @@ class ResourceTypeList(Generated):
         yield from table(("Type", "What it is"), rows, "35 65")
 
 
+class CloudTypeTable(Generated):
+    """A table of Stoker's types of OpenStack services: what each has of Heat's type, and how it is tested."""
+
+    def lines(self) -> Iterator[str]:
+        header = ("Type", "Service", "Properties", "Attributes", "Tested")
+        yield from table(header, map(_row, _cloud_types()), "40 20 10 10 20")
+
+
+def _cloud_types() -> list[tuple[str, type[ResourceType]]]:
+    return [(name, declared) for name, declared in _own_types() if declared.service]
+
+
+def _row(item: tuple[str, type[ResourceType]]) -> Sequence[str]:
+    name, declared = item
+    properties = len(list(_walked(declared.properties_schema)))
+    attributes = len({**BASE_ATTRIBUTES, **declared.attributes_schema})
+    tested = "schema and calls" if declared.tested_by_schema else "on the service"
+    return (_reference(name), f"``{declared.service}``", str(properties), str(attributes), tested)
+
+
 def _own_types(plugin: str | None = None) -> list[tuple[str, type[ResourceType]]]:
     """Return the types of Stoker itself that are not hidden, and none of other installed packages.
 
@@ -278,4 +298,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives at Sphinx."""
     app.add_directive("stoker-resource-types", ResourceTypes)
     app.add_directive("stoker-resource-type-list", ResourceTypeList)
+    app.add_directive("stoker-cloud-type-table", CloudTypeTable)
     return {"parallel_read_safe": True}

@@ -5,6 +5,7 @@ heat_types.json holds what Heat 27.0.1 answers to ``GET /resource_types/TYPE``, 
 
 import json
 import pathlib
+import re
 import typing
 
 import pytest
@@ -88,3 +89,14 @@ def test_all_types_of_clouds_are_compared() -> None:
     ]
     assert set(clouds) <= set(HEAT)
     assert len(clouds) >= 17
+
+
+def test_each_type_of_a_cloud_is_tried_on_its_service_or_says_that_it_is_not() -> None:
+    """Types of CloudFormation are translations of others."""
+    texts = [
+        file.read_text() for file in (ROOT / "tests/cloud").rglob("*") if file.suffix in (".py", ".yaml")
+    ]
+    words = set(re.findall(r"\w+", "\n".join(texts)))
+    names = [name for name in REGISTRY.names() if not name.startswith(("AWS::", "OS::Heat::"))]
+    on_service = [name for name in names if not REGISTRY.get(name).tested_by_schema]
+    assert [name for name in on_service if name.rpartition("::")[2] not in words] == []

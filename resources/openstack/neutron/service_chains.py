@@ -17,6 +17,7 @@ class FlowClassifier(DescribedType):
 
     support_status = SupportStatus("UNSUPPORTED", version="8.0.0")
     description = "A description of the packets that go through a chain of services."
+    tested_by_schema = True
     path = "/sfc/flow_classifiers"
     item = "flow_classifier"
     references = {
@@ -60,6 +61,7 @@ class PortPair(DescribedType):
 
     support_status = SupportStatus("UNSUPPORTED", version="7.0.0")
     description = "The ports by which packets enter and leave a service of a chain."
+    tested_by_schema = True
     path = "/sfc/port_pairs"
     item = "port_pair"
     references = {
