@@ -102,16 +102,23 @@ def insert(
     if not rows:
         return
     names = tuple(rows[0])
-    if conn.dialect.name == "postgresql":
+    if conn.dialect.name == "postgresql" and len(rows) > 1:  # For one row arrays cost twice as much.
         conn.execute(_insert_arrays(table, names, unless_taken), _arrays(names, rows))
     elif unless_taken is None:
-        conn.execute(sa.insert(table), rows)
+        conn.execute(_insert(table), rows)
     else:
         conn.execute(_insert_unless_taken(conn.dialect.name, table, unless_taken), rows)
 
 
 @functools.cache
+def _insert(table: sa.Table) -> sa.Insert:
+    return sa.insert(table).inline()
+
+
+@functools.cache
 def _insert_unless_taken(dialect: str, table: sa.Table, key: str) -> sa.Insert:
+    if dialect == "postgresql":
+        return postgresql.insert(table).inline().on_conflict_do_nothing(index_elements=[key])
     if dialect == "sqlite":
         return sqlite.insert(table).on_conflict_do_nothing(index_elements=[key])
     # Not INSERT IGNORE: that turns every error into a warning.

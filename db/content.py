@@ -2,13 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..shapes import Json, JsonMap
-from . import statements
+from . import bulk, statements
+from .bulk import OneOf
 from .errors import NotFound
 from .ids import ContentId, SnapshotId, StackId
 from .rows import GOAL
@@ -30,18 +31,29 @@ def content_id(body: Json) -> ContentId:
     return ContentId(hashlib.sha256(text.encode()).hexdigest())
 
 
-def put(conn: Connection, body: Json, now: float) -> ContentId:
-    """Store the body unless an equal one exists; return its id either way.
+_FRESH = sa.select(tables.content.c.id).where(
+    OneOf(tables.content.c.id), tables.content.c.created_at > sa.bindparam("since")
+)
 
-    A fresh content is not locked, because many stacks that share it are created side by side.
+
+def put(conn: Connection, body: Json, now: float) -> ContentId:
+    """Store a body unless an equal one exists; return its id either way."""
+    return put_many(conn, [body], now)[0]
+
+
+def put_many(conn: Connection, bodies: Sequence[Json], now: float) -> list[ContentId]:
+    """Store the bodies to which no equal ones exist; return the ids of all.
+
+    A fresh content is not locked, because many stacks that share it are created side by side.  Others are
+    locked in the order of their ids.
     """
-    key = content_id(body)
-    c = tables.content
-    is_fresh = conn.execute(sa.select(c.c.id).where(c.c.id == key, c.c.created_at > now - FRESH)).scalar()
-    if is_fresh is None:
-        row = {"id": key, "body": body, "created_at": now}
-        conn.execute(statements.insert_or_update(conn, c, row, ["created_at"]))
-    return key
+    keys = [content_id(body) for body in bodies]
+    by_key = dict(zip(keys, bodies, strict=True))
+    fresh = conn.execute(_FRESH, {"ids": sorted(by_key), "since": now - FRESH}).scalars().all()
+    for key in sorted(by_key.keys() - set(fresh)):
+        row = {"id": key, "body": by_key[key], "created_at": now}
+        conn.execute(statements.insert_or_update(conn, tables.content, row, ["created_at"]))
+    return keys
 
 
 def get(conn: Connection, key: ContentId) -> Json:
@@ -71,9 +83,13 @@ def set_uses(conn: Connection, holder: StackId | SnapshotId, keys: Iterable[Cont
     """Store which contents a stack or a snapshot uses; the purge keeps those."""
     u = tables.content_use
     conn.execute(sa.delete(u).where(u.c.holder_id == holder))
+    add_uses(conn, holder, keys)
+
+
+def add_uses(conn: Connection, holder: StackId | SnapshotId, keys: Iterable[ContentId]) -> None:
+    """Store which contents a new stack or snapshot uses."""
     rows = [{"holder_id": holder, "content_id": key} for key in sorted(set(keys))]
-    if rows:
-        conn.execute(sa.insert(u), rows)
+    bulk.insert(conn, tables.content_use, rows)
 
 
 def purge_unused(

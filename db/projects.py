@@ -11,6 +11,8 @@ from .schema import tables
 
 _S = tables.stack.c
 _SNAPSHOT = tables.snapshot.c
+_QUOTAS = sa.select(tables.project.c.quotas).where(tables.project.c.id == sa.bindparam("project"))
+_LOCK = _QUOTAS.with_for_update()
 
 
 def lock(conn: Connection, project_id: str) -> Mapping[str, int]:
@@ -20,15 +22,16 @@ def lock(conn: Connection, project_id: str) -> Mapping[str, int]:
 
     :returns: the quotas that differ from the defaults, by name.
     """
-    p = tables.project
-    conn.execute(statements.insert_or_update(conn, p, {"id": project_id}, []))
-    return conn.execute(sa.select(p.c.quotas).where(p.c.id == project_id).with_for_update()).scalar() or {}
+    row = conn.execute(_LOCK, {"project": project_id}).first()
+    if row is None:
+        conn.execute(statements.insert_or_update(conn, tables.project, {"id": project_id}, []))
+        row = conn.execute(_LOCK, {"project": project_id}).one()
+    return row.quotas or {}
 
 
 def quotas_of(conn: Connection, project_id: str) -> Mapping[str, int]:
     """Return the quotas that differ from the defaults, by name."""
-    p = tables.project
-    return conn.execute(sa.select(p.c.quotas).where(p.c.id == project_id)).scalar() or {}
+    return conn.execute(_QUOTAS, {"project": project_id}).scalar() or {}
 
 
 def set_quotas(conn: Connection, project_id: str, quotas: Mapping[str, int]) -> None:

@@ -25,17 +25,19 @@ def insert(conn: Connection, stack: Stack) -> None:
 
     :raises NameTaken: a living stack of the project has the name; the transaction cannot continue.
     """
-    row = asdict(stack)
+    cause = stack.failure_cause
+    row = {**vars(stack), "failure_cause": None if cause is None else asdict(cause)}
     del row["tags"]
     try:
-        conn.execute(sa.insert(tables.stack).values(**row))
+        conn.execute(_INSERT, row)
     except oslo_errors.DBDuplicateEntry as error:
         raise NameTaken(stack.name) from error
-    content.set_uses(conn, stack.id, _contents(row))
+    content.add_uses(conn, stack.id, _contents(row))
     if stack.tags:
         set_tags(conn, stack.id, stack.tags)
 
 
+_INSERT = sa.insert(tables.stack)
 CONTENTS = ("template_id", "environment_id", "files_id", "previous")
 
 
@@ -113,8 +115,10 @@ def tagged(conn: Connection, stacks: Sequence[S]) -> list[S]:
     return [replace(stack, tags=tuple(tags.get(stack.id, ()))) for stack in stacks]
 
 
-_GET = sa.select(*tables.STACK_COLUMNS).where(tables.stack.c.id == sa.bindparam("key"))
-_LOCK = _GET.with_for_update()
+_IS_TAGGED = sa.exists().where(tables.stack_tag.c.stack_id == tables.stack.c.id).label("is_tagged")
+_LOCK = sa.select(*tables.STACK_COLUMNS).where(tables.stack.c.id == sa.bindparam("key")).with_for_update()
+_GET = sa.select(*tables.STACK_COLUMNS, _IS_TAGGED).where(tables.stack.c.id == sa.bindparam("key"))
+"""Without a lock, for a transaction that waited for the row would see whether it had tags before."""
 
 
 def get(conn: Connection, stack_id: StackId) -> Stack:
@@ -122,7 +126,10 @@ def get(conn: Connection, stack_id: StackId) -> Stack:
 
     :raises NotFound: there is no such stack.
     """
-    return _one(conn, _GET, stack_id)
+    row = _one(conn, _GET, stack_id)
+    is_tagged = row.pop("is_tagged")
+    stack = Stack.of(row)
+    return tagged(conn, [stack])[0] if is_tagged else stack
 
 
 def find_undeleted(conn: Connection, stack_id: StackId) -> Stack | None:
@@ -139,14 +146,14 @@ def lock(conn: Connection, stack_id: StackId) -> Stack:
 
     :raises NotFound: there is no such stack.
     """
-    return _one(conn, _LOCK, stack_id)
+    return with_tags(conn, [_one(conn, _LOCK, stack_id)])[0]
 
 
-def _one(conn: Connection, query: sa.Select[typing.Any], key: str) -> Stack:
+def _one(conn: Connection, query: sa.Select[typing.Any], key: str) -> dict[str, typing.Any]:
     row = conn.execute(query, {"key": key}).mappings().first()
     if row is None:
         raise NotFound("Stack", key)
-    return with_tags(conn, [dict(row)])[0]
+    return dict(row)
 
 
 def is_taken(conn: Connection, project_id: str, name: str) -> bool:

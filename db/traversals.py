@@ -22,13 +22,14 @@ from .states import Status, TraversalState
 KEPT = 60.0
 """Seconds for which a finished traversal and its tasks are kept, so that users can see why it ended."""
 _T = tables.traversal.c
+_INSERT = sa.insert(tables.traversal)
 _NUMBER: sa.BindParameter[int] = sa.bindparam("number")
 
 
 def insert(conn: Connection, traversal: Traversal) -> None:
     """Store a new traversal; its number is the transaction's own."""
     with new_ids():
-        conn.execute(sa.insert(tables.traversal).values(**asdict(traversal)))
+        conn.execute(_INSERT, asdict(traversal))
 
 
 def get(conn: Connection, number: TraversalNumber) -> Traversal | None:

@@ -95,6 +95,8 @@ def create_stack(
 def _row(conn: Connection, new: NewStack, compiled: Compiled, scope: TraversalScope) -> Stack:
     """Return the stack's row; its contents are stored before it."""
     action = "CREATE" if new.adopted is None else "ADOPT"
+    bodies = [compiled.template, compiled.environment, dict(compiled.files)]
+    template_id, environment_id, files_id = content.put_many(conn, bodies, scope.now)
     return Stack(
         id=new.id,
         project_id=new.project_id,
@@ -112,9 +114,9 @@ def _row(conn: Connection, new: NewStack, compiled: Compiled, scope: TraversalSc
         shard=scope.shard,
         deadline_at=new.deadline(scope.now),
         timeout_mins=new.timeout_mins,
-        template_id=content.put(conn, compiled.template, scope.now),
-        environment_id=content.put(conn, compiled.environment, scope.now),
-        files_id=content.put(conn, dict(compiled.files), scope.now),
+        template_id=template_id,
+        environment_id=environment_id,
+        files_id=files_id,
         parameters=compiled.parameters,
         tree_resources=compiled.resources,
         parameter_view=compiled.parameter_view,

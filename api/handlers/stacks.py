@@ -6,7 +6,7 @@ from dataclasses import replace
 from sqlalchemy.engine import Connection
 
 from ...db import content, resources
-from ...db.queries import nesting
+from ...db.queries import nesting, pauses
 from ...db.rows import Resource, Stack
 from ...db.work import cancel
 from ...db.work.breakpoints import HeldTask
@@ -59,7 +59,9 @@ def show(request: Request) -> Reply:
             stack = replace(stack, timeout_mins=nesting.timeout_mins(conn, stack.root_id))
         shows_values = resolved and stack.deleted_at is None and stack.outputs
         rows = resources.of_stack(conn, stack.id) if shows_values else []
-        return stack, rows, held(conn, stack), cancel.unanswered(conn, stack.id)
+        waits = pauses.pauses_of(conn, stack)
+        breakpoints = held(conn, stack) if waits.held else []
+        return stack, rows, breakpoints, cancel.unanswered(conn, stack.id) if waits.stopping else []
 
     stack, rows, breakpoints, waiting = request.read(read)
     body = stacks.stack_detail(request, stack)

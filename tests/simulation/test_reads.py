@@ -1,10 +1,12 @@
 """A GET is one transaction: all that an answer shows is of one moment."""
 
+import pathlib
 import typing
 from collections.abc import Callable
 
 import falcon.testing
 import pytest
+import sqlalchemy as sa
 from simulation.console import console_of, report_all
 from simulation.test_life import api_of
 from simulation.world import World
@@ -136,3 +138,42 @@ def test_a_look_up_reads_in_one_transaction(
     scene: Scene, route: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert scene.get(route, "", monkeypatch) == (302, ONE_READ, 0)
+
+
+@pytest.mark.parametrize(("tags", "expected"), [("", 2), ("a,b", 3)])
+def test_the_view_of_a_stack_takes_few_statements(tmp_path: pathlib.Path, tags: str, expected: int) -> None:
+    world = World(tmp_path, hosts=1)
+    stack = world.create("s", TEMPLATE, tags=tuple(tags.split(",")) if tags else ())
+    api = api_of(world)
+    statements = executed(
+        world, lambda: api.simulate_get(f"/v1/tenant/stacks/s/{stack.id}?resolve_outputs=0")
+    )
+    assert len(statements) == expected, statements
+
+
+def test_a_creation_takes_few_statements(tmp_path: pathlib.Path) -> None:
+    """One for each table, and one for the contents: the simulation has no quotas."""
+    world = World(tmp_path, hosts=1)
+    template = {**TEMPLATE, "resources": {"one": TEMPLATE["resources"]["one"]}, "outputs": {}}
+    api = api_of(world)
+    body = {"stack_name": "first", "template": template}
+    assert api.simulate_post("/v1/tenant/stacks", json=body).status_code == 201
+    body["stack_name"] = "second"
+    statements = executed(world, lambda: api.simulate_post("/v1/tenant/stacks", json=body))
+    assert len(statements) == 7, statements
+
+
+def executed(world: World, request: Callable[[], falcon.testing.Result]) -> list[str]:
+    """Return the statements of a request but those that begin transactions."""
+    statements: list[str] = []
+
+    def note(conn: object, cursor: object, statement: str, *_: object) -> None:
+        if not statement.startswith("BEGIN"):
+            statements.append(statement)
+
+    sa.event.listen(world.database.engine, "before_cursor_execute", note)
+    try:
+        assert request().status_code in (200, 201)
+    finally:
+        sa.event.remove(world.database.engine, "before_cursor_execute", note)
+    return statements
