@@ -75,5 +75,10 @@ class ComparedType(DeclaredType):
         return [
             str(remote[self.id_field])
             for remote in remotes
-            if all(remote.get(name) == body.get(name) for name in self.compared)
+            if all(text_of(remote.get(name)) == text_of(body.get(name)) for name in self.compared)
         ]
+
+
+def text_of(value: Json) -> str:
+    """Return a field as it is compared: a service may show numbers as texts, and null for what is empty."""
+    return "" if value is None else str(value)

@@ -475,7 +475,7 @@ def test_a_rule_is_its_own_if_there_was_none_before(scripted: ScriptedService) -
     scripted.answers[finds] = Answer(200, {"security_group_rules": [equal]})
     for attempt in (1, 2):
         with pytest.raises(PermanentError, match="exists"):
-            plugin.handle_create(dataclasses.replace(new, attempt=attempt), context)
+            run(plugin, "create", dataclasses.replace(new, attempt=attempt), context)
     assert plugin.find_created(KEY, dataclasses.replace(new, attempt=2), context) is None
     scripted.answers[finds] = Answer(200, {"security_group_rules": []})
     step = plugin.handle_create(new, context)

@@ -8,9 +8,9 @@ from ...contract.context import StepContext
 from ...contract.views import ResourceView
 from ...errors import PropertyError, raise_all
 from ...schema import Property, SupportStatus
-from ...steps import Poll, Step
 from ..bodies import NamedRemote
-from ..declared import REMOTE, WAS_FREE
+from ..compared import ComparedType, text_of
+from ..declared import REMOTE
 from ..names import resolve
 from ..service import Conflict, RemoteNotFound
 from .base import NeutronType
@@ -183,18 +183,19 @@ class SecurityGroup(NeutronType):
 
 
 def _identity(rule: JsonMap) -> tuple[str, ...]:
-    return tuple("" if rule.get(name) is None else str(rule[name]) for name in COMPARED)
+    return tuple(text_of(rule.get(name)) for name in COMPARED)
 
 
-class SecurityGroupRule(NeutronType):
+class SecurityGroupRule(ComparedType, NeutronType):
     """A rule of a security group; the service has each rule once, so that it is its own identity."""
 
     support_status = SupportStatus(version="7.0.0")
     description = "A rule of a security group."
     path = "/security-group-rules"
     item = "security_group_rule"
-    mark = None
     identity = "all fields of the rule, of which the service keeps one"
+    compared = ("security_group_id", *COMPARED)
+    filters = ("security_group_id", "direction")
     references = {
         "security_group": NamedRemote("neutron.security_group"),
         "remote_group": NamedRemote("neutron.security_group"),
@@ -221,33 +222,3 @@ class SecurityGroupRule(NeutronType):
         if properties.get("remote_group") and properties.get("remote_ip_prefix"):
             raise PropertyError("remote_group and remote_ip_prefix exclude each other")
         raise_all(ports_errors(properties))
-
-    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
-        """Store that no rule is equal; where one is, the service judges a second one."""
-        is_begun = target.physical_id is not None or WAS_FREE in target.data
-        if is_begun or self._equal_rule(target, context) is not None:
-            return super().handle_create(target, context)
-        return Poll(progress={"begun": True}, after=0.0, data={**target.data, WAS_FREE: True})
-
-    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Create the rule, now that it is stored that there was none."""
-        return self.handle_create(target, context)
-
-    def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
-        """Return the id of the equal rule, if there was none before the creation."""
-        return self._equal_rule(target, context) if WAS_FREE in target.data else None
-
-    def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
-        """Return whether the rule is gone; the result of a lost call is deleted, for it is in the way."""
-        if target.physical_id is not None:
-            return super().needs_replace_failed(target, context)
-        lost_rule = self.find_created(target.creation_key, target, context)
-        if lost_rule is not None:
-            self.service_for(context).delete(f"{self.path}/{lost_rule}")
-        return True
-
-    def _equal_rule(self, target: ResourceView, context: StepContext) -> str | None:
-        body = self.create_body(target, context)
-        query = {"security_group_id": body["security_group_id"], "direction": body["direction"]}
-        rules = self.service_for(context).list_all(self.path, "security_group_rules", **query)
-        return next((str(rule["id"]) for rule in rules if _identity(rule) == _identity(body)), None)
