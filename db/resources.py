@@ -2,6 +2,7 @@
 
 import typing
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -53,39 +54,68 @@ def by_ids(conn: Connection, ids: Iterable[ResourceId]) -> dict[ResourceId, Reso
     return rows_by_id
 
 
+class StackLabel(typing.NamedTuple):
+    """The facts about a stack that events and logs of its resources show.
+
+    :ivar has_sinks: whether its root has event sinks.
+    """
+
+    name: str
+    project_id: str
+    root_id: StackId
+    has_sinks: bool
+
+
+@dataclass
+class ClaimedRows:
+    """Resources that were read to be claimed.
+
+    :ivar locked: ids of those to claim that another transaction has locked.
+    :ivar stacks: the stacks of all of them, by their ids.
+    """
+
+    resources: dict[ResourceId, Resource] = field(default_factory=dict)
+    locked: set[ResourceId] = field(default_factory=set)
+    stacks: dict[StackId, StackLabel] = field(default_factory=dict)
+
+
+_FIELDS = tuple(Resource.__dataclass_fields__)
+
+
 def _skipping() -> sa.Select[typing.Any]:
     r = tables.resource
-    running = r.alias("own")
-    query = sa.select(running.c.id).where(running.c.id.in_(sa.bindparam("own", expanding=True)))
+    s = tables.stack
+    claimed = r.alias("claimed")
+    query = sa.select(claimed.c.id).where(OneOf(claimed.c.id, "claimed_ids"))
     free = query.with_for_update(skip_locked=True, key_share=True).subquery("free")
-    joined = r.outerjoin(free, free.c.id == r.c.id)
-    return sa.select(r, free.c.id.label("free_id")).select_from(joined).where(OneOf(r.c.id))
+    joined = r.outerjoin(free, free.c.id == r.c.id).join(s, s.c.id == r.c.stack_id)
+    label = (s.c[name] for name in StackLabel._fields)
+    columns = (*(r.c[name] for name in _FIELDS), free.c.id.label("free_id"), *label)
+    return sa.select(*columns).select_from(joined).where(OneOf(r.c.id))
 
 
 _SKIPPING = _skipping()
 
 
-def lock_free(
-    conn: Connection, ids: Iterable[ResourceId], claimed: Set[ResourceId]
-) -> tuple[dict[ResourceId, Resource], set[ResourceId]]:
-    """Read resources and lock some of them, without waiting for locks.
+def lock_free(conn: Connection, ids: Iterable[ResourceId], claimed: Set[ResourceId]) -> ClaimedRows:
+    """Read resources with their stacks' labels, and lock some of them, without waiting for locks.
 
-    One statement does both, because a second one would make each claim slower.
+    One statement does it all, because a second one would make each claim slower.
 
     :param claimed: ids of the resources to lock, all of them among `ids`.
-    :returns: the resources by id, and the ids among `claimed` that another transaction has locked.
     """
-    rows_by_id: dict[ResourceId, Resource] = {}
-    locked: set[ResourceId] = set()
+    rows = ClaimedRows()
+    count = len(_FIELDS)
     for part in chunks(ids):
-        here = [i for i in part if i in claimed]
-        for row in conn.execute(_SKIPPING, {"ids": part, "own": here}).mappings():
-            values = dict(row)
-            free = values.pop("free_id") is not None
-            rows_by_id[row["id"]] = Resource(**values)
-            if not free and row["id"] in claimed:
-                locked.add(row["id"])
-    return rows_by_id, locked
+        claimed_ids = [i for i in part if i in claimed]
+        for row in conn.execute(_SKIPPING, {"ids": part, "claimed_ids": claimed_ids}):
+            resource = Resource(*row[:count])
+            rows.resources[resource.id] = resource
+            if row.free_id is None and resource.id in claimed:
+                rows.locked.add(resource.id)
+            if resource.stack_id not in rows.stacks:
+                rows.stacks[resource.stack_id] = StackLabel(*row[count + 1 :])
+    return rows
 
 
 _OF_STACK = (

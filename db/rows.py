@@ -233,6 +233,7 @@ class Task:
     spare_id: ResourceId | None = None
     attempt: int = 0
     member: MemberId | None = None
+    ready_at: float | None = None
     claimed_at: float | None = None
     due_at: float | None = None
     expires_at: float | None = None

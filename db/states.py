@@ -111,11 +111,6 @@ class Status(enum.StrEnum):
     FAILED = "FAILED"
 
 
-def ready_since(due_at: float, redelivered: int) -> float:
-    """Return when a task became ready, by when its hint is repeated next and how often it was."""
-    return due_at - sum(redelivery_delay(count) for count in range(redelivered + 1))
-
-
 def cancelled_reason(action: str) -> str:
     """Return the reason of a resource whose action was cancelled; a colon and the cause may follow it."""
     return f"{action} aborted"
@@ -127,8 +122,18 @@ POST_DELETE = "post-delete"
 REDELIVER_AFTER = 5.0
 """Seconds after which the hint of a ready task is repeated; the interval doubles with each repetition."""
 REDELIVER_MOST = 60.0
+REPEATED_TOGETHER = 100
+"""Ready tasks whose hints are repeated at the same moment; those of the next ones follow a second later.
+
+So a backlog of many tasks, which wait for threads, costs little; and lost hints of as many come in time.
+"""
 
 
 def redelivery_delay(redelivered: int) -> float:
     """Return the seconds until the next repetition of a hint that was repeated `redelivered` times."""
     return float(min(REDELIVER_MOST, REDELIVER_AFTER * 2 ** min(redelivered, 10)))
+
+
+def turn_of(number: int) -> float:
+    """Return by how many seconds a hint is repeated later, for the task of this number among many."""
+    return float(number // REPEATED_TOGETHER)

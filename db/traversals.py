@@ -1,9 +1,9 @@
 """Rows of traversals: how many of their tasks are open, why they fail, and how they end.
 
-Order of locks: a transaction locks the tasks that have ended first, then their traversals in the order of
-their ids, then the tasks' successors.  Whoever holds the row of a traversal is the only one that counts down
-in it.  So of two transactions that end its last two tasks, the second one sees the count of the first; and no
-two transactions lock successors in opposite orders.
+Order of locks: a transaction locks the tasks that have ended first, then their successors, both in the order
+of their ids, and the traversals last.  It does so as late as it can, because all conductors that work in a
+traversal wait for its one row.  Whoever holds that row is the only one that counts down in the traversal.  So
+of two transactions that end its last two tasks, the second one sees the count of the first.
 """
 
 import typing
@@ -60,25 +60,30 @@ def lock_failed(conn: Connection, numbers: Iterable[TraversalNumber]) -> set[Tra
     return {number for number, failed in conn.execute(query.order_by(_T.id).with_for_update()) if failed}
 
 
-def count_down(
-    conn: Connection,
-    number: TraversalNumber,
-    tasks: int,
-    *,
-    failure: str | None = None,
-    cause: FailureCause | None = None,
-    aborted: bool = False,
-) -> None:
+def count_down(conn: Connection, number: TraversalNumber, tasks: int) -> Traversal | None:
     """Reduce the open tasks of a traversal by those that became final; this locks its row.
 
-    :param failure: why one of them failed; the row keeps the first one only, with its cause.
+    :returns: the traversal as it is then; None: it was purged.
+    """
+    values = {"number": number, "tasks": tasks}
+    if conn.dialect.update_returning:
+        return _one(conn, _COUNT_DOWN_RETURNING, values)
+    conn.execute(_COUNT_DOWN, values)  # MariaDB
+    return get(conn, number)
+
+
+def fail(
+    conn: Connection, number: TraversalNumber, failure: str, cause: FailureCause | None, *, aborted: bool
+) -> None:
+    """Lock a traversal, and store why one of its tasks failed; the row keeps the first failure only.
+
     :param aborted: whether the cause is a breakpoint that ends the action.
     """
-    conn.execute(_COUNT_DOWN, {"number": number, "tasks": tasks})
-    if failure is not None:
+    traversal = lock(conn, number)
+    if traversal is not None and traversal.failure is None:
         stored = asdict(cause or FailureCause(failure))
-        first = _update(failure=failure, failure_cause=stored, aborted=aborted).where(_T.failure.is_(None))
-        conn.execute(first, {"number": number})
+        statement = _update(failure=failure, failure_cause=stored, aborted=aborted)
+        conn.execute(statement, {"number": number})
 
 
 def count_cancelled(conn: Connection, number: TraversalNumber, tasks: int) -> None:
@@ -176,9 +181,7 @@ def _update(**values: typing.Any) -> sa.Update:
     return sa.update(tables.traversal).where(_T.id == _NUMBER).values(**values)
 
 
-def _one(
-    conn: Connection, query: sa.Select[typing.Any], parameters: dict[str, typing.Any]
-) -> Traversal | None:
+def _one(conn: Connection, query: sa.Executable, parameters: dict[str, typing.Any]) -> Traversal | None:
     row = conn.execute(query, parameters).mappings().first()
     return None if row is None else Traversal.of(dict(row))
 
@@ -187,3 +190,4 @@ def _one(
 _GET = sa.select(tables.traversal).where(_T.id == _NUMBER)
 _LOCK = _GET.with_for_update()
 _COUNT_DOWN = _update(open_tasks=_T.open_tasks - sa.bindparam("tasks"))
+_COUNT_DOWN_RETURNING = _COUNT_DOWN.returning(tables.traversal)

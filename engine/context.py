@@ -32,6 +32,9 @@ LOG = logging.getLogger(__name__)
 BATCH = 16
 """Task ids in one hint: enough to make the message cheap compared with the tasks, few enough that a wide
 graph spreads over all conductors."""
+LARGEST_BATCH = 256
+BATCHES = 64
+"""Hints in which many tasks are announced."""
 R = typing.TypeVar("R")
 
 
@@ -70,10 +73,14 @@ class Started:
 
 
 def announce(hints: Hints, ready: Mapping[TraversalId, Sequence[TaskId]]) -> None:
-    """Cast hints for the tasks of some traversals, in batches."""
+    """Cast hints for the tasks of some traversals, in batches.
+
+    Many tasks make larger batches: there are enough of them for each conductor to get its share.
+    """
     for traversal, task_ids in ready.items():
-        for start in range(0, len(task_ids), BATCH):
-            hints.run_tasks(traversal, task_ids[start : start + BATCH])
+        size = min(LARGEST_BATCH, max(BATCH, len(task_ids) // BATCHES))
+        for start in range(0, len(task_ids), size):
+            hints.run_tasks(traversal, task_ids[start : start + size])
 
 
 def announce_started(hints: Hints, started: Started) -> None:

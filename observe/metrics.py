@@ -142,7 +142,7 @@ DUE_LAG = Metric(
 CLAIM_WAIT = Metric(
     "stoker_claim_wait_seconds",
     HISTOGRAM,
-    "From the moment at which a task could be claimed until it was; what was sent again counts from there.",
+    "From the moment at which a task could be claimed until it was.",
     bounds=LONG,
 )
 COMMIT = Metric(

@@ -156,6 +156,7 @@ def plan_scaling(
         state=TaskState.READY,
         pending=0,
         shard=scope.shard,
+        ready_at=scope.now,
         due_at=scope.now + REDELIVER_AFTER,
         timeout=timeout,
         retries_left=scope.defaults.retries,

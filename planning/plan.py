@@ -304,6 +304,7 @@ def _task(
         state=TaskState.WAITING if pending else TaskState.READY,
         pending=pending,
         shard=scope.shard,
+        ready_at=None if pending else scope.now,
         due_at=None if pending else scope.now + REDELIVER_AFTER,
         timeout=timeout,
         retries_left=settings.retries if settings.retries is not None else defaults.retries,

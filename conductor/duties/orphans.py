@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from ...db import conductors
 from ...db.ids import MemberId, TaskId, host_of
-from ...db.work import losses, member_claims, orphans, tasks
+from ...db.work import due_tasks, losses, member_claims, orphans, tasks
 from ...db.work.losses import Loss
 from ...engine.context import announce
 from ...observe import metrics
@@ -59,6 +59,9 @@ class Orphans:
         release = functools.partial(member_claims.release, now=context.clock(), loss=loss)
         for freed in self._scan.run(claims, release, key=lambda claim: claim[0], together=PAGE):
             context.recorder.add(metrics.TAKEOVERS, amount=sum(map(len, freed.values())))
+            # It may have got hints of further tasks, too, and has taken them along.
+            hasten = functools.partial(due_tasks.hasten_hints, traversals=list(freed), now=context.clock())
+            context.database.write(hasten)
             announce(context.hints, freed)
 
     def _loss_of(self, member: MemberId) -> Loss | None:

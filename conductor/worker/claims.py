@@ -117,8 +117,10 @@ class Intake:
 class Claims:
     """The claims that this conductor holds, and their end.  For the thread of the work loop.
 
-    Any thread may call `all`, use the intake, and ask for the length.
+    Any thread may call `all`, and use the intake.
 
+    :ivar held: the claims by their tasks; to read, from any thread.
+    :ivar timers: timers of timeouts and of grace periods.
     :ivar intake: hints and cancel requests, as they came.
     :ivar results: results of claims that are to be stored.
     :ivar polls: the next poll of each task that waits for one, with the progress token to poll with.
@@ -144,36 +146,30 @@ class Claims:
         self._clock = clock
         self._monotonic = monotonic
         self._grace = grace
-        self._held: dict[TaskId, ClaimedTask] = {}
+        self.held: dict[TaskId, ClaimedTask] = {}
         self._expiries: TimerQueue[ClaimKey] = TimerQueue()
         self._graces: TimerQueue[ClaimedTask] = TimerQueue()
+        self.timers: Sequence[TimerQueue[typing.Any]] = (self._expiries, self._graces)
         self.intake = Intake()
         self.results: collections.deque[StepResult] = collections.deque()
         self.polls: TimerQueue[tuple[ClaimKey, Json]] = TimerQueue()
         self.unanswered: list[ClaimKey] = []
         self.hung: collections.deque[Claim] = collections.deque()
 
-    def __len__(self) -> int:
-        return len(self._held)
-
     def all(self) -> list[ClaimedTask]:
         """Return the claims of this moment."""
-        return list(self._held.values())
+        return list(self.held.values())
 
     def get(self, key: ClaimKey) -> ClaimedTask | None:
         """Return a claim; None: it is not ours."""
-        held = self._held.get(key[0])
+        held = self.held.get(key[0])
         return held if held is not None and held.key == key else None
-
-    def timers(self) -> Sequence[TimerQueue[typing.Any]]:
-        """Return the timers of timeouts and grace periods."""
-        return self._expiries, self._graces
 
     def add(self, claim: Claim) -> ClaimedTask:
         """Add a claim that was made now, and cancel it when its own time is over."""
-        if (old := self._held.get(claim.task.id)) is not None:
+        if (old := self.held.get(claim.task.id)) is not None:
             self.lose(old)  # It was taken away from us, and is ours again.
-        held = self._held[claim.task.id] = ClaimedTask(claim, claim_key(claim), self._clock())
+        held = self.held[claim.task.id] = ClaimedTask(claim, claim_key(claim), claim.task.claimed_at or 0.0)
         self.watch(held)
         return held
 
@@ -184,8 +180,8 @@ class Claims:
 
     def remove(self, held: ClaimedTask, event: ClaimEvent) -> None:
         """Remove a claim that is not ours any more: CLOSE or LOSE."""
-        if self._held.get(held.key[0]) is held:
-            del self._held[held.key[0]]
+        if self.held.get(held.key[0]) is held:
+            del self.held[held.key[0]]
         held.move(event)
 
     def lose(self, held: ClaimedTask) -> None:
@@ -205,7 +201,7 @@ class Claims:
 
         :param claim: with the resource as it is now.
         """
-        held = self._held[claim.task.id]
+        held = self.held[claim.task.id]
         held.claim = claim
         held.move(ClaimEvent.POLL_LATER)
         pause = 0.0 if held.stop.is_set() else after or 0.0

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from ...db.engine import Database
 from ...db.errors import Unavailable
 from ...db.ids import MemberId, TaskId
-from ...db.states import redelivery_delay
 from ...db.work import losses
 from ...db.work.claim import Claim, Claimant
 from ...observe import metrics
@@ -115,6 +114,10 @@ class Quarantine:
         return replace(result, claim=replace(result.claim, task=replace(result.claim.task, losses=None)))
 
 
+STEPS_IN_MEAN = 32
+"""Steps that count in the moving average of their duration."""
+
+
 class Detachment(enum.Enum):
     """The state of a step whose thread was to be detached."""
 
@@ -130,6 +133,8 @@ class StepExecutor:
     into the inbox, and change nothing else.
 
     :ivar ended: the inbox: steps that have ended, each with its result; None: it could not start, or raised.
+    :ivar active: steps that run or wait for a thread, not those on detached threads; to read.
+    :ivar step_seconds: how long the last steps took in the mean; 0: none has ended yet.
     :ivar refused_at: when a step could not start because no thread could be started; None: never.
     :ivar quarantine: lets the steps run.
     :param wake: makes the work loop read the inbox soon.
@@ -142,6 +147,7 @@ class StepExecutor:
         *,
         wake: Callable[[], None],
         clock: Callable[[], float],
+        monotonic: Callable[[], float],
         recorder: Recorder,
     ) -> None:
         self.ended: collections.deque[tuple[ClaimedTask, StepResult | None]] = collections.deque()
@@ -149,26 +155,23 @@ class StepExecutor:
         self._pool = pool
         self._wake = wake
         self._clock = clock
+        self._monotonic = monotonic
         self._recorder = recorder
         self.refused_at: float | None = None
-        self._steps: dict[ClaimKey, ClaimedTask] = {}
+        self.step_seconds = 0.0
+        self.active: dict[ClaimKey, ClaimedTask] = {}
         self._hung: dict[ClaimKey, ClaimedTask] = {}
         self._lock = threading.Lock()
-
-    @property
-    def busy(self) -> int:
-        """Return how many steps run or wait for a thread, not counting those on detached threads."""
-        return len(self._steps)
 
     def running(self) -> list[ClaimedTask]:
         """Return the claims whose steps have not ended, on detached threads or not; from any thread."""
         with self._lock:
-            return [*self._steps.values(), *self._hung.values()]
+            return [*self.active.values(), *self._hung.values()]
 
     def runs(self, key: ClaimKey) -> bool:
         """Return whether a step of the claim has not ended, on a detached thread or not."""
         with self._lock:
-            return key in self._steps or key in self._hung
+            return key in self.active or key in self._hung
 
     def restart_threads(self) -> None:
         """Start the threads of the pool that could not be started before."""
@@ -177,7 +180,7 @@ class StepExecutor:
     def start(self, held: ClaimedTask, step: Callable[[], StepResult]) -> None:
         """Start a step; where no thread can be started, it ends at once without a result."""
         with self._lock:
-            self._steps[held.key] = held
+            self.active[held.key] = held
         submitted = False
         try:
             held.job = self._pool.submit(self._run, held, step)
@@ -193,9 +196,9 @@ class StepExecutor:
         # The lock decides between this and the step's end: a step that has left `_steps` has put its result
         # into the inbox, and is not detached any more.
         with self._lock:
-            if self._steps.get(held.key) is not held:
+            if self.active.get(held.key) is not held:
                 return Detachment.ENDED
-            self._hung[held.key] = self._steps.pop(held.key)
+            self._hung[held.key] = self.active.pop(held.key)
         hangs = self._pool.detach(held.job)
         if not hangs:
             with self._lock:
@@ -206,20 +209,23 @@ class StepExecutor:
     def _run(self, held: ClaimedTask, step: Callable[[], StepResult]) -> None:
         """Run a step, in a thread of the pool."""
         result = None
-        started = self._clock()
-        held.started_at = started
+        held.started_at = self._clock()
+        began = self._monotonic()
         held.thread = threading.get_ident()
         try:
             with log_context(held.claim):
                 result = step()
         finally:
             held.started_at = held.thread = None
-            self._end(held, result)
-            self._recorder.observe(metrics.STEP, held.claim.task.kind, value=self._clock() - started)
+            seconds = self._monotonic() - began
+            self._end(held, result, seconds)
+            self._recorder.observe(metrics.STEP, held.claim.task.kind, value=seconds)
 
-    def _end(self, held: ClaimedTask, result: StepResult | None) -> None:
+    def _end(self, held: ClaimedTask, result: StepResult | None, seconds: float | None = None) -> None:
         with self._lock:
-            self._steps.pop(held.key, None)
+            if seconds is not None:
+                self.step_seconds += (seconds - self.step_seconds) / STEPS_IN_MEAN
+            self.active.pop(held.key, None)
             self._hung.pop(held.key, None)
             self.ended.append((held, result))
         self._wake()
@@ -236,15 +242,14 @@ class WorkMetrics:
         self.recorder.add(metrics.HINTS_DROPPED, amount=hints)
 
     def exchanged(
-        self, claims: Sequence[Claim], hinted: Collection[TaskId], *, began: float, ended: float
+        self, claims: Sequence[Claim], hinted: Collection[TaskId], *, began: float, seconds: float
     ) -> None:
-        """Record how long a transaction took, and how long claims waited since the last hint."""
-        self.recorder.observe(metrics.COMMIT, value=ended - began)
+        """Record how long a transaction took, and how long hinted tasks were ready before."""
+        self.recorder.observe(metrics.COMMIT, value=seconds)
         ids = set(hinted)
         for task in (claim.task for claim in claims):
-            if task.id in ids and task.due_at is not None:
-                ready_at = task.due_at - redelivery_delay(task.redelivered)
-                self.recorder.observe(metrics.CLAIM_WAIT, value=ended - ready_at)
+            if task.id in ids and task.ready_at is not None:
+                self.recorder.observe(metrics.CLAIM_WAIT, value=began + seconds - task.ready_at)
 
     def stored(self, result: StepResult, held: ClaimedTask | None) -> None:
         """Count a result that was stored."""

@@ -44,6 +44,7 @@ class LockedOut(typing.Generic[T]):
     else continues until the moment has come.
 
     :ivar retries: when to try which again.
+    :ivar names: the names of these.
     :param monotonic: seconds that never jump.
     :param key: returns the name of an object: the task's id, and the attempt.
     """
@@ -52,13 +53,13 @@ class LockedOut(typing.Generic[T]):
         self._monotonic = monotonic
         self._key = key
         self.retries: TimerQueue[T] = TimerQueue()
-        self._names: set[Hashable] = set()
+        self.names: set[Hashable] = set()
         self._times: dict[Hashable, int] = {}
 
     def due(self) -> list[T]:
         """Take out the objects that are to be retried now."""
         due = self.retries.pop_due(self._monotonic())
-        self._names.difference_update(self._key(entry) for entry in due)
+        self.names.difference_update(self._key(entry) for entry in due)
         return due
 
     def retry_later(self, entry: T) -> None:
@@ -93,7 +94,7 @@ class LockedOut(typing.Generic[T]):
         """
         due = self.due()
         together = [entry for entry in due if self._key(entry) not in self._times]
-        waiting = self._names | {self._key(entry) for entry in due}
+        waiting = self.names | {self._key(entry) for entry in due}
         together += [entry for entry in fresh if self._key(entry) not in waiting]
         retried = [[entry] for entry in due if self._key(entry) in self._times]
         parts = [together, *retried] if together else retried
@@ -117,11 +118,21 @@ class LockedOut(typing.Generic[T]):
                     self._add(0.0, entry)
 
     def _add(self, pause: float, entry: T) -> bool:
-        if self._key(entry) in self._names:
+        if self._key(entry) in self.names:
             return False
-        self._names.add(self._key(entry))
+        self.names.add(self._key(entry))
         self.retries.add(self._monotonic() + pause, entry)
         return True
+
+
+class LoneResult(typing.NamedTuple):
+    """A result that is tried alone.
+
+    :ivar is_guilty: whether it stands for one that broke alone before, as a failure.
+    """
+
+    result: StepResult
+    is_guilty: bool
 
 
 class UnstorableResults:
@@ -132,16 +143,16 @@ class UnstorableResults:
     put off, so that it delays none of the others.  For the thread of the work loop.
 
     :ivar waiting: results to be tried alone; True: as a failure, for the result broke alone before.
-    :ivar retries: when to try those again that others lock out.
+    :ivar locked_out: results that others lock out.
+    :ivar retries: when to try those again.
     """
 
     def __init__(self, steps: Steps, monotonic: Callable[[], float]) -> None:
         self._steps = steps
         self._monotonic = monotonic
         self.retries: TimerQueue[StepResult] = TimerQueue()
-        self._locked_out: dict[ClaimKey, StepResult] = {}
+        self.locked_out: dict[ClaimKey, StepResult] = {}
         self.waiting: collections.deque[tuple[StepResult, bool]] = collections.deque()
-        self._is_guilty = False
         self._dropped: set[ClaimKey] = set()
 
     def claims(self) -> set[ClaimKey]:
@@ -150,26 +161,26 @@ class UnstorableResults:
         Nobody else gets the dropped ones before their time is over.
         """
         waiting = {claim_key(result.claim) for result, _ in self.waiting}
-        return self._dropped | self._locked_out.keys() | waiting
+        return self._dropped | self.locked_out.keys() | waiting
 
-    def next(self, who: Claimant | None) -> StepResult | None:
+    def next(self, who: Claimant) -> LoneResult | None:
         """Take out the next one that is to be tried alone; None: there is none."""
-        self._is_guilty = False
-        if who is None:
-            return None
         for result in self.retries.pop_due(self._monotonic()):
-            del self._locked_out[claim_key(result.claim)]
+            del self.locked_out[claim_key(result.claim)]
             self.waiting.append((result, False))
         if not self.waiting:
             return None
-        result, self._is_guilty = self.waiting.popleft()
-        if not self._is_guilty:
-            return result
-        return replace(self._steps.unstorable(result.claim, who), detached=result.detached)
+        result, is_guilty = self.waiting.popleft()
+        if is_guilty:
+            result = replace(self._steps.unstorable(result.claim, who), detached=result.detached)
+        return LoneResult(result, is_guilty)
 
     @contextlib.contextmanager
-    def watch(self, batch: Sequence[StepResult]) -> Iterator[None]:
-        """Surround the transaction that stores the batch; let every error pass."""
+    def watch(self, batch: Sequence[StepResult], *, is_guilty: bool) -> Iterator[None]:
+        """Surround the transaction that stores the batch; let every error pass.
+
+        :param is_guilty: whether it is one result, as a failure, that broke alone before.
+        """
         settled = False
         try:
             yield
@@ -187,7 +198,7 @@ class UnstorableResults:
             raise
         finally:
             if not settled:
-                self._blame(batch)
+                self._blame(batch, is_guilty=is_guilty)
 
     def _retry_later(self, batch: Sequence[StepResult]) -> None:
         if len(batch) > 1:
@@ -195,18 +206,18 @@ class UnstorableResults:
         for result in batch if len(batch) == 1 else ():
             with log_context(result.claim):
                 LOG.warning("The result of task %s is locked out, retrying", result.claim.task.id)
-            self._locked_out[claim_key(result.claim)] = result
+            self.locked_out[claim_key(result.claim)] = result
             self.retries.add(self._monotonic() + LOCKED_OUT, result)
 
-    def _blame(self, batch: Sequence[StepResult]) -> None:
+    def _blame(self, batch: Sequence[StepResult], *, is_guilty: bool) -> None:
         if len(batch) > 1:
             self.waiting.extend((result, False) for result in batch)
         elif batch:
             with log_context(batch[0].claim):
-                self._blame_one(batch[0])
+                self._blame_one(batch[0], is_guilty=is_guilty)
 
-    def _blame_one(self, result: StepResult) -> None:
-        if self._is_guilty:
+    def _blame_one(self, result: StepResult, *, is_guilty: bool) -> None:
+        if is_guilty:
             self._dropped.add(claim_key(result.claim))
             LOG.error("Task %s is dropped: not even its failure can be stored", result.claim.task.id)
         else:
@@ -219,6 +230,7 @@ def _write(database: Database, write: Callable[[Connection, Sequence[T]], R], pa
 
 
 Late = tuple[Claim, StepResult | None]
+Timers = Sequence[TimerQueue[typing.Any]]
 
 
 class Faults:
@@ -231,6 +243,8 @@ class Faults:
     :ivar unfinished: claims to be requeued: no step could start for them, or it ended without a result.
     :ivar late: results of claims that are not ours any more; None: the step ended without one.
     :ivar locked_tasks: hinted tasks whose rows are locked.
+    :ivar timers: timers of all retries.
+    :ivar late_timers: those of late results, which are retried without a name, too.
     """
 
     def __init__(
@@ -261,13 +275,9 @@ class Faults:
         self._locked_losses: LockedOut[TaskId] = LockedOut(monotonic, lambda task_id: task_id)
         self._locked_late: LockedOut[Late] = LockedOut(monotonic, lambda late: claim_key(late[0]))
         self._locked_hung: LockedOut[Claim] = LockedOut(monotonic, claim_key)
-
-    def timers(self, who: Claimant | None) -> Sequence[TimerQueue[typing.Any]]:
-        """Return the timers of all retries; without a name only late results are retried."""
-        if who is None:
-            return (self._locked_late.retries,)
-        return (
-            self._locked_late.retries,
+        self.late_timers: Timers = (self._locked_late.retries,)
+        self.timers: Timers = (
+            *self.late_timers,
             self.unstorable.retries,
             self.locked_tasks.retries,
             self._locked_claims.retries,
@@ -300,9 +310,9 @@ class Faults:
         """
         if who is not None:
             self._reconcile_claims(who)
-            if self._executor.quarantine.cleared or self._locked_losses.retries:
+            if self._executor.quarantine.cleared or self._locked_losses.names:
                 self._forget_losses(who)
-        if self.late or self._locked_late.retries:
+        if self.late or self._locked_late.names:
             self._resolve_late()  # Also without a name: we may never be in the ring again.
         if who is not None and (self._claims.hung or self._locked_hung.retries):
             self._record_hung(who)
@@ -323,7 +333,7 @@ class Faults:
 
     def _reconcile_claims(self, who: Claimant) -> None:
         """Requeue claims in our name that are unfinished, or unknown here, and answer for those not ours."""
-        if self.unfinished or self._locked_claims.retries:
+        if self.unfinished or self._locked_claims.names:
             self.requeue([self.unfinished.popleft() for _ in range(len(self.unfinished))])
         if self._uncertain:
             claimed = self._database.read(lambda conn: tasks.claimed_by(conn, who.member))
@@ -331,7 +341,7 @@ class Faults:
             if unknown := [key for key in keys if self._claims.get(key) is None]:
                 self.requeue(unknown)
             self._uncertain = False
-        if self._claims.unanswered or self._locked_answers.retries:
+        if self._claims.unanswered or self._locked_answers.names:
             self._answer(who)
 
     def _answer(self, who: Claimant) -> None:

@@ -35,12 +35,14 @@ from ..steps.results import StepResult, Steps
 from .claimed import ClaimedTask, ClaimEvent, ClaimKey, ClaimState, claim_key
 from .claims import CancelRequest, Claims
 from .executor import Quarantine, StepExecutor, WorkMetrics
-from .faults import Faults
+from .faults import Faults, LoneResult
 from .pool import Executor
 
 LOG = logging.getLogger(__name__)
 NO_THREAD_FOR = 5.0
 """Seconds for which nothing is claimed after a thread could not be started."""
+SPARE = 4
+"""Tasks claimed beyond the free threads."""
 Storable = tuple[StepResult, Outcome]
 
 
@@ -115,6 +117,7 @@ class WorkLoop:
             Quarantine(steps, database=database, most=limits.task_losses, member=member),
             wake=wake,
             clock=clock,
+            monotonic=monotonic,
             recorder=metrics.recorder,
         )
         self._claims = Claims(
@@ -138,6 +141,7 @@ class WorkLoop:
         self._who: Claimant | None = None
         self._broken = False
         self._drains = False
+        self._exchange_seconds = 0.0
 
     def enqueue(self, task_ids: Sequence[TaskId]) -> None:
         """Claim these tasks, of which hints came, when threads are free."""
@@ -161,12 +165,12 @@ class WorkLoop:
     @property
     def busy(self) -> int:
         """Return how many steps run or wait for a thread, not counting those on detached threads."""
-        return self._executor.busy
+        return len(self._executor.active)
 
     @property
     def in_progress(self) -> int:
         """Return the number of claimed tasks."""
-        return len(self._claims)
+        return len(self._claims.held)
 
     def view(self) -> WorkerView:
         """Return the tasks that the work loop has now."""
@@ -228,19 +232,23 @@ class WorkLoop:
 
     def _round(self) -> float | None:
         who = self._who
-        self._executor.restart_threads()
+        if self._executor.active:
+            self._executor.restart_threads()
         # Before the results: a task that waits is cancelled at once, and stored in this round.
         self._claims.cancel_due(who)
         self._receive()
         # One that may break its transaction goes alone, and nothing is claimed with it.
-        alone = self._faults.unstorable.next(who)
+        unstorable = self._faults.unstorable
+        alone = unstorable.next(who) if who and (unstorable.waiting or unstorable.locked_out) else None
         count = min(len(self._claims.results), self._limits.batch)
-        results = self._storable([alone] if alone else [self._claims.results.popleft() for _ in range(count)])
+        results = self._storable(
+            [alone.result] if alone else [self._claims.results.popleft() for _ in range(count)]
+        )
         try:
             if who is not None:
-                for held, progress in self._claims.due(2 * self._limits.threads - self._executor.busy):
+                for held, progress in self._claims.due(2 * self._limits.threads - len(self._executor.active)):
                     self._start(held, progress, who)
-                self._exchange(who, results, alone=alone is not None)
+                self._exchange(who, results, alone)
             self._faults.reconcile(who)
         except Unavailable as error:
             LOG.warning("The database is unavailable, work waits: %s", error)
@@ -282,42 +290,53 @@ class WorkLoop:
         self._executor.start(held, lambda: self._executor.quarantine.run(held, progress, who))
 
     def _free(self) -> int:
-        """Return how many tasks may be claimed: a few more than threads are free, so that none ever idles."""
+        """Return how many tasks may be claimed.
+
+        They are a few more than threads are free, and as many more as the threads end while results are
+        stored: so none of them ever idles.
+        """
         refused_at = self._executor.refused_at
         has_no_thread = refused_at is not None and 0 <= self._clock() - refused_at < NO_THREAD_FOR
-        spare = 0 if self._drains or has_no_thread else self._limits.threads + 4 - self._executor.busy
-        return max(0, min(spare, self._limits.in_progress - len(self._claims)))
+        ahead = SPARE
+        if seconds := self._executor.step_seconds:
+            ahead += min(self._limits.batch, int(self._limits.threads * self._exchange_seconds / seconds))
+        spare = (
+            0 if self._drains or has_no_thread else self._limits.threads + ahead - len(self._executor.active)
+        )
+        return max(0, min(spare, self._limits.in_progress - len(self._claims.held)))
 
     def _pause(self) -> float | None:
         """Return the seconds until something is due; None: until a wake."""
         if self._executor.ended:
             return 0.0
-        timers = [*self._faults.timers(self._who)]
+        timers = [*(self._faults.late_timers if self._who is None else self._faults.timers)]
         if self._who is not None:
             has_results = self._claims.results or self._faults.unstorable.waiting
             if has_results or (self._claims.intake.ids and self._free()):
                 return 0.0
-            timers += self._claims.timers()
-            if self._executor.busy < 2 * self._limits.threads:
+            timers += self._claims.timers
+            if len(self._executor.active) < 2 * self._limits.threads:
                 timers.append(self._claims.polls)
         first = min((at for timer in timers if (at := timer.next_at()) is not None), default=None)
         return None if first is None else max(0.0, first - self._monotonic())
 
-    def _exchange(self, who: Claimant, results: Sequence[Storable], *, alone: bool) -> None:
+    def _exchange(self, who: Claimant, results: Sequence[Storable], alone: LoneResult | None) -> None:
         """Store the results and claim tasks in one transaction: each link of a chain costs one."""
-        if self._faults.locked_tasks.retries:
+        if self._faults.locked_tasks.names:
             self._claims.intake.enqueue(self._faults.locked_tasks.due())
         slots = 0 if alone else self._free()
         hinted = self._claims.intake.take(slots)
         if not (results or hinted):
             return
         now = self._clock()
+        began = self._monotonic()
         outcomes = [outcome for _, outcome in results]
         try:
-            with self._faults.unstorable.watch([result for result, _ in results]):
+            is_guilty = alone is not None and alone.is_guilty
+            with self._faults.unstorable.watch([result for result, _ in results], is_guilty=is_guilty):
                 done: commit.Exchange = self._database.write(
                     lambda conn: commit.exchange(conn, outcomes, hinted, who=who, now=now, slots=slots),
-                    brief=alone,
+                    brief=alone is not None,
                 )
         except Unavailable as error:
             # Whether it was committed is unknown.  The fence makes a repetition of the results harmless, and
@@ -331,12 +350,16 @@ class WorkLoop:
                 # would be among them each time.
                 self._claims.intake.enqueue(hinted)
             raise
-        self._metrics.exchanged(done.claims, hinted, began=now, ended=self._clock())
+        seconds = self._monotonic() - began
+        self._exchange_seconds = (self._exchange_seconds + seconds) / 2
+        self._metrics.exchanged(done.claims, hinted, began=now, seconds=seconds)
         self._settle(results, {outcome.task_id for outcome in done.refused})
         for claim in done.claims:
             self._start(self._claims.add(claim), None, who)
-        self._faults.locked_tasks.settle(hinted, done.locked)
-        announce(self._hints, done.ready)
+        if hinted or done.locked:
+            self._faults.locked_tasks.settle(hinted, done.locked)
+        if done.ready:
+            announce(self._hints, done.ready)
 
     def _settle(self, results: Sequence[Storable], refused: set[TaskId]) -> None:
         """Let go of the claims whose results were stored, or refused by the fence."""

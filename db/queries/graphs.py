@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 from .. import statements
 from ..ids import MemberId, ResourceId, StackId, WaitsOn
 from ..schema import tables
-from ..states import FINAL, Status, TaskState, ready_since
+from ..states import FINAL, Status, TaskState
 
 REASON = 200
 """Characters of a reason that are read."""
@@ -154,7 +154,7 @@ def _tasks(conn: Connection, stack_id: StackId, deepest: int) -> list[GraphTask]
     s = tables.stack
     names = ("resource_id", "kind", "state", "attempt", "member", "hook", "waits_on", "retries_left")
     query = (
-        sa.select(*(t.c[name] for name in (*names, "claimed_at", "due_at", "redelivered")))
+        sa.select(*(t.c[name] for name in (*names, "ready_at", "claimed_at")))
         .join(s, sa.and_(s.c.id == t.c.stack_id, s.c.traversal == t.c.traversal))
         .where(
             t.c.stack_id.in_(statements.below(stack_id, deepest)),
@@ -171,8 +171,8 @@ def _task(row: typing.Any) -> GraphTask:
     since = None
     if state == TaskState.RUNNING:
         since = row["claimed_at"]
-    elif state == TaskState.READY and row["due_at"] is not None:
-        since = ready_since(row["due_at"], row["redelivered"])
+    elif state == TaskState.READY:
+        since = row["ready_at"]
     return GraphTask(
         resource_id=row["resource_id"],
         kind=row["kind"],

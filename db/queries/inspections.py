@@ -43,6 +43,7 @@ class Unfinished:
     standing: Standing
     attempt: int
     member: MemberId | None
+    ready_at: float | None
     claimed_at: float | None
     due_at: float | None
     expires_at: float | None

@@ -337,6 +337,8 @@ task = sa.Table(
     sa.Column("pending", sa.Integer, nullable=False),
     sa.Column("attempt", sa.Integer, nullable=False, default=0),
     sa.Column("member", sa.String(320)),
+    # Since when it is ready to be claimed; NULL: a predecessor's conductor has claimed it at once.
+    sa.Column("ready_at", Instant),
     # The instant of its last claim, which diagnoses of unfinished tasks read.
     sa.Column("claimed_at", Instant),
     sa.Column("shard", sa.Integer, nullable=False),

@@ -81,17 +81,28 @@ def cancel_unstarted(
     return [TaskId(task_id) for task_id in locked_tasks]
 
 
+def lock_unstarted(
+    conn: Connection, traversals: Iterable[TraversalId], others: Iterable[TaskId] = ()
+) -> list[typing.Any]:
+    """Lock the tasks of traversals that have not started, and some others; return their rows.
+
+    All are locked in one order, so that two transactions that do so never wait for each other.
+    """
+    t = tables.task
+    condition = sa.and_(t.c.traversal.in_(sorted(traversals)), t.c.state.in_(sorted(UNSTARTED)))
+    return _locked(conn, conn.execute(_ids_where(condition)).scalars(), others)
+
+
 def cancel_behind_failure(conn: Connection, traversal: TraversalId, *, now: float) -> int:
     """Cancel the tasks of a traversal that have not started, because another task has failed.
 
-    The caller has locked the traversal's row, with a failure in it.  Running tasks end by themselves, and so
-    do nested stacks.  Who parks a running task reads that row first.
+    The caller has locked them, and then the traversal's row, with a failure in it.  Running tasks end by
+    themselves, and so do nested stacks.  Who parks a running task reads that row first: so a task that was
+    parked since the caller has locked the others is read here, too.
 
     :returns: the number of open tasks by which the traversal has to be counted down.
     """
-    t = tables.task
-    condition = sa.and_(t.c.traversal == traversal, t.c.state.in_(sorted(UNSTARTED)))
-    rows = _locked(conn, conn.execute(_ids_where(condition)).scalars())
+    rows = lock_unstarted(conn, [traversal])
     return _cancel(conn, [row for row in rows if not _waits_for_stack(row.waits_on)], now=now)
 
 

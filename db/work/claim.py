@@ -11,9 +11,10 @@ from ...shapes import Json, JsonMap
 from .. import resources
 from ..bulk import OneOf, chunks
 from ..ids import MemberId, ResourceId, StackId, TaskId
+from ..resources import StackLabel
 from ..rows import Event, Resource, Task
 from ..schema import tables
-from ..states import ACTING, DELETING, SILENT, UNDECIDED, Status, TaskKind, TaskState, ready_since
+from ..states import ACTING, DELETING, SILENT, UNDECIDED, Status, TaskKind, TaskState
 from . import transitions
 
 SHOWN = frozenset(TaskKind) - UNDECIDED - SILENT
@@ -38,7 +39,6 @@ class InputValue:
 class Claim:
     """A task that this member holds, with all that its step needs to read.
 
-    :ivar ready_at: the instant at which the task became ready to be claimed; None: unknown.
     :ivar has_sinks: whether the root of its stack has event sinks.
     """
 
@@ -48,7 +48,6 @@ class Claim:
     stack_name: str
     project_id: str
     root_id: StackId
-    ready_at: float | None = None
     has_sinks: bool = False
 
     @property
@@ -76,10 +75,9 @@ _READY = (
     .order_by(tables.task.c.id)
     .with_for_update(skip_locked=True)
 )
-_StackFacts = tuple[str, str, StackId, bool]
-"""Name, project's id, root's id, and whether the root has event sinks."""
-_S = tables.stack.c
-_NAMES = sa.select(_S.id, _S.name, _S.project_id, _S.root_id, _S.has_sinks).where(OneOf(_S.id))
+_LABELS = sa.select(tables.stack.c.id, *(tables.stack.c[name] for name in StackLabel._fields)).where(
+    OneOf(tables.stack.c.id)
+)
 _IN_PROGRESS = (
     sa.update(tables.resource)
     .where(OneOf(tables.resource.c.id))
@@ -138,10 +136,10 @@ def claim(
     resource_ids |= {
         task.spare_id for task in candidates if task.kind == TaskKind.REFRESH and task.spare_id is not None
     }
-    rows, locked = resources.lock_free(conn, resource_ids, shown_ids)
+    claimed_rows = resources.lock_free(conn, resource_ids, shown_ids)
+    rows = claimed_rows.resources
+    locked = claimed_rows.locked
     skipped = [task for task in candidates if task.resource_id in locked]
-    # One that this transaction has counted down is ready since now.
-    ready_at = {t.id: now if t.due_at is None else ready_since(t.due_at, t.redelivered) for t in candidates}
     claimed_tasks = _take(
         conn, [task for task in candidates if task.resource_id not in locked], who=who, now=now
     )
@@ -149,7 +147,6 @@ def claim(
         return Claimed(locked=skipped)
     if any(row.replaced_by is not None for row in rows.values()):
         rows = _with_replacements(conn, rows)
-    stacks = _stacks(conn, {task.stack_id for task in claimed_tasks})
     begun: list[tuple[Task, Resource]] = []
     deleted: list[Task] = []
     if any(task.kind == TaskKind.REFRESH for task in claimed_tasks):
@@ -161,7 +158,7 @@ def claim(
         else:
             begun.append((task, row))
     claims = [
-        _claim(task, resource, rows, stacks[task.stack_id], ready_at[task.id]) for task, resource in begun
+        _claim(task, resource, rows, claimed_rows.stacks[resource.stack_id]) for task, resource in begun
     ]
     started = _mark_in_progress(conn, claims, who=who, now=now)
     return Claimed(claims, started, deleted, skipped)
@@ -190,7 +187,7 @@ def read(conn: Connection, task: Task) -> Claim | None:
     rows = _with_replacements(conn, resources.by_ids(conn, input_ids))
     if task.resource_id not in rows:
         return None
-    return _claim(task, rows[task.resource_id], rows, _stacks(conn, {task.stack_id})[task.stack_id])
+    return _claim(task, rows[task.resource_id], rows, _labels(conn, {task.stack_id})[task.stack_id])
 
 
 def lock(conn: Connection, task: Task) -> bool:
@@ -239,6 +236,8 @@ def _take(conn: Connection, candidates: Sequence[Task], *, who: Claimant, now: f
             state=TaskState.RUNNING,
             member=who.member,
             attempt=task.attempt + 1,
+            # A task that this transaction has counted down is ready since now.
+            ready_at=now if task.state == TaskState.WAITING else task.ready_at,
             claimed_at=now,
             waits_on=None,
             stop_by=None,
@@ -252,13 +251,11 @@ def _take(conn: Connection, candidates: Sequence[Task], *, who: Claimant, now: f
 
 def stack_names(conn: Connection, stack_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Return the name and the project's id of each stack."""
-    stacks_by_id = _stacks(conn, stack_ids)
-    return {stack_id: (name, project_id) for stack_id, (name, project_id, *_) in stacks_by_id.items()}
+    return {stack_id: (label.name, label.project_id) for stack_id, label in _labels(conn, stack_ids).items()}
 
 
-def _stacks(conn: Connection, stack_ids: Iterable[str]) -> dict[str, _StackFacts]:
-    rows = conn.execute(_NAMES, {"ids": sorted(stack_ids)})
-    return {row.id: (row.name, row.project_id, StackId(row.root_id), row.has_sinks) for row in rows}
+def _labels(conn: Connection, stack_ids: Iterable[str]) -> dict[str, StackLabel]:
+    return {row.id: StackLabel(*row[1:]) for row in conn.execute(_LABELS, {"ids": sorted(stack_ids)})}
 
 
 def _mark_in_progress(conn: Connection, claims: Sequence[Claim], *, who: Claimant, now: float) -> list[Event]:
@@ -309,7 +306,7 @@ def resource_event(
         reason=reason,
         conductor=who.host,
         attempt=task.attempt,
-        ready_at=claimed.ready_at,
+        ready_at=task.ready_at,
         claimed_at=task.claimed_at,
         at=now,
         has_sinks=claimed.has_sinks,
@@ -320,8 +317,7 @@ def _claim(
     task: Task,
     resource: Resource,
     rows: Mapping[ResourceId, Resource],
-    stack: _StackFacts,
-    ready_at: float | None = None,
+    stack: StackLabel,
 ) -> Claim:
     # An adoption refers to the rows that existed before, even where those are to be replaced.
     current = rows.get if task.kind == TaskKind.ADOPT else functools.partial(_newest, rows)
@@ -330,5 +326,4 @@ def _claim(
         for name, i in task.inputs.items()
         if (row := current(ResourceId(i))) is not None
     }
-    name, project_id, root_id, has_sinks = stack
-    return Claim(task, resource, inputs, name, project_id, root_id, ready_at, has_sinks)
+    return Claim(task, resource, inputs, stack.name, stack.project_id, stack.root_id, stack.has_sinks)

@@ -4,7 +4,7 @@ A result counts only while its attempt holds the task.  And the world may have m
 the traversal was superseded or stopped, or the event that the task wants to wait for has happened.
 
 The order of locks is the same in every transaction: rows that parked tasks wait for, own tasks, resources,
-traversals, successors (each in id order), stacks.  So two commits never wait for each other in a circle.
+successors, traversals (each in id order), stacks.  So two commits never wait for each other in a circle.
 Only who supersedes a traversal locks the stack first.  Where that meets the end of the traversal, the
 database reports a deadlock, and the transaction is retried.
 """
@@ -34,7 +34,7 @@ from . import breakpoint_rules, breakpoints, endings, losses, orphans, transitio
 from .breakpoint_rules import BreakpointHit
 from .carry_over import RequeueRequest, stopped_tasks
 from .claim import Claim, Claimant, claim
-from .countdown import FinishedTask, count_down
+from .countdown import FinishedTask, count_successors, lock_successors, open_tasks
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,8 @@ def admit(conn: Connection, outcomes: Sequence[Outcome], *, who: Claimant) -> Ad
     refused = [o for o in outcomes if not _current(o, rows.get(o.task_id), who)]
     # Before the tasks of superseded traversals: a task that is cancelled here has no replacement to refuse.
     if any(outcome.state in UNSTARTED for outcome in accepted):
+        # It locks traversals, which come after successors.
+        lock_successors(conn, [rows[o.task_id] for o in accepted if o.state in FINAL])
         accepted = _cancel_stopped(conn, accepted, rows)
     results = [o if rows[o.task_id].standing == Standing.OWN else _of_superseded(o) for o in accepted]
     return Admission(results, refused, rows)
@@ -211,10 +213,10 @@ def exchange(
     # The fence: from here on the tasks' rows are locked, and no other attempt can take them.
     admitted = admit(conn, outcomes, who=who)
     ready = _store(conn, admitted, awaited.changed, now=now)
-    # Counting down locks traversals, then successors.  It comes after the resources are written, because a
-    # successor that is claimed below reads the values that its predecessors have just stored.
+    # Counting down comes after the resources are written, because a successor that is claimed below reads the
+    # values that its predecessors have just stored.
     finished = admitted.finished()
-    free = count_down(conn, finished, now=now)
+    free = count_successors(conn, finished, now=now)
     hits = list[BreakpointHit]()
     if any(task.hooks or task.stepped for task in free):
         free, hits = breakpoints.partition(conn, free)
@@ -240,12 +242,14 @@ def exchange(
     if claimed.deleted:
         ready.update(_complete_deleted(conn, claimed.deleted, now=now))
     over = [*claimed.deleted, *(one.task for one in finished)]
-    # Last, because only now all tasks of this transaction are counted: a traversal without open tasks ends,
-    # and one in which nothing but held tasks remains pauses its deadline.  Stacks are locked here.
+    # Last, because each traversal is one row, for which other conductors wait until our commit.  A traversal
+    # without open tasks ends, and one in which nothing but held tasks remains pauses its deadline.
     held = [hit.task for hit in hits]
     waiting = [o.task_id for o in admitted.accepted if o.state == TaskState.PARKED]
     paused = [task_id for task_id in waiting if task_id in awaited.paused]
-    ended, woken = endings.finish_all(conn, over, held=held, parked=paused, by=who.host, now=now)
+    ended, woken = endings.finish_all(
+        conn, over, open_tasks=open_tasks(finished), held=held, parked=paused, by=who.host, now=now
+    )
     claimed_ids = {one.task.id for one in claimed.claims}
     to_hint = ReadyTasks()
     for task_id, traversal in {**ready, **woken}.items():
@@ -308,7 +312,7 @@ def _store(
         elif outcome.state in (TaskState.PARKED, TaskState.READY):
             # The event that it wants to wait for has happened: its step polls once more, at once.
             due_at = now + REDELIVER_AFTER if outcome.state == TaskState.PARKED else outcome.due_at
-            transitions.release(conn, [task_id], due_at=due_at)
+            transitions.release(conn, [task_id], now=now, due_at=due_at)
             ready[task_id] = admitted.rows[task_id].traversal
         if outcome.replacement is not None and outcome.state in (TaskState.READY, TaskState.HELD):
             resources.replace_by(conn, outcome.resource_id, outcome.replacement)

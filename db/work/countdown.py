@@ -25,7 +25,7 @@ from ..rows import FailureCause, ReadyTasks, Task, Traversal
 from ..schema import tables
 from ..states import ACTIVE, DeadlinePolicy, Standing, Status, TaskKind, TaskState
 from . import transitions
-from .cancel import cancel_behind_failure
+from .cancel import cancel_behind_failure, lock_unstarted
 from .tasks import AWAITED_STACK, WAITS_FOR_STACK, Locked, by_traversal, lock
 
 POLL_CHILD_AFTER = 300.0
@@ -63,66 +63,89 @@ _COUNT_DOWN = (
     .where(OneOf(tables.task.c.id), tables.task.c.state == TaskState.WAITING)
     .values(pending=tables.task.c.pending - sa.bindparam("by"))
 )
-_UNBLOCKED = (
+_WAITING = (
     sa.select(tables.task)
-    .where(OneOf(tables.task.c.id), tables.task.c.state == TaskState.WAITING, tables.task.c.pending <= 0)
+    .where(OneOf(tables.task.c.id), tables.task.c.state == TaskState.WAITING)
     .order_by(tables.task.c.id)
+    .with_for_update()
 )
 
 
 def count_down(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -> list[Task]:
-    """Take tasks off the counts of their traversals and successors; return the successors at zero.
+    """Take tasks off the counts of their successors and traversals; return the successors at zero.
 
     Those still wait.  Their rows are locked, and the caller unblocks, claims or holds them.
+    """
+    free = count_successors(conn, ended, now=now)
+    for number, count in sorted(open_tasks(ended).items()):
+        traversals.count_down(conn, number, count)
+    return free
 
-    The traversals' rows come first.  While one is locked, nobody else counts down in this traversal, so
-    no two transactions lock successors in opposite orders.
+
+def open_tasks(ended: Sequence[FinishedTask]) -> Counter[TraversalNumber]:
+    """Return by how much each traversal has to be counted down."""
+    return Counter(one.task.finish_id for one in ended if one.task.finish_id is not None)
+
+
+def lock_successors(conn: Connection, ended: Iterable[Task]) -> list[Task]:
+    """Lock the tasks that wait for these, in the order of their ids; return them."""
+    ids = {TaskId(successor) for task in ended for successor in task.successors}
+    return [
+        Task.of(dict(row)) for part in chunks(ids) for row in conn.execute(_WAITING, {"ids": part}).mappings()
+    ]
+
+
+def count_successors(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -> list[Task]:
+    """Take tasks off the counts of their successors; return those at zero, which still wait.
+
+    Their rows are locked, and the caller unblocks, claims or holds them.  The caller counts down the
+    traversals, too, but later: see traversals.py.
 
     After a failure the task's own traversal starts nothing more: its unstarted tasks are cancelled before
     successors are counted down, so none of them can reach zero.  Tasks of a newer traversal may wait for the
     failed task, too, and run.  Only a check continues after a failure: it reports all that is wrong.
     """
-    _count_down_traversals(conn, ended)
     for one in ended:
         if one.task.kind == TaskKind.SCALE and (one.is_done or one.failure is not None):
             notifications.scaling_ended(conn, one.task, one.failure)
-    for traversal, number in sorted(
-        {
-            (one.task.traversal, one.task.finish_id)
-            for one in ended
-            if one.fails and one.task.finish_id and one.task.kind != TaskKind.CHECK
-        }
-    ):
-        traversals.count_cancelled(conn, number, cancel_behind_failure(conn, traversal, now=now))
+    _fail_traversals(conn, ended, now=now)
     counts = Counter(TaskId(successor) for one in ended for successor in one.task.successors)
+    free: list[Task] = []
     by_count: dict[int, list[TaskId]] = {}
-    for task_id, count in counts.items():
-        by_count.setdefault(count, []).append(task_id)
+    for task in lock_successors(conn, (one.task for one in ended)):
+        if is_last(task, counts[task.id]):
+            free.append(task)
+        else:
+            by_count.setdefault(counts[task.id], []).append(task.id)
     for count, ids in sorted(by_count.items()):
         for part in chunks(ids):
             conn.execute(_COUNT_DOWN, {"ids": part, "by": count})
-    return [
-        Task.of(dict(row))
-        for part in chunks(counts)
-        for row in conn.execute(_UNBLOCKED, {"ids": part}).mappings()
-    ]
+    return free
 
 
-def _count_down_traversals(conn: Connection, ended: Sequence[FinishedTask]) -> None:
-    counts: Counter[TraversalNumber] = Counter()
+def is_last(task: Task, ended: int) -> bool:
+    """Return whether a waiting task waits for nothing more once so many of its predecessors have ended."""
+    return task.pending <= ended
+
+
+def _fail_traversals(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -> None:
+    """Store the first failure of each traversal, and cancel its unstarted tasks."""
     failures: dict[TraversalNumber, FinishedTask] = {}
+    stopped: dict[TraversalNumber, TraversalId] = {}
     for one in ended:
-        if (number := one.task.finish_id) is not None:
-            counts[number] += 1
-            if one.fails:
-                failures.setdefault(number, one)
-    for number, count in sorted(counts.items()):
-        failed = failures.get(number)
-        if failed is None:
-            traversals.count_down(conn, number, count)
-        else:
-            why: dict[str, typing.Any] = {"failure": failed.failure, "cause": failed.cause}
-            traversals.count_down(conn, number, count, **why, aborted=failed.aborts)
+        if one.fails and one.task.finish_id is not None:
+            failures.setdefault(one.task.finish_id, one)
+            if one.task.kind != TaskKind.CHECK:
+                stopped[one.task.finish_id] = one.task.traversal
+    if not failures:
+        return
+    # All tasks come before all traversals, as they do for who ends tasks well.
+    successors = (TaskId(successor) for one in ended for successor in one.task.successors)
+    lock_unstarted(conn, stopped.values(), successors)
+    for number, one in sorted(failures.items()):
+        traversals.fail(conn, number, one.failure or "unknown", one.cause, aborted=one.aborts)
+    for number, traversal in sorted(stopped.items()):
+        traversals.count_cancelled(conn, number, cancel_behind_failure(conn, traversal, now=now))
 
 
 def pause_deadline(conn: Connection, number: TraversalNumber, *, now: float) -> None:

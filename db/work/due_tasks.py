@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .. import traversals
+from .. import bulk, traversals
 from ..bulk import chunks
 from ..ids import MemberId, StackId, TaskId, TraversalId, WaitsOn
 from ..rows import ReadyTasks
 from ..schema import tables
-from ..states import FINAL, REDELIVER_AFTER, TaskKind, TaskState, redelivery_delay
+from ..states import FINAL, REDELIVER_AFTER, TaskKind, TaskState, redelivery_delay, turn_of
 from . import countdown, transitions
 from .tasks import by_traversal, lock, lock_many
 
@@ -91,21 +91,29 @@ def repeat_hints(conn: Connection, due: Sequence[DueTask], *, now: float) -> lis
     Rows that others hold are skipped: their change of the task comes first, and the next round finds it.
     """
     t = tables.task
-    by_count: dict[int, list[int]] = {}
-    for task in due:
-        by_count.setdefault(task.redelivered, []).append(task.id)
-    repeated: list[TaskId] = []
-    for count, ids in sorted(by_count.items()):
-        for part in chunks(ids):
-            still = sa.and_(t.c.id.in_(part), t.c.state == TaskState.READY, t.c.redelivered == count)
-            ready_ids = [row.id for row in lock(conn, still, skip_locked=True)]
-            conn.execute(
-                sa.update(t)
-                .where(t.c.id.in_(ready_ids))
-                .values(redelivered=count + 1, due_at=now + redelivery_delay(count + 1))
-            )
-            repeated.extend(ready_ids)
-    return repeated
+    count_of = {task.id: task.redelivered for task in due}
+    rows: list[bulk.Row] = []
+    for part in chunks(count_of):
+        ready = sa.and_(t.c.id.in_(part), t.c.state == TaskState.READY)
+        query = sa.select(t.c.id, t.c.redelivered).where(ready).order_by(t.c.id)
+        for task_id, count in conn.execute(query.with_for_update(skip_locked=True)):
+            if count == count_of[task_id]:
+                later = redelivery_delay(count + 1) + turn_of(len(rows))
+                rows.append({"id": task_id, "redelivered": count + 1, "due_at": now + later})
+    bulk.update(conn, tables.task, rows)
+    return [row["id"] for row in rows]
+
+
+def hasten_hints(conn: Connection, traversals: Iterable[TraversalId], *, now: float) -> int:
+    """Let the hints of ready tasks be repeated at once, for a conductor that was to run some has died.
+
+    :returns: the number of tasks.
+    """
+    t = tables.task
+    waiting = sa.and_(t.c.traversal.in_(sorted(traversals)), t.c.state == TaskState.READY, t.c.due_at > now)
+    ids = [row.id for row in lock(conn, waiting, skip_locked=True)]
+    bulk.update(conn, tables.task, [{"id": task_id, "due_at": now} for task_id in ids])
+    return len(ids)
 
 
 def restart_hints(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> ReadyTasks:

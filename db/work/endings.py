@@ -42,14 +42,17 @@ class Failure:
     rolled_back: bool = True
 
 
-def finish(conn: Connection, number: TraversalNumber, *, by: str | None, now: float) -> Ended | None:
+def finish(
+    conn: Connection, number: TraversalNumber, *, ended_tasks: int = 0, by: str | None, now: float
+) -> Ended | None:
     """End a traversal without open tasks; return None if some are open, or if it was superseded.
 
     Where breakpoints hold or block all open tasks, the stack's deadline is paused.
 
+    :param ended_tasks: by how much it is counted down first.
     :param by: host of the conductor, for the event; None: the API.
     """
-    row = traversals.lock(conn, number)
+    row = traversals.count_down(conn, number, ended_tasks) if ended_tasks else traversals.lock(conn, number)
     if row is None or row.state != TraversalState.RUNNING:
         return None
     if row.open_tasks > 0:
@@ -72,6 +75,7 @@ def finish_all(
     conn: Connection,
     over: Sequence[Task],
     *,
+    open_tasks: Mapping[TraversalNumber, int],
     held: Sequence[Task] = (),
     parked: Sequence[TaskId] = (),
     by: str | None,
@@ -79,6 +83,7 @@ def finish_all(
 ) -> tuple[list[tuple[StackId, Status]], dict[TaskId, TraversalId]]:
     """Finish the traversals of tasks that have ended or are held, and those that have waited for them.
 
+    :param open_tasks: by how much traversals are counted down first.
     :param parked: tasks that wait for nested stacks whose deadlines are paused; the caller holds their rows.
     :param by: host of the conductor, for the events; None: the API.
     :returns: the stacks that have ended, with their statuses; and the parents' tasks that were woken.
@@ -91,7 +96,7 @@ def finish_all(
     ended: list[tuple[StackId, Status]] = []
     woken: dict[TaskId, TraversalId] = {}
     for number in sorted(number for number in numbers if number is not None):
-        done = finish(conn, number, by=by, now=now)
+        done = finish(conn, number, ended_tasks=open_tasks.get(number, 0), by=by, now=now)
         if done is not None:
             ended.append((done.stack_id, done.status))
             woken.update(done.woken)

@@ -55,7 +55,7 @@ def release(
             losses.count(conn, [task for task in claimed if task.id not in over], loss)
         ended = [task for task in claimed if task.id in over]
         continuing = [task for task in claimed if task.id not in over]
-        transitions.release(conn, [task.id for task in continuing], due_at=now + REDELIVER_AFTER)
+        transitions.release(conn, [task.id for task in continuing], now=now, due_at=now + REDELIVER_AFTER)
         freed.merge(by_traversal(continuing))
         for task_id, traversal in _cancel(conn, ended, on_taken, now=now).items():
             freed.add(traversal, task_id)

@@ -12,7 +12,7 @@ from ..connections import new_ids
 from ..ids import AwaitedKind, MemberId, StackId, TaskId, TraversalId, TraversalNumber
 from ..rows import ReadyTasks, Task
 from ..schema import tables
-from ..states import Standing, TaskState
+from ..states import Standing, TaskState, turn_of
 
 _AWAITED = f"{AwaitedKind.STACK}:"
 # With coalesce, because NOT NULL is NULL: a task that is parked until a retry waits for nothing.
@@ -26,7 +26,15 @@ def insert_many(conn: Connection, tasks: Sequence[Task]) -> None:
     """Store new tasks; their ids are the transaction's own."""
     if tasks:
         with new_ids():
-            bulk.insert(conn, tables.task, [task.to_row() for task in tasks])
+            bulk.insert(conn, tables.task, _new_rows(tasks))
+
+
+def _new_rows(tasks: Sequence[Task]) -> list[dict[str, typing.Any]]:
+    rows = [task.to_row() for task in tasks]
+    ready = (row for row in rows if row["state"] == TaskState.READY and row["due_at"] is not None)
+    for number, row in enumerate(ready):
+        row["due_at"] += turn_of(number)
+    return rows
 
 
 def get(conn: Connection, task_id: TaskId) -> Task | None:

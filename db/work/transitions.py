@@ -88,22 +88,24 @@ def _run(conn: Connection, statement: sa.Update, task_ids: Iterable[TaskId], **v
     return sum(conn.execute(statement, {"ids": part, **values}).rowcount for part in chunks(task_ids))
 
 
-_UNBLOCK = UNBLOCK.statement(due_at=sa.bindparam("due"))
+_NOW: sa.BindParameter[float] = sa.bindparam("now", type_=sa.Float)
+_UNBLOCK = UNBLOCK.statement(pending=0, ready_at=_NOW, due_at=sa.bindparam("due"))
 
 
 def unblock(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> int:
     """Let tasks be claimed whose last predecessor has ended; return how many."""
-    return _run(conn, _UNBLOCK, task_ids, due=now + REDELIVER_AFTER)
+    return _run(conn, _UNBLOCK, task_ids, now=now, due=now + REDELIVER_AFTER)
 
 
 def _claim_statement() -> sa.Update:
-    now = sa.bindparam("now", type_=sa.Float)
+    now = _NOW
     # Counted from the first claim: all attempts of an action share one timeout.
     expiry = sa.func.coalesce(_T.expires_at, now + _T.timeout)
     # A task that has expired already is claimed to be failed.  That takes a moment, in which the duty for
     # expired claims must not take it away again.
     due = sa.case((expiry <= now, now + EXPIRED_GRACE), else_=expiry)
     return CLAIM.statement(
+        pending=0,
         member=sa.bindparam("claimant"),
         # The fence against late results: they carry the attempt under which they ran.
         attempt=_T.attempt + 1,
@@ -128,6 +130,7 @@ def claim(conn: Connection, task_ids: Iterable[TaskId], *, member: MemberId, now
 
 
 _HOLD = HOLD.statement(
+    pending=0,
     hook=sa.bindparam("reached"),
     due_at=sa.bindparam("due"),
     # How long the task is held is no part of its resource's timeout.
@@ -146,7 +149,7 @@ def hold(conn: Connection, task_ids: Iterable[TaskId], *, hook: str, due_at: flo
 
 
 _CLEARED = {"hook": None, "stepped": sa.false(), "redelivered": 0}
-_CLEAR = CLEAR.statement(**_CLEARED, hooks=sa.bindparam("ahead"), due_at=sa.bindparam("due"))
+_CLEAR = CLEAR.statement(**_CLEARED, hooks=sa.bindparam("ahead"), ready_at=_NOW, due_at=sa.bindparam("due"))
 
 
 def clear(
@@ -156,7 +159,7 @@ def clear(
 
     :param ahead: breakpoints that they have still ahead, with their options.
     """
-    return _run(conn, _CLEAR, task_ids, ahead=ahead, due=now + REDELIVER_AFTER)
+    return _run(conn, _CLEAR, task_ids, ahead=ahead, now=now, due=now + REDELIVER_AFTER)
 
 
 # Who waits in the database has had no lost conductor since its step ended, see losses.py.
@@ -191,22 +194,22 @@ def park(
     return _run(conn, _PARK_TO_RETRY, [task_id], awaited=awaited, due=due_at, left=retries_left)
 
 
-_CLAIMABLE = {"member": None, "waits_on": None, "stop_by": None, "redelivered": 0}
+_CLAIMABLE = {"ready_at": _NOW, "member": None, "waits_on": None, "stop_by": None, "redelivered": 0}
 _WAKE = WAKE.statement(**_CLAIMABLE, due_at=sa.bindparam("due"))
 _RELEASE = RELEASE.statement(**_CLAIMABLE, due_at=sa.bindparam("due"))
 
 
 def wake(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> int:
     """Let parked tasks be claimed; return how many."""
-    return _run(conn, _WAKE, task_ids, due=now + REDELIVER_AFTER)
+    return _run(conn, _WAKE, task_ids, now=now, due=now + REDELIVER_AFTER)
 
 
-def release(conn: Connection, task_ids: Iterable[TaskId], *, due_at: float | None) -> int:
+def release(conn: Connection, task_ids: Iterable[TaskId], *, now: float, due_at: float | None) -> int:
     """Give claims back, so that anybody may claim the tasks; return how many.
 
     :param due_at: the instant at which their hints are sent again.
     """
-    return _run(conn, _RELEASE, task_ids, due=due_at)
+    return _run(conn, _RELEASE, task_ids, now=now, due=due_at)
 
 
 _FINAL = {"member": None, "due_at": None, "waits_on": None, "hook": None}

@@ -12,7 +12,7 @@ from ...db.conductors import STOPPED
 from ...db.ids import AwaitedKind, MemberId, host_of
 from ...db.queries.guests import AwaitedGuest
 from ...db.queries.inspections import Child, LongStep, Unfinished
-from ...db.states import REDELIVER_MOST, Standing, Status, TaskState, ready_since, redelivery_delay
+from ...db.states import REDELIVER_MOST, Standing, Status, TaskState, redelivery_delay
 from ...db.work.cancel import ASK_RARELY, MARGIN
 from ...observe.instants import describe_age, describe_span
 from ..awaited_guests import describe_guest
@@ -67,13 +67,16 @@ def explain(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) 
 def _since(task: Unfinished) -> float | None:
     if task.state in (TaskState.RUNNING, TaskState.CANCELLED):
         return task.claimed_at
-    if task.state == TaskState.READY and task.due_at is not None:
-        return ready_since(task.due_at, task.redelivered)
+    if task.state == TaskState.READY:
+        return task.ready_at
     return task.held_since if task.state == TaskState.HELD else task.told_at
 
 
-def _last_hint(task: Unfinished) -> float:
-    return (task.due_at or 0.0) - redelivery_delay(task.redelivered)
+def _last_hint(task: Unfinished, now: float) -> float:
+    """Return when the task's last hint was sent, as late as it may have been."""
+    if task.redelivered == 0 and task.ready_at is not None:
+        return task.ready_at
+    return min(now, (task.due_at or 0.0) - redelivery_delay(task.redelivered))
 
 
 def _running(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) -> Reason:
@@ -179,7 +182,7 @@ def _ready(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) -
             "its due time was stored by a clock that is ahead"
         )
         return Reason("clock", why, f"{owner} sends the hint again", due, (command,))
-    last = fleet.now - _last_hint(task)
+    last = fleet.now - _last_hint(task, fleet.now)
     times = "one hint" if sent == 1 else f"{sent} hints"
     why = (
         f"the task is ready, and no conductor has claimed it: {times} sent, the last one {describe_age(last)}"

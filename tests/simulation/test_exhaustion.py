@@ -17,7 +17,10 @@ from stoker.db.states import Status
 from stoker.db.work import tasks
 
 Json = typing.Any
-MANY = {f"r{number}": {"looks": 3, "after": 2} for number in range(6)}
+MANY: dict[str, Json] = {f"r{number}": {"looks": 3, "after": 2} for number in range(6)}
+AFTER = {f"after{number}": {"needs": [{"get_resource": "first"}]} for number in range(3)}
+FORKS: dict[str, Json] = {**MANY, "first": {"looks": 1, "after": 1}, **AFTER}
+"""One end makes more tasks ready than its conductor claims at once."""
 
 
 @pytest.fixture
@@ -115,7 +118,7 @@ PLACES: dict[str, tuple[Json, str]] = {
     "a claim's timeout is watched": (Claims, "watch"),
     "what has to stop is stopped": (Claims, "cancel_due"),
     "a result is counted": (WorkMetrics, "stored"),
-    "a result is tried alone": (UnstorableResults, "next"),
+    "a batch is watched": (UnstorableResults, "watch"),
     "hints are announced": (loop, "announce"),
 }
 
@@ -131,7 +134,7 @@ def test_an_error_anywhere_in_the_work_loop_loses_no_claim(
         with monkeypatch.context() as patch:
             breaks = Breaks(getattr(owner, name), at, after=after)
             patch.setattr(owner, name, breaks.method())
-            stack = world.create(f"s{at}", template(**MANY))
+            stack = world.create(f"s{at}", template(**FORKS))
             complete(world, stack)
             assert not world.broken
     assert breaks.calls >= 1

@@ -103,6 +103,23 @@ def test_a_dead_conductors_work_goes_to_the_others_after_the_membership_timeout(
     assert len(world.cloud.physical_ids) == 30, "nothing was made twice"
 
 
+def test_hints_that_a_dead_conductor_has_taken_along_are_repeated_at_once(tmp_path: pathlib.Path) -> None:
+    world = World(tmp_path, hosts=2, threads=4)
+    world.create("s", template(30, after=20, looks=3))
+    while world.bus.hints:
+        world.deliver(0, "host1")
+    world.conductors["host1"].run_once()
+    claimed = world.conductors["host1"].loop.in_progress
+    assert 0 < claimed < 30
+    world.kill("host1")
+    world.pass_time(1)
+    world.start("host1")  # Its predecessor is dead at once.
+    world.look_all()
+    for _ in range(2):
+        all_duties(world)
+    assert len({task_id for _, ids in world.bus.hints for task_id in ids}) == 30
+
+
 def test_a_restarted_conductors_predecessor_is_dead_at_once(world: World) -> None:
     stack = world.create("s", template(30, after=20, looks=3))
     world.calm()

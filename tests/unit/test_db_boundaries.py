@@ -10,7 +10,10 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 OTHERS = ("api", "cli", "conductor", "engine", "keystone", "planning", "resources", "ring", "rpc", "template")
 TRANSITIONS = "db/work/transitions.py"
-BY_NAME = {"db/sealed_rows.py": "writes columns that hold sealed values, of any table"}
+BY_NAME = {
+    "db/bulk.py": "updates the table that it is given; its calls are looked at",
+    "db/sealed_rows.py": "writes columns that hold sealed values, of any table",
+}
 """Modules that update tables which the text does not name."""
 
 
@@ -109,9 +112,21 @@ def _keys(node: ast.expr, names: Names) -> Iterator[str]:
             yield key.attr if isinstance(key, ast.Attribute) else "*"
 
 
+def _updates_many(node: ast.Call) -> bool:
+    """Return whether a call is `bulk.update(conn, …)` for the tasks, as far as the text says."""
+    is_bulk = isinstance(node.func, ast.Attribute) and ast.unparse(node.func) == "bulk.update"
+    return is_bulk and not _is_another(node.args[1])
+
+
+def _names_the_state(node: ast.AST) -> bool:
+    return isinstance(node, ast.Dict) and any(
+        isinstance(key, ast.Constant) and key.value == "state" for key in node.keys
+    )
+
+
 def updates_of_states(text: str) -> list[int]:
     """The lines where the state of tasks is updated, or may be as far as the text says."""
-    if not re.search(r"values\(|\bupdate\s+task\b", text, re.IGNORECASE):
+    if not re.search(r"values\(|\bupdate\s+task\b|bulk\.update\(", text, re.IGNORECASE):
         return []
     tree = ast.parse(text)
     updates = {
@@ -130,6 +145,8 @@ def updates_of_states(text: str) -> list[int]:
         for node in ast.walk(scope):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
+            if _updates_many(node) and any(_names_the_state(part) for part in ast.walk(scope)):
+                updates.add(node.lineno)
             if node.func.attr not in ("values", "ordered_values"):
                 continue
             table = _updated_table(node.func.value, names)
@@ -171,6 +188,7 @@ def test_only_the_transitions_update_the_state_of_a_task() -> None:
         "t = tables.task\nt.update().values({t.c.state: 'ready'})",
         "def f(table):\n    return sa.update(table).values(state=1)",
         "conn.execute(sa.text('UPDATE task SET state = 1'))",
+        "def f(conn):\n    rows = [{'id': 1, 'state': 'ready'}]\n    bulk.update(conn, tables.task, rows)",
     ],
 )
 def test_an_update_of_a_state_would_be_seen(statement: str) -> None:
@@ -184,6 +202,7 @@ def test_an_update_of_a_state_would_be_seen(statement: str) -> None:
         "conn.execute(sa.update(tables.conductor).values(state='active'))",
         "t = tables.task\nvalues = {'due_at': 1}\nsa.update(t).values(**values)",
         "conn.execute(sa.insert(tables.task).values(state='ready'))",
+        "def f(conn):\n    bulk.update(conn, tables.task, [{'id': 1, 'due_at': 2}])",
     ],
 )
 def test_other_statements_are_left_alone(statement: str) -> None:

@@ -7,12 +7,14 @@ import pytest
 SERVERS = ("sqlite", "postgresql", "mariadb")
 CHECKED_BY = {
     "bulk": ("test_bulk", "test_events"),
+    "conductors": ("test_installation",),
     "connections": ("test_engine", "test_locks"),
     "engine": ("test_engine",),
     "resources": ("test_claims", "test_locks"),
     "schema/tables": ("test_schema", "test_values"),
     "stacks": ("test_locks", "test_purge"),
     "statements": ("test_installation",),
+    "traversals": ("test_traversals",),
     "work/claim": ("test_claims", "test_locks"),
     "work/due_tasks": ("test_parking", "test_locks"),
     "work/tasks": ("test_states", "test_parking"),

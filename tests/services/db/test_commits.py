@@ -1,8 +1,11 @@
 """Committing results: fenced, counted down once, ended once."""
 
 import collections
+import re
+from collections.abc import Callable
 
 import pytest
+import sqlalchemy as sa
 from services.db.rows import (
     NOW,
     A,
@@ -10,6 +13,7 @@ from services.db.rows import (
     Graph,
     a_stack,
     claim_all,
+    on,
     outcome,
     raised,
     resource,
@@ -28,6 +32,7 @@ from stoker.db.queries import stack_list
 from stoker.db.rows import Outcome
 from stoker.db.states import Status, TaskState
 from stoker.db.work import member_claims, tasks
+from stoker.shapes import Json
 
 WIDE = 12
 
@@ -193,3 +198,64 @@ def test_an_outcome_that_no_running_task_can_come_to_is_refused_when_it_is_made(
     for state in (TaskState.WAITING,):
         with pytest.raises(ValueError, match=f"never becomes {state}"):
             outcome(held, state)
+
+
+def statements_of(database: Database, transaction: Callable[[], object]) -> list[str]:
+    """The statements of a transaction, by their first words, without BEGIN and COMMIT."""
+    texts: list[str] = []
+
+    def record(conn: Json, cursor: Json, statement: str, *_: Json) -> None:
+        texts.append(statement)
+
+    sa.event.listen(database.engine, "before_cursor_execute", record)
+    try:
+        transaction()
+    finally:
+        sa.event.remove(database.engine, "before_cursor_execute", record)
+    words = (re.match(r"(SELECT|INSERT INTO|UPDATE|DELETE FROM)\W+(\w+)", text) for text in texts)
+    return [f"{match[1]} {match[2]}" for match in words if match is not None]
+
+
+@on("postgresql")
+def test_a_batch_of_any_size_takes_nine_statements_and_its_traversal_comes_last(database: Database) -> None:
+    """All conductors in the stack wait as long as the row of the traversal is locked."""
+    for count in (3, 90):
+        graph = store_graph(database, {f"r{number}": [] for number in range(2 * count + 1)})
+        claims = claim_all(database, graph.ids[:count])
+        outcomes = [outcome(claim, changes={"status": "COMPLETE"}) for claim in claims]
+        hinted = graph.ids[count : 2 * count]
+        texts = statements_of(database, lambda: step(database, outcomes, hinted, slots=count))  # noqa: B023
+        assert texts == [
+            "SELECT task",  # the fence
+            "UPDATE task",
+            "UPDATE resource",
+            "SELECT task",  # the claims
+            "SELECT resource",
+            "UPDATE task",
+            "UPDATE resource",
+            "INSERT INTO event",
+            "UPDATE traversal",
+        ], "the tests have no sealed or nested resources, whose statements come on top"
+
+
+@on("postgresql")
+def test_a_link_of_a_chain_takes_nine_statements(database: Database) -> None:
+    graph = store_graph(database, {"a": [], "b": ["a"], "c": ["b"]})
+    [claim] = claim_all(database, graph.ids[:1])
+    ended = [outcome(claim, changes={"status": "COMPLETE"})]
+    claimed: list[str] = []
+    texts = statements_of(
+        database, lambda: claimed.extend(claim.resource.name for claim in step(database, ended).claims)
+    )
+    assert texts == [
+        "SELECT task",  # the fence
+        "UPDATE task",
+        "UPDATE resource",
+        "SELECT task",  # the successor, which is claimed without being announced
+        "SELECT resource",
+        "UPDATE task",
+        "UPDATE resource",
+        "INSERT INTO event",
+        "UPDATE traversal",
+    ]
+    assert claimed == ["b"]

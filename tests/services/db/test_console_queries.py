@@ -62,7 +62,7 @@ def test_the_graph_of_a_tree_has_states_edges_and_present_tasks(database: Databa
         a_task(root, 1, TaskState.RUNNING, member=A.member, attempt=2, claimed_at=NOW),
         a_task(root, 2, TaskState.PARKED),
         a_task(root, 3, TaskState.WAITING),
-        a_task(root, 4, TaskState.READY, due_at=NOW + 5),
+        a_task(root, 4, TaskState.READY, ready_at=NOW, due_at=NOW + 5),
         a_task(root, 5, TaskState.DONE),
         a_task(root, 6, TaskState.RUNNING, member=A.member, traversal=older),
     )

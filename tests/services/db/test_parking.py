@@ -1,5 +1,6 @@
 """Parked tasks: woken by what they wait for or by their moment, and never forgotten."""
 
+import functools
 from collections.abc import Mapping
 
 import sqlalchemy as sa
@@ -23,7 +24,7 @@ from stoker.db import resources
 from stoker.db.engine import Database
 from stoker.db.ids import MemberId, ResourceId, TaskId, TraversalId, WaitsOn
 from stoker.db.rows import Outcome
-from stoker.db.states import Status, TaskState, redelivery_delay
+from stoker.db.states import REPEATED_TOGETHER, Status, TaskState, redelivery_delay
 from stoker.db.work import due_tasks, member_claims, tasks
 from stoker.db.work.claim import Claim
 
@@ -197,3 +198,25 @@ def test_metadata_changes_only_if_it_is_as_it_was_seen(database: Database) -> No
     results = together(*(lambda name=name: add(name) for name in "abcd"))  # type: ignore[misc]
     assert sorted(results, key=str) == [False, False, False, True]
     assert resource(database, handle).generation == 1
+
+
+def test_hints_of_a_backlog_are_repeated_one_after_another(database: Database) -> None:
+    count = 2 * REPEATED_TOGETHER + 1
+    graph = store_graph(database, {f"r{number}": [] for number in range(count)})
+    first = [task(database, task_id).due_at for task_id in graph.ids]
+    assert [first[0], first[REPEATED_TOGETHER], first[-1]] == [NOW + 5, NOW + 6, NOW + 7]
+    due = database.read(lambda conn: due_tasks.due(conn, NOW + 7, limit=count))
+    assert len(database.write(lambda conn: due_tasks.repeat_hints(conn, due, now=NOW + 7))) == count
+    later = sorted({task(database, task_id).due_at or 0.0 for task_id in graph.ids})
+    assert later == [NOW + 17, NOW + 18, NOW + 19]
+
+
+def test_hints_that_a_dead_conductor_may_have_had_are_repeated_at_once(database: Database) -> None:
+    graph = store_graph(database, {f"r{number}": [] for number in range(4)})
+    other = store_graph(database, {"r": []})
+    claim_all(database, graph.ids[:1])
+    hasten = functools.partial(due_tasks.hasten_hints, traversals=[graph.traversal], now=NOW + 1)
+    assert database.write(hasten) == 3
+    due = database.read(lambda conn: due_tasks.due(conn, NOW + 1, limit=9))
+    assert [item.id for item in due] == graph.ids[1:]
+    assert task(database, other.ids[0]).due_at == NOW + 5

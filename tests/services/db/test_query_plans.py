@@ -66,7 +66,7 @@ DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
     "traversals due": lambda conn: traversals.due(conn, NOW, limit=500),
     "traversals due, next page": lambda conn: traversals.due(conn, NOW, limit=500, after=(NOW - 1, 5)),
     "present traversal of a stack": lambda conn: traversals.get_running(conn, STACK),
-    "count down": lambda conn: traversals.count_down(conn, TraversalNumber(8), 1, failure="why"),
+    "count down": lambda conn: traversals.count_down(conn, TraversalNumber(8), 1),
     "purge of a traversal later": lambda conn: traversals.keep(conn, PURGED),
     "tasks due, next page": lambda conn: due_tasks.due(conn, NOW, limit=500, after=(NOW - 1, 5)),
     "stack deadlines": lambda conn: stacks.due(conn, NOW, limit=500),

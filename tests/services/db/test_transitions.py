@@ -25,7 +25,7 @@ MOVES: dict[str, Move] = {
         conn, task_id, waits_on=None, due_at=NOW, retries_left=1
     ),
     "wake": lambda conn, task_id: transitions.wake(conn, [task_id], now=NOW),
-    "release": lambda conn, task_id: transitions.release(conn, [task_id], due_at=NOW),
+    "release": lambda conn, task_id: transitions.release(conn, [task_id], now=NOW, due_at=NOW),
     "complete": lambda conn, task_id: transitions.complete(conn, [task_id]),
     "fail": lambda conn, task_id: transitions.fail(conn, [task_id]),
     "cancel": lambda conn, task_id: transitions.cancel(conn, [task_id]),

@@ -71,7 +71,8 @@ def test_tasks_are_counted(database: Database) -> None:
     traversal = stored(database, a_traversal())
 
     def count(conn: sa.Connection) -> None:
-        traversals.count_down(conn, traversal.id, 2)
+        counted = traversals.count_down(conn, traversal.id, 2)
+        assert counted == replace(traversal, open_tasks=1)
         traversals.count_up(conn, traversal.id, 4)
         traversals.count_held(conn, traversal.id, 3)
         traversals.count_held(conn, traversal.id, -1)
@@ -85,13 +86,13 @@ def test_the_first_failure_is_kept(database: Database, aborted: bool) -> None:
     traversal = stored(database, a_traversal(held_tasks=2))
 
     def fail(conn: sa.Connection) -> None:
-        traversals.count_down(conn, traversal.id, 1, failure="first", cause=FIRST, aborted=aborted)
-        traversals.count_down(conn, traversal.id, 1, failure="second", cause=SECOND, aborted=not aborted)
+        traversals.fail(conn, traversal.id, "first", FIRST, aborted=aborted)
+        traversals.fail(conn, traversal.id, "second", SECOND, aborted=not aborted)
         traversals.count_cancelled(conn, traversal.id, 1)
 
     database.write(fail)
     failed = replace(
-        traversal, open_tasks=0, held_tasks=0, failure="first", failure_cause=FIRST, aborted=aborted
+        traversal, open_tasks=2, held_tasks=0, failure="first", failure_cause=FIRST, aborted=aborted
     )
     assert traversal_of(database, traversal.id) == failed
 

@@ -363,6 +363,7 @@ def _task() -> None:
         sa.Column("pending", sa.Integer(), nullable=False),
         sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("member", sa.String(length=320), nullable=True),
+        sa.Column("ready_at", sa.Double(), nullable=True),
         sa.Column("claimed_at", sa.Double(), nullable=True),
         sa.Column("shard", sa.Integer(), nullable=False),
         sa.Column("due_at", sa.Double(), nullable=True),
