@@ -7,13 +7,9 @@ from ..template.suggestions import nearest
 _SERVICES: Mapping[str, tuple[str, str]] = {
     "AWS::CloudFormation": ("", "Init"),
     "AWS::ElasticLoadBalancing": ("", "LoadBalancer"),
-    "OS::Aodh": (
-        "alarms",
-        "Alarm CombinationAlarm CompositeAlarm EventAlarm GnocchiAggregationByMetricsAlarm "
-        "GnocchiAggregationByResourcesAlarm GnocchiResourcesAlarm LBMemberHealthAlarm PrometheusAlarm",
-    ),
+    "OS::Aodh": ("alarms", "Alarm CombinationAlarm"),
     "OS::Blazar": ("reservations", "Host Lease"),
-    "OS::Designate": ("DNS", "Domain Record RecordSet Zone"),
+    "OS::Designate": ("DNS", "Domain Record"),
     "OS::Heat": ("", "HARestarter"),
     "OS::Ironic": ("bare metal", "Port"),
     "OS::Magnum": ("container clusters", "Bay BayModel Cluster ClusterTemplate"),
@@ -51,8 +47,10 @@ HEAT_TYPES = frozenset(
 )
 """Names of the types of Heat that do not come with Stoker."""
 _CLIENTS: Mapping[str, str] = {
+    "alarming": "aodh",
     "block-storage": "cinder",
     "compute": "nova",
+    "dns": "designate",
     "key-manager": "barbican",
     "image": "glance",
     "load-balancer": "octavia",

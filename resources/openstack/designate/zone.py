@@ -1,0 +1,145 @@
+"""OS::Designate::Zone and OS::Designate::RecordSet: names in DNS."""
+
+from collections.abc import Collection
+
+from ....shapes import Json, JsonMap
+from ....template.constraints import AllowedValues, Custom, Length, Range
+from ...contract.context import StepContext
+from ...contract.views import ResourceView
+from ...errors import PropertyError
+from ...schema import Attribute, Property, SupportStatus
+from ..declared import DeclaredType
+from ..parts import PartType
+from ..statuses import StatusMeaning
+
+TTL = Property(
+    "integer",
+    "Seconds for which others keep the answers.",
+    update_allowed=True,
+    constraints=(Range(minimum=1, maximum=2147483647),),
+)
+DESCRIPTION = Property("string", "Its description.", update_allowed=True, constraints=(Length(maximum=160),))
+RECORD_TYPES = AllowedValues(
+    values=(
+        *("A", "AAAA", "CNAME", "MX", "SRV", "TXT", "SPF"),
+        *("NS", "PTR", "SSHFP", "SOA", "CAA", "CERT", "NAPTR"),
+    )
+)
+
+
+class NameType(DeclaredType):
+    """Base of the two types."""
+
+    tested_by_schema = True
+    service = "dns"
+    item = ""
+    slow_delete = True
+    status = StatusMeaning(pending=("PENDING",))
+    support_status = SupportStatus(version="8.0.0")
+
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
+        """Return the fields of a new thing; empty ones are not sent, as in Heat."""
+        return {name: value for name, value in super().create_body(target, context).items() if value}
+
+    def has_more(self, target: ResourceView) -> bool:
+        """Return whether it has a description of its own, in the mark's place."""
+        return bool(target.properties["description"])
+
+    def after_create(self, target: ResourceView, context: StepContext) -> None:
+        """Set the description."""
+        body = self.update_body(target, {"description"}, context)
+        service = self.service_for(context)
+        if self.update_method == "PATCH":
+            service.patch(self.path_of(target), body)
+        else:
+            service.put(self.path_of(target), body)
+
+
+class Zone(NameType):
+    """A zone."""
+
+    description = "A zone of DNS."
+    path = "/zones"
+    items = "zones"
+    update_method = "PATCH"
+    renamed = {"primaries": "masters"}
+    apart = ("masters",)
+    properties_schema = {
+        "name": Property(
+            "string",
+            "Its name, with a full stop at the end.",
+            required=True,
+            constraints=(Length(maximum=255),),
+        ),
+        "ttl": TTL,
+        "description": DESCRIPTION,
+        "email": Property("string", "Who is responsible; needed for PRIMARY.", update_allowed=True),
+        "type": Property(
+            "string",
+            "PRIMARY: its names are those of the cloud; SECONDARY: they come from another server.",
+            default="PRIMARY",
+            constraints=(AllowedValues(values=("PRIMARY", "SECONDARY")),),
+        ),
+        "masters": Property(
+            "list",
+            "The old name of primaries.",
+            update_allowed=True,
+            alias_of="primaries",
+            support_status=SupportStatus("DEPRECATED", version="15.0.0", message="Use primaries."),
+        ),
+        "primaries": Property(
+            "list", "Servers that it comes from; needed for SECONDARY.", update_allowed=True
+        ),
+        "attributes": Property(
+            "map",
+            "Values by which the service chooses where it is kept.",
+            support_status=SupportStatus(version="24.0.0"),
+        ),
+    }
+    attributes_schema = {"serial": Attribute("Its serial number.", "string", volatile=True)}
+
+    def validate(self, properties: JsonMap) -> None:
+        """Check that it has what its type needs."""
+        needed = {"PRIMARY": "email", "SECONDARY": "primaries"}.get(str(properties.get("type")))
+        if needed is not None and not properties.get(needed, "unknown"):
+            text = f"Property {needed} is required for zone type {properties['type']}"
+            raise PropertyError(text, (needed,))
+
+
+class RecordSet(PartType, NameType):
+    """The records of a name."""
+
+    description = "The records of one type that a name of a zone has."
+    path = "/zones/{}/recordsets"
+    items = "recordsets"
+    whole = "zone"
+    whole_kind = "designate.zone"
+    apart = ("zone",)
+    properties_schema = {
+        "name": Property(
+            "string",
+            "The name; none: made of the stack's and the resource's.",
+            constraints=(Length(maximum=255),),
+        ),
+        "ttl": TTL,
+        "description": DESCRIPTION,
+        "type": Property("string", "Type of the records.", required=True, constraints=(RECORD_TYPES,)),
+        "records": Property("list", "Values of the records.", required=True, update_allowed=True),
+        "zone": Property(
+            "string",
+            "Name or id of the zone.",
+            required=True,
+            constraints=(Custom(check_name="designate.zone"),),
+        ),
+    }
+    attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
+
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
+        """Return the fields of a new record set; it gets a name in any case, as in Heat."""
+        return {"name": target.physical_name, **super().create_body(target, context)}
+
+    def update_body(
+        self, target: ResourceView, changed: Collection[str], context: StepContext
+    ) -> dict[str, Json]:
+        """Return the fields that change; the records always, for the service wants them."""
+        return super().update_body(target, {*changed, "records"}, context)
