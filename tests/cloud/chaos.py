@@ -53,26 +53,33 @@ class DaemonsApi:
 
 
 class FaultyCloud:
-    """A cloud whose Nova, Neutron and Cinder meet faults.
+    """A cloud whose services meet faults.
 
     :param size: servers that the test has.
     :param make_proxy: by a service's root, its number, and the seconds that a hung request lasts.
+    :param paths: the interface of each service, by its name.
     """
 
     def __init__(
-        self, cloud: Cloud, *, size: int, make_proxy: Callable[[str, int, float], FaultProxy]
+        self,
+        cloud: Cloud,
+        *,
+        size: int,
+        make_proxy: Callable[[str, int, float], FaultProxy],
+        paths: Mapping[str, str] = PATHS,
     ) -> None:
         self._cloud = cloud
+        self._paths = paths
         self._patience = max(PATIENCE * slowness(), EACH * size)
         self.proxies = {
             name: make_proxy(cloud.urls[name], number, self._patience + 1)
-            for number, name in enumerate(PATHS)
+            for number, name in enumerate(paths)
         }
 
     def options(self) -> str:
         """The configuration of a Stoker on it."""
         sections = [
-            f"[clients_{name}]\nendpoint_override = {proxy.url}{PATHS[name]}\n"
+            f"[clients_{name}]\nendpoint_override = {proxy.url}{self._paths[name]}\n"
             for name, proxy in self.proxies.items()
         ]
         return f"{self._cloud.stoker_options()}timeout = {self._patience}\n" + "".join(sections)

@@ -9,8 +9,10 @@ from cloud import chaos
 from harness.cloud.access import Cloud
 from harness.cloud.project import Project
 from harness.cloud.stacks import Stack, Stacks
+from harness.cloud.stoker import stoker_on
 from harness.deployment import Servers
 from harness.etcd import Etcd
+from harness.fault_proxy import LateProxy
 from harness.postgresql import PostgreSQL
 from harness.rabbitmq import RabbitMQ
 from harness.waiting import wait_for
@@ -157,6 +159,27 @@ def test_a_balancer_with_all_its_parts(operator_stacks: Stacks, operator: Projec
 
     stack.delete()
     assert operator.leftovers() == {}
+
+
+@pytest.mark.timeout(0)  # Each of its waits has a limit of its own.
+def test_changes_that_octavia_carries_out_late_are_made_once(
+    tmp_path: pathlib.Path, cloud: Cloud, operator: Project
+) -> None:
+    late = chaos.FaultyCloud(
+        cloud, size=1, make_proxy=lambda url, _, hangs: LateProxy(url, hangs=hangs), paths={"octavia": ""}
+    )
+    try:
+        with stoker_on(cloud, tmp_path, late.options().removeprefix(cloud.stoker_options())) as service:
+            stacks = Stacks(service, operator, within=WITHIN)
+            with late.faults():
+                stack = stacks.create("late", template(2))
+                assert_each_part_is_there_once(stack, operator)
+                stack.update(template(2, changed=True))
+                stack.delete()
+            assert late.counts()["LATE"] >= 20
+        assert operator.leftovers() == {}
+    finally:
+        late.close()
 
 
 @pytest.mark.timeout(0)  # Each of its waits has a limit of its own.
