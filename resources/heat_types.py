@@ -19,9 +19,8 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
     "OS::Neutron": (
         "networks",
         "Firewall FirewallPolicy FirewallRule HealthMonitor IKEPolicy IPsecPolicy IPsecSiteConnection "
-        "L2Gateway L2GatewayConnection LBaaS::HealthMonitor LBaaS::L7Policy LBaaS::L7Rule LBaaS::Listener "
-        "LBaaS::LoadBalancer LBaaS::Pool LBaaS::PoolMember LoadBalancer Pool PoolMember PortChain "
-        "PortPairGroup RouterGateway TaaS::TapFlow TaaS::TapService VPNService",
+        "LBaaS::HealthMonitor LBaaS::L7Policy LBaaS::L7Rule LBaaS::Listener LBaaS::LoadBalancer LBaaS::Pool "
+        "LBaaS::PoolMember LoadBalancer Pool PoolMember RouterGateway VPNService",
     ),
     "OS::Nova": ("servers", "FloatingIP FloatingIPAssociation"),
     "OS::Sahara": (

@@ -1,6 +1,8 @@
 """The schemas of the types are those of Heat 27; doc/cloud_types.md has a table of what differs, and why.
 
 heat_types.json holds what Heat 27.0.1 answers to ``GET /resource_types/TYPE``, without descriptions.
+That Heat had no Neutron with chains of services, taps and L2 gateways; of these types it holds what Heat's
+source declares.
 """
 
 import json

@@ -272,9 +272,40 @@ def test_an_object_of_a_permission_is_looked_up_by_its_type(
             "port_pair",
             {"ingress": ONE, "egress": TWO, "service_function_parameters": {"correlation": None}},
         ),
+        (
+            "PortPairGroup",
+            {"port_pairs": [ONE, TWO], "description": "web"},
+            "/sfc/port_pair_groups",
+            "port_pair_group",
+            {"port_pairs": [ONE, TWO]},
+        ),
+        (
+            "PortChain",
+            {"port_pair_groups": [ONE], "flow_classifiers": [TWO], "description": "web"},
+            "/sfc/port_chains",
+            "port_chain",
+            {
+                "port_pair_groups": [ONE],
+                "flow_classifiers": [TWO],
+                "chain_parameters": {"correlation": "mpls"},
+            },
+        ),
+        (
+            "TaaS::TapFlow",
+            {"name": "tap", "port": ONE, "tap_service": TWO, "vlan_filter": "7,9-11", "description": "web"},
+            "/taas/tap_flows",
+            "tap_flow",
+            {
+                "name": "tap",
+                "source_port": ONE,
+                "tap_service_id": TWO,
+                "direction": "BOTH",
+                "vlan_filter": "7,9-11",
+            },
+        ),
     ],
 )
-def test_parts_of_service_chains_are_made_with_the_mark_and_then_described(
+def test_a_thing_is_made_with_the_mark_and_then_described(
     scripted: ScriptedService,
     context: ScriptedContext,
     name: str,
@@ -288,11 +319,66 @@ def test_parts_of_service_chains_are_made_with_the_mark_and_then_described(
         scripted.answers[request] = Answer(200, {item: {"id": "new"}})
     target = target_of(plugin, properties, key=KEY)
     run(plugin, "create", target, context)
-    body = {**fields, "name": target.physical_name, "description": mark_of(KEY)}
+    body = {"name": target.physical_name, **fields, "description": mark_of(KEY)}
     assert changes(scripted) == [
         (f"POST {path}", {item: body}),
         (f"PUT {path}/new", {item: {"description": "web"}}),
     ]
+
+
+def test_a_tap_service_is_waited_for_until_it_is_there_and_gone(
+    scripted: ScriptedService, context: ScriptedContext
+) -> None:
+    plugin = plugin_of("TaaS::TapService")
+    path = "/taas/tap_services"
+
+    def has_status(status: str) -> None:
+        for request in (f"POST {path}", f"GET {path}/new"):
+            scripted.answers[request] = Answer(200, {"tap_service": {"id": "new", "status": status}})
+
+    has_status("PENDING_CREATE")
+    target = target_of(plugin, {"port": ONE}, key=KEY)
+    step = plugin.handle_create(target, context)
+    assert isinstance(step, Poll)
+    assert scripted.sent[-1] == {"tap_service": {"name": "", "description": mark_of(KEY), "port_id": ONE}}
+    created = after(target, step)
+    assert isinstance(plugin.check_create_complete(created, step.progress, context), Poll)
+    has_status("ACTIVE")
+    assert isinstance(plugin.check_create_complete(created, step.progress, context), Done)
+    scripted.answers[f"DELETE {path}/new"] = Answer(204)
+    deletion = plugin.handle_delete(created, context)
+    assert isinstance(deletion, Poll)
+    del scripted.answers[f"GET {path}/new"]
+    assert isinstance(plugin.check_delete_complete(created, deletion.progress, context), Done)
+
+
+def test_a_bridge_and_its_connections(scripted: ScriptedService, context: ScriptedContext) -> None:
+    for name, path, item, properties, fields in (
+        (
+            "L2Gateway",
+            "/l2-gateways",
+            "l2_gateway",
+            {"name": "g", "devices": [{"device_name": "d", "interfaces": [{"name": "eth0"}]}]},
+            {"name": "g", "devices": [{"device_name": "d", "interfaces": [{"name": "eth0"}]}]},
+        ),
+        (
+            "L2GatewayConnection",
+            "/l2-gateway-connections",
+            "l2_gateway_connection",
+            {"l2_gateway_id": ONE, "network_id": TWO, "segmentation_id": "7"},
+            {"l2_gateway_id": ONE, "network_id": TWO, "segmentation_id": "7"},
+        ),
+    ):
+        plugin = plugin_of(name)
+        scripted.answers[f"GET {path}"] = Answer(200, {f"{item}s": []})
+        scripted.answers[f"POST {path}"] = Answer(201, {item: {"id": "new"}})
+        target = target_of(plugin, properties, key=KEY)
+        assert run(plugin, "create", target, context).physical_id == "new"
+        assert changes(scripted)[-1] == (f"POST {path}", {item: fields})
+        begun = after(target, plugin.handle_create(target, context))
+        lost = {"id": "lost", **fields}
+        scripted.answers[f"GET {path}"] = Answer(200, {f"{item}s": [lost]})
+        assert plugin.find_created(KEY, begun, context) == "lost"
 
 
 def test_a_gateway_connects_and_disconnects_networks(

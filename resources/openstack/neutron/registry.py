@@ -7,6 +7,7 @@ from .ec2_addresses import ElasticIp, ElasticIpAssociation
 from .ec2_security_group import Ec2SecurityGroup
 from .extra_routes import ExtraRoute, ExtraRouteSet
 from .floating_ip import FloatingIP, FloatingIPAssociation
+from .l2_gateway import L2Gateway, L2GatewayConnection
 from .metering import MeteringLabel, MeteringRule
 from .net import Net
 from .network_gateway import NetworkGateway
@@ -25,9 +26,10 @@ from .rbac_policy import RBACPolicy
 from .router import Router, RouterInterface
 from .security_group import SecurityGroup, SecurityGroupRule
 from .segment import Segment
-from .service_chains import FlowClassifier, PortPair
+from .service_chains import FlowClassifier, PortChain, PortPair, PortPairGroup
 from .subnet import Subnet
 from .subnet_pool import AddressScope, SubnetPool
+from .taps import TapFlow, TapService
 from .trunk import Trunk
 from .vpc import (
     Ec2Subnet,
@@ -47,23 +49,27 @@ RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
     "AWS::EC2::NetworkInterface": NetworkInterface.of(PortInSubnet),
     "AWS::EC2::RouteTable": RouteTable,
     "AWS::EC2::SecurityGroup": Ec2SecurityGroup.of(SecurityGroup),
-    "OS::Neutron::AddressScope": AddressScope,
-    "OS::Neutron::ExtraRoute": ExtraRoute,
-    "OS::Neutron::ExtraRouteSet": ExtraRouteSet,
     "AWS::EC2::Subnet": Ec2Subnet,
     "AWS::EC2::SubnetRouteTableAssociation": SubnetRouteTableAssociation,
     "AWS::EC2::VPC": Vpc,
     "AWS::EC2::VPCGatewayAttachment": VpcGatewayAttachment,
+    "OS::Neutron::AddressScope": AddressScope,
+    "OS::Neutron::ExtraRoute": ExtraRoute,
+    "OS::Neutron::ExtraRouteSet": ExtraRouteSet,
     "OS::Neutron::FloatingIP": FloatingIP,
     "OS::Neutron::FloatingIPAssociation": FloatingIPAssociation,
     "OS::Neutron::FloatingIPPortForward": FloatingIPPortForward,
     "OS::Neutron::FlowClassifier": FlowClassifier,
+    "OS::Neutron::L2Gateway": L2Gateway,
+    "OS::Neutron::L2GatewayConnection": L2GatewayConnection,
     "OS::Neutron::MeteringLabel": MeteringLabel,
     "OS::Neutron::MeteringRule": MeteringRule,
     "OS::Neutron::Net": Net,
     "OS::Neutron::NetworkGateway": NetworkGateway,
     "OS::Neutron::Port": Port,
+    "OS::Neutron::PortChain": PortChain,
     "OS::Neutron::PortPair": PortPair,
+    "OS::Neutron::PortPairGroup": PortPairGroup,
     "OS::Neutron::ProviderNet": ProviderNet,
     "OS::Neutron::QoSBandwidthLimitRule": QoSBandwidthLimitRule,
     "OS::Neutron::QoSDscpMarkingRule": QoSDscpMarkingRule,
@@ -79,5 +85,7 @@ RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
     "OS::Neutron::Segment": Segment,
     "OS::Neutron::Subnet": Subnet,
     "OS::Neutron::SubnetPool": SubnetPool,
+    "OS::Neutron::TaaS::TapFlow": TapFlow,
+    "OS::Neutron::TaaS::TapService": TapService,
     "OS::Neutron::Trunk": Trunk,
 }

@@ -1,4 +1,4 @@
-"""OS::Neutron::FlowClassifier and OS::Neutron::PortPair, of chains of services."""
+"""OS::Neutron::PortChain and its parts: FlowClassifier, PortPair and PortPairGroup."""
 
 from ....template.constraints import AllowedValues, Custom, Range
 from ...schema import Property, SupportStatus
@@ -80,5 +80,66 @@ class PortPair(DescribedType):
         "service_function_parameters": Property(
             "map", "Parameters of the service.", default={"correlation": None}
         ),
+    }
+    attributes_schema = {"show": SHOWN["show"]}
+
+
+class PortPairGroup(DescribedType):
+    """Port pairs that share the packets of one step of a chain."""
+
+    support_status = SupportStatus("UNSUPPORTED", version="8.0.0")
+    description = "Port pairs that share the packets of one step of a chain."
+    tested_by_schema = True
+    path = "/sfc/port_pair_groups"
+    item = "port_pair_group"
+    references = {"port_pairs": NamedRemote("neutron.port_pair", "port_pairs")}
+    properties_schema = {
+        "name": NAME,
+        "description": DESCRIPTION,
+        "port_pairs": Property(
+            "list",
+            "Names or ids of the port pairs.",
+            required=True,
+            update_allowed=True,
+            schema=Property("string", "A port pair.", constraints=(Custom(check_name="neutron.port_pair"),)),
+        ),
+    }
+    attributes_schema = {"show": SHOWN["show"]}
+
+
+class PortChain(DescribedType):
+    """The services that packets go through, in their order."""
+
+    support_status = SupportStatus("UNSUPPORTED", version="8.0.0")
+    description = "The services that packets go through, in their order."
+    tested_by_schema = True
+    path = "/sfc/port_chains"
+    item = "port_chain"
+    references = {
+        "port_pair_groups": NamedRemote("neutron.port_pair_group", "port_pair_groups"),
+        "flow_classifiers": NamedRemote("neutron.flow_classifier", "flow_classifiers"),
+    }
+    properties_schema = {
+        "name": NAME,
+        "description": DESCRIPTION,
+        "port_pair_groups": Property(
+            "list",
+            "Names or ids of the groups of port pairs, one for each step.",
+            required=True,
+            update_allowed=True,
+            schema=Property(
+                "string", "A group.", constraints=(Custom(check_name="neutron.port_pair_group"),)
+            ),
+        ),
+        "flow_classifiers": Property(
+            "list",
+            "Names or ids of the descriptions of the packets.",
+            default=[],
+            update_allowed=True,
+            schema=Property(
+                "string", "A description.", constraints=(Custom(check_name="neutron.flow_classifier"),)
+            ),
+        ),
+        "chain_parameters": Property("map", "Parameters of the chain.", default={"correlation": "mpls"}),
     }
     attributes_schema = {"show": SHOWN["show"]}

@@ -1,0 +1,95 @@
+"""OS::Neutron::L2Gateway and OS::Neutron::L2GatewayConnection: bridges to networks outside."""
+
+from collections.abc import Collection
+
+from ....shapes import Json
+from ....template.constraints import Custom
+from ...contract.context import StepContext
+from ...contract.views import ResourceView
+from ...schema import Property, SupportStatus
+from ..bodies import without_nulls
+from ..compared import ComparedType
+from .base import NeutronType
+from .schema import SHOWN
+
+INTERFACE = {
+    "name": Property("string", "Name of the interface.", required=True),
+    "segmentation_id": Property("list", "Numbers of its segments."),
+}
+DEVICE = {
+    "device_name": Property("string", "Name of the device.", required=True),
+    "interfaces": Property(
+        "list",
+        "Its interfaces.",
+        required=True,
+        schema=Property("map", "An interface.", schema=INTERFACE),
+    ),
+}
+
+
+class L2Gateway(ComparedType, NeutronType):
+    """A bridge between virtual networks and devices outside."""
+
+    support_status = SupportStatus(version="12.0.0")
+    description = "A bridge between virtual networks and devices outside."
+    tested_by_schema = True
+    path = "/l2-gateways"
+    item = "l2_gateway"
+    identity = "the name; which gateways had it before is stored first"
+    filters = ("name",)
+    properties_schema = {
+        "name": Property("string", "Its name.", required=True, update_allowed=True),
+        "devices": Property(
+            "list",
+            "The devices.",
+            required=True,
+            update_allowed=True,
+            schema=Property("map", "A device.", schema=DEVICE),
+        ),
+    }
+    attributes_schema = {"show": SHOWN["show"]}
+
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
+        """Return the fields of a new gateway."""
+        return _without_empty(super().create_body(target, context))
+
+    def update_body(
+        self, target: ResourceView, changed: Collection[str], context: StepContext
+    ) -> dict[str, Json]:
+        """Return the fields that change."""
+        return _without_empty(super().update_body(target, changed, context))
+
+
+def _without_empty(body: dict[str, Json]) -> dict[str, Json]:
+    """Return the fields; an interface without segments has no list of them."""
+    if "devices" not in body:
+        return body
+    devices = [
+        {**device, "interfaces": [without_nulls(item) for item in device["interfaces"]]}
+        for device in body["devices"]
+    ]
+    return {**body, "devices": devices}
+
+
+class L2GatewayConnection(ComparedType, NeutronType):
+    """A network that a gateway bridges."""
+
+    support_status = SupportStatus(version="12.0.0")
+    description = "A network that a gateway bridges."
+    tested_by_schema = True
+    path = "/l2-gateway-connections"
+    item = "l2_gateway_connection"
+    identity = "the gateway, the network and the segment; which connections were there before is stored first"
+    compared = ("l2_gateway_id", "network_id", "segmentation_id")
+    filters = ("l2_gateway_id",)
+    properties_schema = {
+        "l2_gateway_id": Property("string", "Id of the gateway.", required=True),
+        "network_id": Property(
+            "string",
+            "Id of the network.",
+            required=True,
+            constraints=(Custom(check_name="neutron.network"),),
+        ),
+        "segmentation_id": Property("string", "Number of the segment on the gateway."),
+    }
+    attributes_schema = {"show": SHOWN["show"]}
