@@ -12,7 +12,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import prometheus_client
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Histogram, values
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
@@ -20,6 +20,16 @@ from .metrics import COUNTER, GAUGE, HISTOGRAM, Metric, Sample, of_program
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 Gauges = Callable[[], Iterable[Sample]]
+
+
+def share(directory: str) -> None:
+    """Let this process, and its forks, share their metrics in an empty directory.
+
+    The library chooses the class of values when it is imported, long before the configuration is read; so it
+    chooses again.
+    """
+    os.environ[SHARED] = directory
+    values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]
 
 
 class Prometheus:

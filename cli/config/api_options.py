@@ -1,5 +1,7 @@
 """Options of the API, the limits that they set, and the addresses that servers get of it."""
 
+import os
+
 from oslo_config import cfg
 
 from ..http.limits import ConnectionLimits, RequestLimits
@@ -21,12 +23,12 @@ API = [
     cfg.PortOpt("bind_port", default=8004, help="Port on which stoker-api listens."),
     cfg.IntOpt(
         "workers",
-        default=1,
         min=1,
+        sample_default="the number of processor cores",
         help="Processes of stoker-api that answer requests at the same address. One process computes on one "
-        "processor core, however many threads it has, so more of them answer more requests that compute, "
-        "such as creates of large stacks. Each takes about 60 MiB of memory, and connections to the database "
-        "and to the message bus of its own; the limits of threads and connections hold for each.",
+        "processor core, however many threads it has. Each takes about 100 MiB of memory, and connections to "
+        "the database and to the message bus of its own; the limits of threads and connections hold for "
+        "each. Fewer leave cores, and memory, to other services of the host.",
     ),
     cfg.IntOpt(
         "threads",
@@ -168,6 +170,11 @@ GUESTS = [
         "same for all processes.",
     ),
 ]
+
+
+def worker_processes(conf: cfg.ConfigOpts) -> int:
+    """Return how many processes answer requests: as many as cores that this one may use, by default."""
+    return int(conf.api.workers or len(os.sched_getaffinity(0)))
 
 
 def request_limits(conf: cfg.ConfigOpts) -> RequestLimits:

@@ -21,8 +21,8 @@ METRICS = [
         "api",
         default=False,
         help="Whether the API serves /metrics. The page needs no token: it shows how much is done, not "
-        "by whom, and is meant for the operator's network only. Several API processes at one "
-        "address need a directory in the environment variable PROMETHEUS_MULTIPROC_DIR.",
+        "by whom, and is meant for the operator's network only. The workers of stoker-api answer for all of "
+        "them; those of a WSGI server need a directory in the environment variable PROMETHEUS_MULTIPROC_DIR.",
     ),
 ]
 

@@ -60,9 +60,9 @@ def run_workers(
     reload: Callable[[], str],
     listener: socket.socket,
 ) -> int:
-    """Run worker processes until SIGTERM or SIGINT, and end the process.
+    """Run worker processes until SIGTERM or SIGINT; return the exit code, with which to call end_process.
 
-    The exit code is 0 if all workers stopped in order, 1 if one could not start at first, left something
+    The code is 0 if all workers stopped in order, 1 if one could not start at first, left something
     unfinished, or if nobody reads the daemon's output any more.  The main thread calls it, before any other
     thread was started: the workers are forks of this process.
 
@@ -82,11 +82,11 @@ def run_workers(
     # The launcher learns of signals by the interpreter's wakeup descriptor; its own handler does nothing.
     signal.signal(signal.SIGTERM, lambda number, frame: parent.stopping())
     if signals.next(0.0) == OperatorSignal.STOP:
-        return end_process(0)
+        return 0
     parent.start()
     with contextlib.suppress(SystemExit):  # The launcher's end after SIGTERM, with the code 0 in any case.
         launcher.wait()
-    return end_process(parent.exit_code())
+    return parent.exit_code()
 
 
 class WorkerLink(Systemd):

@@ -12,8 +12,9 @@ from oslo_log import log
 
 from ...api.app import RequestLog
 from ..config import options
+from ..config.api_options import worker_processes
 from ..config.errors import WrongConfiguration
-from ..daemon.main_loop import SignalQueue, print_stacks_on_abort, run_main_loop
+from ..daemon.main_loop import SignalQueue, end_process, print_stacks_on_abort, run_main_loop
 from ..daemon.main_thread import cannot_start, run
 from ..daemon.systemd import Systemd
 from ..daemon.version import VERSION
@@ -21,7 +22,7 @@ from ..daemon.workers import WorkerSettings, run_workers
 from ..http.server import HttpServer, listen, unanswered
 from ..wiring.api import make_api, requests
 from ..wiring.http import make_http
-from ..wiring.metrics import recorder_of_api, start_reports, text_of
+from ..wiring.metrics import recorder_of_api, shared_metrics, start_reports, text_of
 from ..wiring.parts import Parts, open_parts
 
 LOG = logging.getLogger(__name__)
@@ -109,28 +110,30 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         conf = options.load(words, program=PROGRAM)
         log.setup(conf, "stoker", VERSION)
-        if conf.api.workers > 1:
-            return _run_workers(conf, words, signals)
+        if (count := worker_processes(conf)) > 1:
+            return _run_workers(conf, words, signals, count)
     except (OSError, WrongConfiguration) as error:
         return cannot_start(PROGRAM, error)
     return run(PROGRAM, Api(conf, words, signals, Systemd()))
 
 
-def _run_workers(conf: cfg.ConfigOpts, arguments: list[str], signals: SignalQueue) -> int:
+def _run_workers(conf: cfg.ConfigOpts, arguments: list[str], signals: SignalQueue, count: int) -> int:
     listener = listen(conf.api.bind_host, conf.api.bind_port)
     host = conf.api.bind_host
     port = listener.getsockname()[1]
     settings = WorkerSettings(
         PROGRAM,
-        count=conf.api.workers,
+        count=count,
         stops_within=conf.api.drain + STOPS_WITHIN,
-        status=f"serves at {host}:{port} with {conf.api.workers} worker processes",
+        status=f"serves at {host}:{port} with {count} worker processes",
     )
-    return run_workers(
-        settings,
-        conf,
-        signals,
-        make=lambda events, systemd: Api(conf, arguments, events, systemd, listener),
-        reload=lambda: options.reload_options(conf, arguments, program=PROGRAM),
-        listener=listener,
-    )
+    with shared_metrics(conf):
+        code = run_workers(
+            settings,
+            conf,
+            signals,
+            make=lambda events, systemd: Api(conf, arguments, events, systemd, listener),
+            reload=lambda: options.reload_options(conf, arguments, program=PROGRAM),
+            listener=listener,
+        )
+    return end_process(code)

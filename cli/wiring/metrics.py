@@ -1,6 +1,9 @@
 """Metrics, health and reports of the daemons."""
 
+import contextlib
+import os
 import queue
+import tempfile
 import threading
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +19,7 @@ from oslo_reports.models.with_default_views import ModelWithDefaultViews
 from ...conductor.monitor import Monitor
 from ...observe import metrics
 from ...observe.metrics import CONTENT_TYPE, Sample
-from ...observe.prometheus import Prometheus
+from ...observe.prometheus import SHARED, Prometheus, share
 from ...observe.recorder import SILENT, Recorder
 from ..config.errors import WrongConfiguration
 from ..daemon.version import VERSION
@@ -44,6 +47,20 @@ def recorder_of_api(conf: cfg.ConfigOpts) -> Recorder:
     :raises WrongConfiguration: the directory that several processes share cannot be used.
     """
     return make_recorder(metrics.API) if conf.metrics.api else SILENT
+
+
+@contextlib.contextmanager
+def shared_metrics(conf: cfg.ConfigOpts) -> Iterator[None]:
+    """Let the forks of this process share the metrics of the API, unless the operator has said where.
+
+    They lie in a temporary directory, which is removed at the end.
+    """
+    if not conf.metrics.api or SHARED in os.environ:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="stoker-metrics-", ignore_cleanup_errors=True) as directory:
+        share(directory)
+        yield
 
 
 def text_of(recorder: Recorder) -> Callable[[], bytes] | None:

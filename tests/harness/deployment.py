@@ -32,6 +32,7 @@ class Deployment:
     :param env: added to the environment of the processes.
     :param code: folder of another version of Stoker, as in PYTHONPATH, that sets up the database.
     :param kind: start of this version's daemons, by the fork server or as programs.
+    :param workers: processes of the API.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Deployment:
         env: dict[str, str] | None = None,
         code: pathlib.Path | None = None,
         kind: type[Process] = Program,
+        workers: int = 1,
     ) -> None:
         self._kind = kind
         self.env = {"PYTHONWARNINGS": "ignore", **(env or {})}
@@ -61,7 +63,7 @@ class Deployment:
             f"[coordination]\nbackend_url = {backend_url}\nheartbeat = 0.5\ntimeout = 2\npoll = 0.5\n"
             "[stacks]\nmax_stacks_per_project = 0\nmax_resources_per_project = 0\nmax_goals_of_project = 0\n"
             f"[api]\nbind_port = {self.port}\npublic_url = {self.url}\nauth_strategy = none\n"
-            f"[secrets]\nkey = {key}\n{options}"
+            f"workers = {workers}\n[secrets]\nkey = {key}\n{options}"
         )
         self.manage("db", "sync", code=code)
 

@@ -16,7 +16,7 @@ backend_url = file://{folder}/group
 key = {key}
 [api]
 auth_strategy = none
-{api}"""
+{workers}{api}"""
 
 
 def write_config(folder: pathlib.Path, api: str = "") -> pathlib.Path:
@@ -25,7 +25,9 @@ def write_config(folder: pathlib.Path, api: str = "") -> pathlib.Path:
     :param api: more lines of the section ``[api]``, and further sections.
     """
     path = folder / "stoker.conf"
-    path.write_text(CONFIG.format(folder=folder, key=Sealer.generate_key(), api=api))
+    # Most tests want one process: of many they would test the same with more memory.
+    workers = "" if "workers" in api else "workers = 1\n"
+    path.write_text(CONFIG.format(folder=folder, key=Sealer.generate_key(), workers=workers, api=api))
     return path
 
 

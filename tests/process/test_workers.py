@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import subprocess
+import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -30,7 +31,7 @@ class Manager:
         self.folder = folder
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.config = set_up(folder, f"bind_port = {self.port}\nworkers = 2\n")
+        self.config = set_up(folder, f"bind_port = {self.port}\nworkers = 2\n[metrics]\napi = true\n")
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(str(folder / "notify"))
         self.socket.setblocking(False)
@@ -39,6 +40,7 @@ class Manager:
 
     def start(self, kind: type[Process] = Program) -> Process:
         env = {"NOTIFY_SOCKET": str(self.folder / "notify"), "WATCHDOG_USEC": str(int(WATCHDOG * 1e6))}
+        env["TMPDIR"] = str(self.folder)
         command = [BIN / "stoker-api", "--config-file", self.config]
         self.process = kind(command, log=self.folder / "log", env=env)
         return self.process
@@ -110,8 +112,25 @@ def test_systemd_is_notified_once_all_workers_serve_and_at_the_stop(manager: Man
 
 
 @pytest.mark.commit
+def test_each_worker_tells_the_requests_of_all(manager: Manager, api: Process) -> None:
+    """On connections of their own, which go to the one worker or the other."""
+    counted = re.compile(r'stoker_api_requests_total\{.*route="/healthcheck".*\} (\S+)')
+
+    def requests() -> float:
+        with urllib.request.urlopen(f"{manager.url}/metrics", timeout=60) as answer:
+            return sum(float(value) for value in counted.findall(answer.read().decode()))
+
+    before = requests()
+    for number in range(1, 21):
+        assert manager.healthy()
+        assert requests() == before + number
+
+
+@pytest.mark.commit
 def test_an_interrupt_is_an_orderly_stop(manager: Manager, api: Process) -> None:
+    assert list(manager.folder.glob("stoker-metrics-*"))
     assert api.stop(number=signal.SIGINT) == 0
+    assert not list(manager.folder.glob("stoker-metrics-*"))
 
 
 def test_a_wrong_configuration_ends_it_instead_of_more_tries(manager: Manager) -> None:
