@@ -9,6 +9,11 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
     "AWS::ElasticLoadBalancing": ("", "LoadBalancer"),
     "OS::Aodh": ("alarms", "Alarm CombinationAlarm"),
     "OS::Blazar": ("reservations", "Host Lease"),
+    "OS::Ceilometer": (
+        "alarms",
+        "Alarm CombinationAlarm GnocchiAggregationByMetricsAlarm GnocchiAggregationByResourcesAlarm "
+        "GnocchiResourcesAlarm",
+    ),
     "OS::Designate": ("DNS", "Domain Record"),
     "OS::Heat": ("", "HARestarter"),
     "OS::Ironic": ("bare metal", "Port"),
@@ -35,12 +40,35 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
 }
 """By the beginning of the names: what the service is for, and the ends of the names.  These are all types of
 Heat 27 and of releases before it that the resource types of Stoker lack."""
-_INSTEAD: Mapping[str, str] = {
-    "OS::Neutron::RouterGateway": "OS::Neutron::Router",
+_BALANCERS = ("HealthMonitor", "L7Policy", "L7Rule", "Listener", "LoadBalancer", "Pool", "PoolMember")
+_ALARMS = (
+    "GnocchiAggregationByMetricsAlarm",
+    "GnocchiAggregationByResourcesAlarm",
+    "GnocchiResourcesAlarm",
+)
+MAPPED: Mapping[str, str] = {
+    **{f"OS::Neutron::LBaaS::{name}": f"OS::Octavia::{name}" for name in _BALANCERS},
+    **{f"OS::Ceilometer::{name}": f"OS::Aodh::{name}" for name in _ALARMS},
+    "OS::Aodh::Alarm": "OS::Aodh::GnocchiAggregationByResourcesAlarm",
+    "OS::Ceilometer::Alarm": "OS::Aodh::GnocchiAggregationByResourcesAlarm",
+    "OS::Designate::Domain": "OS::Designate::Zone",
+    "OS::Designate::Record": "OS::Designate::RecordSet",
     "OS::Nova::FloatingIP": "OS::Neutron::FloatingIP",
     "OS::Nova::FloatingIPAssociation": "OS::Neutron::FloatingIPAssociation",
 }
-"""Types of Stoker that do what others of Heat do; their properties are different."""
+"""Types whose services are gone, by their successors; the sample etc/older_types maps them."""
+_INSTEAD: Mapping[str, str] = {
+    **MAPPED,
+    **{f"OS::Neutron::{name}": f"OS::Octavia::{name}" for name in _BALANCERS if not name.startswith("L")},
+    "OS::Aodh::CombinationAlarm": "OS::Aodh::CompositeAlarm",
+    "OS::Ceilometer::CombinationAlarm": "OS::Aodh::CompositeAlarm",
+    "OS::Neutron::Firewall": "OS::Neutron::SecurityGroup",
+    "OS::Neutron::FirewallPolicy": "OS::Neutron::SecurityGroup",
+    "OS::Neutron::FirewallRule": "OS::Neutron::SecurityGroupRule",
+    "OS::Neutron::LoadBalancer": "OS::Octavia::LoadBalancer",
+    "OS::Neutron::RouterGateway": "OS::Neutron::Router",
+}
+"""Types of Stoker that do what others of Heat do; their properties may be different."""
 HEAT_TYPES = frozenset(
     f"{beginning}::{name}" for beginning, (_, names) in _SERVICES.items() for name in names.split()
 )
@@ -113,5 +141,8 @@ def _of_heat(name: str, installed: set[str]) -> str:
 def _instead(name: str, installed: set[str]) -> str:
     """Return a sentence that says what to do about a type of Heat that is not installed."""
     successor = _INSTEAD.get(name)
-    instead = f"Use {successor}, or ask" if successor in installed else "Ask"
-    return f"{instead} the operator for a plugin that has it (entry point group stoker.resource_types)"
+    if successor not in installed:
+        return "Ask the operator for a plugin that has it (entry point group stoker.resource_types)"
+    if name in MAPPED:
+        return f"Use {successor}, or ask the operator to map it, as the sample etc/older_types does"
+    return f"Use {successor}: the service of this type is gone"

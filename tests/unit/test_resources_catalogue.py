@@ -27,6 +27,9 @@ class New(ResourceType):
     support_status = SupportStatus(version="7.0.0")
 
 
+ASK = "Ask the operator for a plugin that has it (entry point group stoker.resource_types)"
+
+
 @pytest.fixture
 def catalogue():
     return ResourceRegistry({"Acme::New": New, "Acme::Old": Old, "Acme::Secret": Secret})
@@ -83,8 +86,8 @@ def test_an_unknown_type_is_answered_with_a_close_one(catalogue):
         (
             "OS::Neutron::LBaaS::Pol",
             '. Did you mean "OS::Neutron::LBaaS::Pool"? It is a type of Heat for Neutron (networks) that '
-            "does not come with Stoker. Ask the operator for a plugin that has it (entry point group "
-            "stoker.resource_types)",
+            "does not come with Stoker. Use OS::Octavia::Pool, or ask the operator to map it, as the sample "
+            "etc/older_types does",
         ),
         ("OS::Nova::Sever", '. Did you mean "OS::Nova::Server"?'),
         ("Umbrella::Rain", ". No installed plugin has types that begin with Umbrella::"),
@@ -99,9 +102,18 @@ def test_an_unknown_type_is_answered_with_who_can_bring_it(name, advice):
 @pytest.mark.parametrize(
     ("name", "service", "advice"),
     [
-        ("OS::Trove::Instance", "trove", "Ask the operator"),
-        ("OS::Nova::FloatingIP", "nova", "Use OS::Neutron::FloatingIP, or ask the operator"),
-        ("OS::Heat::HARestarter", "heat", "Ask the operator"),
+        ("OS::Trove::Instance", "trove", ASK),
+        ("OS::Heat::HARestarter", "heat", ASK),
+        (
+            "OS::Nova::FloatingIP",
+            "nova",
+            "Use OS::Neutron::FloatingIP, or ask the operator to map it, as the sample etc/older_types does",
+        ),
+        (
+            "OS::Neutron::RouterGateway",
+            "neutron",
+            "Use OS::Neutron::Router: the service of this type is gone",
+        ),
     ],
 )
 def test_a_type_of_heat_that_is_lacking_is_answered_as_one_without_a_service(name, service, advice):
@@ -109,7 +121,7 @@ def test_a_type_of_heat_that_is_lacking_is_answered_as_one_without_a_service(nam
         ResourceRegistry.installed().get(name)
     assert str(caught.value) == (
         f"HEAT-E99001 Service {service} is not available for resource type {name}, reason: the type does not "
-        f"come with Stoker. {advice} for a plugin that has it (entry point group stoker.resource_types)"
+        f"come with Stoker. {advice}"
     )
 
 
