@@ -29,7 +29,7 @@ def test_changes_of_a_policy_for_traffic_and_its_rules(make_as_operator: Maker, 
     assert remote.is_shared
     assert_replaced(policy, tenant_id="other")
 
-    limit = make("QoSBandwidthLimitRule", policy=f"slow-{operator.name}", max_kbps=100)
+    limit = make("QoSBandwidthLimitRule", policy=f"slow-{operator.name}", max_kbps=100, tenant_id=operator.id)
     other = make("QoSBandwidthLimitRule", policy=policy.id, max_kbps=50, direction="ingress")
     assert limit.update(max_kbps=200, max_burst_kbps=20) == "updated"
     changed = network.get_qos_bandwidth_limit_rule(limit.id, policy.id)

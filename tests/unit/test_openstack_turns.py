@@ -202,6 +202,20 @@ def test_a_policy_changes_its_action_together_with_the_place(
     assert scripted.sent[-1] == {"l7policy": {"action": "REDIRECT_TO_URL", "redirect_url": "http://a.test"}}
 
 
+def test_a_pool_whose_persistence_nobody_has_changed_is_as_in_the_template(
+    scripted: ScriptedService, context: ScriptedContext
+) -> None:
+    persistence = {"type": "SOURCE_IP", "cookie_name": None, "persistence_timeout": None}
+    pool = {"id": POOL_ID, "session_persistence": persistence, "lb_algorithm": "ROUND_ROBIN"}
+    scripted.answers[f"GET /lbaas/pools/{POOL_ID}"] = Answer(200, {"pool": pool})
+    properties = {"listener": "l", "lb_algorithm": "ROUND_ROBIN", "protocol": "HTTP"}
+    target = target_of(
+        POOL, {**properties, "session_persistence": {"type": "SOURCE_IP"}}, physical_id=POOL_ID
+    )
+    live = POOL.live_properties(target, context)
+    assert live == {name: target.properties[name] for name in ("lb_algorithm", "session_persistence")}
+
+
 @pytest.mark.parametrize(
     ("name", "properties", "message"),
     [

@@ -41,7 +41,7 @@ class QoSRule(PartType, ComparedType, NeutronType):
 
     whole = "policy"
     whole_kind = "neutron.qos_policy"
-    apart = ("policy",)
+    apart = ("policy", "tenant_id")  # The service takes no project: a rule is of the policy's.
     identity = "the policy and the direction, for which the service keeps one rule"
     compared: typing.ClassVar[Sequence[str]] = ("direction",)
     attributes_schema = {"show": SHOWN["show"]}
@@ -54,7 +54,7 @@ POLICY = {
         required=True,
         constraints=(Custom(check_name="neutron.qos_policy"),),
     ),
-    "tenant_id": TENANT,
+    "tenant_id": Property("string", "It is accepted; a rule belongs to the project of its policy."),
 }
 
 

@@ -180,7 +180,8 @@ class BalancerPart(OctaviaType):
             return Poll(progress=progress, after=pause(progress["since"], context.now()))
         if status in PROVISIONED.bad:
             text = f"load-balancer: {path.rpartition('/')[2]} has provisioning_status {status}"
-            raise PermanentError(f"{text}, and takes no changes", kind="ResourceInError")
+            help_text = "it takes no changes until an administrator has failed it over"
+            raise PermanentError(f"{text}: {help_text}", kind="ResourceInError")
         return self._in_turn(progress, step, context)
 
     def _status(self, path: str, context: StepContext) -> str:

@@ -111,6 +111,14 @@ class Pool(BalancerPart):
         """Return the fields that change."""
         return _with_persistence(super().update_body(target, changed, context))
 
+    def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
+        """Return the properties as they are now; the service has further parts of the persistence."""
+        values = super().live_properties(target, context)
+        persistence = values.get("session_persistence")
+        if not persistence:
+            return values
+        return {**values, "session_persistence": {name: persistence.get(name) for name in PERSISTENCE}}
+
 
 def _with_persistence(body: dict[str, Json]) -> dict[str, Json]:
     """Return the fields with only those parts of the persistence that are given."""
