@@ -6,7 +6,6 @@ from ..template.suggestions import nearest
 
 _SERVICES: Mapping[str, tuple[str, str]] = {
     "AWS::CloudFormation": ("", "Init"),
-    "AWS::ElasticLoadBalancing": ("", "LoadBalancer"),
     "OS::Aodh": ("alarms", "Alarm CombinationAlarm"),
     "OS::Blazar": ("reservations", "Host Lease"),
     "OS::Ceilometer": (

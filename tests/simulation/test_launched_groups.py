@@ -210,7 +210,7 @@ def test_a_secret_in_a_launch_configuration_stays_sealed(world: World) -> None:
         (scaling(DesiredCapacity=9), "DesiredCapacity must be between MinSize and MaxSize"),
         (scaling(VPCZoneIdentifier=["a", "b"]), "Anything other than one VPCZoneIdentifier"),
         (scaling(InstanceId="one", LaunchConfigurationName="two"), "Either 'InstanceId' or 'Launch"),
-        (scaling(LoadBalancerNames=["lb"]), "no type for load balancers"),
+        (scaling(LoadBalancerNames=["lb"]), "no load balancer follows a group"),
         (scaling(LaunchConfigurationName="launch"), "requires a reference to the configuration"),
         (scaling(LaunchConfigurationName="lost"), "(lost) reference can not be found"),
         (
@@ -221,7 +221,7 @@ def test_a_secret_in_a_launch_configuration_stays_sealed(world: World) -> None:
         (scaling(policy={"PauseTime": "90"}), "Only ISO 8601 duration format"),
         (scaling(policy={"MinSuccessfulInstancesPercent": 1}), "Unknown Property"),
         (instances(-1), "can not be less than zero"),
-        (instances(1, LoadBalancerNames=["lb"]), "no type for load balancers"),
+        (instances(1, LoadBalancerNames=["lb"]), "no load balancer follows a group"),
     ],
 )
 def test_what_a_group_cannot_do_is_refused_at_the_request(world: World, group: Json, text: str) -> None:

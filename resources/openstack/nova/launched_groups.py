@@ -50,7 +50,7 @@ _ROLLING = {
 }
 _COMMON = {
     "AvailabilityZones": Property("list", "Without effect, as in Heat.", required=True),
-    "LoadBalancerNames": Property("list", "Refused, unless it is empty: there are no load balancers."),
+    "LoadBalancerNames": Property("list", "Refused, unless it is empty: no load balancer follows a group."),
     "Tags": pairs("Metadata of each server, beside the name of the group."),
 }
 
@@ -80,7 +80,7 @@ class LaunchedGroup(SizedGroup):
         :raises PropertyError: the group names load balancers.
         """
         if properties.get("LoadBalancerNames"):
-            text = "is not supported: there is no type for load balancers; leave it out"
+            text = "is not supported: no load balancer follows a group; leave it out"
             raise PropertyError(text, ("LoadBalancerNames",))
 
     def validate_in_stack(

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 
 from ...plugin import ResourceType
 from .balancer import Listener, LoadBalancer
+from .elastic_load_balancer import ElasticLoadBalancer
 from .flavor import AvailabilityZone, AvailabilityZoneProfile, BalancerFlavor, FlavorProfile
 from .l7 import L7Policy, L7Rule
 from .pool import HealthMonitor, Pool, PoolMember
 from .quota import BalancerQuota
 
 RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
+    "AWS::ElasticLoadBalancing::LoadBalancer": ElasticLoadBalancer,
     "OS::Octavia::AvailabilityZone": AvailabilityZone,
     "OS::Octavia::AvailabilityZoneProfile": AvailabilityZoneProfile,
     "OS::Octavia::Flavor": BalancerFlavor,
