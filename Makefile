@@ -22,7 +22,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: guests horizon demo demo-cloud serve cloud templates cloud-databases test test-full test-rest test-long test-cloud chaos quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers simulate bench docs clean
+.PHONY: guests heat horizon demo demo-cloud serve cloud templates cloud-databases test test-full test-rest test-long test-cloud chaos quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers simulate bench docs clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -101,7 +101,7 @@ ready: .venv/bin/python
 	$(MAKE) --no-print-directory -j4 servers check .venv/compiled.stamp
 
 prepared: .venv/bin/python
-	$(MAKE) --no-print-directory -j4 test-deps check .venv/compiled.stamp .venv/ansible.stamp guests horizon
+	$(MAKE) --no-print-directory -j4 test-deps check .venv/compiled.stamp .venv/ansible.stamp guests heat horizon
 
 # All tests at first, once, instead of once in each of their processes; later only what changes is compiled, by each.
 .venv/compiled.stamp: .venv/test.stamp
@@ -152,6 +152,16 @@ CLOUD := tests/harness/cloud/installed
 # Nothing where they are made already for these versions and this configuration.
 cloud-databases: servers .venv/cloud/installed.stamp
 	cd tests && ../$(QUIET) "Making the databases of that cloud, once; it takes minutes" ../$(BIN)/python -m harness.cloud --prepare
+
+# The real Heat, whose stacks are moved, in its folder, as the services of the cloud.
+heat: .venv/heat/installed.stamp
+
+HEAT := tests/harness/heat/installed
+.venv/heat/installed.stamp: .venv/bin/python $(HEAT)/requirements.txt $(HEAT)/constraints.txt $(CLOUD)/constraints.txt
+	$(BIN)/python -m venv --without-pip .venv/heat
+	$(QUIET) "Installing Heat for the tests, once; it takes minutes" \
+		$(BIN)/python -m pip --python .venv/heat/bin/python install -q --no-compile -r $(HEAT)/requirements.txt -c $(CLOUD)/constraints.txt -c $(HEAT)/constraints.txt
+	touch $@
 
 .venv/ansible.stamp: .venv/bin/python tools/install-ansible
 	$(QUIET) "Installing Ansible for the tests, once; it takes minutes" tools/install-ansible

@@ -54,6 +54,7 @@ NEEDS = {
     "chromium": Need("Chromium", "/usr/bin/chromium"),
     "cloud": Need("the databases of the cloud", ".venv/cloud/databases"),
     "guests": Need("the agents of servers", ".venv/guests/installed.stamp"),
+    "heat": Need("Heat", ".venv/heat/installed.stamp"),
     "horizon": Need("Horizon", ".venv/horizon/installed.stamp"),
     "keystone": Need("OpenStack's services", ".venv/cloud/installed.stamp"),
     "node": Need("Node.js", "/usr/bin/node"),

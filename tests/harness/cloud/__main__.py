@@ -83,7 +83,7 @@ def _tell(layout: Layout) -> None:
     clouds = {"clouds": {user: access(user) for user in ("admin", "demo")}}
     (layout.directory / CLOUDS).write_text(yaml.safe_dump(clouds))
     urls = {name: layout.url(name) for name in layout.ports}
-    facts = {"auth_url": layout.auth_url, "urls": urls, "database": layout.database}
+    facts = {"auth_url": layout.auth_url, "urls": urls, "database": layout.database, "broker": layout.broker}
     unfinished = layout.directory / f"{READY}.unfinished"
     unfinished.write_text(json.dumps({**facts, "pid": os.getpid()}))
     unfinished.rename(layout.directory / READY)

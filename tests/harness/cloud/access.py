@@ -36,6 +36,8 @@ class Cloud:
     :param directory: the cloud's.
     :ivar auth_url: Keystone's v3 root.
     :ivar urls: name of a service -> the root of its API.
+    :ivar database_url: SQLAlchemy URL of the database server, without a database.
+    :ivar broker_url: oslo.messaging URL of the broker.
     """
 
     def __init__(self, directory: pathlib.Path) -> None:
@@ -43,7 +45,9 @@ class Cloud:
         facts = json.loads((directory / READY).read_text())
         self.auth_url: str = facts["auth_url"]
         self.urls: Mapping[str, str] = facts["urls"]
-        self._rows = Rows(facts["database"])
+        self.database_url: str = facts["database"]
+        self.broker_url: str = facts["broker"]
+        self._rows = Rows(self.database_url)
 
     @functools.cached_property
     def admin(self) -> Connection:
