@@ -208,7 +208,9 @@ def main() -> None:
         fill(heat_url, Stacks(options.resources, options.events), options.stacks)
         config = folder / "stoker.conf"
         database = f"[database]\nconnection = {postgresql.create_database()}\n"
-        config.write_text(f"{database}[secrets]\nkey = {Sealer.generate_key()}\n")
+        config.write_text(
+            f"{database}[secrets]\nkey = {Sealer.generate_key()}\n[api]\nauth_strategy = none\n"
+        )
         key = folder / "key"
         key.write_text(KEY)
         seconds(config, "db", "sync")

@@ -14,6 +14,7 @@ from ..db.work import endings
 from ..planning.adopt import plan_adoption
 from ..planning.plan import PlannedBreakpoints, TraversalScope, plan_create
 from ..planning.requests import AdoptedResource, CreateRequest
+from ..resources.contract.cloud import Trustor
 from .actions import start_action, start_delete
 from .context import Compiled, EngineContext, Started, announce_started
 from .quotas import QuotaName
@@ -179,8 +180,13 @@ class StackOperations:
                 context, new, compiled, lambda conn: context.delegations.confirm(conn, delegation)
             )
 
-    def delete(self, stack: Stack) -> None:
-        """Delete a stack at any moment; a stack that is deleted, or is being deleted, stays as it is."""
+    def delete(self, stack: Stack, trustor: Trustor | None = None) -> None:
+        """Delete a stack at any moment; a stack that is deleted, or is being deleted, stays as it is.
+
+        :param trustor: the user, who gives the stack a credential if it has none.
+        :raises DelegationRefused, KeystoneUnavailable: the stack needs a credential and cannot get one.
+        """
+        self._context.delegations.provide(stack.root_id, stack.project_id, trustor)
         timeout = self._context.timeout(stack.timeout_mins)
 
         def start(conn: Connection, scope: TraversalScope) -> Started | None:
@@ -190,11 +196,14 @@ class StackOperations:
         if started is not None:
             announce_started(self._context.hints, started)
 
-    def act(self, stack: Stack, kind: TaskKind) -> None:
+    def act(self, stack: Stack, kind: TaskKind, trustor: Trustor | None = None) -> None:
         """Check, suspend or resume a stack; nothing happens to one that is suspended or resumed already.
 
+        :param trustor: the user, who gives the stack a credential if it has none.
+        :raises DelegationRefused, KeystoneUnavailable: the stack needs a credential and cannot get one.
         :raises NotUpdatable: the stack's state does not allow the action; see actions.start_action.
         """
+        self._context.delegations.provide(stack.root_id, stack.project_id, trustor)
         timeout = self._context.timeout(stack.timeout_mins)
 
         def start(conn: Connection, scope: TraversalScope) -> Started | None:

@@ -135,19 +135,43 @@ class HeatDatabase:
                     yield [], [_deployment(row) for row in rows]
 
     def claim(self, stack_ids: Sequence[str], engine_id: str, now: float) -> None:
-        """Lock root stacks for an engine that does not exist, so that Heat's engines leave them alone."""
+        """Lock living root stacks for an engine that does not exist, and hide their trees as deleted ones.
+
+        So Heat answers that there are no such stacks, and its engines leave them alone.
+
+        :param now: seconds since the epoch; a whole number, by which `release` knows what was hidden.
+        """
         table = heat_tables.stack_lock
         with self._engine.begin() as conn:
-            locked = set(
-                conn.execute(sa.select(table.c.stack_id).where(table.c.stack_id.in_(stack_ids))).scalars()
-            )
-            rows = [
-                {"stack_id": stack_id, "engine_id": engine_id, "created_at": now}
-                for stack_id in stack_ids
-                if stack_id not in locked
-            ]
-            if rows:
-                conn.execute(sa.insert(table), rows)
+            conn.execute(sa.delete(table).where(table.c.stack_id.in_(stack_ids)))
+            rows = [{"stack_id": key, "engine_id": engine_id, "created_at": now} for key in stack_ids]
+            conn.execute(sa.insert(table), rows)
+            _set_deleted(conn, stack_ids, before=None, after=now)
+
+    def release(self, engine_id: str) -> int:
+        """Take back all claims; return the number of root stacks."""
+        table = heat_tables.stack_lock
+        with self._engine.begin() as conn:
+            query = sa.select(table.c.stack_id, table.c.created_at).where(table.c.engine_id == engine_id)
+            claims = conn.execute(query).all()
+            for stack_id, claimed_at in claims:
+                _set_deleted(conn, [stack_id], before=claimed_at, after=None)
+            conn.execute(sa.delete(table).where(table.c.engine_id == engine_id))
+        return len(claims)
+
+
+def _set_deleted(
+    conn: Connection, stack_ids: Sequence[str], *, before: float | None, after: float | None
+) -> None:
+    """Change the time of deletion of root stacks and of all stacks nested in them, where it is `before`."""
+    s = heat_tables.stack
+    level: Sequence[str] = list(stack_ids)
+    is_before = s.c.deleted_at.is_(None) if before is None else s.c.deleted_at == before
+    for _ in range(DEEPEST):
+        if not level:
+            return
+        conn.execute(sa.update(s).where(s.c.id.in_(level), is_before).values(deleted_at=after))
+        level = list(conn.execute(sa.select(s.c.id).where(s.c.owner_id.in_(level))).scalars())
 
 
 def _roots(selection: Selection) -> list[sa.ColumnElement[bool]]:

@@ -1,17 +1,21 @@
 """Moves the selected stacks: reads Heat's database by pages, and stores each tree in one transaction."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
+import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
 from sqlalchemy.engine import Connection
 
+from ..db.schema import tables
+from ..db.software import StoredConfig, StoredDeployment
 from ..engine.context import EngineContext
 from . import writer
 from .built import BuiltTree, Refused
 from .heat_rows import HeatTree
 from .reader import HeatDatabase, Selection
 from .report import Disposition, ImportedStack, Report
+from .software_rows import config_row, deployment_row
 from .tree_builder import SoftwareOf, TreeBuilder
 
 CLAIMED_BY = "moved-to-stoker"
@@ -76,13 +80,36 @@ class Import:
             for tree in trees:
                 entry = self._move(tree, options)
                 report.stacks.append(entry)
-                if entry.disposition == Disposition.MOVED:
+                if entry.disposition == Disposition.MOVED and tree.root.deleted_at is None:
                     moved.append(entry.id)
                 done += 1
                 self._progress(done, total)
             if options.claims and moved:
-                self._heat.claim(moved, CLAIMED_BY, self._context.clock())
+                self._heat.claim(moved, CLAIMED_BY, float(int(self._context.clock())))
+        if not options.selection.stacks:
+            self._move_software(report, options)
         return report
+
+    def _move_software(self, report: Report, options: Options) -> None:
+        """Move the configs and deployments that users have made by the API; those of stacks are there."""
+        sealer = self._context.sealer
+        for configs, deployments in self._heat.software_pages(options.selection):
+            rows = [config_row(item, sealer.of_software(item.project_id), None) for item in configs]
+            of_servers = [
+                deployment_row(item, sealer.of_software(item.project_id), None) for item in deployments
+            ]
+            report.configs += self._store_missing(tables.software_config, rows, options)
+            report.deployments += self._store_missing(tables.software_deployment, of_servers, options)
+
+    def _store_missing(
+        self, table: sa.Table, rows: Sequence[StoredConfig | StoredDeployment], options: Options
+    ) -> int:
+        """Store the rows whose ids do not exist, unless it is a dry run; return their number."""
+        values = [asdict(row) for row in rows]
+        database = self._context.database
+        if options.dry_run:
+            return database.read(lambda conn: len(writer.missing(conn, table, values)))
+        return database.write(lambda conn: writer.insert_missing(conn, table, values))
 
     def _move(self, tree: HeatTree, options: Options) -> ImportedStack:
         root = tree.root

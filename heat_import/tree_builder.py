@@ -20,8 +20,8 @@ _HOOKS = frozenset(
 )
 """Keys of the data of a resource that Heat holds at a breakpoint."""
 NO_TRUST = (
-    "its trust is for another account than Stoker's: the next update by its owner gives it a new one, and "
-    "until then nothing of it can be changed or deleted in the cloud"
+    "its trust is for another account than Stoker's: the next update, action or deletion by its owner gives "
+    "it a new one; until then alarms scale nothing in the cloud"
 )
 
 
@@ -37,7 +37,7 @@ class TreeBuilder:
     """Builds trees.  For one thread.
 
     :param near: what the data of some types depends on, without handles and deployments.
-    :param own_trusts: ids of the trusts that Stoker's account may use; None: nobody has asked Keystone.
+    :param own_trusts: ids of the trusts that Stoker's account may use; None: stacks get no credentials.
     """
 
     def __init__(
@@ -83,9 +83,9 @@ class TreeBuilder:
 
     def _credential(self, root: HeatStack, notes: list[str]) -> Json:
         """Return the sealed credential of the root; None where the owner's next request gives it one."""
-        if root.trust_id is None:
+        if self._own_trusts is None:
             return None
-        if self._own_trusts is not None and root.trust_id not in self._own_trusts:
+        if root.trust_id not in self._own_trusts:
             notes.append(NO_TRUST)
             return None
         return sealed(self._context.sealer.of_credential(root.id).seal({"trust": root.trust_id}))

@@ -68,23 +68,23 @@ def store_software(conn: Connection, tree: BuiltTree) -> None:
         (tables.software_config, tree.configs),
         (tables.software_deployment, tree.deployments),
     ):
-        _insert_missing(conn, table, [asdict(item) for item in items])
+        insert_missing(conn, table, [asdict(item) for item in items])
 
 
-def _insert_missing(conn: Connection, table: sa.Table, rows: Sequence[dict[str, Json]]) -> int:
-    """Insert the rows whose ids do not exist; return their number."""
+def missing(conn: Connection, table: sa.Table, rows: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
+    """Return the rows whose ids do not exist."""
     existing: set[str] = set()
     for start in range(0, len(rows), _IDS):
         ids = [row["id"] for row in rows[start : start + _IDS]]
         existing.update(conn.execute(sa.select(table.c.id).where(table.c.id.in_(ids))).scalars())
-    new = [row for row in rows if row["id"] not in existing]
+    return [row for row in rows if row["id"] not in existing]
+
+
+def insert_missing(conn: Connection, table: sa.Table, rows: Sequence[dict[str, Json]]) -> int:
+    """Insert the rows whose ids do not exist; return their number."""
+    new = missing(conn, table, rows)
     bulk.insert(conn, table, new)
     return len(new)
-
-
-def _insert(conn: Connection, table: sa.Table, rows: Sequence[dict[str, typing.Any]]) -> None:
-    if rows:
-        conn.execute(sa.insert(table), rows)
 
 
 def _store_contents(conn: Connection, tree: BuiltTree, stacks: Sequence[Stack], now: float) -> None:

@@ -116,6 +116,18 @@ class Delegations:
         with contextlib.suppress(_Changed), self.begin(root_id, who) as delegation:
             self._database.write(lambda conn: self._replace(conn, delegation, root_id, old))
 
+    def provide(self, root_id: StackId, project_id: str, who: Trustor | None) -> None:
+        """Give a stack that has no credential one of the user, as one that was imported without.
+
+        :param project_id: project of the stack; the rights that users delegate are for their own.
+        :raises DelegationRefused: Keystone refuses the delegation.
+        :raises KeystoneUnavailable: Keystone does not answer, or fails.
+        """
+        if who is None or not self._trusts.enabled or who.project_id != project_id:
+            return
+        if self._database.read(lambda conn: credentials.of_stack(conn, root_id)) is None:
+            self.renew(root_id, who)
+
     def session(self, root_id: StackId) -> "Session":
         """Return a session with the rights of the user whose credential a root stack has.
 

@@ -108,13 +108,24 @@ class KeystoneTrusts:
 
         Keystone can only list all trusts of the service's account.
         """
+        return [{"trust": trust["id"]} for trust in self._listed() if trust.get(MARK) == mark]
+
+    def _listed(self) -> Sequence[Json]:
         try:
             session = self._own_session()
             query = {"trustee_user_id": session.get_user_id()}
             answer = session.get("/OS-TRUST/trusts", params=query, endpoint_filter=IDENTITY)
         except exceptions.ClientException as error:
             raise unanswered(error, account="the service's own account") from error
-        return [{"trust": trust["id"]} for trust in answer.json()["trusts"] if trust.get(MARK) == mark]
+        trusts: Sequence[Json] = answer.json()["trusts"]
+        return trusts
+
+    def held(self) -> frozenset[str]:
+        """Return the ids of all trusts whose trustee is the service's own account.
+
+        :raises KeystoneUnavailable: Keystone does not answer, or fails.
+        """
+        return frozenset(str(trust["id"]) for trust in self._listed())
 
     def session(self, credential: Json) -> Session:
         """Return a session that is scoped to the trust; it has a token, and renews it."""

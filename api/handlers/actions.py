@@ -54,7 +54,7 @@ def _act(kind: TaskKind) -> Callable[[Request, Stack], None]:
     def act(request: Request, stack: Stack) -> None:
         if kind != TaskKind.CHECK:
             request.read(lambda conn: request.check_types(conn, stack))
-        request.services.stacks.act(stack, kind)
+        request.services.stacks.act(stack, kind, request.caller.trustor)
 
     return act
 

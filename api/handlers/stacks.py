@@ -80,7 +80,7 @@ def _lookup(request: Request, stack: Stack, rows: Sequence[Resource]) -> StackLo
 
 def delete(request: Request) -> Reply:
     """Answer DELETE /stacks/NAME/ID."""
-    request.services.stacks.delete(request.permitted_stack())
+    request.services.stacks.delete(request.permitted_stack(), request.caller.trustor)
     return Reply(None, 204)
 
 

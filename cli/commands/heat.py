@@ -11,7 +11,8 @@ from cliff.command import Command
 from ...heat_import.crypt import HeatCipher
 from ...heat_import.reader import HeatDatabase, Selection, UnfitDatabase
 from ...heat_import.report import Disposition, Report
-from ...heat_import.run import Options
+from ...heat_import.run import CLAIMED_BY, Options
+from ...keystone.delegated_auth import KeystoneUnavailable
 from ..wiring.heat_import import open_import
 from .base import AdminError, conf_of
 from .progress import ProgressLine
@@ -61,6 +62,11 @@ class ImportHeat(Command):
             action="store_true",
             help="lock moved stacks in Heat's database, so that Heat leaves them alone",
         )
+        parser.add_argument(
+            "--release",
+            action="store_true",
+            help="take back all claims: Heat has the stacks again",
+        )
         parser.add_argument("--report", choices=("text", "json"), default="text", help="form of the report")
         return parser
 
@@ -69,7 +75,15 @@ class ImportHeat(Command):
         if parsed.claim and parsed.dry_run:
             raise AdminError("--claim marks moved stacks, and --dry-run moves none: leave one of them out")
         heat = HeatDatabase(_engine(_url(parsed.database)), HeatCipher(_key(parsed.encryption_key_file)))
+        if parsed.release:
+            count = _checked(heat).release(CLAIMED_BY)
+            self.app.stdout.write(f"{count} root stacks are Heat's again\n")
+            return DONE
         line = ProgressLine(self.app.stderr)
+
+        def progress(done: int, total: int) -> None:
+            line.show(f"import: {done} of {total} root stacks")
+
         options = Options(
             Selection(parsed.project, parsed.stack, with_deleted=parsed.include_deleted),
             dry_run=parsed.dry_run,
@@ -77,15 +91,14 @@ class ImportHeat(Command):
             claims=parsed.claim,
         )
         try:
-            heat.check()
             with open_import(
-                conf_of(self), heat, lambda done, total: line.show(f"import: {done} of {total} root stacks")
+                conf_of(self),
+                _checked(heat),
+                lambda done, total: line.show(f"import: {done} of {total} root stacks"),
             ) as run:
                 report = run.run(options)
-        except UnfitDatabase as error:
-            raise AdminError(f"--database: {error}") from error
-        except sqlalchemy.exc.DBAPIError as error:
-            raise AdminError(f"--database: {str(error.orig)[:MOST_SHOWN]}") from error
+        except KeystoneUnavailable as error:
+            raise AdminError(f"Keystone does not say which trusts Stoker may use: {error}") from error
         finally:
             line.clear()
         self._show(report, parsed.report)
@@ -95,6 +108,20 @@ class ImportHeat(Command):
     def _show(self, report: Report, form: str) -> None:
         lines = [report.as_json()] if form == "json" else report.lines()
         self.app.stdout.write("".join(f"{text}\n" for text in lines))
+
+
+def _checked(heat: HeatDatabase) -> HeatDatabase:
+    """Return the database, if it can be used.
+
+    :raises AdminError: it is none of Heat's, or cannot be reached.
+    """
+    try:
+        heat.check()
+    except UnfitDatabase as error:
+        raise AdminError(f"--database: {error}") from error
+    except sqlalchemy.exc.DBAPIError as error:
+        raise AdminError(f"--database: {str(error.orig)[:MOST_SHOWN]}") from error
+    return heat
 
 
 def _url(text: str) -> str:

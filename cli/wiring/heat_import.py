@@ -15,11 +15,13 @@ from ...heat_import.type_data import Neighbours
 from ...heat_import.verify import Verifier
 from ...keystone.delegated_auth import NO_TRUSTS
 from ...keystone.delegations import Delegations
+from ...keystone.trusts import KeystoneTrusts
 from ...sandbox.pool import install
 from ..config.language_options import helper_limits, region
 from .database import open_database
 from .engine import engine_settings
 from .environment_files import installed_types, with_operator_files
+from .parts import make_trusts
 from .secrets import make_addresses, make_sealer, signal_root
 
 
@@ -43,6 +45,7 @@ def open_import(
     """Connect to Stoker's database, and make an import into it.
 
     :raises WrongConfiguration: an option is missing or wrong.
+    :raises KeystoneUnavailable: Keystone does not say which trusts Stoker's account may use.
     """
     catalogue = with_operator_files(installed_types(conf), conf)
     sealer = make_sealer(conf)
@@ -61,7 +64,8 @@ def open_import(
             delegations=Delegations(database=database, sealer=sealer, trusts=NO_TRUSTS, clock=database.clock),
         )
         near = Neighbours(make_addresses(conf, database, sealer), signal_root(conf))
-        builder = TreeBuilder(context, near)
+        trusts = make_trusts(conf, catalogue)
+        builder = TreeBuilder(context, near, trusts.held() if isinstance(trusts, KeystoneTrusts) else None)
         yield Import(context, heat, builder, verify=Verifier(context).differences, progress=progress)
         database.close()
     finally:

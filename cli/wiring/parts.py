@@ -71,7 +71,7 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     database, shard_count = open_database(conf, listener, count_troubles(recorder), commits)
     sealer = make_sealer(conf)
     addresses = make_addresses(conf, database, sealer)
-    trusts = _make_trusts(conf, catalogue)
+    trusts = make_trusts(conf, catalogue)
     messaging = open_messaging(conf, database, recorder)
     commits.listen(messaging.outbox.announce_activity, every=ANNOUNCE_EVERY)
     if notifications is not None:
@@ -93,7 +93,7 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     )
 
 
-def _make_trusts(conf: cfg.ConfigOpts, catalogue: ResourceRegistry) -> TrustProvider:
+def make_trusts(conf: cfg.ConfigOpts, catalogue: ResourceRegistry) -> TrustProvider:
     """Make the provider of later access for users, as [stacks] deferred_auth_method says.
 
     A method is an entry point that is loaded only where it is configured: its libraries would make every

@@ -79,7 +79,7 @@ class Orchestration:
 
 @dataclasses.dataclass(frozen=True)
 class Moved:
-    """What Heat had, and what has it now.
+    """The stacks that Heat had, and Stoker, which has them now.
 
     :ivar paths: paths of the stacks by name.
     :ivar before: views of the stacks while Heat had them.

@@ -1,4 +1,4 @@
-"""Stacks of a real Heat, on a real cloud, go on as Stoker's."""
+"""Stacks of a real Heat, on a real cloud, continue as Stoker's."""
 
 import base64
 import hashlib

@@ -51,6 +51,7 @@ class Installation:
         self.url = f"sqlite:///{directory}/stoker.sqlite"
         self.heat_url = f"sqlite:///{directory}/heat.sqlite"
         lines = ["[database]", f"connection = {self.url}", "[secrets]", f"key = {Sealer.generate_key()}"]
+        lines += ["[api]", "auth_strategy = none"]
         self.config.write_text("\n".join(lines))
         self.conf: cfg.ConfigOpts = options.load([], program="stoker-manage", files=[self.config])
         self.database: Database = connect(self.conf)
@@ -360,6 +361,21 @@ def test_a_claim_locks_what_was_moved_and_nothing_else(installation: Installatio
         assert list(locks) == [(stack_id, CLAIMED_BY)]
 
 
+def test_a_claim_hides_a_tree_from_heat_and_its_release_shows_it_again(installation: Installation) -> None:
+    root_id, child_id = _nested(installation)
+    gone_id = installation.heat.stack("gone", template({}), owner_id=root_id, deleted_at=CREATED + 1)
+
+    def hidden() -> set[str]:
+        with installation.heat.engine.connect() as conn:
+            s = heat_tables.stack.c
+            return set(conn.execute(sa.select(s.id).where(s.deleted_at.is_not(None))).scalars())
+
+    installation.run(claims=True)
+    assert hidden() == {root_id, child_id, gone_id}
+    assert manage(installation, "--database", installation.heat_url, "--release").returncode == 0
+    assert hidden() == {gone_id}
+
+
 def manage(installation: Installation, *arguments: str) -> subprocess.CompletedProcess[str]:
     return run([BIN / "stoker-manage", "--config-file", installation.config, "import-heat", *arguments])
 
@@ -436,6 +452,29 @@ def test_software_configs_and_deployments_keep_their_ids(installation: Installat
     assert (row.physical_id, (row.attributes or {})["y"]) == (deployment_id, "1")
     text = installation.text()
     assert all(key in text for key in (config_id, deployment_id, derived_id))
+
+
+def test_configs_and_deployments_that_users_have_made_are_moved_with_their_projects(
+    installation: Installation,
+) -> None:
+    with installation.heat.engine.begin() as conn:
+        for project in ("one", "two"):
+            config = {"id": f"config-{project}", "name": "n", "group": "script", "tenant": project}
+            body = {"config": "a-secret-script", "inputs": []}
+            conn.execute(
+                sa.insert(heat_tables.software_config), [{**config, "config": body, "created_at": CREATED}]
+            )
+            deployment = {"id": f"deployment-{project}", "config_id": f"config-{project}", "tenant": project}
+            deployment |= {"server_id": "server", "action": "CREATE", "status": "COMPLETE"}
+            conn.execute(sa.insert(heat_tables.software_deployment), [{**deployment, "created_at": CREATED}])
+    for dry_run in (True, False):
+        report = installation.run(dry_run=dry_run, selection=Selection(projects=["one"]))
+        assert (report.configs, report.deployments) == (1, 1)
+    text = installation.text()
+    assert "deployment-one" in text
+    assert "deployment-two" not in text
+    assert "a-secret-script" not in text
+    assert installation.run().configs == 1
 
 
 def test_keys_and_accounts_of_guests_go_on_and_their_secrets_are_sealed(installation: Installation) -> None:
