@@ -2,11 +2,13 @@
 
 import dataclasses
 import typing
+from collections.abc import Callable, Hashable
 
 import pytest
 from harness.fake_context import START, after, run, target_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
+from stoker.conductor.steps.shared_reads import SharedReads
 from stoker.resources.errors import PermanentError, PropertyError, RetryableError
 from stoker.resources.openstack.marks import mark_of
 from stoker.resources.openstack.octavia.base import TURN
@@ -25,6 +27,19 @@ POOL = RESOURCE_TYPES["OS::Octavia::Pool"]()
 MEMBER = RESOURCE_TYPES["OS::Octavia::PoolMember"]()
 POLICY = RESOURCE_TYPES["OS::Octavia::L7Policy"]()
 BUSY = Answer(409, {"faultstring": f"Load Balancer {BALANCER_ID} is immutable and cannot be updated."})
+
+
+class SharingContext(ScriptedContext):
+    """A step's context that keeps what steps share."""
+
+    def __init__(self, scripted: ScriptedService) -> None:
+        super().__init__(scripted)
+        self._reads = SharedReads(self.now)
+
+    def shared(
+        self, key: Hashable, make: Callable[[], Json], max_age: float, *, checked_by_use: bool = False
+    ) -> Json:
+        return self._reads.get(key, make, max_age)
 
 
 @pytest.fixture
@@ -81,6 +96,15 @@ def test_another_part_may_be_first_again(scripted: ScriptedService, context: Scr
     step = MEMBER.check_create_complete(member_of(), progress, context)
     assert isinstance(step, Poll)
     assert step.progress == progress
+
+
+def test_one_of_those_that_wait_continues_at_a_time(scripted: ScriptedService) -> None:
+    context = SharingContext(scripted)
+    is_free(scripted)
+    progress = {"since": START, TURN: BALANCER}
+    steps = [MEMBER.check_create_complete(member_of(), progress, context) for _ in range(3)]
+    assert [isinstance(step, Done) for step in steps] == [True, False, False]
+    assert scripted.requests == [f"GET {BALANCER}", f"POST {MEMBERS}"]
 
 
 def test_a_balancer_that_has_failed_is_not_waited_for(

@@ -6,6 +6,7 @@ that waits for its turn: it reads the state of what is worked on, and repeats it
 
 import dataclasses
 import re
+import threading
 import typing
 from collections.abc import Callable, Collection, Mapping
 from contextlib import contextmanager
@@ -50,6 +51,24 @@ class NotItsTurn(RetryableError):
     def __init__(self, reason: str, path: str) -> None:
         super().__init__(reason)
         self.path = path
+
+
+class ReadState:
+    """The state of a balancer as it was read, for all steps that wait for it.  One of them may continue.
+
+    The others would be refused: the first one's change makes the service work on the balancer again.
+    Thread-safe.
+
+    :ivar status: its state; "": there is no such thing.
+    """
+
+    def __init__(self, status: str) -> None:
+        self.status = status
+        self._taken = threading.Lock()
+
+    def take(self) -> bool:
+        """Return whether the caller is the first one."""
+        return self._taken.acquire(blocking=False)
 
 
 class BalancerService(Service):
@@ -175,13 +194,13 @@ class BalancerPart(OctaviaType):
         :raises PermanentError: what was worked on has failed, so that it takes no more changes.
         """
         path = progress[TURN]
-        status = context.shared(("turn", path), lambda: self._status(path, context), FIRST_PAUSE)
-        if status in PENDING:
-            return Poll(progress=progress, after=pause(progress["since"], context.now()))
-        if status in PROVISIONED.bad:
-            text = f"load-balancer: {path.rpartition('/')[2]} has provisioning_status {status}"
+        state = context.shared(("turn", path), lambda: ReadState(self._status(path, context)), FIRST_PAUSE)
+        if state.status in PROVISIONED.bad:
+            text = f"load-balancer: {path.rpartition('/')[2]} has provisioning_status {state.status}"
             help_text = "it takes no changes until an administrator has failed it over"
             raise PermanentError(f"{text}: {help_text}", kind="ResourceInError")
+        if state.status in PENDING or not state.take():
+            return Poll(progress=progress, after=pause(progress["since"], context.now()))
         return self._in_turn(progress, step, context)
 
     def _status(self, path: str, context: StepContext) -> str:
