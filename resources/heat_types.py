@@ -6,6 +6,8 @@ from ..template.suggestions import nearest
 
 _SERVICES: Mapping[str, tuple[str, str]] = {
     "AWS::CloudFormation": ("", "Init"),
+    "AWS::CloudWatch": ("", "Alarm"),
+    "AWS::RDS": ("", "DBInstance"),
     "OS::Aodh": ("alarms", "Alarm CombinationAlarm"),
     "OS::Blazar": ("reservations", "Host Lease"),
     "OS::Ceilometer": (
@@ -18,6 +20,7 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
     "OS::Ironic": ("bare metal", "Port"),
     "OS::Magnum": ("container clusters", "Bay BayModel Cluster ClusterTemplate"),
     "OS::Manila": ("shared file systems", "SecurityService Share ShareNetwork ShareType"),
+    "OS::Metering": ("alarms", "Alarm"),
     "OS::Mistral": ("workflows", "CronTrigger ExternalResource Workflow"),
     "OS::Monasca": ("monitoring", "AlarmDefinition Notification"),
     "OS::Neutron": (
@@ -48,6 +51,8 @@ _ALARMS = (
 MAPPED: Mapping[str, str] = {
     **{f"OS::Neutron::LBaaS::{name}": f"OS::Octavia::{name}" for name in _BALANCERS},
     **{f"OS::Ceilometer::{name}": f"OS::Aodh::{name}" for name in _ALARMS},
+    "AWS::CloudWatch::Alarm": "OS::Aodh::GnocchiAggregationByResourcesAlarm",
+    "OS::Metering::Alarm": "OS::Aodh::GnocchiAggregationByResourcesAlarm",
     "OS::Aodh::Alarm": "OS::Aodh::GnocchiAggregationByResourcesAlarm",
     "OS::Ceilometer::Alarm": "OS::Aodh::GnocchiAggregationByResourcesAlarm",
     "OS::Designate::Domain": "OS::Designate::Zone",
