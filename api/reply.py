@@ -1,5 +1,6 @@
 """The reply to a request, and the links in it."""
 
+import re
 import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,6 +8,9 @@ from dataclasses import dataclass, field
 from ..db.rows import ListedStack
 from ..shapes import Json
 from .request import HttpRequest
+
+_UNRESERVED = re.compile(r"[A-Za-z0-9_.~-]*")
+"""Texts that quoting does not change; it takes ten times as long to find that out."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ Ansible, expect the stack in this body and fail on ``null``."""
 
 def quoted(part: str) -> str:
     """Return a text as one segment of a path."""
-    return urllib.parse.quote(part, safe="")
+    return part if _UNRESERVED.fullmatch(part) else urllib.parse.quote(part, safe="")
 
 
 def stack_url(request: HttpRequest, stack: ListedStack, *more: str) -> str:

@@ -227,8 +227,9 @@ def of_tree(
         )
         .order_by(s.c.depth, r.c.id)
     ).mappings()
-    split = ((dict(row), row["stack_name"]) for row in rows)
-    return [(Resource(**{k: v for k, v in row.items() if k != "stack_name"}), name) for row, name in split]
+    columns = [dict(row) for row in rows]
+    names = [row.pop("stack_name") for row in columns]
+    return [(Resource(**row), name) for row, name in zip(columns, names, strict=True)]
 
 
 def set_metadata(

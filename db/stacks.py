@@ -112,7 +112,7 @@ def tagged(conn: Connection, stacks: Sequence[S]) -> list[S]:
         part = [stack.id for stack in stacks[start : start + 500]]
         for stack_id, tag in conn.execute(_TAGS, {"ids": part}):
             tags.setdefault(stack_id, []).append(tag)
-    return [replace(stack, tags=tuple(tags.get(stack.id, ()))) for stack in stacks]
+    return [replace(stack, tags=tuple(tags[stack.id])) if stack.id in tags else stack for stack in stacks]
 
 
 _IS_TAGGED = sa.exists().where(tables.stack_tag.c.stack_id == tables.stack.c.id).label("is_tagged")

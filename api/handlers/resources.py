@@ -124,11 +124,10 @@ def _filter(request: Request) -> Callable[[Resource], bool]:
     filters = {column: request.values(name) for name, column in _COLUMNS.items()}
     actions, filters["status"] = request.statuses("status")
     filters["action"] = [*filters["action"], *actions]
+    limits = {column: values for column, values in filters.items() if values}
 
     def fits(item: Resource) -> bool:
-        return all(
-            not values or str(getattr(item, column) or "") in values for column, values in filters.items()
-        )
+        return all(str(getattr(item, column) or "") in values for column, values in limits.items())
 
     return fits
 

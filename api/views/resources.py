@@ -113,7 +113,8 @@ def resource_summary(
 
     :param held: the breakpoint at which it is held.
     """
-    url = stack_url(request, stack, "resources", item.name)
+    url_of_stack = stack_url(request, stack)
+    url = f"{url_of_stack}/resources/{quoted(item.name)}"
     child = nesting.children.get(StackId(item.physical_id or ""))
     view: dict[str, Json] = {
         "resource_name": item.name,
@@ -125,7 +126,7 @@ def resource_summary(
         "creation_time": iso(item.created_at),
         "updated_time": iso(item.updated_at),
         "required_by": sorted(required_by),
-        "links": [link(url), link(stack_url(request, stack), "stack")],
+        "links": [link(url), link(url_of_stack, "stack")],
     }
     if child is not None:
         view["links"].append(_nested_link(request, stack, child, item))

@@ -51,6 +51,11 @@ def _metered(text: str) -> str:
     return text
 
 
+_ENCODE = json.JSONEncoder(separators=(",", ":")).encode
+_DECODE = json.JSONDecoder().decode
+"""Made once: ``json.dumps`` with an option makes an encoder for each value."""
+
+
 class JsonText(sa.types.TypeDecorator[typing.Any]):
     """A JSON value as compact text; SQL NULL is None."""
 
@@ -59,11 +64,11 @@ class JsonText(sa.types.TypeDecorator[typing.Any]):
 
     def process_bind_param(self, value: typing.Any, dialect: Dialect) -> str | None:
         """Return the text to store."""
-        return None if value is None else json.dumps(value, separators=(",", ":"))
+        return None if value is None else _ENCODE(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> typing.Any:
         """Return the value of a stored text."""
-        return None if value is None else json.loads(_metered(value))
+        return None if value is None else _DECODE(_metered(value))
 
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
