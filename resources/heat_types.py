@@ -78,7 +78,7 @@ HEAT_TYPES = frozenset(
 )
 """Names of the types of Heat that do not come with Stoker."""
 _CLIENTS: Mapping[str, str] = {
-    "alarming": "aodh",
+    "alarm": "aodh",
     "block-storage": "cinder",
     "compute": "nova",
     "dns": "designate",

@@ -44,6 +44,7 @@ COMMANDS = {
         "stack fail": "stacks:StackFail",
         "stack inspect": "stacks:StackInspect",
         "stack retry": "stacks:StackRetry",
+        "type list": "resource_types:TypeList",
     }.items()
 }
 """The modules of the commands, by name.  A command is imported when it runs: all together take long."""

@@ -5,10 +5,11 @@ import typing
 from collections.abc import Callable
 
 from keystoneauth1 import loading
-from keystoneauth1.exceptions import MissingRequiredOptions, NoMatchingPlugin
+from keystoneauth1.exceptions import ClientException, MissingRequiredOptions, NoMatchingPlugin
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
+from ...keystone.client_options import ClientOptions
 from ...keystone.ec2_tokens import Ec2Tokens
 from ...keystone.trusts import KeystoneTrusts
 from ..config.errors import WrongConfiguration
@@ -55,6 +56,37 @@ def make_ec2_tokens(conf: cfg.ConfigOpts) -> Ec2Tokens:
     """Make the exchange of requests signed with EC2 credentials for tokens, without a request to Keystone."""
     session = _sessions(conf)
     return Ec2Tokens(lambda: session(None))
+
+
+class NoCatalog(Exception):
+    """Keystone did not answer, or does not know the service's own account."""
+
+
+def own_catalog(conf: cfg.ConfigOpts, options: ClientOptions) -> Callable[[str], bool]:
+    """Return a function that says whether the catalog of the service's own account has a service.
+
+    :raises NoCatalog: there is no catalog to be had.
+    """
+    try:
+        session = _sessions(conf)(None)
+        auth: typing.Any = session.auth
+        catalog = auth.get_access(session).service_catalog
+    except (ClientException, MissingRequiredOptions, NoMatchingPlugin) as error:
+        raise NoCatalog(f"[{SECTION}]: {error}") from error
+
+    def has_service(service_type: str) -> bool:
+        settings = options.of(service_type)
+        if settings.endpoint_override is not None:
+            return True
+        try:
+            endpoints = catalog.get_endpoints_data(
+                service_type=service_type, interface=settings.interface, region_name=settings.region_name
+            )
+        except ValueError:
+            return False  # The catalog has two names of the service, and neither has such an endpoint.
+        return any(endpoints.values())
+
+    return has_service
 
 
 def _sessions(conf: cfg.ConfigOpts) -> Callable[[str | None], Session]:

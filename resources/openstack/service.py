@@ -280,7 +280,7 @@ class Interface:
 
 
 INTERFACES: Mapping[str, Interface] = {
-    "alarming": Interface("2"),
+    "alarm": Interface("2"),
     "baremetal": Interface("1", "1.78"),
     "block-storage": Interface("3", "3.60"),
     "compute": Interface("2.1", "2.96"),

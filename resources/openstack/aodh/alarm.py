@@ -122,7 +122,7 @@ class Alarm(DeclaredType):
     """
 
     tested_by_schema = True
-    service = "alarming"
+    service = "alarm"
     path = "/alarms"
     item = ""
     id_field = "alarm_id"
