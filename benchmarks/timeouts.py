@@ -107,16 +107,17 @@ def rows_of(number: int, ids: IdSource, deadline: float) -> Rows:
     return Rows(stack, resource, task, counted)
 
 
-def arm(database: Database, count: int, within: float) -> dict[StackId, float]:
-    """Store the stacks; their deadlines, the first of them LEAD seconds after they are all stored."""
+def arm(database: Database, count: int, within: float, lead: float = LEAD) -> dict[StackId, float]:
+    """Store the stacks; their deadlines, the first of them `lead` seconds after they are all stored."""
     stacks_rows = [rows_of(number, database.ids, FAR + within * number / count) for number in range(count)]
     for start in range(0, count, 500):
         _store(database, stacks_rows[start : start + 500])
-    begin = time.time() + LEAD
-    shift = sa.text("UPDATE stack SET deadline_at = deadline_at - :far + :begin")
+    begin = time.time() + lead
+    shift = sa.text("UPDATE stack SET deadline_at = deadline_at - :far + :begin WHERE deadline_at >= :far")
     database.write(lambda conn: conn.execute(shift, {"far": FAR, "begin": begin}))
     database.write(lambda conn: conn.execute(sa.text("ANALYZE")))
-    rows = database.read(lambda conn: conn.execute(sa.text("SELECT id, deadline_at FROM stack")).all())
+    armed = sa.text("SELECT id, deadline_at FROM stack WHERE deadline_at IS NOT NULL")
+    rows = database.read(lambda conn: conn.execute(armed).all())
     return {StackId(stack_id): at for stack_id, at in rows}
 
 

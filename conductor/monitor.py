@@ -42,6 +42,7 @@ class Monitor:
     :ivar most_hung_threads: hung threads at which the conductor is replaced; 0: there is no limit.
     :ivar loop: the work loop.
     :ivar gauges: duties that have gauges.
+    :ivar is_resting: returns whether duties rest, because nothing is due.
     """
 
     threads: int
@@ -55,6 +56,7 @@ class Monitor:
     report: ConductorReport
     clock: ServerClock
     gauges: Sequence[GaugeSource] = ()
+    is_resting: Callable[[], bool] = lambda: False
 
     def health_problems(self) -> list[str]:
         """Return a text for each reason why the conductor does not serve; nothing: it serves."""
@@ -99,7 +101,7 @@ class Monitor:
             "Ring": self._ring,
             "Tasks in progress": lambda: _table(_tasks(self.loop.view().held, self.clock())),
             "Running steps": lambda: _table(_steps(self.loop.view().running, self.clock())),
-            "Duties": lambda: _table(self._duties()),
+            "Duties": self._duties_text,
         }
 
     def _ring(self) -> str:
@@ -113,6 +115,10 @@ class Monitor:
             for member in sorted(view.members, key=lambda member: member.host)
         ]
         return "\n".join([*lines, f"{len(shards)} shards owned: {ranges(shards) or 'none'}"])
+
+    def _duties_text(self) -> str:
+        note = "at rest, for nothing is due in the next seconds\n" if self.is_resting() else ""
+        return note + _table(self._duties())
 
     def _duties(self) -> Iterator[Sequence[str]]:
         yield "duty", "last round", "took", "ended"

@@ -81,7 +81,7 @@ def make_conductor(
             scheduler=scheduler,
             lookout=lookout,
             report=report,
-            monitor=_make_monitor(core, scheduler, report, duties),
+            monitor=_make_monitor(core, scheduler, report, duties, lookout),
             backgrounds=backgrounds,
             recorder=parts.recorder,
             ring_changed=parts.messaging.level.reset,
@@ -150,8 +150,13 @@ def _make_scheduler(core: ConductorCore, duties: dict[str, Duty], lookout: Looko
 
 
 def _make_monitor(
-    core: ConductorCore, scheduler: Scheduler, report: ConductorReport, duties: dict[str, Duty]
+    core: ConductorCore,
+    scheduler: Scheduler,
+    report: ConductorReport,
+    duties: dict[str, Duty],
+    lookout: Lookout,
 ) -> Monitor:
+    clock = core.parts.database.clock
     conf = core.parts.conf
     return Monitor(
         threads=conf.conductor.threads,
@@ -163,7 +168,8 @@ def _make_monitor(
         scheduler=scheduler,
         liveness=core.liveness,
         report=report,
-        clock=core.parts.database.clock,
+        clock=clock,
+        is_resting=lambda: lookout.is_resting(clock.monotonic()),
         gauges=[duty for duty in duties.values() if isinstance(duty, GaugeSource)],
     )
 

@@ -10,6 +10,7 @@ from harness.waiting import wait_for
 from stoker.conductor.duties.report import ConductorReport
 from stoker.conductor.liveness import Liveness
 from stoker.conductor.monitor import Monitor, ranges
+from stoker.conductor.scheduler import Scheduler
 from stoker.conductor.slice import Ring
 from stoker.conductor.worker.pool import ThreadPool
 from stoker.db.engine import Database, ServerClock
@@ -131,3 +132,10 @@ def test_who_shall_not_be_replaced_is_not_worn_out(parts: Parts) -> None:
 )
 def test_shards_are_written_as_ranges(numbers: list[int], text: str) -> None:
     assert ranges(numbers) == text
+
+
+@pytest.mark.parametrize("is_resting", [False, True])
+def test_the_report_says_whether_the_duties_rest(parts: Parts, is_resting: bool) -> None:
+    scheduler = Scheduler({}, may_run=lambda: True)
+    monitor = replace(parts.monitor, scheduler=scheduler, is_resting=lambda: is_resting)
+    assert monitor.sections()["Duties"]().startswith("at rest") == is_resting
