@@ -25,9 +25,9 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
     "OS::Monasca": ("monitoring", "AlarmDefinition Notification"),
     "OS::Neutron": (
         "networks",
-        "Firewall FirewallPolicy FirewallRule HealthMonitor IKEPolicy IPsecPolicy IPsecSiteConnection "
+        "Firewall FirewallPolicy FirewallRule HealthMonitor "
         "LBaaS::HealthMonitor LBaaS::L7Policy LBaaS::L7Rule LBaaS::Listener LBaaS::LoadBalancer LBaaS::Pool "
-        "LBaaS::PoolMember LoadBalancer Pool PoolMember RouterGateway VPNService",
+        "LBaaS::PoolMember LoadBalancer Pool PoolMember RouterGateway",
     ),
     "OS::Nova": ("servers", "FloatingIP FloatingIPAssociation"),
     "OS::Sahara": (

@@ -41,6 +41,7 @@ from .vpc import (
     Vpc,
     VpcGatewayAttachment,
 )
+from .vpn import IKEPolicy, IPsecPolicy, IPsecSiteConnection, VPNService
 
 RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
     "AWS::EC2::EIP": ElasticIp,
@@ -88,4 +89,8 @@ RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
     "OS::Neutron::TaaS::TapFlow": TapFlow,
     "OS::Neutron::TaaS::TapService": TapService,
     "OS::Neutron::Trunk": Trunk,
+    "OS::Neutron::IKEPolicy": IKEPolicy,
+    "OS::Neutron::IPsecPolicy": IPsecPolicy,
+    "OS::Neutron::IPsecSiteConnection": IPsecSiteConnection,
+    "OS::Neutron::VPNService": VPNService,
 }
