@@ -64,7 +64,7 @@ class NetworkGateway(ComparedType, NeutronType):
         "connections": Property(
             "list",
             "The networks.",
-            default={},
+            default=[],
             update_allowed=True,
             schema=Property("map", "A network.", schema=CONNECTION),
         ),
