@@ -49,7 +49,7 @@ MOST_COMMITS = 3.0
 MOST_LATE = 1.0
 """Targets: of two conductors together, of the all-in-one, and of timeouts."""
 TICKS = 100.0
-USUAL = "[coordination]\nheartbeat = 1\ntimeout = 5\npoll = 1\n"
+USUAL = "[coordination]\nheartbeat = 1.5\ntimeout = 5\npoll = 1.5\n"
 """The defaults, in place of the short intervals of tests."""
 ID = "lpad(n::text, 8, '0') || '-0000-4000-8000-000000000000'"
 CHANGED = {

@@ -9,8 +9,6 @@ from ..ring.hashring import Assignment, View, assign
 from ..ring.membership import Membership
 
 LOG = logging.getLogger(__name__)
-SETTLING = 1.5
-"""Seconds after a change within which every conductor has polled and seen it."""
 
 
 class Ownership:
@@ -58,7 +56,7 @@ class Ownership:
         assignment = self._assignment
         if assignment is None or self._membership.member() is None:
             return False
-        if self._monotonic() - self._changed_at < SETTLING:
+        if self._monotonic() - self._changed_at < self._membership.timing.settling:
             return False
         owner = assignment.owner_of(shard)
         members = [member for member in assignment.view.owners if member.host != owner]

@@ -11,6 +11,7 @@ from ..db.ids import TaskId, TraversalId
 from ..engine.context import Hints, announce
 from ..observe import metrics
 from ..observe.recorder import Recorder
+from ..ring.hashring import Member
 from ..ring.membership import Membership
 from ..rpc.bus import MessageServer
 from .background import BackgroundPool
@@ -41,6 +42,7 @@ class ConductorParts:
     :ivar settings: settings of the duties, which a reload changes.
     :ivar backgrounds: pools for the long work of the duties.
     :ivar ring_changed: called, in the membership's thread, when a conductor has joined or left.
+    :ivar announce_change: asks all conductors to poll the ring's members now.
     """
 
     host: str
@@ -59,6 +61,7 @@ class ConductorParts:
     backgrounds: Sequence[BackgroundPool]
     recorder: Recorder
     ring_changed: Callable[[], None]
+    announce_change: Callable[[], None]
 
 
 class Conductor:
@@ -92,6 +95,7 @@ class Conductor:
         self.monitor = parts.monitor
         self._server: MessageServer | None = None
         self._stopping = False
+        self._announced: Member | None = None
         self._collected: list[tuple[TraversalId, Sequence[TaskId]]] = []
         parts.ownership.on_change(self._ring_changed)
 
@@ -102,8 +106,18 @@ class Conductor:
         """
         self._parts.ring_changed()
         self._parts.lookout.stir()
+        self._announce_ourselves()
         self._parts.scheduler.soon("Orphans")
         self._parts.scheduler.soon("ConductorReport")
+
+    def _announce_ourselves(self) -> None:
+        """Let the others see now that we have joined, or drain; else they do at their next poll."""
+        members = self._parts.membership.view().members
+        name = self._parts.ownership.member()
+        ourselves = next((member for member in members if member.name == name), None)
+        if ourselves is not None and ourselves != self._announced:
+            self._announced = ourselves
+            self._parts.announce_change()
 
     @property
     def in_progress(self) -> int:

@@ -1,6 +1,7 @@
 """The members that are alive, as the records in the group and our own clock show them."""
 
 import logging
+import math
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -23,6 +24,13 @@ class MemberRecords:
     def interrupted(self) -> None:
         """Ignore the time until the next read: the backend could not be read, so no member was silent."""
         self._read_at = None
+
+    def next_death_in(self) -> float:
+        """Return the seconds of watching until the next member counts as dead, if it stays silent."""
+        timeout = self._timing.timeout
+        return min(
+            (timeout - sign.quiet for sign in self._signs.values() if sign.quiet < timeout), default=math.inf
+        )
 
     def see(self, read: Iterable[Record], began: float) -> tuple[Mapping[str, Record], Sequence[Member]]:
         """Store the records that were read now.

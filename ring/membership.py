@@ -16,6 +16,8 @@ from .timing import LEFT, MembershipTiming
 LOG = logging.getLogger(__name__)
 Listener = Callable[[View], None]
 
+LEAST_POLL = 0.1
+"""Seconds between two reads, however soon a silent member counts as dead."""
 LONGEST_LEAVE = 3.0
 """Seconds for which a member that stops waits for the others to see it."""
 
@@ -149,7 +151,8 @@ class Membership:
                 LOG.exception("The membership failed unexpectedly; ownership stays as it is")
                 self._read_failed()
             beat_at = now + self.timing.heartbeat if beat else beat_at
-            poll_at = now + self.timing.poll if poll else poll_at
+            if poll:
+                poll_at = now + min(self.timing.poll, max(LEAST_POLL, self._records.next_death_in()))
             is_requested = self._soon.wait(max(0.01, min(beat_at, poll_at) - self._monotonic()))
             self._soon.clear()
         self._end()

@@ -24,13 +24,14 @@ class MembershipTiming:
         backend by every member.  At most 10: backends forget a member after 30 without one.
     :ivar timeout: without a heartbeat after which a member is dead.  Shorter takes over sooner; too short
         takes a busy or swapping conductor for a dead one.  At least three heartbeats.
-    :ivar poll: between two reads of the others.  A death is detected within timeout + poll.
+    :ivar poll: between two reads of the others, in which changes are seen that nobody has announced.  While
+        one of them is silent they are read when it counts as dead, so poll delays no takeover.
     :raises ValueError: they contradict each other; says how.
     """
 
-    heartbeat: float = 1.0
+    heartbeat: float = 1.5
     timeout: float = 5.0
-    poll: float = 1.0
+    poll: float = 1.5
 
     def __post_init__(self) -> None:
         if not all(0 < value < math.inf for value in (self.heartbeat, self.timeout, self.poll)):
@@ -58,6 +59,11 @@ class MembershipTiming:
         It ends one heartbeat before the others may take over.
         """
         return self.timeout - self.heartbeat
+
+    @property
+    def settling(self) -> float:
+        """Seconds after a change within which every member has read it."""
+        return 1.5 * self.poll
 
     @property
     def silence(self) -> float:

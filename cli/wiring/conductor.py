@@ -85,6 +85,7 @@ def make_conductor(
             backgrounds=backgrounds,
             recorder=parts.recorder,
             ring_changed=parts.messaging.level.reset,
+            announce_change=parts.messaging.outbox.poll_now,
         )
     )
 

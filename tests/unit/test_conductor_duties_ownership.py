@@ -4,16 +4,20 @@ import typing
 from collections.abc import Callable
 
 import pytest
-from stoker.conductor.ownership import SETTLING, Ownership
+from stoker.conductor.ownership import Ownership
 from stoker.ring.hashring import DRAINING, Member, View, assign
 from stoker.ring.membership import Membership
+from stoker.ring.timing import MembershipTiming
 
 SHARDS = 256
+TIMING = MembershipTiming()
 HOSTS = ("a", "b", "c")
 
 
 class FixedMembership:
     """A membership that sees the given members."""
+
+    timing = TIMING
 
     def __init__(self, host: str) -> None:
         self.name: str | None = f"{host}/1"
@@ -60,7 +64,7 @@ def ownerships(clock: Clock) -> dict[str, tuple[FixedMembership, Ownership]]:
         ownership = Ownership(typing.cast(Membership, membership), host, monotonic=clock)
         ownerships[host] = (membership, ownership)
         membership.see(*map(member, HOSTS))
-    clock.now += SETTLING
+    clock.now += TIMING.settling
     return ownerships
 
 
@@ -96,7 +100,7 @@ def test_who_drains_stands_in_for_nobody(
     members = [member("a", state=DRAINING), member("b"), member("c")]
     for membership, _ in ownerships.values():
         membership.see(*members)
-    clock.now += SETTLING
+    clock.now += TIMING.settling
     assert not any(ownerships["a"][1].is_deputy(shard) for shard in range(SHARDS))
     assert all(ownerships["b"][1].owns(s) != ownerships["b"][1].is_deputy(s) for s in range(SHARDS))
 
@@ -107,5 +111,5 @@ def test_nobody_stands_in_for_an_owner_that_may_not_have_seen_the_last_change(
     membership, ownership = ownerships["a"]
     membership.see(member("a"), member("b"))
     assert not any(ownership.is_deputy(shard) for shard in range(SHARDS))
-    clock.now += SETTLING
+    clock.now += TIMING.settling
     assert any(ownership.is_deputy(shard) for shard in range(SHARDS))

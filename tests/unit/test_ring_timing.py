@@ -3,6 +3,8 @@
 import math
 
 import pytest
+from stoker.ring.group import Record
+from stoker.ring.member_records import MemberRecords
 from stoker.ring.timing import MembershipTiming, Sign, alive_hosts, latest, watch
 
 NAN = math.nan
@@ -82,3 +84,19 @@ def test_of_two_records_of_a_host_the_later_start_counts_then_the_higher_counter
     newest = {"host": "a", "started_at": 2.0, "beat": 2}
     for order in ([old, new, newest], [newest, new, old], [new, newest, old]):
         assert latest(order) == {"a": newest}
+
+
+def heartbeat(host: str, beat: int) -> Record:
+    return {"host": host, "incarnation": "i", "started_at": 1.0, "beat": beat}
+
+
+def test_the_next_death_is_that_of_the_member_silent_for_longest() -> None:
+    records = MemberRecords(MembershipTiming(heartbeat=1.0, timeout=4.0, poll=1.5))
+    assert records.next_death_in() == math.inf
+    records.see([heartbeat("a", 1), heartbeat("b", 1)], 0.0)
+    assert records.next_death_in() == 4.0
+    records.see([heartbeat("a", 2), heartbeat("b", 1)], 1.5)
+    assert records.next_death_in() == 2.5
+    records.see([heartbeat("a", 3), heartbeat("b", 1)], 3.0)
+    records.see([heartbeat("a", 4), heartbeat("b", 1)], 4.0)
+    assert records.next_death_in() == 4.0, "the dead one dies no more, though the backend has its record"
