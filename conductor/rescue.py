@@ -162,7 +162,7 @@ class Rescue:
         fail_rollback = functools.partial(
             endings.fail_rollback, expected=stack, why=ROLLBACK_PENDING, by=None, now=self._clock()
         )
-        return self._database.write(fail_rollback) is not None
+        return bool(self._database.write(fail_rollback).stacks)
 
     def _pages(self, stack: Stack) -> Iterator[tuple[list[Unfinished], dict[str, Child]]]:
         last = 0

@@ -18,17 +18,21 @@ import typing
 from collections.abc import Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
+from oslo_db import exception as oslo_errors
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Connection, Dialect
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.visitors import InternalTraversal
 
+from .errors import RetryTransaction
+
 BATCH = 500
 """Ids in one list: far below all limits of variables, and still one round trip for most commits."""
 MARIADB_BATCH = 100
 """Rows in one update on MariaDB, whose statement carries all values as text."""
 Row = Mapping[str, typing.Any]
+NO_FENCE: Mapping[str, typing.Any] = {}
 
 
 def chunks(ids: Iterable[int]) -> Iterable[list[int]]:
@@ -115,6 +119,17 @@ def _insert(table: sa.Table) -> sa.Insert:
     return sa.insert(table).inline()
 
 
+def insert_new(conn: Connection, table: sa.Table, rows: Sequence[Row]) -> None:
+    """Insert rows whose ids this transaction has made; see id_source.py.
+
+    :raises RetryTransaction: a row has one of them.
+    """
+    try:
+        insert(conn, table, rows)
+    except oslo_errors.DBDuplicateEntry as error:
+        raise RetryTransaction from error
+
+
 @functools.cache
 def _insert_unless_taken(dialect: str, table: sa.Table, key: str) -> sa.Insert:
     if dialect == "postgresql":
@@ -125,24 +140,28 @@ def _insert_unless_taken(dialect: str, table: sa.Table, key: str) -> sa.Insert:
     return mysql.insert(table).on_duplicate_key_update({key: table.c[key]})
 
 
-def update(conn: Connection, table: sa.Table, rows: Sequence[Row]) -> None:
+def update(
+    conn: Connection, table: sa.Table, rows: Sequence[Row], *, only: Mapping[str, typing.Any] = NO_FENCE
+) -> int:
     """Set columns of rows by their ids; all rows have the same columns, ``id`` among them.
 
     The rows are locked in the order of their ids, as far as the database keeps to the order given.
+
+    :param only: values of columns that a row must have to be changed.
+    :returns: the number of changed rows.
     """
     if not rows:
-        return
+        return 0
     ordered = sorted(rows, key=lambda row: row["id"])
     names = tuple(ordered[0])
+    fence = tuple(sorted(only.items()))
     if conn.dialect.name == "postgresql":
-        conn.execute(_update_arrays(table, names), _arrays(names, ordered))
-    elif conn.dialect.name == "sqlite":
-        conn.execute(
-            _update_one(table, names), [{_parameter(name): row[name] for name in names} for row in ordered]
-        )
-    else:
-        for start in range(0, len(ordered), MARIADB_BATCH):
-            _update_joined(conn, table, names, ordered[start : start + MARIADB_BATCH])
+        return conn.execute(_update_arrays(table, names, fence), _arrays(names, ordered)).rowcount
+    if conn.dialect.name == "sqlite":
+        values = [{_parameter(name): row[name] for name in names} for row in ordered]
+        return conn.execute(_update_one(table, names, fence), values).rowcount
+    parts = (ordered[start : start + MARIADB_BATCH] for start in range(0, len(ordered), MARIADB_BATCH))
+    return sum(_update_joined(conn, table, part, fence) for part in parts)
 
 
 def _parameter(name: str) -> str:
@@ -177,38 +196,47 @@ def _insert_arrays(table: sa.Table, names: tuple[str, ...], unless_taken: str | 
     )
 
 
+Fence = tuple[tuple[str, typing.Any], ...]
+
+
 @functools.cache
-def _update_arrays(table: sa.Table, names: tuple[str, ...]) -> sa.Update:
+def _update_arrays(table: sa.Table, names: tuple[str, ...], fence: Fence) -> sa.Update:
     source = _unnested(table, names)
     values = {table.c[name]: source.c[name] for name in names if name != "id"}
-    return sa.update(table).where(table.c.id == source.c.id).values(values)
+    conditions = [table.c.id == source.c.id, *(table.c[name] == value for name, value in fence)]
+    return sa.update(table).where(*conditions).values(values)
 
 
 @functools.cache
-def _update_one(table: sa.Table, names: tuple[str, ...]) -> sa.Update:
+def _update_one(table: sa.Table, names: tuple[str, ...], fence: Fence) -> sa.Update:
     values: dict[typing.Any, typing.Any] = {
         table.c[name]: sa.bindparam(_parameter(name)) for name in names if name != "id"
     }
-    return sa.update(table).where(table.c.id == sa.bindparam(_parameter("id"))).values(values)
+    conditions = [table.c.id == sa.bindparam(_parameter("id"))]
+    conditions += [table.c[name] == value for name, value in fence]
+    return sa.update(table).where(*conditions).values(values)
 
 
-def _update_joined(conn: Connection, table: sa.Table, names: Sequence[str], rows: Sequence[Row]) -> None:
+def _update_joined(conn: Connection, table: sa.Table, rows: Sequence[Row], fence: Fence) -> int:
     """Update rows on MariaDB, whose driver would send a statement for each.
 
     The join begins with the new values.  With the table first it would read, and lock, all rows of that.
     """
+    names = tuple(rows[0])
     columns = [table.c[name] for name in names]
     processors = [column.type.dialect_impl(conn.dialect).bind_processor(conn.dialect) for column in columns]
     first = ", ".join(f"%s AS `{column.name}`" for column in columns)
     others = f" UNION ALL SELECT {', '.join(['%s'] * len(columns))}" * (len(rows) - 1)
     assignments = ", ".join(f"old.`{c.name}` = new_rows.`{c.name}`" for c in columns if c.name != "id")
+    conditions = "".join(f" AND old.`{table.c[name].name}` = %s" for name, _ in fence)
     values = [
         row[name] if process is None else process(row[name])
         for row in rows
         for name, process in zip(names, processors, strict=True)
     ]
-    conn.exec_driver_sql(
+    statement = (
         f"UPDATE (SELECT {first}{others}) AS new_rows STRAIGHT_JOIN `{table.name}` AS old"
-        f" ON old.id = new_rows.id SET {assignments}",
-        tuple(values),
+        f" ON old.id = new_rows.id{conditions} SET {assignments}"
     )
+    fenced = [str(value) if isinstance(value, str) else value for _, value in fence]
+    return conn.exec_driver_sql(statement, (*values, *fenced)).rowcount

@@ -8,8 +8,6 @@ for all statements on it.
 import contextlib
 import os
 import typing
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
@@ -17,7 +15,7 @@ from oslo_db import exception as oslo_errors
 from oslo_db.sqlalchemy import exc_filters
 from sqlalchemy.engine import Connection, Engine, make_url
 
-from .errors import TooSlow, Unavailable
+from .errors import RetryTransaction, TooSlow, Unavailable
 
 WRITE = "stoker_write"
 """Name of the execution option that says whether a transaction changes anything."""
@@ -67,7 +65,8 @@ def make_engine(url: str, pool_size: int, limits: DatabaseLimits) -> Engine:
     transaction that finds it gone is run again.
     """
     backend = make_url(url).get_backend_name()
-    options: dict[str, typing.Any] = {"pool_size": pool_size, "max_overflow": pool_size}
+    # Without overflow, for each connection beyond the pool is made for one transaction.
+    options: dict[str, typing.Any] = {"pool_size": pool_size, "max_overflow": 0}
     options["pool_timeout"] = limits.pool
     if backend != "sqlite":
         options.update(isolation_level="READ COMMITTED", pool_recycle=RECYCLE)
@@ -196,53 +195,28 @@ _MARIADB_LOCK_TIMEOUT = 1205
 _MARIADB_STATEMENT_TIMEOUT = 1969
 
 
-class RetryTransaction(Exception):
-    """A transaction that certainly did not take place, and may succeed at the next try.
-
-    :ivar locked: another transaction has held a row for too long.
-    """
-
-    def __init__(self, *, locked: bool = False) -> None:
-        super().__init__()
-        self.locked = locked
-
-
-@contextmanager
-def repeatable() -> Iterator[None]:
-    """Raise RetryTransaction for errors that a retry may cure, and other errors of this package for the rest.
+def translated(error: Exception) -> Exception:
+    """Return RetryTransaction for an error that a retry may cure, or what else it means here.
 
     The holder of a lock may be gone at the next try.  A statement that timed out would do so again.
     """
-    try:
-        yield
-    except oslo_errors.DBDeadlock as error:
-        raise RetryTransaction(locked=_code(error.inner_exception) == _MARIADB_LOCK_TIMEOUT) from error
-    except oslo_errors.DBConnectionError as error:
-        raise RetryTransaction from error
-    except sa.exc.DBAPIError as error:
-        if _is_idle(error.orig):
-            raise RetryTransaction from error
-        if not isinstance(error, sa.exc.OperationalError):
-            raise
-        if _is_lock_timeout(error.orig) or _is_conflict(error.orig):
-            raise RetryTransaction(locked=not _is_serialization(error.orig)) from error
-        if _is_too_long(error.orig):
-            raise TooSlow(f"A statement timed out: {error.orig}") from error
-        if _is_full(error.orig):
-            raise Unavailable(f"The database cannot store anything: {error.orig}") from error
-        raise
-
-
-@contextmanager
-def new_ids() -> Iterator[None]:
-    """Surround an insert of rows whose ids this transaction has made; see id_source.py.
-
-    :raises RetryTransaction: a row has one of them.
-    """
-    try:
-        yield
-    except oslo_errors.DBDuplicateEntry as error:
-        raise RetryTransaction from error
+    if isinstance(error, oslo_errors.DBDeadlock):
+        return RetryTransaction(locked=_code(error.inner_exception) == _MARIADB_LOCK_TIMEOUT)
+    if isinstance(error, oslo_errors.DBConnectionError):
+        return RetryTransaction()
+    if not isinstance(error, sa.exc.DBAPIError):
+        return error
+    if _is_idle(error.orig):
+        return RetryTransaction()
+    if not isinstance(error, sa.exc.OperationalError):
+        return error
+    if _is_lock_timeout(error.orig) or _is_conflict(error.orig):
+        return RetryTransaction(locked=not _is_serialization(error.orig))
+    if _is_too_long(error.orig):
+        return TooSlow(f"A statement timed out: {error.orig}")
+    if _is_full(error.orig):
+        return Unavailable(f"The database cannot store anything: {error.orig}")
+    return error
 
 
 def _sqlstate(error: BaseException | None) -> str:

@@ -2,7 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -72,6 +74,40 @@ def get_many(conn: Connection, keys: Iterable[ContentId]) -> dict[ContentId, Jso
     c = tables.content
     rows = conn.execute(sa.select(c.c.id, c.c.body).where(c.c.id.in_(sorted(set(keys)))))
     return {ContentId(key): body for key, body in rows}
+
+
+class ContentCache:
+    """Contents that were read last.  They never change, so any number of threads may share them, to read.
+
+    :param most: characters of their JSON texts, in all.
+    """
+
+    def __init__(self, most: int = 4 * 1024 * 1024) -> None:
+        self._most = most
+        self._total = 0
+        self._lock = threading.Lock()
+        self._bodies: OrderedDict[ContentId, tuple[Json, int]] = OrderedDict()
+
+    def get(self, read: Callable[[Callable[[Connection], Json]], Json], key: ContentId) -> Json:
+        """Return a content.
+
+        :param read: runs a function in a transaction, as `Database.read` does.
+        :raises NotFound: no such content.
+        """
+        with self._lock:
+            if key in self._bodies:
+                self._bodies.move_to_end(key)
+                return self._bodies[key][0]
+        body = read(lambda conn: get(conn, key))
+        size = len(json.dumps(body))
+        with self._lock:
+            if size <= self._most and key not in self._bodies:
+                self._bodies[key] = (body, size)
+                self._total += size
+            while self._total > self._most:
+                _, (_, dropped) = self._bodies.popitem(last=False)
+                self._total -= dropped
+        return body
 
 
 def renamed(goal: JsonMap, old: ContentId, new: ContentId) -> dict[str, Json]:

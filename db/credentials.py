@@ -4,6 +4,7 @@ Each stack without a parent has one, and so has each delegation that has begun a
 yet, see keystone/delegations.py.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -81,10 +82,10 @@ def of_root(conn: Connection, root_id: StackId) -> Json:
     return conn.execute(sa.select(c.c.body).where(c.c.root_id == root_id)).scalar()
 
 
-def release(conn: Connection, stack_id: StackId, now: float) -> None:
-    """Mark the credential of a stack as unused, in the transaction that deletes the stack."""
+def release(conn: Connection, stack_ids: Collection[StackId], now: float) -> None:
+    """Mark the credentials of stacks as unused, in the transaction that deletes the stacks."""
     c = tables.credential
-    conn.execute(sa.update(c).where(c.c.root_id == stack_id).values(unused_at=now))
+    conn.execute(sa.update(c).where(c.c.root_id.in_(sorted(stack_ids))).values(unused_at=now))
 
 
 def unused(conn: Connection, now: float, *, limit: int) -> list[Unused]:

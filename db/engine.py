@@ -23,14 +23,13 @@ from . import notifications
 from .connections import (
     WRITE,
     DatabaseLimits,
-    RetryTransaction,
     end_brief,
     make_engine,
-    repeatable,
     server_time,
     set_brief,
+    translated,
 )
-from .errors import RowLocked, Unavailable
+from .errors import RetryTransaction, RowLocked, Unavailable
 from .id_source import OPTION, IdSource
 from .schema import tables
 
@@ -249,7 +248,7 @@ class Database:
     :ivar ids: makes the ids of new rows.
 
     :param url: SQLAlchemy URL: ``sqlite:////path``, ``postgresql+psycopg://…`` or ``mysql+pymysql://…``.
-    :param pool_size: connections kept open; each thread in a transaction takes one.
+    :param pool_size: most connections, kept open once made; each thread in a transaction takes one.
     :param limits: seconds that waits may take.
     :param clock: the server's clock; every few seconds a transaction that runs anyway measures it.
     :param ids: source of the ids of new rows; None: a source by that clock.
@@ -265,7 +264,7 @@ class Database:
         self,
         url: str,
         *,
-        pool_size: int = 10,
+        pool_size: int = 20,
         limits: DatabaseLimits = LIMITS,
         clock: ServerClock | None = None,
         ids: IdSource | None = None,
@@ -350,30 +349,41 @@ class Database:
         raise AssertionError("unreachable")
 
     def _once(self, transaction: Callable[[Connection], T], *, write: bool, brief: bool) -> T:
-        with self._connect() as conn, repeatable():
-            conn.execution_options(**{WRITE: write, OPTION: self.ids})
-            facts = notifications.collect(conn) if write and self._listener else []
-            commits = False
-            try:
-                with conn.begin():
-                    self._measure(conn)
-                    if brief:
-                        set_brief(conn)
-                    result = transaction(conn)
-                    commits = write
-            except oslo_errors.DBConnectionError as error:
-                if commits:
-                    raise Unavailable(f"The connection was lost during a commit: {error}") from error
+        try:
+            with self._connect() as conn:
+                return self._within(conn, transaction, write=write, brief=brief)
+        except (sa.exc.DBAPIError, oslo_errors.DBError) as error:
+            cause = translated(error)
+            if cause is error:
                 raise
-            finally:
-                if brief and not conn.invalidated:
-                    self._end_brief(conn)
-            self._answered()
-            if write:
-                self._committed()
-            if facts and self._listener:
-                self._listener(facts)
-            return result
+            raise cause from error
+
+    def _within(
+        self, conn: Connection, transaction: Callable[[Connection], T], *, write: bool, brief: bool
+    ) -> T:
+        conn.execution_options(**{WRITE: write, OPTION: self.ids})
+        facts = notifications.collect(conn) if write and self._listener else []
+        commits = False
+        try:
+            with conn.begin():
+                self._measure(conn)
+                if brief:
+                    set_brief(conn)
+                result = transaction(conn)
+                commits = write
+        except oslo_errors.DBConnectionError as error:
+            if commits:
+                raise Unavailable(f"The connection was lost during a commit: {error}") from error
+            raise
+        finally:
+            if brief and not conn.invalidated:
+                self._end_brief(conn)
+        self._answered()
+        if write:
+            self._committed()
+        if facts and self._listener:
+            self._listener(facts)
+        return result
 
     def _measure(self, conn: Connection) -> None:
         clock = self.clock

@@ -62,3 +62,14 @@ class ShardCountMismatch(DatabaseError):
         )
         self.stored = stored
         self.configured = configured
+
+
+class RetryTransaction(Exception):
+    """A transaction that certainly did not take place, and may succeed at the next try.
+
+    :ivar locked: another transaction has held a row for too long.
+    """
+
+    def __init__(self, *, locked: bool = False) -> None:
+        super().__init__()
+        self.locked = locked

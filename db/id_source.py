@@ -52,7 +52,7 @@ class IdSource:
     millisecond in which both work.
 
     A collision harms nothing: the primary key refuses the second row, and `Database.write` runs its
-    transaction again, which makes new ids; see connections.new_ids.
+    transaction again, which makes new ids; see bulk.insert_new.
 
     The order of two processes' ids is as exact as their clocks.  So it may sort a list, and choose between
     rows that are equally good, but nothing else.

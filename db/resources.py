@@ -10,7 +10,6 @@ from sqlalchemy.engine import Connection
 from ..shapes import Json, JsonMap
 from . import bulk, statements
 from .bulk import OneOf, chunks
-from .connections import new_ids
 from .errors import NotFound
 from .ids import ResourceId, SnapshotId, StackId
 from .rows import ListedStack, Resource
@@ -20,9 +19,7 @@ from .states import Status
 
 def insert_many(conn: Connection, resources: Sequence[Resource]) -> None:
     """Store new resources; their ids are the transaction's own."""
-    if resources:
-        with new_ids():
-            bulk.insert(conn, tables.resource, [vars(one) for one in resources])
+    bulk.insert_new(conn, tables.resource, [vars(one) for one in resources])
 
 
 def _with_ending(columns: JsonMap) -> JsonMap:

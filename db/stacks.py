@@ -119,6 +119,13 @@ _IS_TAGGED = sa.exists().where(tables.stack_tag.c.stack_id == tables.stack.c.id)
 _LOCK = sa.select(*tables.STACK_COLUMNS).where(tables.stack.c.id == sa.bindparam("key")).with_for_update()
 _GET = sa.select(*tables.STACK_COLUMNS, _IS_TAGGED).where(tables.stack.c.id == sa.bindparam("key"))
 """Without a lock, for a transaction that waited for the row would see whether it had tags before."""
+_LOCK_EACH = (
+    sa.select(*tables.STACK_COLUMNS)
+    .where(OneOf(tables.stack.c.id))
+    .order_by(tables.stack.c.id)
+    .with_for_update()
+)
+_GET_EACH = sa.select(*tables.STACK_COLUMNS, _IS_TAGGED).where(OneOf(tables.stack.c.id))
 
 
 def get(conn: Connection, stack_id: StackId) -> Stack:
@@ -126,10 +133,19 @@ def get(conn: Connection, stack_id: StackId) -> Stack:
 
     :raises NotFound: there is no such stack.
     """
-    row = _one(conn, _GET, stack_id)
-    is_tagged = row.pop("is_tagged")
-    stack = Stack.of(row)
-    return tagged(conn, [stack])[0] if is_tagged else stack
+    return _tagged_where_needed(conn, [_one(conn, _GET, stack_id)])[0]
+
+
+def get_each(conn: Connection, stack_ids: Iterable[StackId]) -> dict[StackId, Stack]:
+    """Return the stacks that exist, by their ids."""
+    rows = conn.execute(_GET_EACH, {"ids": sorted(set(stack_ids))}).mappings()
+    return {stack.id: stack for stack in _tagged_where_needed(conn, [dict(row) for row in rows])}
+
+
+def _tagged_where_needed(conn: Connection, rows: Sequence[dict[str, typing.Any]]) -> list[Stack]:
+    are_tagged = [row.pop("is_tagged") for row in rows]
+    stacks = [Stack.of(row) for row in rows]
+    return tagged(conn, stacks) if any(are_tagged) else stacks
 
 
 def find_undeleted(conn: Connection, stack_id: StackId) -> Stack | None:
@@ -147,6 +163,12 @@ def lock(conn: Connection, stack_id: StackId) -> Stack:
     :raises NotFound: there is no such stack.
     """
     return with_tags(conn, [_one(conn, _LOCK, stack_id)])[0]
+
+
+def lock_each(conn: Connection, stack_ids: Iterable[StackId]) -> dict[StackId, Stack]:
+    """Lock stacks in the order of their ids; return them without their tags."""
+    rows = conn.execute(_LOCK_EACH, {"ids": sorted(stack_ids)}).mappings()
+    return {stack.id: stack for stack in (Stack.of(dict(row)) for row in rows)}
 
 
 def _one(conn: Connection, query: sa.Select[typing.Any], key: str) -> dict[str, typing.Any]:
@@ -183,57 +205,75 @@ ROLLED_BACK = ("CREATE", "UPDATE", "ADOPT", "RESTORE")
 """Actions whose failure is rolled back if the user asked for that."""
 
 
-def _rollback_at(now: float) -> sa.Case[typing.Any]:
+def _rollback_at(now: sa.BindParameter[float] | float) -> sa.Case[typing.Any]:
     s = tables.stack
     is_asked_for = sa.and_(s.c.disable_rollback.is_(sa.false()), s.c.action.in_(ROLLED_BACK))
     return sa.case((is_asked_for, now), else_=None)
 
 
+def _current(values: Mapping[str, typing.Any]) -> sa.Update:
+    """Return the update of the stacks that have the given traversals, unless those have ended already."""
+    s = tables.stack
+    is_current = sa.and_(OneOf(s.c.id), OneOf(s.c.traversal, "traversals"))
+    return sa.update(s).where(is_current, s.c.status == Status.IN_PROGRESS).values(**values)
+
+
+def _finish_statement(now: sa.BindParameter[float]) -> sa.Update:
+    s = tables.stack
+    ending = sa.bindparam("ending", type_=sa.String)
+    return _current(
+        {
+            "status": ending,
+            "reason": sa.bindparam("why"),
+            "deadline_at": None,
+            "remaining": None,
+            "failure_cause": sa.bindparam("cause", type_=tables.JsonText),
+            "rollback_at": sa.case((ending == Status.FAILED, _rollback_at(now)), else_=None),
+            # As Heat: a stack that was only created has no updated_time.
+            "updated_at": sa.case((s.c.action == "CREATE", s.c.updated_at), else_=now),
+        }
+    )
+
+
+_NOW: sa.BindParameter[float] = sa.bindparam("now", type_=sa.Double)
+_FINISH = _finish_statement(_NOW)
+_MARK_DELETED = _current(
+    {
+        "status": Status.COMPLETE,
+        "reason": "Stack DELETE completed successfully",
+        "live_name": None,
+        "deadline_at": None,
+        "remaining": None,
+        "deleted_at": _NOW,
+        "updated_at": _NOW,
+    }
+)
+
+
 def finish(
-    conn: Connection, stack_id: StackId, traversal: TraversalId, status: Status, reason: str, now: float
-) -> bool:
-    """End the current traversal; return False if it is another one or has ended already.
+    conn: Connection, current: Mapping[StackId, TraversalId], status: Status, reason: str, now: float
+) -> int:
+    """End the current traversals of stacks, all in the same way.
 
     A failure is marked for rollback if the user asked for that: see endings.begin_rollbacks.
+
+    :returns: the number of stacks; one is left out that has another traversal, or whose has ended already.
     """
-    s = tables.stack
-    done = conn.execute(
-        sa.update(s)
-        .where(s.c.id == stack_id, s.c.traversal == traversal, s.c.status == Status.IN_PROGRESS)
-        .values(
-            status=status,
-            reason=reason,
-            deadline_at=None,
-            remaining=None,
-            failure_cause=asdict(FailureCause(reason)) if status == Status.FAILED else None,
-            rollback_at=_rollback_at(now) if status == Status.FAILED else None,
-            # As Heat: a stack that was only created has no updated_time.
-            updated_at=sa.case((s.c.action == "CREATE", s.c.updated_at), else_=now),
-        )
-    )
-    return done.rowcount == 1
+    cause = asdict(FailureCause(reason)) if status == Status.FAILED else None
+    values = {"ending": status, "why": reason, "cause": cause, "now": now}
+    return conn.execute(_FINISH, {**_pairs(current), **values}).rowcount
 
 
-def mark_deleted(conn: Connection, stack_id: StackId, traversal: TraversalId, now: float) -> bool:
-    """End a deletion; return False if it has ended already.
+def mark_deleted(conn: Connection, current: Mapping[StackId, TraversalId], now: float) -> int:
+    """End deletions of stacks; return the number of those that had not ended already.
 
-    The name is free again at once.  The row stays until it is purged.
+    Their names are free again at once.  The rows stay until they are purged.
     """
-    s = tables.stack
-    done = conn.execute(
-        sa.update(s)
-        .where(s.c.id == stack_id, s.c.traversal == traversal, s.c.status == Status.IN_PROGRESS)
-        .values(
-            status=Status.COMPLETE,
-            reason="Stack DELETE completed successfully",
-            live_name=None,
-            deadline_at=None,
-            remaining=None,
-            deleted_at=now,
-            updated_at=now,
-        )
-    )
-    return done.rowcount == 1
+    return conn.execute(_MARK_DELETED, {**_pairs(current), "now": now}).rowcount
+
+
+def _pairs(current: Mapping[StackId, TraversalId]) -> dict[str, list[str]]:
+    return {"ids": sorted(current), "traversals": sorted(current.values())}
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,14 @@ of two transactions that end its last two tasks, the second one sees the count o
 """
 
 import typing
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import asdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import asdict, replace
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .connections import new_ids
+from . import bulk
+from .bulk import OneOf
 from .ids import StackId, TraversalId, TraversalNumber
 from .rows import FailureCause, Traversal
 from .schema import tables
@@ -22,14 +23,12 @@ from .states import Status, TraversalState
 KEPT = 60.0
 """Seconds for which a finished traversal and its tasks are kept, so that users can see why it ended."""
 _T = tables.traversal.c
-_INSERT = sa.insert(tables.traversal)
 _NUMBER: sa.BindParameter[int] = sa.bindparam("number")
 
 
 def insert(conn: Connection, traversal: Traversal) -> None:
     """Store a new traversal; its number is the transaction's own."""
-    with new_ids():
-        conn.execute(_INSERT, asdict(traversal))
+    bulk.insert_new(conn, tables.traversal, [asdict(traversal)])
 
 
 def get(conn: Connection, number: TraversalNumber) -> Traversal | None:
@@ -72,6 +71,26 @@ def count_down(conn: Connection, number: TraversalNumber, tasks: int) -> Travers
     return get(conn, number)
 
 
+def count_down_each(
+    conn: Connection, numbers: Mapping[TraversalNumber, int]
+) -> dict[TraversalNumber, Traversal]:
+    """Reduce the open tasks of traversals, and lock their rows in the order of their numbers.
+
+    :param numbers: by how much each is reduced; 0 only locks it.
+    :returns: those that exist, as they are then.
+    """
+    if len(numbers) == 1:
+        [(number, tasks)] = numbers.items()
+        row = count_down(conn, number, tasks) if tasks else lock(conn, number)
+        return {} if row is None else {number: row}
+    rows = conn.execute(_LOCK_EACH, {"ids": sorted(numbers)}).mappings() if numbers else ()
+    locked = [Traversal.of(dict(row)) for row in rows]
+    reduced = [replace(row, open_tasks=row.open_tasks - numbers[row.id]) for row in locked]
+    changed = [row for row in reduced if numbers[row.id]]
+    bulk.update(conn, tables.traversal, [{"id": row.id, "open_tasks": row.open_tasks} for row in changed])
+    return {row.id: row for row in reduced}
+
+
 def fail(
     conn: Connection, number: TraversalNumber, failure: str, cause: FailureCause | None, *, aborted: bool
 ) -> None:
@@ -106,10 +125,9 @@ def note_paused_child(conn: Connection, number: TraversalNumber) -> None:
     conn.execute(_update(waits_for_paused_children=True), {"number": number})
 
 
-def end(conn: Connection, number: TraversalNumber, *, now: float) -> None:
-    """End a traversal whose row the caller holds; the purge deletes it after a while."""
-    values = {"state": TraversalState.DONE, "open_tasks": 0, "due_at": now + KEPT}
-    conn.execute(_update(**values), {"number": number})
+def end(conn: Connection, numbers: Collection[TraversalNumber], *, now: float) -> None:
+    """End traversals whose rows the caller holds; the purge deletes them after a while."""
+    conn.execute(_END, {"ids": sorted(numbers), "due": now + KEPT})
 
 
 def close(conn: Connection, stack_ids: Collection[StackId], *, now: float) -> None:
@@ -190,4 +208,10 @@ def _one(conn: Connection, query: sa.Executable, parameters: dict[str, typing.An
 _GET = sa.select(tables.traversal).where(_T.id == _NUMBER)
 _LOCK = _GET.with_for_update()
 _COUNT_DOWN = _update(open_tasks=_T.open_tasks - sa.bindparam("tasks"))
+_LOCK_EACH = sa.select(tables.traversal).where(OneOf(_T.id)).order_by(_T.id).with_for_update()
+_END = (
+    sa.update(tables.traversal)
+    .where(OneOf(_T.id))
+    .values(state=TraversalState.DONE, open_tasks=0, due_at=sa.bindparam("due"))
+)
 _COUNT_DOWN_RETURNING = _COUNT_DOWN.returning(tables.traversal)

@@ -40,6 +40,17 @@ def refuse_address(url: str) -> str:
     raise PermanentError(f"Could not fetch remote template '{url:.300}': no host is allowed")
 
 
+class _Family(typing.NamedTuple):
+    """The stacks around a resource.
+
+    :ivar child: the nested stack that the resource has; None: it has none.
+    """
+
+    parent: Stack
+    root: Stack
+    child: Stack | None
+
+
 class NestedStacks:
     """Reads nested stacks, and carries out the requests of steps.  Thread-safe."""
 
@@ -50,17 +61,18 @@ class NestedStacks:
         """
         self._context = context
         self._templates = templates
+        self._contents = content.ContentCache()
 
     # -- reads -------------------------------------------------------------------------------------
 
-    def find(self, key: StackId, stack_id: StackId) -> Stack | None:
-        """Return the child of a resource of the stack.
+    def find(self, key: StackId, root_id: StackId) -> Stack | None:
+        """Return the child of a resource of a tree.
 
         None: it is deleted, or never existed, or belongs to another tree.  (An orphaned child is in another
         tree than the stack that it was created for.)
         """
         child = self._context.database.read(lambda conn: stacks.find_undeleted(conn, key))
-        return child if child is not None and _same_tree(child, self.stack(stack_id)) else None
+        return child if child is not None and child.root_id == root_id else None
 
     def rows(self, key: StackId) -> list[Resource]:
         """Return the child's resources."""
@@ -123,7 +135,7 @@ class NestedStacks:
 
     def content(self, key: ContentId) -> JsonMap:
         """Return a stored template, environment or set of files."""
-        body: JsonMap = self._context.database.read(lambda conn: content.get(conn, key))
+        body: JsonMap = self._contents.get(self._context.database.read, key)
         return body
 
     # -- a goal ------------------------------------------------------------------------------------
@@ -135,9 +147,10 @@ class NestedStacks:
         :raises PermanentError: the goal is wrong, or too deep.
         """
         stack_id = child_id(nest.key)
-        if self.find(stack_id, nest.stack_id) is not None:
+        family = self._family(nest, stack_id)
+        if family.child is not None:
             return stack_id
-        parent = self.stack(nest.stack_id)
+        parent = family.parent
         deepest = self._context.settings.limits.depth
         if deepest and parent.depth + 1 > deepest:
             raise PermanentError(f"stacks may be nested {deepest} levels deep", kind="StackValidationFailed")
@@ -151,7 +164,7 @@ class NestedStacks:
             username=parent.owner,
             deadline=lambda now: self.deadline(parent, now, goal),
             abort_on_breakpoint=parent.abort_on_breakpoint,
-            breakpoints_hold=self.breakpoints_hold(parent),
+            breakpoints_hold=family.root.action != "ROLLBACK",
             adopted=None if adopted is None else {n: AdoptedResource.of(entry or {}) for n, entry in entries},
             parent=parent,
             parent_resource_id=nest.resource_id,
@@ -159,7 +172,7 @@ class NestedStacks:
         try:
             create_stack(self._context, new, compiled, nest.guard)
         except NameTaken:  # By itself: an attempt beside this one was faster.
-            if self.find(stack_id, nest.stack_id) is None:
+            if self.find(stack_id, parent.root_id) is None:
                 raise
         return stack_id
 
@@ -254,6 +267,22 @@ class NestedStacks:
             )
 
     # -- inside ------------------------------------------------------------------------------------
+
+    def _family(self, nest: ParentResource, key: StackId) -> _Family:
+        """Read a possible child of a resource, the stack around it, and the root.
+
+        :raises NotFound: there is no stack around it.
+        """
+
+        def read(conn: Connection) -> _Family:
+            rows = stacks.get_each(conn, [key, nest.stack_id])
+            parent = rows.get(nest.stack_id) or stacks.get(conn, nest.stack_id)
+            root = parent if parent.root_id == parent.id else stacks.get(conn, parent.root_id)
+            child = rows.get(key)
+            is_child = child is not None and child.deleted_at is None and _same_tree(child, parent)
+            return _Family(parent, root, child if is_child else None)
+
+        return self._context.database.read(read)
 
     def _start(
         self,

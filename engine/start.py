@@ -48,8 +48,8 @@ def store_plan(
     if plan.held and breakpoints.hold(conn, plan.held, by=None, now=now):
         ready = []  # A breakpoint has aborted the traversal.
     if plan.held or not plan.tasks:
-        ended = endings.finish(conn, plan.traversal.id, by=None, now=now)
-        ready += [] if ended is None else ended.woken
+        ended = endings.finish(conn, {plan.traversal.id: 0}, by=None, now=now)
+        ready += [task_id for ids in ended.woken.values() for task_id in ids]
     return Started(stack, ready, sorted({task.traversal for task in running}), plan.spared)
 
 

@@ -8,7 +8,6 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..db import bulk, imported_keys, statements
-from ..db.connections import new_ids
 from ..db.imported_keys import ImportedKey
 from ..db.rows import GOAL, Event, Resource, Snapshot, Stack
 from ..db.schema import tables
@@ -44,8 +43,7 @@ def store(conn: Connection, tree: BuiltTree, now: float) -> None:
     ]
     bulk.insert(conn, tables.stack_tag, tags)
     rows: list[Resource] = [*tree.resources(), *tree.copies]
-    with new_ids():
-        bulk.insert(conn, tables.resource, [asdict(row) for row in rows])
+    bulk.insert_new(conn, tables.resource, [vars(row) for row in rows])
     bulk.insert(conn, tables.snapshot, [asdict(snapshot) for snapshot in tree.snapshots])
     if tree.events:
         rows_of_events = [{name: getattr(event, name) for name in _EVENT} for event in tree.events]

@@ -211,7 +211,7 @@ def evaluate(tree: Residual, lookup: Lookup, budget: Budget | None = None) -> Js
     :param budget: the budget of the request or step; None: a new one with the service's usual limits.
     :raises ResidualError: a function cannot work with the values it gets, or they become too large.
     """
-    return _evaluate(tree, _Run(lookup, budget or Budget(), keep_sealed=False))
+    return _evaluate(tree, _Run(lookup, budget or Budget(), keep_sealed=False)) if tree else tree
 
 
 def partial(tree: Residual, lookup: Lookup, budget: Budget | None = None) -> Residual:
@@ -219,7 +219,7 @@ def partial(tree: Residual, lookup: Lookup, budget: Budget | None = None) -> Res
 
     :param budget: the budget of the request or step; None: a new one with the service's usual limits.
     """
-    return _evaluate(tree, _Run(lookup, budget or Budget(), keep_sealed=True))
+    return _evaluate(tree, _Run(lookup, budget or Budget(), keep_sealed=True)) if tree else tree
 
 
 def _evaluate(tree: Residual, run: _Run) -> Json:

@@ -15,9 +15,9 @@ DATABASE = [
     ),
     cfg.IntOpt(
         "pool_size",
-        default=10,
+        default=20,
         min=1,
-        help="Connections that each process keeps open; up to twice as many may be open. A conductor "
+        help="Most connections of each process, which keeps them open. A conductor "
         "needs one for the work loop, three for its duties, up to four for their long work, and "
         "one for each step that reads; the API needs one for each concurrent request.",
     ),

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from sqlalchemy.engine import Connection
 
 from ...db.ids import StackId
-from ...db.rows import Stack
+from ...db.rows import Resource, Stack
 from ...db.states import Status, TaskKind
 from ...db.work.claim import Claim, lock
 from ...engine.parent_resource import ParentResource, child_id
@@ -32,34 +32,39 @@ from .target import kept_properties
 
 
 class StepChildren(Children):
-    """Implements Children for one step of one claim."""
+    """Implements Children for one step of one claim.
+
+    What the step has read of a child is kept until the step changes one.
+    """
 
     def __init__(self, claim: Claim, nested: NestedStackOperations, secrets: Secrets) -> None:
         self._claim = claim
         self._nested = nested
         self._secrets = secrets
+        self._stacks: dict[StackId, Stack | None] = {}
+        self._rows: dict[StackId, list[Resource]] = {}
 
     def create(self, key: str, goal: ChildGoal, adopted: JsonMap | None = None) -> str:
-        return self._nested.create(self._parent(key), self._with_secrets(goal), adopted)
+        return self._forget().create(self._parent(key), self._with_secrets(goal), adopted)
 
     def update(self, child: str, goal: ChildGoal) -> None:
-        self._nested.update(self._parent(), StackId(child), self._with_secrets(goal))
+        self._forget().update(self._parent(), StackId(child), self._with_secrets(goal))
 
     def delete(self, child: str) -> None:
-        self._nested.delete(self._parent(), StackId(child))
+        self._forget().delete(self._parent(), StackId(child))
 
     def act(self, child: str, action: str) -> None:
-        self._nested.act(self._parent(), StackId(child), TaskKind(action))
+        self._forget().act(self._parent(), StackId(child), TaskKind(action))
 
     def snapshot(self, child: str, key: str) -> None:
-        self._nested.snapshot(self._parent(key), StackId(child))
+        self._forget().snapshot(self._parent(key), StackId(child))
 
     def snapshot_state(self, child: str, key: str) -> ChildState | None:
         snapshot = self._nested.snapshot_of(self._parent(key), StackId(child))
         return None if snapshot is None else ChildState(snapshot.action, snapshot.status, snapshot.reason)
 
     def delete_snapshot(self, child: str, key: str) -> None:
-        self._nested.delete_snapshot(self._parent(key), StackId(child))
+        self._forget().delete_snapshot(self._parent(key), StackId(child))
 
     def find(self, key: str) -> str | None:
         stack = self._stack(child_id(key))
@@ -83,7 +88,7 @@ class StepChildren(Children):
         stack = self._stack(StackId(child))
         if stack is None:
             return {}
-        rows = {row.name: row for row in self._nested.rows(stack.id) if row.replaced_by is None}
+        rows = {row.name: row for row in self._present_rows(stack)}
         outputs = {}
         for parts in requested:
             _, name, *attribute = str(parts[0]).split(".", 2)
@@ -97,14 +102,14 @@ class StepChildren(Children):
         stack = self._stack(StackId(child))
         if stack is None:
             return {}
-        rows = {row.name: row for row in self._nested.rows(stack.id) if row.replaced_by is None}
+        rows = {row.name: row for row in self._present_rows(stack)}
         return failing_outputs(stack.outputs, rows, self._secrets)
 
     def outputs(self, child: str) -> JsonMap:
         stack = self._stack(StackId(child))
         if stack is None:
             return {}
-        rows = {row.name: row for row in self._nested.rows(stack.id) if row.replaced_by is None}
+        rows = {row.name: row for row in self._present_rows(stack)}
         return open_outputs(stack.outputs, rows, self._secrets)
 
     def members(self, child: str) -> Sequence[GroupMember]:
@@ -112,7 +117,7 @@ class StepChildren(Children):
         if stack is None:
             return []
         bodies = self._nested.bodies(stack, self._secrets.open)
-        rows = [row for row in self._nested.rows(stack.id) if row.replaced_by is None]
+        rows = self._present_rows(stack)
         members = [
             GroupMember(
                 name=row.name,
@@ -137,8 +142,22 @@ class StepChildren(Children):
         resource = (claim.resource.name, claim.resource.type)
         return self._nested.inputs(claim.task.stack_id, resource, self._secrets.open)
 
+    def _forget(self) -> NestedStackOperations:
+        """Return the operations, for one that changes a child."""
+        self._stacks.clear()
+        self._rows.clear()
+        return self._nested
+
     def _stack(self, child: StackId) -> Stack | None:
-        return self._nested.find(child, self._claim.task.stack_id)
+        if child not in self._stacks:
+            self._stacks[child] = self._nested.find(child, self._claim.root_id)
+        return self._stacks[child]
+
+    def _present_rows(self, stack: Stack) -> list[Resource]:
+        """Return the child's resources but those that were replaced."""
+        if stack.id not in self._rows:
+            self._rows[stack.id] = [row for row in self._nested.rows(stack.id) if row.replaced_by is None]
+        return self._rows[stack.id]
 
     def _with_secrets(self, goal: ChildGoal) -> ChildGoal:
         """Return the goal with the names of its secret parameters.

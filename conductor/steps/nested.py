@@ -38,8 +38,8 @@ class NestedStackOperations(typing.Protocol):
     def delete_snapshot(self, nest: ParentResource, key: StackId) -> None:
         """Start to delete that snapshot, whatever the child does."""
 
-    def find(self, key: StackId, stack_id: StackId) -> Stack | None:
-        """Return the child of a resource of the stack; None: there is none in its tree."""
+    def find(self, key: StackId, root_id: StackId) -> Stack | None:
+        """Return the child of a resource of a tree; None: the tree has no such stack."""
 
     def rows(self, key: StackId) -> list[Resource]:
         """Return the child's resources."""

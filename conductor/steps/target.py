@@ -14,6 +14,7 @@ from ...resources.properties import changed, resolve_properties, resolve_stored
 from ...resources.steps import Park, Poll, Step
 from ...sealing.stored import StoredLookup, metadata_in_clear
 from ...shapes import Json, JsonMap
+from ...template.budget import Budget
 from ...template.errors import TemplateError
 from ...template.residual import evaluate, holds_secret, is_deferred, is_node, mapping, members, partial
 from .secrets import ClaimLookup, SealedLookup, Secrets
@@ -58,6 +59,7 @@ def make_target(
     if metadata is None:
         metadata = metadata_in_clear(resource, secrets.open)
     secrets.properties = _secret_names(stored["properties"] if giving else resource.properties, properties)
+    schema = plugin.update_policy_schema
     policy = evaluate(definition.update_policy, ClaimLookup(claim, secrets)) if giving else {}
     target = ResourceView(
         id=resource.id,
@@ -66,7 +68,7 @@ def make_target(
         stack=StackFacts(id=claim.task.stack_id, name=claim.stack_name, project_id=claim.project_id),
         properties=properties,
         previous=before if claim.task.kind == TaskKind.UPDATE else {},
-        update_policy=resolve_properties(plugin.update_policy_schema, policy) if giving else {},
+        update_policy=resolve_properties(schema, policy) if giving and (policy or schema) else {},
         key=_key(claim),
         physical_id=resource.physical_id,
         attempt=claim.task.attempt,
@@ -174,9 +176,10 @@ def _resolved(
     A thing that the template names by ``external_id`` is there already, so none of them is required.
     """
     properties = definition.properties
-    sealed = partial(properties, SealedLookup(claim))
+    budget = Budget()
+    sealed = partial(properties, SealedLookup(claim), budget)
     secret = {name for name, value in members(sealed).items() if is_deferred(value)}
-    values = evaluate(properties, ClaimLookup(claim, secrets))
+    values = evaluate(properties, ClaimLookup(claim, secrets), budget)
     if holds_secret(sealed):
         _note_secrets(sealed, values, secrets)
     if definition.external_id is not None:

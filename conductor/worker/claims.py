@@ -29,32 +29,31 @@ T = typing.TypeVar("T")
 
 
 class TimerQueue(typing.Generic[T]):
-    """Items with the moment at which they are due.  For the thread of the work loop."""
+    """Items with the moment at which they are due.  For the thread of the work loop.
+
+    :ivar entries: a heap of (moment, number, item); to read.
+    """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, T]] = []
+        self.entries: list[tuple[float, int, T]] = []
         self._order = itertools.count()
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self.entries)
 
     def add(self, at: float, item: T) -> None:
         """Make `item` due at the moment `at` (seconds, of the clock that is given to pop_due)."""
-        heapq.heappush(self._heap, (at, next(self._order), item))
+        heapq.heappush(self.entries, (at, next(self._order), item))
 
     def items(self) -> list[T]:
         """Return all items, in no order."""
-        return [entry[2] for entry in self._heap]
-
-    def next_at(self) -> float | None:
-        """Return the earliest moment; None: the queue is empty."""
-        return self._heap[0][0] if self._heap else None
+        return [entry[2] for entry in self.entries]
 
     def pop_due(self, now: float, most: int | None = None) -> list[T]:
         """Take out the items whose moment has come, `most` at the most, the longest due first."""
         due: list[T] = []
-        while self._heap and (most is None or len(due) < most) and self._heap[0][0] <= now:
-            due.append(heapq.heappop(self._heap)[2])
+        while self.entries and (most is None or len(due) < most) and self.entries[0][0] <= now:
+            due.append(heapq.heappop(self.entries)[2])
         return due
 
 

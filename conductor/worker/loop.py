@@ -27,7 +27,7 @@ import sqlalchemy as sa
 from ...db.engine import Database
 from ...db.errors import RowLocked, Unavailable
 from ...db.ids import MemberId, TaskId, TraversalId
-from ...db.rows import Outcome
+from ...db.rows import Outcome, ReadyTasks
 from ...db.work import commit
 from ...db.work.claim import Claimant
 from ...engine.context import Hints, announce
@@ -235,7 +235,8 @@ class WorkLoop:
         if self._executor.active:
             self._executor.restart_threads()
         # Before the results: a task that waits is cancelled at once, and stored in this round.
-        self._claims.cancel_due(who)
+        if self._claims.intake.cancels or any(timer.entries for timer in self._claims.timers):
+            self._claims.cancel_due(who)
         self._receive()
         # One that may break its transaction goes alone, and nothing is claimed with it.
         unstorable = self._faults.unstorable
@@ -246,8 +247,8 @@ class WorkLoop:
         )
         try:
             if who is not None:
-                for held, progress in self._claims.due(2 * self._limits.threads - len(self._executor.active)):
-                    self._start(held, progress, who)
+                if self._claims.polls.entries:
+                    self._poll(who)
                 self._exchange(who, results, alone)
             self._faults.reconcile(who)
         except Unavailable as error:
@@ -289,6 +290,11 @@ class WorkLoop:
             held.move(ClaimEvent.STOP)
         self._executor.start(held, lambda: self._executor.quarantine.run(held, progress, who))
 
+    def _poll(self, who: Claimant) -> None:
+        """Start the polls that are due."""
+        for held, progress in self._claims.due(2 * self._limits.threads - len(self._executor.active)):
+            self._start(held, progress, who)
+
     def _free(self) -> int:
         """Return how many tasks may be claimed.
 
@@ -317,7 +323,7 @@ class WorkLoop:
             timers += self._claims.timers
             if len(self._executor.active) < 2 * self._limits.threads:
                 timers.append(self._claims.polls)
-        first = min((at for timer in timers if (at := timer.next_at()) is not None), default=None)
+        first = min((timer.entries[0][0] for timer in timers if timer.entries), default=None)
         return None if first is None else max(0.0, first - self._monotonic())
 
     def _exchange(self, who: Claimant, results: Sequence[Storable], alone: LoneResult | None) -> None:
@@ -325,7 +331,7 @@ class WorkLoop:
         if self._faults.locked_tasks.names:
             self._claims.intake.enqueue(self._faults.locked_tasks.due())
         slots = 0 if alone else self._free()
-        hinted = self._claims.intake.take(slots)
+        hinted = self._claims.intake.take(slots) if slots and self._claims.intake.ids else []
         if not (results or hinted):
             return
         now = self._clock()
@@ -360,6 +366,18 @@ class WorkLoop:
             self._faults.locked_tasks.settle(hinted, done.locked)
         if done.ready:
             announce(self._hints, done.ready)
+        if done.woken:
+            self._go_on_with(done.woken)
+
+    def _go_on_with(self, woken: ReadyTasks) -> None:
+        """Claim tasks in the next round that our transaction has woken, as far as threads are free."""
+        free = self._free() - len(self._claims.intake.ids)
+        for traversal, task_ids in woken.items():
+            taken = max(0, min(free, len(task_ids)))
+            self._claims.intake.enqueue(task_ids[:taken])
+            free -= taken
+            if taken < len(task_ids):
+                announce(self._hints, {traversal: task_ids[taken:]})
 
     def _settle(self, results: Sequence[Storable], refused: set[TaskId]) -> None:
         """Let go of the claims whose results were stored, or refused by the fence."""

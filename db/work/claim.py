@@ -1,7 +1,7 @@
 """Claims of ready tasks: from then on one member runs them, as a new attempt."""
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
@@ -108,7 +108,7 @@ class Claimed:
 
 def claim(
     conn: Connection,
-    task_ids: Iterable[TaskId],
+    task_ids: Collection[TaskId],
     *,
     who: Claimant,
     now: float,
@@ -124,7 +124,7 @@ def claim(
     :param waiting: tasks to claim, too, which this transaction has just counted down to no predecessor.
     """
     candidates = list(waiting)
-    for part in chunks(task_ids):
+    for part in chunks(task_ids) if task_ids else ():
         candidates += [Task.of(dict(row)) for row in conn.execute(_READY, {"ids": part}).mappings()]
     if not candidates:
         return Claimed()

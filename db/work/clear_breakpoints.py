@@ -121,12 +121,8 @@ def _end(
     conn: Connection, numbers: Iterable[TraversalNumber], *, by: str | None, now: float
 ) -> dict[TaskId, TraversalId]:
     """End the traversals without open tasks; return the parents' tasks that were woken."""
-    woken: dict[TaskId, TraversalId] = {}
-    for number in sorted(numbers):
-        done = endings.finish(conn, number, by=by, now=now)
-        if done is not None:
-            woken.update(done.woken)
-    return woken
+    ended = endings.finish(conn, dict.fromkeys(numbers, 0), by=by, now=now)
+    return {task_id: traversal for traversal, ids in ended.woken.items() for task_id in ids}
 
 
 def _by_traversal(ready: Mapping[TaskId, TraversalId]) -> ReadyTasks:

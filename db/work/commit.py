@@ -9,12 +9,14 @@ Only who supersedes a traversal locks the stack first.  Where that meets the end
 database reports a deadlock, and the transaction is retried.
 """
 
+import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ...shapes import Json
 from .. import events, resources
 from ..bulk import OneOf, chunks
 from ..ids import AwaitedKind, ResourceId, StackId, TaskId, TraversalId, WaitsOn
@@ -35,6 +37,7 @@ from .breakpoint_rules import BreakpointHit
 from .carry_over import RequeueRequest, stopped_tasks
 from .claim import Claim, Claimant, claim
 from .countdown import FinishedTask, count_successors, lock_successors, open_tasks
+from .transitions import Parking
 
 
 @dataclass(frozen=True)
@@ -83,29 +86,46 @@ def lock_awaited(conn: Connection, parked: Sequence[tuple[WaitsOn, Outcome]]) ->
     The rows stay locked, so whoever changes one next finds the task parked.  They come before the tasks, in
     the same order in which a change of such a row wakes tasks.
     """
-    r = tables.resource
-    s = tables.stack
+    rows: dict[WaitsOn, Sequence[Json]] = {}
+    for kind, query in _AWAITED.items():
+        keys = sorted({waits_on.key for waits_on, _ in parked if waits_on.kind == kind})
+        if keys:
+            ids = [int(key) for key in keys] if kind == AwaitedKind.RESOURCE else keys
+            for key, *columns in conn.execute(query, {"ids": ids}):
+                rows[WaitsOn(kind, str(key))] = columns
     changed: set[TaskId] = set()
     paused: set[TaskId] = set()
-    for waits_on, outcome in sorted(parked, key=lambda pair: str(pair[0])):
+    for waits_on, outcome in parked:
+        state = rows.get(waits_on, ())
         if waits_on.kind == AwaitedKind.RESOURCE:
-            query = sa.select(r.c.generation).where(r.c.id == int(waits_on.key)).with_for_update()
-            generation = conn.execute(query).scalar()
-            has_changed = generation is None or generation > outcome.seen
+            has_changed = not state or state[0] > outcome.seen
         else:
-            query = sa.select(s.c.status, s.c.remaining).where(s.c.id == waits_on.key).with_for_update()
-            row = conn.execute(query).first()
-            has_changed = row is None or row.status != Status.IN_PROGRESS
-            if row is not None and row.remaining is not None:
+            has_changed = not state or state[0] != Status.IN_PROGRESS
+            if state and state[1] is not None:
                 paused.add(outcome.task_id)
         if has_changed:
             changed.add(outcome.task_id)
     return Awaited(frozenset(changed), frozenset(paused))
 
 
+_R = tables.resource.c
+_S = tables.stack.c
+_AWAITED: Mapping[AwaitedKind, sa.Select[typing.Any]] = {
+    AwaitedKind.RESOURCE: sa.select(_R.id, _R.generation)
+    .where(OneOf(_R.id))
+    .order_by(_R.id)
+    .with_for_update(),
+    AwaitedKind.STACK: (
+        sa.select(_S.id, _S.status, _S.remaining).where(OneOf(_S.id)).order_by(_S.id).with_for_update()
+    ),
+}
+
+
 def admit(conn: Connection, outcomes: Sequence[Outcome], *, who: Claimant) -> Admission:
     """Lock the tasks of outcomes, and decide which outcomes are stored, and with which state."""
     rows: dict[TaskId, Task] = {}
+    if not outcomes:
+        return Admission((), (), rows)
     for part in chunks(outcome.task_id for outcome in outcomes):
         locked_rows = conn.execute(_LOCKED, {"ids": part}).mappings()
         rows.update((task.id, task) for task in (Task.of(dict(row)) for row in locked_rows))
@@ -182,6 +202,7 @@ class Exchange:
     :ivar claims: tasks that the member holds now.
     :ivar ready: tasks made ready and not claimed here, for which hints are to be sent.
     :ivar ended: stacks that reached a final status, with that status.
+    :ivar woken: tasks of the stacks around these, ready since then.
     :ivar locked: ready tasks not claimed, because another transaction has locked their resource's row.
     """
 
@@ -189,6 +210,7 @@ class Exchange:
     claims: Sequence[Claim]
     ready: ReadyTasks
     ended: Sequence[tuple[StackId, Status]]
+    woken: ReadyTasks = field(default_factory=ReadyTasks)
     locked: Sequence[TaskId] = ()
 
 
@@ -247,16 +269,18 @@ def exchange(
     held = [hit.task for hit in hits]
     waiting = [o.task_id for o in admitted.accepted if o.state == TaskState.PARKED]
     paused = [task_id for task_id in waiting if task_id in awaited.paused]
-    ended, woken = endings.finish_all(
+    ended = endings.finish_all(
         conn, over, open_tasks=open_tasks(finished), held=held, parked=paused, by=who.host, now=now
     )
     claimed_ids = {one.task.id for one in claimed.claims}
     to_hint = ReadyTasks()
-    for task_id, traversal in {**ready, **woken}.items():
+    for task_id, traversal in ready.items():
         if task_id not in claimed_ids:
             to_hint.add(traversal, task_id)
     locked = [task.id for task in claimed.locked]
-    return Exchange(admitted.refused, list(claimed.claims), to_hint, ended, locked)
+    return Exchange(
+        admitted.refused, list(claimed.claims), to_hint, list(ended.stacks.items()), ended.woken, locked
+    )
 
 
 def _hit(hook: str, outcome: Outcome, admitted: Admission) -> BreakpointHit:
@@ -299,15 +323,12 @@ def _store(
     """
     accepted = admitted.accepted
     ready = dict[TaskId, TraversalId]()
+    parkings: list[Parking] = []
     for outcome in sorted(accepted, key=lambda o: o.task_id):
         task_id = outcome.task_id
         if outcome.state == TaskState.PARKED and task_id not in changed:
-            transitions.park(
-                conn,
-                task_id,
-                waits_on=outcome.waits_on,
-                due_at=outcome.due_at,
-                retries_left=outcome.retries_left,
+            parkings.append(
+                Parking(task_id, outcome.waits_on, outcome.due_at, retries_left=outcome.retries_left)
             )
         elif outcome.state in (TaskState.PARKED, TaskState.READY):
             # The event that it wants to wait for has happened: its step polls once more, at once.
@@ -317,6 +338,7 @@ def _store(
         if outcome.replacement is not None and outcome.state in (TaskState.READY, TaskState.HELD):
             resources.replace_by(conn, outcome.resource_id, outcome.replacement)
             _continue_with_creation(conn, task_id, outcome.replacement.id)
+    transitions.park(conn, parkings)
     # A step has ended, so its task has not killed the conductor: earlier losses do not count any more.
     survived = [o.task_id for o in accepted if admitted.rows[o.task_id].losses and o.state not in FINAL]
     if survived:

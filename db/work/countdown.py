@@ -12,7 +12,7 @@ transactions, one that resumes a child and one that pauses its parent, the secon
 
 import typing
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -90,6 +90,8 @@ def open_tasks(ended: Sequence[FinishedTask]) -> Counter[TraversalNumber]:
 def lock_successors(conn: Connection, ended: Iterable[Task]) -> list[Task]:
     """Lock the tasks that wait for these, in the order of their ids; return them."""
     ids = {TaskId(successor) for task in ended for successor in task.successors}
+    if not ids:
+        return []
     return [
         Task.of(dict(row)) for part in chunks(ids) for row in conn.execute(_WAITING, {"ids": part}).mappings()
     ]
@@ -263,10 +265,11 @@ def wake(conn: Connection, parked: Sequence[Locked], *, now: float) -> ReadyTask
     return by_traversal(parked)
 
 
-def wake_parents(conn: Connection, stack_id: StackId, *, now: float) -> ReadyTasks:
-    """Wake the tasks that wait for a nested stack, which has ended; return them by traversal, for hints."""
+def wake_parents(conn: Connection, stack_ids: Collection[StackId], *, now: float) -> ReadyTasks:
+    """Wake the tasks that wait for nested stacks, which have ended; return them by traversal, for hints."""
     t = tables.task
-    waiting = sa.and_(t.c.waits_on == str(WaitsOn.stack(stack_id)), t.c.state == TaskState.PARKED)
+    awaited = sorted(str(WaitsOn.stack(stack_id)) for stack_id in stack_ids)
+    waiting = sa.and_(t.c.waits_on.in_(awaited), t.c.state == TaskState.PARKED)
     return wake(conn, lock(conn, waiting), now=now)
 
 

@@ -2,14 +2,14 @@
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import credentials, event_sinks, events, notifications, snapshots, stacks, traversals
 from ..ids import StackId, TaskId, TraversalId, TraversalNumber
-from ..rows import Event, FailureCause, Stack, Task
+from ..rows import Event, FailureCause, ReadyTasks, Stack, Task, Traversal
 from ..schema import tables
 from ..stacks import LateStack
 from ..states import Standing, Status, TraversalState
@@ -22,11 +22,13 @@ PLANNED_WITHIN = 3600.0
 
 @dataclass(frozen=True)
 class Ended:
-    """A stack that reached a final status, and the parents' tasks that waited for it."""
+    """Stacks that reached a final status, and the parents' tasks that waited for them.
 
-    stack_id: StackId
-    status: Status
-    woken: Mapping[TaskId, TraversalId]
+    :ivar stacks: their final statuses.
+    """
+
+    stacks: Mapping[StackId, Status] = field(default_factory=dict)
+    woken: ReadyTasks = field(default_factory=ReadyTasks)
 
 
 @dataclass(frozen=True)
@@ -42,33 +44,38 @@ class Failure:
     rolled_back: bool = True
 
 
-def finish(
-    conn: Connection, number: TraversalNumber, *, ended_tasks: int = 0, by: str | None, now: float
-) -> Ended | None:
-    """End a traversal without open tasks; return None if some are open, or if it was superseded.
+def finish(conn: Connection, numbers: Mapping[TraversalNumber, int], *, by: str | None, now: float) -> Ended:
+    """End those of the traversals that have no open tasks and were not superseded.
 
     Where breakpoints hold or block all open tasks, the stack's deadline is paused.
 
-    :param ended_tasks: by how much it is counted down first.
-    :param by: host of the conductor, for the event; None: the API.
+    :param numbers: by how much each of them is counted down first.
+    :param by: host of the conductor, for the events; None: the API.
     """
-    row = traversals.count_down(conn, number, ended_tasks) if ended_tasks else traversals.lock(conn, number)
-    if row is None or row.state != TraversalState.RUNNING:
-        return None
-    if row.open_tasks > 0:
-        if row.may_pause:
+    over: list[Traversal] = []
+    for number, row in sorted(traversals.count_down_each(conn, numbers).items()):
+        if row.state == TraversalState.RUNNING and row.open_tasks <= 0:
+            over.append(row)
+        elif row.state == TraversalState.RUNNING and row.may_pause:
             countdown.pause_deadline(conn, number, now=now)
-        return None
-    traversals.end(conn, number, now=now)
-    # A user who aborts at a breakpoint inspects the resources, and updates them: so nothing is rolled back.
-    failure = (
-        None if row.failure is None else Failure(row.failure, row.failure_cause, rolled_back=not row.aborted)
+    if not over:
+        return Ended()
+    traversals.end(conn, [row.id for row in over], now=now)
+    ended = end_stacks(
+        conn, [StackEnd(row.stack_id, row.traversal, _failure_of(row)) for row in over], by=by, now=now
     )
-    ended = end_stack(conn, row.stack_id, row.traversal, failure, by=by, now=now)
-    if ended is None:  # It may have been that of a snapshot alone.
-        failed = row.failure is not None
-        snapshots.end(conn, [row.traversal], reason=row.failure or "", failed=failed)
+    for row in over:
+        if row.stack_id not in ended.stacks:  # It may have been that of a snapshot alone.
+            failed = row.failure is not None
+            snapshots.end(conn, [row.traversal], reason=row.failure or "", failed=failed)
     return ended
+
+
+def _failure_of(row: Traversal) -> Failure | None:
+    # A user who aborts at a breakpoint inspects the resources, and updates them: so nothing is rolled back.
+    if row.failure is None:
+        return None
+    return Failure(row.failure, row.failure_cause, rolled_back=not row.aborted)
 
 
 def finish_all(
@@ -80,71 +87,108 @@ def finish_all(
     parked: Sequence[TaskId] = (),
     by: str | None,
     now: float,
-) -> tuple[list[tuple[StackId, Status]], dict[TaskId, TraversalId]]:
+) -> Ended:
     """Finish the traversals of tasks that have ended or are held, and those that have waited for them.
 
     :param open_tasks: by how much traversals are counted down first.
     :param parked: tasks that wait for nested stacks whose deadlines are paused; the caller holds their rows.
     :param by: host of the conductor, for the events; None: the API.
-    :returns: the stacks that have ended, with their statuses; and the parents' tasks that were woken.
     """
     if parked:
         countdown.pause_parents(conn, parked, now=now)
-    numbers = {task.finish_id for task in (*over, *held)}
+    numbers = {task.finish_id for task in (*over, *held) if task.finish_id is not None}
     if any(task.standing != Standing.OWN for task in over):
         numbers |= countdown.newer_traversals(conn, over)
-    ended: list[tuple[StackId, Status]] = []
-    woken: dict[TaskId, TraversalId] = {}
-    for number in sorted(number for number in numbers if number is not None):
-        done = finish(conn, number, ended_tasks=open_tasks.get(number, 0), by=by, now=now)
-        if done is not None:
-            ended.append((done.stack_id, done.status))
-            woken.update(done.woken)
-    return ended, woken
+    return finish(conn, {number: open_tasks.get(number, 0) for number in numbers}, by=by, now=now)
 
 
-def end_stack(
-    conn: Connection,
-    stack_id: StackId,
-    traversal: TraversalId,
-    failure: Failure | None,
-    *,
-    by: str | None,
-    now: float,
-) -> Ended | None:
-    """End a stack's action as COMPLETE or FAILED, and start its rollback where that is requested.
+@dataclass(frozen=True)
+class StackEnd:
+    """The end of a traversal of a stack.
 
-    :param failure: the failure of the action; None: it is COMPLETE.
-    :returns: None: the traversal was superseded.
+    :ivar failure: the failure of the action; None: it is COMPLETE.
     """
-    stack = stacks.lock(conn, stack_id)
-    if stack.traversal != traversal or stack.status != Status.IN_PROGRESS:
-        return None
-    status = Status.COMPLETE if failure is None else Status.FAILED
-    reason = f"Stack {stack.action} completed successfully" if failure is None else failure.reason
-    if stack.action in snapshots.CONCERNED:
-        snapshots.end(conn, [traversal], reason=reason, failed=failure is not None)
-    traversals.close(conn, [stack_id], now=now)
-    if status == Status.COMPLETE and stack.action == "DELETE":
-        stacks.mark_deleted(conn, stack_id, traversal, now)
-        credentials.release(conn, stack_id, now)
-    else:
-        stacks.finish(conn, stack_id, traversal, status, reason, now)
-        if failure is not None and failure.cause is not None:
-            stacks.store_cause(conn, stack_id, failure.cause)
-        if failure is not None and not failure.rolled_back:
-            stacks.skip_rollback(conn, stack_id)
-    record_stack_events(conn, [stack], status, reason, by=by, now=now)
-    if stack.has_sinks and stack.parent_id is None and (stack.action, status) == ("DELETE", Status.COMPLETE):
-        event_sinks.close(conn, stack_id, now)
-    if failure is not None and failure.rolled_back:
-        begin_rollbacks(conn, [stack_id], now=now)
-    woken = {} if stack.parent_id is None else countdown.wake_parents(conn, stack_id, now=now)
-    return Ended(
-        stack_id=stack_id,
-        status=status,
-        woken={task_id: parent for parent, ids in woken.items() for task_id in ids},
-    )
+
+    stack_id: StackId
+    traversal: TraversalId
+    failure: Failure | None = None
+
+    @property
+    def status(self) -> Status:
+        """Return the final status of the stack."""
+        return Status.COMPLETE if self.failure is None else Status.FAILED
+
+    def reason(self, action: str) -> str:
+        """Return the reason of that status."""
+        return f"Stack {action} completed successfully" if self.failure is None else self.failure.reason
+
+
+def end_stacks(conn: Connection, ends: Sequence[StackEnd], *, by: str | None, now: float) -> Ended:
+    """End the actions of stacks as COMPLETE or FAILED, and start their rollbacks where that is requested.
+
+    Those are left out whose traversals were superseded.
+    """
+    rows = stacks.lock_each(conn, {end.stack_id for end in ends})
+    current = [
+        end
+        for end in ends
+        if (row := rows.get(end.stack_id)) is not None
+        and row.traversal == end.traversal
+        and row.status == Status.IN_PROGRESS
+    ]
+    if not current:
+        return Ended()
+    _end_snapshots(conn, [end for end in current if rows[end.stack_id].action in snapshots.CONCERNED], rows)
+    traversals.close(conn, [end.stack_id for end in current], now=now)
+    _store_ends(conn, current, rows, now=now)
+    recorded = [
+        stack_event(row, end.status, end.reason(row.action), by=by, now=now)
+        for end in current
+        for row in (rows[end.stack_id],)
+    ]
+    events.add_many(conn, recorded)
+    notifications.about_stacks(conn, [end.stack_id for end in current])
+    for row in (rows[end.stack_id] for end in current if end.failure is None):
+        if row.has_sinks and row.parent_id is None and row.action == "DELETE":
+            event_sinks.close(conn, row.id, now)
+    if failed := [end.stack_id for end in current if end.failure is not None and end.failure.rolled_back]:
+        begin_rollbacks(conn, failed, now=now)
+    nested = [end.stack_id for end in current if rows[end.stack_id].parent_id is not None]
+    woken = countdown.wake_parents(conn, nested, now=now) if nested else ReadyTasks()
+    return Ended({end.stack_id: end.status for end in current}, woken)
+
+
+def _end_snapshots(conn: Connection, ends: Sequence[StackEnd], rows: Mapping[StackId, Stack]) -> None:
+    alike: dict[tuple[str, bool], list[TraversalId]] = {}
+    for end in ends:
+        key = end.reason(rows[end.stack_id].action), end.failure is not None
+        alike.setdefault(key, []).append(end.traversal)
+    for (reason, failed), numbers in sorted(alike.items()):
+        snapshots.end(conn, numbers, reason=reason, failed=failed)
+
+
+def _store_ends(
+    conn: Connection, ends: Sequence[StackEnd], rows: Mapping[StackId, Stack], *, now: float
+) -> None:
+    """Store the final statuses; stacks that end in the same way share a statement."""
+    deleted: dict[StackId, TraversalId] = {}
+    alike: dict[tuple[Status, str], dict[StackId, TraversalId]] = {}
+    for end in ends:
+        action = rows[end.stack_id].action
+        if end.failure is None and action == "DELETE":
+            deleted[end.stack_id] = end.traversal
+        else:
+            alike.setdefault((end.status, end.reason(action)), {})[end.stack_id] = end.traversal
+    if deleted:
+        stacks.mark_deleted(conn, deleted, now)
+        credentials.release(conn, list(deleted), now)
+    for (status, reason), current in sorted(alike.items()):
+        stacks.finish(conn, current, status, reason, now)
+    for end in ends:
+        if end.failure is not None and end.failure.cause is not None:
+            stacks.store_cause(conn, end.stack_id, end.failure.cause)
+        if end.failure is not None and not end.failure.rolled_back:
+            stacks.skip_rollback(conn, end.stack_id)
 
 
 def begin_rollbacks(conn: Connection, stack_ids: Sequence[StackId], *, now: float) -> None:
@@ -176,13 +220,13 @@ def begin_rollbacks(conn: Connection, stack_ids: Sequence[StackId], *, now: floa
         notifications.about_stacks(conn, [StackId(event.stack_id) for event in begun])
 
 
-def fail_rollback(conn: Connection, expected: Stack, why: str, *, by: str | None, now: float) -> Ended | None:
-    """End a rollback that is not planned yet as failed; None if it is not as `expected` any more."""
+def fail_rollback(conn: Connection, expected: Stack, why: str, *, by: str | None, now: float) -> Ended:
+    """End a rollback that is not planned yet as failed, unless it is not as `expected` any more."""
     stack = stacks.lock(conn, expected.id)
     if stack.traversal != expected.traversal or stack.rollback_at is None:
-        return None
-    reason = f"{stack.reason}; it cannot be rolled back: {why}"
-    return end_stack(conn, stack.id, stack.traversal, Failure(reason), by=by, now=now)
+        return Ended()
+    failure = Failure(f"{stack.reason}; it cannot be rolled back: {why}")
+    return end_stacks(conn, [StackEnd(stack.id, stack.traversal, failure)], by=by, now=now)
 
 
 def record_stack_events(

@@ -8,7 +8,6 @@ from sqlalchemy.engine import Connection
 
 from .. import bulk
 from ..bulk import chunks
-from ..connections import new_ids
 from ..ids import AwaitedKind, MemberId, StackId, TaskId, TraversalId, TraversalNumber
 from ..rows import ReadyTasks, Task
 from ..schema import tables
@@ -24,9 +23,7 @@ AWAITED_STACK = sa.func.substr(tables.task.c.waits_on, len(_AWAITED) + 1)
 
 def insert_many(conn: Connection, tasks: Sequence[Task]) -> None:
     """Store new tasks; their ids are the transaction's own."""
-    if tasks:
-        with new_ids():
-            bulk.insert(conn, tables.task, _new_rows(tasks))
+    bulk.insert_new(conn, tables.task, _new_rows(tasks))
 
 
 def _new_rows(tasks: Sequence[Task]) -> list[dict[str, typing.Any]]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from .. import bulk
 from ..bulk import OneOf, chunks
 from ..ids import MemberId, TaskId, WaitsOn
 from ..schema import tables
@@ -162,36 +163,46 @@ def clear(
     return _run(conn, _CLEAR, task_ids, ahead=ahead, now=now, due=now + REDELIVER_AFTER)
 
 
-# Who waits in the database has had no lost conductor since its step ended, see losses.py.
-_PARK = PARK.statement(
-    waits_on=sa.bindparam("awaited"),
-    due_at=sa.bindparam("due"),
-    member=None,
-    stop_by=None,
-    redelivered=0,
-    losses=None,
-)
-_PARK_TO_RETRY = _PARK.values(retries_left=sa.bindparam("left"), expires_at=None)
+@dataclass(frozen=True)
+class Parking:
+    """The wait of a task in the database.
 
-
-def park(
-    conn: Connection,
-    task_id: TaskId,
-    *,
-    waits_on: WaitsOn | None,
-    due_at: float | None,
-    retries_left: int | None = None,
-) -> int:
-    """Let a task wait in the database; return whether it was running, as 0 or 1.
-
-    :param due_at: the instant at which it is woken at the latest; None: only the awaited event wakes it.
-    :param retries_left: number of retries left to a task that waits for a retry with its whole timeout; None:
+    :ivar due_at: the instant at which it is woken at the latest; None: only the awaited event wakes it.
+    :ivar retries_left: number of retries left to a task that waits for a retry with its whole timeout; None:
         the task polls.
     """
-    awaited = None if waits_on is None else str(waits_on)
-    if retries_left is None:
-        return _run(conn, _PARK, [task_id], awaited=awaited, due=due_at)
-    return _run(conn, _PARK_TO_RETRY, [task_id], awaited=awaited, due=due_at, left=retries_left)
+
+    task_id: TaskId
+    waits_on: WaitsOn | None
+    due_at: float | None
+    retries_left: int | None = None
+
+    def row(self) -> bulk.Row:
+        """Return the columns to be stored."""
+        row = {
+            "id": self.task_id,
+            "state": PARK.target,
+            "waits_on": None if self.waits_on is None else str(self.waits_on),
+            "due_at": self.due_at,
+            "member": None,
+            "stop_by": None,
+            "redelivered": 0,
+            # Who waits in the database has had no lost conductor since its step ended, see losses.py.
+            "losses": None,
+        }
+        if self.retries_left is None:
+            return row
+        return {**row, "retries_left": self.retries_left, "expires_at": None}
+
+
+def park(conn: Connection, parkings: Iterable[Parking]) -> int:
+    """Let running tasks wait in the database; return how many."""
+    polls: list[bulk.Row] = []
+    retries: list[bulk.Row] = []
+    for parking in parkings:
+        (polls if parking.retries_left is None else retries).append(parking.row())
+    [source] = PARK.sources
+    return sum(bulk.update(conn, tables.task, rows, only={"state": source}) for rows in (polls, retries))
 
 
 _CLAIMABLE = {"ready_at": _NOW, "member": None, "waits_on": None, "stop_by": None, "redelivered": 0}

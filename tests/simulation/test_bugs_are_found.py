@@ -172,4 +172,4 @@ def test_a_conductor_that_rests_although_a_deadline_is_near(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Lookout, "_first_moment", lambda lookout: math.inf)
-    found_by(tmp_path, "I5: a timeout is")
+    found_by(tmp_path, "I5: a timeout is", "I4")

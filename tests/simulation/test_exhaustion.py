@@ -21,6 +21,8 @@ MANY: dict[str, Json] = {f"r{number}": {"looks": 3, "after": 2} for number in ra
 AFTER = {f"after{number}": {"needs": [{"get_resource": "first"}]} for number in range(3)}
 FORKS: dict[str, Json] = {**MANY, "first": {"looks": 1, "after": 1}, **AFTER}
 """One end makes more tasks ready than its conductor claims at once."""
+LIMITED: Json = {"resource_registry": {"resources": {"r0": {"timeout": 60}}}}
+"""A timeout is watched that does not strike."""
 
 
 @pytest.fixture
@@ -134,7 +136,7 @@ def test_an_error_anywhere_in_the_work_loop_loses_no_claim(
         with monkeypatch.context() as patch:
             breaks = Breaks(getattr(owner, name), at, after=after)
             patch.setattr(owner, name, breaks.method())
-            stack = world.create(f"s{at}", template(**FORKS))
+            stack = world.create(f"s{at}", template(**FORKS), environment=LIMITED)
             complete(world, stack)
             assert not world.broken
     assert breaks.calls >= 1

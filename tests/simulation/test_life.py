@@ -28,8 +28,8 @@ from stoker.engine.validate import Validation
 ADDRESSES = SignalAddresses("http://sim", b"key")
 ROOT = pathlib.Path(__file__).parents[2]
 NOT_THE_PRODUCT = ("tests/", ".venv/", "benchmarks/")
-MOST_FILE_MOVES = 552
-MOST_FOLDER_MOVES = 211
+MOST_FILE_MOVES = 491
+MOST_FOLDER_MOVES = 207
 """Bounds of how often who follows the calls must turn to another place: to be lowered, never raised."""
 TEMPLATE = {
     "heat_template_version": "2018-08-31",
@@ -117,6 +117,9 @@ def api_of(
 
 def test_the_life_of_a_resource_stays_in_few_places(world: World) -> None:
     api = api_of(world)
+    # What is done once in a process, such as compiling statements, is not of a resource's life.
+    api.simulate_post("/v1/project/stacks", json={"stack_name": "first", "template": TEMPLATE})
+    world.calm()
     with Calls() as calls:
         creation = api.simulate_post(
             "/v1/project/stacks", json={"stack_name": "s", "template": TEMPLATE, "timeout_mins": 5}

@@ -34,7 +34,7 @@ class Scene:
 
         def release(conn: Json) -> None:
             credentials.put(conn, StackId("1"), {"sealed": "body"}, NOW)
-            credentials.release(conn, StackId("1"), NOW)
+            credentials.release(conn, [StackId("1")], NOW)
 
         database.write(release)
 
@@ -88,7 +88,7 @@ def test_a_keystone_that_hangs_holds_no_thread_of_the_duties(tmp_path: pathlib.P
     def release(conn: Json) -> None:
         for stack_id in map(StackId, "12345"):
             credentials.put(conn, stack_id, {"sealed": "body"}, NOW)
-            credentials.release(conn, stack_id, NOW)
+            credentials.release(conn, [stack_id], NOW)
 
     database.write(release)
     let_go = threading.Event()

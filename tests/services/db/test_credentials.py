@@ -17,7 +17,8 @@ def unused(database: Database, now: float = NOW) -> list[StackId]:
 
 def end(database: Database, stack: Stack) -> None:
     now = stack_of(database, stack.id)
-    database.write(lambda conn: endings.end_stack(conn, now.id, now.traversal, None, by=None, now=NOW))
+    ending = endings.StackEnd(now.id, now.traversal)
+    database.write(lambda conn: endings.end_stacks(conn, [ending], by=None, now=NOW))
 
 
 def store_credential(database: Database, stack: Stack, body: str = "sealed") -> None:

@@ -77,7 +77,7 @@ def holding(database: Database, table: sa.Table, keys: Sequence[Json]) -> Iterat
 @contextlib.contextmanager
 def limited(database: Database, limits: DatabaseLimits = WAITS) -> Iterator[Database]:
     """The same one, by connections with short limits."""
-    limited_database = Database(database.url, pool_size=2, limits=limits)
+    limited_database = Database(database.url, pool_size=4, limits=limits)
     try:
         yield limited_database
     finally:

@@ -100,7 +100,7 @@ def test_the_end_of_a_child_wakes_its_parent_in_the_same_transaction(database: D
     [inner] = claim_all(database, child.ids, B)
     done = step(database, [outcome(inner)], who=B, slots=0)
     assert done.ended == [(child.stack.id, Status.COMPLETE)]
-    assert done.ready == {parent.traversal: [held.task.id]}
+    assert done.woken == {parent.traversal: [held.task.id]}
 
 
 def test_the_end_of_a_child_at_the_moment_of_the_parking_is_never_lost(database: Database) -> None:

@@ -79,8 +79,8 @@ DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
     "wake parked": lambda conn: due_tasks.wake_due(conn, DUE, now=NOW),
     "wake": lambda conn: due_tasks.wake(conn, WaitsOn.parse("resource:1"), now=NOW),
     "claim": lambda conn: claim(conn, [TaskId(4)], who=WHO, now=NOW),
-    "end of a stack": lambda conn: endings.end_stack(
-        conn, STACK, TRAVERSAL, endings.Failure("why"), by=None, now=NOW
+    "end of a stack": lambda conn: endings.end_stacks(
+        conn, [endings.StackEnd(STACK, TRAVERSAL, endings.Failure("why"))], by=None, now=NOW
     ),
     "supersede": lambda conn: cancel.cancel_unstarted(conn, STACK, TRAVERSAL, now=NOW),
     "running of a stack": lambda conn: tasks.running_of_stack(conn, STACK),

@@ -117,7 +117,8 @@ def test_the_end_of_a_stack_closes_no_traversal_that_deletes_a_snapshot(database
             conn.execute(
                 sa.update(t).where(t.c.traversal == graph.traversal).values(traversal=deletion.traversal)
             )
-        endings.end_stack(conn, graph.stack.id, graph.traversal, None, by=A.host, now=NOW)
+        ending = endings.StackEnd(graph.stack.id, graph.traversal)
+        endings.end_stacks(conn, [ending], by=A.host, now=NOW)
 
     database.write(move)
     assert traversal_of(database, graph.number).state == TraversalState.RUNNING

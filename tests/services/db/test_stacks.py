@@ -19,7 +19,7 @@ from services.db.servers import SERVERS
 from stoker.db import events, resources, snapshots, stacks
 from stoker.db.engine import Database
 from stoker.db.errors import NameTaken, NotFound
-from stoker.db.ids import StackId
+from stoker.db.ids import StackId, TraversalId
 from stoker.db.queries import stack_list
 from stoker.db.rows import Event, Stack
 from stoker.db.schema import tables
@@ -45,10 +45,10 @@ def test_a_name_is_taken_within_a_tenant_among_living_top_level_stacks_only(data
     store(database, a_stack(name="Web"))
     nested = a_stack(name="web", live_name=None, parent_id=first.id, root_id=first.id, depth=1)
     store(database, nested, a_stack(name="web", live_name=None))
-    assert database.write(lambda conn: stacks.mark_deleted(conn, nested.id, nested.traversal, NOW + 9))
+    assert database.write(lambda conn: stacks.mark_deleted(conn, {nested.id: nested.traversal}, NOW + 9))
     with pytest.raises(NameTaken):
         store(database, a_stack(name="web"))
-    assert database.write(lambda conn: stacks.mark_deleted(conn, first.id, first.traversal, NOW + 9))
+    assert database.write(lambda conn: stacks.mark_deleted(conn, {first.id: first.traversal}, NOW + 9))
     with pytest.raises(NotFound, match=r"The Stack \(web\) could not be found"):
         database.read(lambda conn: stack_list.find_by_name(conn, "tenant", "web"))
     deleted = stack_of(database, first.id)
@@ -117,15 +117,15 @@ def test_only_one_of_many_that_saw_the_same_traversal_begins_the_next(database: 
 def test_only_the_current_traversal_ends_and_only_once(database: Database) -> None:
     stack = store(database, a_stack(deadline_at=NOW))
 
-    def end(traversal: object) -> bool:
+    def end(traversal: TraversalId) -> int:
         return database.write(
-            lambda conn: stacks.finish(conn, stack.id, traversal, Status.FAILED, "why", NOW + 1)  # type: ignore[arg-type]
+            lambda conn: stacks.finish(conn, {stack.id: traversal}, Status.FAILED, "why", NOW + 1)
         )
 
     assert not end(new_id())
     assert end(stack.traversal)
     assert not end(stack.traversal)
-    assert not database.write(lambda conn: stacks.mark_deleted(conn, stack.id, stack.traversal, NOW))
+    assert not database.write(lambda conn: stacks.mark_deleted(conn, {stack.id: stack.traversal}, NOW))
     stored = stack_of(database, stack.id)
     assert (stored.status, stored.reason, stored.deadline_at) == (Status.FAILED, "why", None)
     assert stored.updated_at is None, "a stack that was only created has no updated_time"
@@ -176,7 +176,9 @@ def test_a_purge_leaves_nothing_of_a_deleted_stack_and_everything_of_others(data
         database.write(lambda conn: events.add_many(conn, [event]))  # noqa: B023
         kept_too = a_snapshot(graph.stack)
         database.write(lambda conn: snapshots.insert(conn, kept_too))  # noqa: B023
-    database.write(lambda conn: stacks.mark_deleted(conn, purged.stack.id, purged.traversal, NOW))
+        key = {"id": new_id(), "stack_id": graph.stack.id, "resource_id": graph.resources["one"]}
+        database.write(lambda conn: conn.execute(sa.insert(tables.imported_key), [key]))  # noqa: B023
+    database.write(lambda conn: stacks.mark_deleted(conn, {purged.stack.id: purged.traversal}, NOW))
     assert database.read(lambda conn: stacks.deleted_before(conn, NOW, limit=9)) == []
     old = database.read(lambda conn: stacks.deleted_before(conn, NOW + 1, limit=9))
     assert [(stack.id, stack.shard) for stack in old] == [(purged.stack.id, purged.stack.shard)]

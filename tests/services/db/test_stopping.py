@@ -182,13 +182,12 @@ def test_a_stack_timeout_fires_once_with_many_conductors_trying(database: Databa
 def test_a_stack_that_has_ended_does_not_end_again(database: Database) -> None:
     graph = store_graph(database, {"run": []})
 
-    def end(conn: sa.Connection) -> endings.Ended | None:
-        return endings.end_stack(
-            conn, graph.stack.id, graph.traversal, endings.Failure("why"), by=None, now=NOW
-        )
+    def end(conn: sa.Connection) -> endings.Ended:
+        ending = endings.StackEnd(graph.stack.id, graph.traversal, endings.Failure("why"))
+        return endings.end_stacks(conn, [ending], by=None, now=NOW)
 
-    assert database.write(end) == endings.Ended(graph.stack.id, Status.FAILED, {})
-    assert database.write(end) is None
+    assert database.write(end) == endings.Ended({graph.stack.id: Status.FAILED})
+    assert database.write(end) == endings.Ended()
 
 
 def test_a_timeout_and_the_last_task_at_once_end_the_stack_once(database: Database) -> None:
@@ -259,4 +258,4 @@ def test_tasks_of_a_superseded_traversal_are_purged_but_not_while_one_runs(datab
 
 
 def end_of(database: Database, number: TraversalNumber) -> None:
-    assert database.write(lambda conn: endings.finish(conn, number, by=B.host, now=NOW)) is not None
+    assert database.write(lambda conn: endings.finish(conn, {number: 0}, by=B.host, now=NOW)).stacks

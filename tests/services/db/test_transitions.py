@@ -9,7 +9,7 @@ from stoker.db.engine import Database
 from stoker.db.ids import TaskId, WaitsOn
 from stoker.db.states import REDELIVER_AFTER, TRANSITIONS, TaskState
 from stoker.db.work import transitions
-from stoker.db.work.transitions import Transition
+from stoker.db.work.transitions import Parking, Transition
 
 Move = Callable[[sa.Connection, TaskId], int]
 
@@ -19,11 +19,9 @@ MOVES: dict[str, Move] = {
     "hold": lambda conn, task_id: transitions.hold(conn, [task_id], hook="pre-create", due_at=None),
     "clear": lambda conn, task_id: transitions.clear(conn, [task_id], ahead=None, now=NOW),
     "park": lambda conn, task_id: transitions.park(
-        conn, task_id, waits_on=WaitsOn.parse("resource:1"), due_at=NOW
+        conn, [Parking(task_id, WaitsOn.parse("resource:1"), NOW)]
     ),
-    "park to retry": lambda conn, task_id: transitions.park(
-        conn, task_id, waits_on=None, due_at=NOW, retries_left=1
-    ),
+    "park to retry": lambda conn, task_id: transitions.park(conn, [Parking(task_id, None, NOW, 1)]),
     "wake": lambda conn, task_id: transitions.wake(conn, [task_id], now=NOW),
     "release": lambda conn, task_id: transitions.release(conn, [task_id], now=NOW, due_at=NOW),
     "complete": lambda conn, task_id: transitions.complete(conn, [task_id]),

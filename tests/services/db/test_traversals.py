@@ -109,7 +109,7 @@ def test_a_paused_child_is_noted_and_the_end_is_stored(database: Database) -> No
     traversal = stored(database, a_traversal())
     database.write(lambda conn: traversals.note_paused_child(conn, traversal.id))
     assert traversal_of(database, traversal.id).may_pause
-    database.write(lambda conn: traversals.end(conn, traversal.id, now=NOW))
+    database.write(lambda conn: traversals.end(conn, [traversal.id], now=NOW))
     done = traversal_of(database, traversal.id)
     assert (done.state, done.open_tasks, done.due_at) == (TraversalState.DONE, 0, NOW + traversals.KEPT)
 
@@ -192,7 +192,7 @@ def test_a_deadline_pauses_while_all_is_held(database: Database) -> None:
     def hold(conn: sa.Connection) -> None:
         hits = [breakpoints.BreakpointHit(task, "pre-create") for task in held]
         breakpoints.hold(conn, hits, by=B.host, now=NOW)
-        assert endings.finish(conn, graph.number, by=B.host, now=NOW) is None
+        assert endings.finish(conn, {graph.number: 0}, by=B.host, now=NOW).stacks == {}
 
     database.write(hold)
     stack = stack_of(database, graph.stack.id)
