@@ -37,7 +37,6 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
     "OS::Senlin": ("clusters", "Cluster Node Policy Profile Receiver"),
     "OS::Trove": ("databases", "Cluster Instance"),
     "OS::Vitrage": ("root causes", "Template"),
-    "OS::Zaqar": ("messages", "MistralTrigger Queue SignedQueueURL Subscription"),
     "OS::Zun": ("containers", "Container"),
 }
 """By the beginning of the names: what the service is for, and the ends of the names.  These are all types of
@@ -86,6 +85,7 @@ _CLIENTS: Mapping[str, str] = {
     "image": "glance",
     "load-balancer": "octavia",
     "identity": "keystone",
+    "message": "zaqar",
     "network": "neutron",
     "object-store": "swift",
     "orchestration": "heat",

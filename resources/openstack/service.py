@@ -291,6 +291,7 @@ INTERFACES: Mapping[str, Interface] = {
     "image": Interface("2"),
     "key-manager": Interface("1"),
     "load-balancer": Interface("2"),
+    "message": Interface("2"),
     "network": Interface("2"),
     "object-store": Interface("1"),
     "orchestration": Interface("1"),
@@ -302,14 +303,22 @@ INTERFACES: Mapping[str, Interface] = {
 
 
 def service_of(
-    context: StepContext, service: str, microversion: str | None = None, interface: Interface | None = None
+    context: StepContext,
+    service: str,
+    microversion: str | None = None,
+    interface: Interface | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> Service:
     """Return the calls of a service for a step.
 
     :param microversion: the newest microversion to be used; None: that of the interface.
     :param interface: the interface of a service that is not in `INTERFACES`; None: the service's entry there.
+    :param headers: headers of all calls.
     :raises PermanentError: the cloud has no such service, or the stack has no credential.
     :raises RetryableError: Keystone or the service is unavailable.
     """
     interface = interface or INTERFACES[service]
-    return Service(context.adapter(service, interface.version, microversion or interface.microversion))
+    adapter = context.adapter(service, interface.version, microversion or interface.microversion)
+    if headers:
+        adapter.additional_headers = {**adapter.additional_headers, **headers}
+    return Service(adapter)

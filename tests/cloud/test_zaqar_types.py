@@ -1,0 +1,126 @@
+"""Types of the messaging service on a real Zaqar."""
+
+import dataclasses
+import typing
+import urllib.parse
+import uuid
+from collections.abc import Iterator
+
+import pytest
+import requests
+from harness.cloud.access import Cloud
+from harness.cloud.maker import Maker
+from harness.cloud.project import Project
+from harness.zaqar import Zaqar
+from stoker.resources.errors import PermanentError
+from stoker.resources.openstack.service import Conflict
+from stoker.resources.steps import Poll
+
+Json = typing.Any
+QUEUE = "OS::Zaqar::Queue"
+SUBSCRIPTION = "OS::Zaqar::Subscription"
+
+
+@pytest.fixture(scope="module")
+def zaqar(cloud: Cloud) -> Iterator[Zaqar]:
+    with Zaqar(cloud) as server:
+        server.register()
+        yield server
+
+
+@pytest.fixture
+def messages(zaqar: Zaqar, project: Project) -> Zaqar:
+    """Zaqar, which the project's tokens know."""
+    project.connection.session.invalidate()
+    return zaqar
+
+
+def get(zaqar: Zaqar, project: Project, path: str, **headers: str) -> requests.Response:
+    own = {"X-Auth-Token": project.token, "Client-ID": str(uuid.uuid4()), **headers}
+    return requests.get(f"{zaqar.url}/v2{path}", headers=own, timeout=120)
+
+
+def names(zaqar: Zaqar, project: Project) -> list[str]:
+    return [each["name"] for each in get(zaqar, project, "/queues").json()["queues"]]
+
+
+def test_a_queue(messages: Zaqar, make: Maker, project: Project) -> None:
+    queue = make(QUEUE, name="orders", metadata={"colour": "blue", "old": 1})
+    assert names(messages, project) == ["orders"]
+    assert queue.attribute("href") == f"{messages.url}/v2/queues/orders"
+    assert queue.update(metadata={"colour": "red", "new": [1]}) == "updated"
+    metadata = get(messages, project, "/queues/orders").json()
+    assert {name: metadata.get(name) for name in ("colour", "new", "old")} == {
+        "colour": "red",
+        "new": [1],
+        "old": None,
+    }
+    live = queue.plugin.live_properties(queue.target, queue.context)
+    assert live == {"metadata": {"colour": "red", "new": [1]}}
+    lost = dataclasses.replace(queue.target, physical_id=None, key=queue.target.creation_key, attempt=2)
+    assert queue.plugin.find_created(lost.key, lost, queue.context) == "orders"
+    assert queue.plugin.find_created(str(uuid.uuid4()), lost, queue.context) is None
+    with pytest.raises(Conflict, match="another queue has the name orders"):
+        make(QUEUE, name="orders")
+    queue.delete()
+    queue.delete()
+    assert names(messages, project) == []
+
+
+def test_a_subscription(messages: Zaqar, make: Maker, project: Project) -> None:
+    queue = make(QUEUE)
+    properties = {"queue_name": queue.id, "subscriber": "http://a.test/b", "ttl": 3600}
+    subscription = make(SUBSCRIPTION, **properties, options={"from": "x"})
+    path = f"/queues/{queue.id}/subscriptions"
+
+    def listed() -> Json:
+        return [
+            (each["subscriber"], each["ttl"]) for each in get(messages, project, path).json()["subscriptions"]
+        ]
+
+    assert listed() == [("http://a.test/b", 3600)]
+    with pytest.raises(Conflict, match="has a subscription of this subscriber"):
+        make(SUBSCRIPTION, **properties)
+    assert subscription.update(subscriber="http://a.test/c", ttl=7200) == "updated"
+    assert listed() == [("http://a.test/c", 7200)]
+    subscription.act("check")
+    subscription.delete()
+    subscription.delete()
+    assert listed() == []
+    with pytest.raises(PermanentError, match="message 404"):
+        subscription.act("check")
+    queue.delete()
+
+
+def test_a_lost_subscription_is_found_again(messages: Zaqar, make: Maker) -> None:
+    driven = make.new(SUBSCRIPTION, queue_name="q", subscriber="http://a.test/b")
+    step = driven.plugin.handle_create(driven.target, driven.context)
+    assert isinstance(step, Poll)
+    driven.take(step)
+    made = driven.plugin.check_create_complete(driven.target, step.progress, driven.context).physical_id
+    assert driven.plugin.find_created(driven.target.key, driven.target, driven.context) == made
+    driven.target = dataclasses.replace(driven.target, attempt=2)
+    again = driven.plugin.check_create_complete(driven.target, step.progress, driven.context)
+    assert again.physical_id == made
+    driven.take(again)
+    driven.delete()
+
+
+def test_a_signed_address(messages: Zaqar, make: Maker, project: Project) -> None:
+    queue = make(QUEUE)
+    signed = make("OS::Zaqar::SignedQueueURL", queue=queue.id, ttl=600, methods=["GET", "POST"])
+    query = dict(urllib.parse.parse_qsl(signed.attribute("query_str")))
+    assert (query["project_id"], query["queue_name"], query["methods"]) == (project.id, queue.id, "GET,POST")
+    headers = {
+        "URL-Signature": query["signature"],
+        "URL-Expires": query["expires"],
+        "URL-Methods": query["methods"],
+        "URL-Paths": query["paths"],
+        "X-Project-ID": query["project_id"],
+        "Client-ID": str(uuid.uuid4()),
+    }
+    path = f"{messages.url}/v2/queues/{queue.id}"
+    assert requests.get(f"{path}/messages", headers=headers, timeout=120).status_code == 200
+    assert requests.get(f"{path}/subscriptions", headers=headers, timeout=120).status_code != 200
+    signed.delete()
+    queue.delete()
