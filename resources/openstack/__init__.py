@@ -8,15 +8,18 @@ The modules of this package may move; these names stay.  Stoker itself imports f
 """
 
 from .bodies import NamedRemote
+from .compared import ComparedType
 from .declared import REMOTE, DeclaredType
 from .marks import FieldMark, Mark, MetadataMark, NameMark, TagMark, chosen_id, mark_of
 from .names import resolve
+from .parts import PartType
 from .polling import Poller, pause
 from .service import Conflict, Interface, RemoteNotFound, Service, in_use, service_of
 from .statuses import StatusMeaning
 
 __all__ = [
     "REMOTE",
+    "ComparedType",
     "Conflict",
     "DeclaredType",
     "FieldMark",
@@ -25,6 +28,7 @@ __all__ = [
     "MetadataMark",
     "NameMark",
     "NamedRemote",
+    "PartType",
     "Poller",
     "Service",
     "StatusMeaning",

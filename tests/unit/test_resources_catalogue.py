@@ -125,6 +125,14 @@ def test_a_type_of_heat_that_is_lacking_is_answered_as_one_without_a_service(nam
     )
 
 
+@pytest.mark.parametrize(("service", "client"), [("network", "neutron"), ("load-balancer", "octavia")])
+def test_a_type_whose_service_a_cloud_lacks_is_refused_in_heats_words(service, client):
+    assert heat_types.unavailable("OS::Octavia::Pool", service) == (
+        f"HEAT-E99001 Service {client} is not available for resource type OS::Octavia::Pool, reason: "
+        f"{client} {service} endpoint is not in service catalog."
+    )
+
+
 def test_the_types_of_heat_that_are_lacking_are_those_that_are_not_installed():
     installed = ResourceRegistry.installed()
     assert not [name for name in heat_types.HEAT_TYPES if name in installed]
