@@ -1,5 +1,6 @@
 """One resource of Heat's as a row of Stoker's; pure."""
 
+import base64
 import re
 import typing
 import uuid
@@ -13,6 +14,7 @@ from ..db.states import Status
 from ..planning.plan import TaskDefinition
 from ..resources.contract.views import ResourceView, StackFacts
 from ..resources.errors import PropertyError
+from ..resources.openstack.nova.launch_schema import LAUNCH_CONFIGURATION
 from ..resources.plugin import ResourceType
 from ..resources.properties import resolve_properties, resolve_stored
 from ..sealing.stored import RowLookup, SealedRowLookup, in_clear
@@ -74,7 +76,7 @@ def resource_row(resource: HeatResource, place: ResourcePlace, secrets: Secrets)
         reason=UNFINISHED if is_unfinished else resource.reason,
         created_at=resource.created_at,
         updated_at=resource.updated_at,
-        physical_id=resource.physical_id,
+        physical_id=resource.physical_id or _made_name(resource, place),
         definition=TaskDefinition.of(definition).to_json(),
         properties=None if untouched else stored_properties(resource, place, secrets),
         metadata=None if untouched else stored_metadata(resource, place),
@@ -83,6 +85,18 @@ def resource_row(resource: HeatResource, place: ResourcePlace, secrets: Secrets)
         replaced_by=place.ids.get(resource.replaced_by or 0),
         key=str(uuid.uuid4()),
     )
+
+
+def _made_name(resource: HeatResource, place: ResourcePlace) -> str | None:
+    """Return the name that Heat shows of a launch configuration, which has no id there; None for other types.
+
+    Its end is made of the random bits of the resource's UUID.
+    """
+    if place.definition.type != LAUNCH_CONFIGURATION or resource.action == "INIT":
+        return None
+    bits = uuid.UUID(resource.uuid).time << 4  # 60 bits, to 8 whole bytes of which 12 characters are made.
+    end = base64.b32encode(bits.to_bytes(8, "big"))[:12].decode().lower()
+    return f"{place.stack.name}-{resource.name}-{end}"
 
 
 def stored_properties(resource: HeatResource, place: ResourcePlace, secrets: Secrets) -> Json:

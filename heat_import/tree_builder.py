@@ -59,7 +59,11 @@ class TreeBuilder:
         goals = GoalMaker(self._context, tree, sealer)
         nested = {stack.id: stack for stack in tree.stacks}
         parts = TreeParts(sealer, self._context.settings.shard_count, nested)
-        near = replace(self._near, deployments={item.id: item for item in software.deployments})
+        near = replace(
+            self._near,
+            configs={item.id: item for item in software.configs},
+            deployments={item.id: item for item in software.deployments},
+        )
         builder = StackBuilder(self._context, parts, goals, near)
         built = builder.build(root, goals.of_template(root, root.template_id), None)
         resources = sum(len(one.rows) for one in built.all())

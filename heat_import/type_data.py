@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from ..engine.signal_urls import SignalAddresses
 from ..resources.contract.views import ResourceView
 from ..resources.guests import COLLECT_CONFIG
+from ..resources.heat.iam import ACCESS_KEY, SECRET
 from ..resources.heat.received import received
 from ..resources.heat.wait_handles import ATTRIBUTES
 from ..resources.imported import IMPORTED, IMPORTED_PORTS
 from ..shapes import Json, JsonMap
-from .heat_rows import HeatDeployment, HeatResource
+from .heat_rows import HeatConfig, HeatDeployment, HeatResource
 from .signed_urls import SIGNAL, WAIT_CONDITION, Ec2Keys, signed_url
 
 HEAT_HANDLE = "OS::Heat::WaitConditionHandle"
@@ -25,6 +26,7 @@ HANDLES = (HEAT_HANDLE, *AWS_HANDLES)
 CONDITIONS = ("OS::Heat::WaitCondition", "AWS::CloudFormation::WaitCondition")
 POLICIES = ("OS::Heat::ScalingPolicy", "AWS::AutoScaling::ScalingPolicy")
 SERVERS = ("OS::Nova::Server", "AWS::EC2::Instance")
+MULTIPART = "OS::Heat::MultipartMime"
 DEPLOYMENTS = ("OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment")
 HEAT_COLLECT_CONFIG = "os-collect-config"
 """Entry of a server's metadata in Heat that tells its guest where to ask."""
@@ -70,19 +72,21 @@ class Neighbours:
     :ivar addresses: makes addresses for signals.
     :ivar signal_root: address under which clients send signed signals.
     :ivar handles: metadata of the stack's handles by the value of get_resource for them.
+    :ivar configs: software configs by id.
     :ivar deployments: deployments by id.
     """
 
     addresses: SignalAddresses
     signal_root: str
     handles: Mapping[str, JsonMap] = field(default_factory=dict)
+    configs: Mapping[str, HeatConfig] = field(default_factory=dict)
     deployments: Mapping[str, HeatDeployment] = field(default_factory=dict)
 
 
 def keys_of(resource: HeatResource) -> Ec2Keys | None:
     """Return the EC2 keys of the resource's account; None: it has none."""
-    access = resource.data.get("access_key")
     secret = resource.data.get("secret_key")
+    access = resource.data.get("access_key") or resource.physical_id
     return Ec2Keys(access, secret) if access and secret else None
 
 
@@ -107,6 +111,12 @@ def type_data(type_name: str, resource: HeatResource, target: ResourceView, near
         handle = target.properties.get("handle") or target.properties.get("Handle")
         signals = received(near.handles.get(str(handle), {}))
         return TypeData({"signals": json.dumps({signal.id: signal.data for signal in signals})})
+    if type_name == ACCESS_KEY:
+        secret = resource.data.get("secret_key")
+        return TypeData({SECRET: secret} if secret else {}, secrets=[secret] if secret else ())
+    if type_name == MULTIPART:
+        config = near.configs.get(resource.physical_id or "")
+        return TypeData({"config": None if config is None else config.config.get("config")})
     if type_name in DEPLOYMENTS:
         deployment = near.deployments.get(resource.physical_id or "")
         return TypeData({"outputs": dict((deployment and deployment.output_values) or {})})
@@ -176,5 +186,5 @@ def _signed(resource: HeatResource, target: ResourceView, near: Neighbours, kind
 
 def _internal_ports(resource: HeatResource) -> list[str]:
     """Return the ids of the ports that Heat has made for a server."""
-    ports = json.loads(resource.data.get("internal_ports") or "[]")
-    return [str(port["id"]) for port in ports if port.get("id")]
+    ports = [port.get("id") for port in json.loads(resource.data.get("internal_ports") or "[]")]
+    return [str(port) for port in (*ports, resource.data.get("port_id")) if port]

@@ -494,3 +494,54 @@ def test_keys_and_accounts_of_guests_go_on_and_their_secrets_are_sealed(installa
     assert "hush-hush-hush" not in installation.text()
     installation.database.write(lambda conn: stacks.purge(conn, [StackId(stack_id)]))
     assert installation.database.read(lambda conn: imported_keys.find(conn, "key-of-alice")) is None
+
+
+def test_a_launch_configuration_has_the_name_that_heat_shows(installation: Installation) -> None:
+    launch = {"Type": "AWS::AutoScaling::LaunchConfiguration"}
+    launch["Properties"] = {"ImageId": "cirros", "InstanceType": "m1.tiny"}
+    document = {"AWSTemplateFormatVersion": "2010-09-09", "Resources": {"L": launch}}
+    key = "6fb4c1a2-8f3e-4d57-a1b2-c3d4e5f60718"
+    row = HeatRow("L", None, launch["Properties"], columns={"uuid": key})
+    stack_id = installation.heat.stack("launch", document, [row])
+    assert only(installation.run()).differences == []
+    stored = installation.rows(stack_id)["L"]
+    # 60 bits of the UUID: 0xd578f3e6fb4c1a2, five for each character.
+    assert stored.physical_id == "launch-L-2v4phzx3jqnc"
+    assert "launch" in (stored.data or {})
+
+
+def test_access_keys_and_messages_have_the_values_that_heat_has_made(installation: Installation) -> None:
+    config_id = str(uuid.uuid4())
+    with installation.heat.engine.begin() as conn:
+        row = {"id": config_id, "name": "n", "group": "Heat::Ungrouped", "tenant": "project"}
+        body = {"config": "the whole message", "inputs": []}
+        conn.execute(sa.insert(heat_tables.software_config), [{**row, "config": body, "created_at": CREATED}])
+    parts = {
+        "U": {"type": "AWS::IAM::User"},
+        "M": {"type": "OS::Heat::MultipartMime", "properties": {"parts": []}},
+    }
+    parts["K"] = {"type": "AWS::IAM::AccessKey", "properties": {"UserName": {"get_resource": "U"}}}
+    outputs = {
+        "s": {"value": {"get_attr": ["K", "SecretAccessKey"]}},
+        "m": {"value": {"get_attr": ["M", "config"]}},
+    }
+    rows = [
+        HeatRow("U", "user-id", {}),
+        HeatRow("M", config_id, {"parts": []}),
+        HeatRow(
+            "K",
+            "access-key",
+            {"UserName": "plain-U-1"},
+            data={"secret_key": "hush-hush"},
+            secret=["secret_key"],
+        ),
+    ]
+    stack_id = installation.heat.stack("plain", template(parts, outputs=outputs), rows)
+    assert only(installation.run()).differences == []
+    stored = installation.rows(stack_id)
+    assert (stored["M"].attributes or {})["config"] == "the whole message"
+    assert stored["K"].properties == {"UserName": "user-id"}
+    assert "hush-hush" not in installation.text()
+    key = installation.database.read(lambda conn: imported_keys.find(conn, "access-key"))
+    assert key is not None
+    assert key.resource_id == stored["K"].id
