@@ -16,6 +16,9 @@ from ..shapes import Json, JsonMap
 from ..template.language import ResourceDefinition
 from .heat_rows import HeatStack, HeatTemplate
 
+SCALED = "OS::Heat::ScaledResource"
+"""The type that Heat gives to servers of a group, in the place of their own."""
+
 
 @dataclass(frozen=True)
 class NestedResource:
@@ -58,6 +61,8 @@ def group_goal_of(nested: NestedResource, template: HeatTemplate | None) -> Chil
         if row.replaced_by is not None or body is None:
             continue
         usual = expected.get(row.name, pattern if _has_equal_members(expected) else body)
+        if body.get("type") == SCALED:
+            body = {**body, "type": usual["type"]}
         definition = usual if _same(usual, body) else body
         members.append(
             GroupMember(row.name, definition, created_at=row.created_at, physical_id=row.physical_id)
