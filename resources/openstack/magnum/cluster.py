@@ -1,0 +1,241 @@
+"""OS::Magnum::Cluster and OS::Magnum::ClusterTemplate: clusters of containers."""
+
+import typing
+from collections.abc import Mapping
+
+from ....shapes import Json, JsonMap
+from ....template.constraints import AllowedValues, Custom, Range
+from ...contract.context import StepContext
+from ...contract.views import ResourceView
+from ...errors import PropertyError
+from ...schema import Attribute, Property, SupportStatus
+from ...steps import Poll, Step
+from ..bodies import NamedRemote
+from ..compared import ComparedType
+from ..polling import FIRST_PAUSE
+from ..statuses import StatusMeaning
+
+ACTIONS = ("CREATE", "UPDATE", "DELETE", "ROLLBACK")
+VOLUME_DRIVERS: Mapping[str, tuple[str, ...]] = {
+    "kubernetes": ("cinder",),
+    "swarm": ("rexray",),
+    "mesos": ("rexray",),
+}
+"""Drivers of volumes by the engine that can use them."""
+NAME = Property("string", "Its name; none: made of the stack's and the resource's.")
+
+
+class ContainerType(ComparedType):
+    """Base of the two types: a change is a patch, a list of operations."""
+
+    support_status = SupportStatus(version="9.0.0")
+    tested_by_schema = True
+    service = "container-infrastructure-management"
+    item = ""
+    id_field = "uuid"
+    update_method = "PATCH"
+    identity = "the name; which things had it before is stored first"
+
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
+        """Return the fields of a new thing; it gets a name in any case, by which it is found again."""
+        body = super().create_body(target, context)
+        return {**body, "name": body.get("name") or target.physical_name}
+
+    def request(self, body: JsonMap, target: ResourceView) -> JsonMap:
+        """Return the body of a creation: the fields."""
+        return body
+
+    def _wrapped(self, body: JsonMap) -> JsonMap:
+        """Return the body of a change."""
+        patch = [{"op": "replace", "path": f"/{name}", "value": value} for name, value in body.items()]
+        return typing.cast(JsonMap, patch)
+
+    def _look(self, target: ResourceView, since: float, context: StepContext) -> JsonMap | None:
+        """Return the thing; each is read alone, for a list has fewer fields."""
+        return self.get(self.service_for(context), self.id_of(target))
+
+
+class ClusterTemplate(ContainerType):
+    """A model of clusters."""
+
+    description = "A model of clusters of containers."
+    path = "/clustertemplates"
+    items = "clustertemplates"
+    references = {
+        "image": NamedRemote("glance.image"),
+        "flavor": NamedRemote("nova.flavor"),
+        "master_flavor": NamedRemote("nova.flavor"),
+        "external_network": NamedRemote("neutron.network"),
+        "fixed_network": NamedRemote("neutron.network", "fixed_network"),
+        "fixed_subnet": NamedRemote("neutron.subnet", "fixed_subnet"),
+    }
+    renamed = {"keypair": "keypair_id"}
+    properties_schema = {
+        "name": NAME,
+        "image": Property(
+            "string",
+            "Name or id of the servers' image.",
+            required=True,
+            constraints=(Custom(check_name="glance.image"),),
+        ),
+        "flavor": Property(
+            "string", "Name or id of the servers' flavor.", constraints=(Custom(check_name="nova.flavor"),)
+        ),
+        "master_flavor": Property(
+            "string",
+            "Name or id of the flavor of the servers that lead.",
+            constraints=(Custom(check_name="nova.flavor"),),
+        ),
+        "keypair": Property(
+            "string", "Name of the servers' key pair.", constraints=(Custom(check_name="nova.keypair"),)
+        ),
+        "external_network": Property(
+            "string",
+            "Name or id of the external network.",
+            required=True,
+            constraints=(Custom(check_name="neutron.network"),),
+        ),
+        "fixed_network": Property(
+            "string",
+            "Name or id of the servers' network.",
+            constraints=(Custom(check_name="neutron.network"),),
+        ),
+        "fixed_subnet": Property(
+            "string", "Name or id of the servers' subnet.", constraints=(Custom(check_name="neutron.subnet"),)
+        ),
+        "network_driver": Property("string", "Driver of the containers' networks."),
+        "volume_driver": Property(
+            "string",
+            "Driver of the containers' volumes.",
+            constraints=(AllowedValues(values=("cinder", "rexray")),),
+        ),
+        "dns_nameserver": Property(
+            "string", "Address of a DNS server.", constraints=(Custom(check_name="ip_addr"),)
+        ),
+        "docker_volume_size": Property(
+            "integer", "Size of the volume for images, in GiB.", constraints=(Range(minimum=1),)
+        ),
+        "docker_storage_driver": Property(
+            "string",
+            "Driver of the images' storage.",
+            default="devicemapper",
+            constraints=(AllowedValues(values=("devicemapper", "overlay")),),
+        ),
+        "coe": Property(
+            "string",
+            "The engine that runs the containers.",
+            required=True,
+            constraints=(AllowedValues(values=tuple(VOLUME_DRIVERS)),),
+        ),
+        "http_proxy": Property("string", "Address of a proxy for HTTP."),
+        "https_proxy": Property("string", "Address of a proxy for HTTPS."),
+        "no_proxy": Property("string", "Hosts that need no proxy, separated by commas."),
+        "labels": Property("map", "Further settings by their names."),
+        "tls_disabled": Property("boolean", "Connections are not encrypted.", default=False),
+        "public": Property("boolean", "Other projects may use it.", default=False, update_allowed=True),
+        "registry_enabled": Property("boolean", "The cluster has a registry of images.", default=False),
+        "server_type": Property(
+            "string",
+            "Virtual machines or bare metal.",
+            default="vm",
+            constraints=(AllowedValues(values=("vm", "bm")),),
+        ),
+        "master_lb_enabled": Property(
+            "boolean", "A load balancer is before the servers that lead.", default=True
+        ),
+        "floating_ip_enabled": Property("boolean", "The servers have floating IPs.", default=True),
+    }
+    attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
+
+    def validate(self, properties: JsonMap) -> None:
+        """Check that the engine can use the driver of volumes."""
+        engine = str(properties.get("coe"))
+        driver = properties.get("volume_driver")
+        supported = VOLUME_DRIVERS.get(engine)
+        if driver is not None and supported is not None and driver not in supported:
+            text = f"Volume driver type {driver} is not supported by COE:{engine}, expecting a "
+            raise PropertyError(f"{text}{', '.join(supported)} volume driver.", ("volume_driver",))
+
+
+class Cluster(ContainerType):
+    """A cluster."""
+
+    description = "A cluster of servers that run containers."
+    path = "/clusters"
+    items = "clusters"
+    slow_delete = True
+    status = StatusMeaning(
+        pending=("", *(f"{action}_IN_PROGRESS" for action in ACTIONS)),
+        bad=tuple(f"{action}_FAILED" for action in ACTIONS),
+        deleted=("DELETE_COMPLETE",),
+    )
+    references = {
+        "cluster_template": NamedRemote("magnum.cluster_template"),
+    }
+    properties_schema = {
+        "name": NAME,
+        "cluster_template": Property(
+            "string",
+            "Name or id of the model.",
+            required=True,
+            constraints=(Custom(check_name="magnum.cluster_template"),),
+        ),
+        "keypair": Property(
+            "string",
+            "Name of the servers' key pair; none: that of the model.",
+            constraints=(Custom(check_name="nova.keypair"),),
+        ),
+        "node_count": Property(
+            "integer", "Number of servers.", default=1, update_allowed=True, constraints=(Range(minimum=1),)
+        ),
+        "master_count": Property(
+            "integer",
+            "Number of servers that lead.",
+            default=1,
+            update_allowed=True,
+            constraints=(Range(minimum=1),),
+        ),
+        "discovery_url": Property(
+            "string", "Address by which the servers find each other.", update_allowed=True
+        ),
+        "create_timeout": Property(
+            "integer",
+            "Minutes that the creation may take.",
+            default=60,
+            update_allowed=True,
+            constraints=(Range(minimum=0),),
+        ),
+    }
+    attributes_schema = {
+        **{
+            name: Attribute("The field of this name.", "string")
+            for name in (
+                *("api_address", "cluster_template_id", "coe_version", "container_version"),
+                *("discovery_url", "keypair", "name", "stack_id", "status", "status_reason"),
+            )
+        },
+        **{
+            name: Attribute("The field of this name.", "integer")
+            for name in ("create_timeout", "master_count", "node_count")
+        },
+        "master_addresses": Attribute("Addresses of the servers that lead.", "list"),
+        "node_addresses": Attribute("Addresses of the servers.", "list"),
+    }
+
+    def problem(self, remote: JsonMap) -> str:
+        """Return why the cluster is in a bad state."""
+        return str(remote.get("status_reason") or "")
+
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
+        """Send the fields that have changed; the service begins a moment later."""
+        body = self.update_body(target, changed, context)
+        since = context.now()
+        self.service_for(context).patch(self.path_of(target), self._wrapped(body))
+        return Poll(progress={"since": since}, after=FIRST_PAUSE)
+
+    def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+        """Poll until the update is complete: the state of before it may be there for a while."""
+        remote = self.get(self.service_for(context), self.id_of(target))
+        if self.status.of(remote) == "CREATE_COMPLETE":
+            return Poll(progress=progress, after=FIRST_PAUSE)
+        return self._wait(remote, progress["since"], target, context)
