@@ -34,8 +34,8 @@ from harness.waiting import wait_for
 HOSTS = ("one", "two", "three")
 IDLE = 30.0
 """Seconds over which transactions are counted."""
-SETTLED = 10.0
-"""Seconds after which the work that follows a start is over, and the server has published its counters."""
+SETTLED = 25.0
+"""Seconds after which the work that follows a start is over, and the conductors rest."""
 Json = typing.Any
 
 
