@@ -1,5 +1,6 @@
 """Rows of conductors: their own reports, and the states that the operator has requested."""
 
+import typing
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -45,15 +46,29 @@ class ConductorRecord:
 
 def report(conn: Connection, conductor: ConductorRecord) -> str:
     """Store a conductor's report; return the state that the operator has requested: active or draining."""
-    c = tables.conductor
-    row = asdict(conductor)
-    del row["wanted"]
-    changed = [name for name in row if name != "host"]
-    insert = statements.insert_or_update(conn, c, {**row, "wanted": ACTIVE}, changed)
+    dialect = conn.dialect.name
+    if dialect not in _REPORTS:
+        _REPORTS[dialect] = _report_statement(conn)
+    values = {f"new_{name}": value for name, value in asdict(conductor).items()}
+    result = conn.execute(_REPORTS[dialect], {**values, "new_wanted": ACTIVE})
     if conn.dialect.insert_returning:
-        return str(conn.execute(insert.returning(c.c.wanted)).scalar_one())
-    conn.execute(insert)
-    return str(conn.execute(sa.select(c.c.wanted).where(c.c.host == conductor.host)).scalar_one())
+        return str(result.scalar_one())
+    c = tables.conductor.c
+    return str(conn.execute(sa.select(c.wanted).where(c.host == conductor.host)).scalar_one())
+
+
+_REPORTS: dict[str, sa.Insert] = {}
+"""The statement of a report, by dialect: to build it takes longer than to run it."""
+
+
+def _report_statement(conn: Connection) -> sa.Insert:
+    c = tables.conductor
+    row: dict[str, sa.BindParameter[typing.Any]] = {
+        name: sa.bindparam(f"new_{name}") for name in ConductorRecord.__dataclass_fields__
+    }
+    changed = [name for name in row if name not in ("host", "wanted")]
+    insert = statements.insert_or_update(conn, c, row, changed)
+    return insert.returning(c.c.wanted) if conn.dialect.insert_returning else insert
 
 
 def list_all(conn: Connection) -> Sequence[ConductorRecord]:
