@@ -65,6 +65,9 @@ def resource_row(resource: HeatResource, place: ResourcePlace, secrets: Secrets)
     definition = place.definition
     is_unfinished = resource.status == Status.IN_PROGRESS
     untouched = resource.action == "INIT"
+    physical_id = resource.physical_id or _made_name(resource, place)
+    # What exists without an id, as roles do, was not created with a key that a deletion could search.
+    has_key = untouched or physical_id is not None or resource.status != Status.COMPLETE
     return Resource(
         id=place.ids[resource.id],
         stack_id=StackId(place.stack.id),
@@ -76,14 +79,14 @@ def resource_row(resource: HeatResource, place: ResourcePlace, secrets: Secrets)
         reason=UNFINISHED if is_unfinished else resource.reason,
         created_at=resource.created_at,
         updated_at=resource.updated_at,
-        physical_id=resource.physical_id or _made_name(resource, place),
+        physical_id=physical_id,
         definition=TaskDefinition.of(definition).to_json(),
         properties=None if untouched else stored_properties(resource, place, secrets),
         metadata=None if untouched else stored_metadata(resource, place),
         requires=sorted(place.by_name[name] for name in definition.requires if name in place.by_name),
         replaces=place.ids.get(resource.replaces or 0),
         replaced_by=place.ids.get(resource.replaced_by or 0),
-        key=str(uuid.uuid4()),
+        key=str(uuid.uuid4()) if has_key else None,
     )
 
 
@@ -157,11 +160,11 @@ def view_of_row(row: Resource, place: ResourcePlace, secrets: Secrets, data: Jso
         type=row.plugin,
         stack=place.stack,
         properties=properties,
-        key=str(row.key),
+        key=row.key or "",
         physical_id=row.physical_id,
         data=data,
         requested_attributes=[list(parts) for parts in place.definition.requested_attributes],
-        creation_key=str(row.key),
+        creation_key=row.key or "",
     )
 
 

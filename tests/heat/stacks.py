@@ -50,7 +50,65 @@ CFN: Json = {
     "Outputs": {"U": {"Value": {"Ref": "H"}}},
 }
 
+LAUNCHED: Json = {
+    "AWSTemplateFormatVersion": "2010-09-09",
+    "Resources": {
+        "Net": {"Type": "OS::Neutron::Net"},
+        "Sub": {
+            "Type": "OS::Neutron::Subnet",
+            "Properties": {"network": {"Ref": "Net"}, "cidr": "10.3.0.0/24"},
+        },
+        "L": {
+            "Type": "AWS::AutoScaling::LaunchConfiguration",
+            "Properties": {"ImageId": "cirros", "InstanceType": "m1.tiny", "UserData": "hi"},
+        },
+        "G": {
+            "Type": "AWS::AutoScaling::AutoScalingGroup",
+            "Properties": {
+                "AvailabilityZones": ["nova"],
+                "LaunchConfigurationName": {"Ref": "L"},
+                "MinSize": "1",
+                "MaxSize": "3",
+                "VPCZoneIdentifier": [{"Ref": "Sub"}],
+            },
+        },
+        "P": {
+            "Type": "AWS::AutoScaling::ScalingPolicy",
+            "Properties": {
+                "AutoScalingGroupName": {"Ref": "G"},
+                "ScalingAdjustment": "1",
+                "AdjustmentType": "ChangeInCapacity",
+            },
+        },
+    },
+    "Outputs": {"U": {"Value": {"Ref": "P"}}, "I": {"Value": {"Fn::GetAtt": ["G", "InstanceList"]}}},
+}
+IAM: Json = {
+    "AWSTemplateFormatVersion": "2010-09-09",
+    "Resources": {
+        "Net": {"Type": "OS::Neutron::Net"},
+        "Sub": {
+            "Type": "OS::Neutron::Subnet",
+            "Properties": {"network": {"Ref": "Net"}, "cidr": "10.4.0.0/24"},
+        },
+        "P": {"Type": "OS::Heat::AccessPolicy", "Properties": {"AllowedResources": ["I"]}},
+        "U": {"Type": "AWS::IAM::User", "Properties": {"Policies": [{"Ref": "P"}]}},
+        "K": {"Type": "AWS::IAM::AccessKey", "Properties": {"UserName": {"Ref": "U"}}},
+        "I": {
+            "Type": "AWS::EC2::Instance",
+            "Properties": {"ImageId": "cirros", "InstanceType": "m1.tiny", "SubnetId": {"Ref": "Sub"}},
+        },
+    },
+    "Outputs": {
+        "K": {"Value": {"Ref": "K"}},
+        "S": {"Value": {"Fn::GetAtt": ["K", "SecretAccessKey"]}},
+        "I": {"Value": {"Fn::GetAtt": ["I", "PrivateIp"]}},
+    },
+}
+
 STACKS: Mapping[str, Json] = {
+    "iam": {"template": json.dumps(IAM)},
+    "launched": {"template": json.dumps(LAUNCHED)},
     "flat": {"template": FLAT, "tags": "x,y", "timeout_mins": 17},
     "half": {"template": FLAT},
     "asleep": {"template": FLAT},
@@ -225,6 +283,52 @@ resources:
 outputs:
   y: {value: {get_attr: [dep, y]}}
   occ: {value: {get_attr: [server, os_collect_config]}}
+""",
+    },
+    "configs": {
+        "template": VERSION
+        + """
+resources:
+  net: {type: OS::Neutron::Net}
+  sub: {type: OS::Neutron::Subnet, properties: {network: {get_resource: net}, cidr: 10.5.0.0/24}}
+  map:
+    type: OS::Heat::StructuredConfig
+    properties: {group: os-apply-config, config: {a: {get_input: x}}, inputs: [{name: x}]}
+  init:
+    type: OS::Heat::CloudConfig
+    properties: {cloud_config: {write_files: [{path: /x, content: y}]}}
+  mime: {type: OS::Heat::MultipartMime, properties: {parts: [{config: {get_resource: init}}]}}
+  script:
+    type: OS::Heat::SoftwareConfig
+    properties: {group: script, config: "echo $x", inputs: [{name: x}]}
+  server:
+    type: OS::Nova::Server
+    depends_on: sub
+    properties:
+      image: cirros
+      flavor: m1.tiny
+      user_data_format: SOFTWARE_CONFIG
+      software_config_transport: POLL_SERVER_HEAT
+      user_data: {get_resource: mime}
+      networks: [{network: {get_resource: net}}]
+  one:
+    type: OS::Heat::StructuredDeployment
+    properties:
+      config: {get_resource: map}
+      server: {get_resource: server}
+      input_values: {x: 1}
+      signal_transport: NO_SIGNAL
+  many:
+    type: OS::Heat::SoftwareDeploymentGroup
+    properties:
+      config: {get_resource: script}
+      servers: {only: {get_resource: server}}
+      input_values: {x: 1}
+      signal_transport: NO_SIGNAL
+outputs:
+  init: {value: {get_attr: [init, config]}}
+  mime: {value: {get_attr: [mime, config]}}
+  many: {value: {get_attr: [many, deploy_stdouts]}}
 """,
     },
     "failed": {

@@ -510,6 +510,20 @@ def test_a_launch_configuration_has_the_name_that_heat_shows(installation: Insta
     assert "launch" in (stored.data or {})
 
 
+def test_what_exists_without_an_id_has_no_key_that_a_deletion_would_search(
+    installation: Installation,
+) -> None:
+    stack_id = installation.heat.stack(
+        "roles",
+        template({"v": VALUE, "w": VALUE}),
+        [HeatRow("v", None, {"value": "v"}), value_row("w")],
+    )
+    installation.run()
+    rows = installation.rows(stack_id)
+    assert rows["v"].key is None
+    assert rows["w"].key
+
+
 def test_access_keys_and_messages_have_the_values_that_heat_has_made(installation: Installation) -> None:
     config_id = str(uuid.uuid4())
     with installation.heat.engine.begin() as conn:
