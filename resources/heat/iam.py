@@ -12,14 +12,15 @@ from ...template.residual import is_node
 from ..contract.context import StepContext
 from ..contract.views import ResourceView
 from ..errors import PermanentError, PropertyError
-from ..plugin import ResourceType
-from ..schema import Attribute, Property
+from ..plugin import ResourceType, check_named
+from ..schema import Attribute, Property, SupportStatus
 from ..steps import Done, Step
 
 USER = "AWS::IAM::User"
 ACCESS_KEY = "AWS::IAM::AccessKey"
 POLICY = "OS::Heat::AccessPolicy"
 SECRET = "secret"
+OLD = SupportStatus(version="2014.1")
 
 
 class IamUser(ResourceType):
@@ -30,6 +31,7 @@ class IamUser(ResourceType):
         "The user can read the metadata of resources of the stack, and can do nothing else."
     )
     has_rules_in_stack = True
+    support_status = OLD
     properties_schema = {
         "Path": Property("string", "Without effect, as in Heat."),
         "Groups": Property("list", "Without effect, as in Heat."),
@@ -66,12 +68,14 @@ class IamUser(ResourceType):
 
     def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
         """Return Done: an adopted user keeps the id of its stack in Heat."""
+        check_named(target)
         return self.handle_create(target, context)
 
 
 class AccessKey(ResourceType):
     """A key that signs requests to the CloudFormation API, as long as the row of its resource exists."""
 
+    support_status = OLD
     description = "A key of a user, with which agents in servers sign requests to the CloudFormation API."
     properties_schema = {
         "UserName": Property("string", "The user, by Ref.", required=True),
@@ -95,6 +99,7 @@ class AccessKey(ResourceType):
 
     def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
         """Make a key of its own: one of another installation is invalid here."""
+        check_named(target)
         return self.handle_create(target, context)
 
     def attribute_values(self, target: ResourceView) -> JsonMap:

@@ -146,6 +146,7 @@ class FakeSoftware:
 class FakeContext:
     """Implements StepContext.
 
+    :ivar row: number of the resource's row.
     :ivar cancelled: the next checkpoint or pause ends the step.
     :ivar siblings: resources by name, for `peer`.
     :ivar paused: seconds of each pause so far.
@@ -153,6 +154,7 @@ class FakeContext:
 
     def __init__(self) -> None:
         self.time = START
+        self.row = 1
         self.cancelled = False
         self.siblings: dict[str, Sibling] = {}
         self.referred: dict[str, ReferencedResource] = {}
@@ -199,7 +201,7 @@ class FakeContext:
         return SignalAddresses("http://api.test", b"key").signal_user(STACK, "thing", 1)
 
     def guest_access(self) -> GuestAccess:
-        return SignalAddresses("http://api.test", b"key").guest_access(STACK, "thing", 1)
+        return SignalAddresses("http://api.test", b"key").guest_access(STACK, "thing", self.row)
 
 
 _ids = itertools.count(1)

@@ -13,7 +13,7 @@ from harness import plugins
 from harness.fake_context import FakeContext, after, target_of
 from stoker import resources
 from stoker.resources.contract.children import ChildState
-from stoker.resources.contract.views import ResourceView, Sibling, StackFacts
+from stoker.resources.contract.views import ReferencedResource, ResourceView, Sibling, StackFacts
 from stoker.resources.errors import PermanentError
 from stoker.resources.plugin import ResourceType
 from stoker.resources.properties import resolve_properties, validate_properties
@@ -44,6 +44,7 @@ def fake_context():
     context.children.states["there"] = ChildState("CREATE", "COMPLETE", "")
     context.children.files["https://templates.test/inner.yaml"] = "heat_template_version: 2018-08-31"
     context.siblings["handle"] = Sibling(id=7, name="handle", physical_id="h", metadata={}, generation=0)
+    context.referred["user"] = ReferencedResource("AWS::IAM::User")
     return context
 
 
@@ -76,6 +77,7 @@ def sample(plugin, tmp_path, context):
         "servers": {"one": "server"},
         "configs": [{"tool": "script"}],
         "AllowedResources": [],
+        "UserName": "user",
     }
     return {name: value for name, value in samples.items() if name in plugin.properties_schema}
 
@@ -207,6 +209,7 @@ def test_a_creation_repeated_with_the_same_key_makes_the_same_thing(plugin, cont
     again = plugin.handle_create(target, context)
     resumed = plugin.handle_create(after(target, first), context)
     assert first.physical_id == again.physical_id == resumed.physical_id
+    context.row += 1
     another = plugin.handle_create(target_of(plugin, properties, key="another-key"), context)
     assert first.physical_id is None or another.physical_id != first.physical_id
 

@@ -159,6 +159,7 @@ class RouteTable(NeutronType):
 class InternetGateway(ResourceType):
     """A name: the external network is the way out of every VPC."""
 
+    support_status = SupportStatus(version="2014.1")
     description = (
         "A name for the external network, which no resource stands for. It makes nothing, as in Heat."
     )
