@@ -11,6 +11,9 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks"
 SMALL = {
+    "api": [
+        *("--clients", "4", "--requests", "60", "--stacks", "2000", "--resources", "100", "--reads", "5"),
+    ],
     "cloud": ["--repeat", "1", "--servers", "2"],
     "breakpoints": ["--stacks", "60", "--seconds", "3"],
     "cancel": ["--steps", "10", "--runs", "5", "--blocked", "3"],
@@ -25,7 +28,7 @@ SMALL = {
     "timeouts": ["--stacks", "60", "--within", "10"],
 }
 """Arguments that make each quick."""
-PARTS = {"floor"}
+PARTS = {"api_floor", "floor"}
 """Modules that other benchmarks import."""
 
 
