@@ -7,7 +7,7 @@ from dataclasses import asdict
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..db import bulk, imported_keys, statements
+from ..db import bulk, content, imported_keys, statements
 from ..db.imported_keys import ImportedKey
 from ..db.rows import GOAL, Event, Resource, Snapshot, Stack
 from ..db.schema import tables
@@ -86,13 +86,17 @@ def insert_missing(conn: Connection, table: sa.Table, rows: Sequence[dict[str, J
 
 
 def _store_contents(conn: Connection, tree: BuiltTree, stacks: Sequence[Stack], now: float) -> None:
-    """Store templates, environments and files that do not exist yet, and which stack uses them."""
+    """Store templates, environments and files, and which stack uses them.
+
+    One that exists and is not fresh is marked as stored now, so that no purge takes it meanwhile.
+    """
     c = tables.content
     fresh: set[str] = set()
     keys = sorted(tree.contents)
     for start in range(0, len(keys), _IDS):
         part = keys[start : start + _IDS]
-        fresh.update(conn.execute(sa.select(c.c.id).where(c.c.id.in_(part))).scalars())
+        query = sa.select(c.c.id).where(c.c.id.in_(part), c.c.created_at > now - content.FRESH)
+        fresh.update(conn.execute(query).scalars())
     for key in keys:
         if key not in fresh:
             row = {"id": key, "body": tree.contents[key], "created_at": now}
