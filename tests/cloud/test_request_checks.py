@@ -1,6 +1,7 @@
 """Requests are checked against the caller's cloud: custom constraints, and services that types need."""
 
 import typing
+import uuid
 from collections.abc import Callable
 
 import pytest
@@ -122,6 +123,69 @@ OPERATORS: dict[str, Make] = {
 }
 
 
+def balancer_of(project: Project) -> Json:
+    octavia = project.connection.load_balancer
+    balancer = octavia.create_load_balancer(name="balancer", vip_subnet_id=subnet_of(project).id)
+    return octavia.wait_for_load_balancer(balancer.id, interval=0.2, wait=WITHIN)
+
+
+def listener_of(project: Project) -> Json:
+    octavia = project.connection.load_balancer
+    balancer = balancer_of(project).id
+    listener = octavia.create_listener(
+        name="listener", load_balancer_id=balancer, protocol="HTTP", protocol_port=80
+    )
+    octavia.wait_for_load_balancer(balancer, interval=0.2, wait=WITHIN)
+    return listener
+
+
+def flavor_profile_of(project: Project) -> Json:
+    data = {"provider_name": "amphora", "flavor_data": "{}"}
+    return project.connection.load_balancer.create_flavor_profile(name=f"profile-{uuid.uuid4()}", **data)
+
+
+def zone_profile_of(project: Project) -> Json:
+    data = {"provider_name": "amphora", "availability_zone_data": "{}"}
+    octavia = project.connection.load_balancer
+    return octavia.create_availability_zone_profile(name=f"zones-{uuid.uuid4()}", **data)
+
+
+def flavor_of(project: Project) -> Json:
+    return project.connection.load_balancer.create_flavor(
+        name=f"flavor-{uuid.uuid4()}", flavor_profile_id=flavor_profile_of(project).id
+    )
+
+
+def zone_of(project: Project) -> tuple[str, str]:
+    zone = project.connection.load_balancer.create_availability_zone(
+        name=f"zone-{uuid.uuid4()}", availability_zone_profile_id=zone_profile_of(project).id
+    )
+    return zone.name, zone.name
+
+
+BALANCERS: dict[str, Make] = {
+    "octavia.availabilityzone": zone_of,
+    "octavia.availabilityzoneprofile": lambda p: both(zone_profile_of(p)),
+    "octavia.flavor": lambda p: both(flavor_of(p)),
+    "octavia.flavorprofile": lambda p: both(flavor_profile_of(p)),
+    "octavia.l7policy": lambda p: both(
+        p.connection.load_balancer.create_l7_policy(
+            name="policy", listener_id=listener_of(p).id, action="REJECT"
+        )
+    ),
+    "octavia.listener": lambda p: both(listener_of(p)),
+    "octavia.loadbalancer": lambda p: both(balancer_of(p)),
+    "octavia.pool": lambda p: both(
+        p.connection.load_balancer.create_pool(
+            name="pool",
+            loadbalancer_id=balancer_of(p).id,
+            protocol="HTTP",
+            lb_algorithm="ROUND_ROBIN",
+        )
+    ),
+}
+
+
 def check_kind(stacks: Stacks, check: str, make: Make) -> None:
     identity, name = make(stacks.project)
     for value in (identity, name):
@@ -142,6 +206,13 @@ def test_an_operators_things_are_found_by_name_and_id(operator_stacks: Stacks, c
     check_kind(operator_stacks, check, OPERATORS[check])
 
 
+@pytest.mark.long
+@pytest.mark.usefixtures("balancers")
+@pytest.mark.parametrize("check", BALANCERS)
+def test_things_of_balancers_are_found_by_name_and_id(operator_stacks: Stacks, check: str) -> None:
+    check_kind(operator_stacks, check, BALANCERS[check])
+
+
 def test_a_user_is_found_by_name_and_domain(operator_stacks: Stacks) -> None:
     assert validated(operator_stacks, "keystone.user", "stoker{Default}").status == 200
     refused(operator_stacks, "keystone.user", "nobody{Default}")
@@ -152,7 +223,7 @@ def test_what_a_member_may_not_ask_is_left_to_the_step(stacks: Stacks) -> None:
     assert validated(stacks, "keystone.user", "whoever").status == 200
 
 
-@pytest.mark.parametrize("check", ["octavia.pool", "barbican.secret", "mistral.workflow"])
+@pytest.mark.parametrize("check", ["trove.flavor", "manila.share_type", "mistral.workflow"])
 def test_a_service_that_the_cloud_lacks_meets_no_constraint(stacks: Stacks, check: str) -> None:
     assert "the service catalog has no service of type" in refused(stacks, check, "x")
 
