@@ -7,7 +7,9 @@ import subprocess
 import sys
 import tempfile
 import typing
+import urllib.parse
 
+import amqp
 import requests
 import sqlalchemy as sa
 from harness.cloud.access import Cloud
@@ -26,6 +28,8 @@ KEY = "a key of thirty-two characters.."
 DOMAIN = "heat"
 ADMIN = "heat_domain_admin"
 START_WITHIN = 180.0
+QUEUE = "engine"
+"""The queue that the engine reads."""
 PROGRAMS = {"heat-api": "heat.wsgi.api", "heat-cfn": "heat.wsgi.cfn"}
 
 
@@ -84,6 +88,8 @@ class RealHeat:
         self._launch([str(BIN / "heat-engine"), *arguments], "heat-engine")
         for root in (self.api, self.cfn):
             wait_for(lambda root=root: _answers(root), START_WITHIN, self._story)  # type: ignore[misc]
+        # What is sent to the engine before it reads is lost.
+        wait_for(self._engine_reads, START_WITHIN, self._story)
 
     def stop(self) -> None:
         """End its programs; its database stays."""
@@ -96,6 +102,16 @@ class RealHeat:
         self.stop()
         shutil.rmtree(self._directory, ignore_errors=True)
         GUARD.directory_removed(self._directory)
+
+    def _engine_reads(self) -> bool:
+        broker = urllib.parse.urlsplit(self._cloud.broker_url)
+        host = f"{broker.hostname}:{broker.port}"
+        with amqp.Connection(host, connect_timeout=60, read_timeout=60) as connection:
+            try:
+                queue = connection.channel().queue_declare(QUEUE, passive=True)
+            except amqp.NotFound:
+                return False
+            return bool(queue.consumer_count)
 
     def _launch(self, command: list[str], name: str) -> None:
         log = self._directory / f"{name}.out"
