@@ -22,7 +22,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: guests heat horizon demo demo-cloud serve cloud templates cloud-databases test test-full test-rest test-long test-cloud chaos quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers simulate bench docs clean
+.PHONY: guests heat horizon demo demo-cloud serve cloud templates cloud-databases test test-full test-rest test-long test-cloud chaos quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers simulate bench bench-check docs clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -126,6 +126,10 @@ docs: .venv/test.stamp
 
 bench: .venv/test.stamp
 	$(BIN)/python benchmarks/end_to_end.py
+
+# Whether a resource costs more statements, messages or processor time than benchmarks/ratios.json says.
+bench-check: .venv/test.stamp
+	$(BIN)/python benchmarks/check.py
 
 clean:
 	rm -rf .venv .check build dist doc/build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -9,6 +9,7 @@ stack, by psycopg alone, with nothing computed, validated or checked.
 import json
 import multiprocessing
 import time
+import typing
 import uuid
 
 import psycopg
@@ -17,6 +18,7 @@ from stoker.cli.config import options
 from stoker.rpc.bus import open_transport
 from stoker.rpc.client import OsloSender
 
+Json = typing.Any
 BATCH = 32
 WORKERS = 2
 DEFINITION = json.dumps({"properties": {"value": "x" * 40}, "type": "OS::Heat::TestResource"})
@@ -36,8 +38,17 @@ CREATE INDEX ON floor_event (stack, number);
 """
 
 
-def measure(database_url: str, transport_url: str, count: int) -> float:
-    """Resources per second of the bare loop, the rows of tasks and resources being there already."""
+class Floor(typing.NamedTuple):
+    """:ivar rate: resources per second of the bare loop.
+    :ivar cpu: seconds of processor time of its processes for each resource.
+    """
+
+    rate: float
+    cpu: float
+
+
+def measure(database_url: str, transport_url: str, count: int) -> Floor:
+    """Run the bare loop, the rows of tasks and resources being there already."""
     dsn = _dsn(database_url)
     with psycopg.connect(dsn) as conn:
         conn.execute("DROP TABLE IF EXISTS floor_task, floor_resource, floor_event")
@@ -54,8 +65,9 @@ def measure(database_url: str, transport_url: str, count: int) -> float:
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(WORKERS + 1)
     share = count // WORKERS
+    cpu = context.Array("d", WORKERS)
     procs = [
-        context.Process(target=_work, args=(dsn, transport_url, n * share, share, barrier))
+        context.Process(target=_work, args=(dsn, transport_url, n, share, barrier, cpu))
         for n in range(WORKERS)
     ]
     for proc in procs:
@@ -66,7 +78,8 @@ def measure(database_url: str, transport_url: str, count: int) -> float:
         proc.join()
         if proc.exitcode:
             raise RuntimeError("the bare loop failed")
-    return share * WORKERS / (time.monotonic() - began)
+    seconds = time.monotonic() - began
+    return Floor(share * WORKERS / seconds, sum(cpu) / (share * WORKERS))
 
 
 def _dsn(url: str) -> str:
@@ -74,18 +87,21 @@ def _dsn(url: str) -> str:
     return parsed.render_as_string(hide_password=False)
 
 
-def _work(dsn: str, transport_url: str, first: int, count: int, barrier: object) -> None:
+def _work(dsn: str, transport_url: str, worker: int, count: int, barrier: Json, cpu: Json) -> None:
     transport = open_transport(options.load([], program="floor", files=[]), transport_url)
     sender = OsloSender(transport)
     with psycopg.connect(dsn) as conn:
         conn.execute("SELECT 1")
         conn.commit()
-        barrier.wait()  # type: ignore[attr-defined]
+        first = worker * count
+        barrier.wait()
+        began = time.process_time()
         for start in range(first, first + count, BATCH):
             ids = list(range(start, min(start + BATCH, first + count)))
             sender.run_tasks("floor", ids)  # type: ignore[arg-type]
             _claim(conn, ids)
             _store(conn, ids)
+        cpu[worker] = time.process_time() - began
     transport.cleanup()
 
 

@@ -49,14 +49,22 @@ def get_running(conn: Connection, stack_id: StackId) -> Traversal | None:
     return _one(conn, query.where(s.id == stack_id, s.status == Status.IN_PROGRESS), {})
 
 
-def lock_failed(conn: Connection, numbers: Iterable[TraversalNumber]) -> set[TraversalNumber]:
+def lock_failed(
+    conn: Connection, numbers: Iterable[TraversalNumber], shared: Collection[TraversalNumber] = ()
+) -> set[TraversalNumber]:
     """Lock traversals, and return those in which a task has failed.
+
+    :param shared: those of them that this transaction will not change: others may lock them in this way, too.
 
     A transaction that stores a failure holds the row while it cancels all unstarted tasks.  So a task that is
     requeued at that moment is either cancelled by it, or its transaction sees the failure here.
     """
-    query = sa.select(_T.id, _T.failure.is_not(None)).where(_T.id.in_(sorted(set(numbers))))
-    return {number for number, failed in conn.execute(query.order_by(_T.id).with_for_update()) if failed}
+    failed: set[TraversalNumber] = set()
+    requested = set(numbers)
+    for ids, query in ((requested - set(shared), _FAILED_LOCKED), (requested & set(shared), _FAILED_SHARED)):
+        rows = conn.execute(query, {"ids": sorted(ids)}) if ids else ()
+        failed.update(number for number, has_failed in rows if has_failed)
+    return failed
 
 
 def count_down(conn: Connection, number: TraversalNumber, tasks: int) -> Traversal | None:
@@ -208,6 +216,9 @@ def _one(conn: Connection, query: sa.Executable, parameters: dict[str, typing.An
 _GET = sa.select(tables.traversal).where(_T.id == _NUMBER)
 _LOCK = _GET.with_for_update()
 _COUNT_DOWN = _update(open_tasks=_T.open_tasks - sa.bindparam("tasks"))
+_FAILED = sa.select(_T.id, _T.failure.is_not(None)).where(OneOf(_T.id)).order_by(_T.id)
+_FAILED_LOCKED = _FAILED.with_for_update()
+_FAILED_SHARED = _FAILED.with_for_update(read=True)
 _LOCK_EACH = sa.select(tables.traversal).where(OneOf(_T.id)).order_by(_T.id).with_for_update()
 _END = (
     sa.update(tables.traversal)

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import traversals
-from ..ids import TaskId
+from ..ids import TaskId, TraversalNumber
 from ..rows import Task
 from ..schema import tables
 from ..states import TaskKind
@@ -21,11 +21,13 @@ class RequeueRequest:
     :ivar begun: whether a task's action will have begun, where that changes now.
     :ivar done: tasks whose action has ended, and that wait at a breakpoint after it.
     :ivar nested: tasks that wait for nested stacks, which run on where another task has failed.
+    :ivar counted: traversals that the transaction counts down later; None: any.
     """
 
     begun: Mapping[TaskId, bool] = field(default_factory=dict)
     done: Collection[TaskId] = ()
     nested: Collection[TaskId] = ()
+    counted: Collection[TraversalNumber] | None = None
 
 
 def stopped_tasks(conn: Connection, claimed: Sequence[Task], request: RequeueRequest) -> set[TaskId]:
@@ -37,9 +39,10 @@ def stopped_tasks(conn: Connection, claimed: Sequence[Task], request: RequeueReq
     """
     # A check reports all that is wrong, so none of its tasks ends because another one failed.
     of_traversal = [task for task in claimed if not task.inherited and task.kind != TaskKind.CHECK]
-    failed = traversals.lock_failed(
-        conn, {task.finish_id for task in of_traversal if task.finish_id is not None}
-    )
+    numbers = {task.finish_id for task in of_traversal if task.finish_id is not None}
+    # Who only parks tasks of a traversal must not wait for others that do the same until their commits.
+    shared = () if request.counted is None else numbers - set(request.counted)
+    failed = traversals.lock_failed(conn, numbers, shared)
     dependents = {
         task.id for task in of_traversal if task.finish_id in failed and task.id not in request.nested
     }

@@ -121,8 +121,13 @@ _AWAITED: Mapping[AwaitedKind, sa.Select[typing.Any]] = {
 }
 
 
-def admit(conn: Connection, outcomes: Sequence[Outcome], *, who: Claimant) -> Admission:
-    """Lock the tasks of outcomes, and decide which outcomes are stored, and with which state."""
+def admit(
+    conn: Connection, outcomes: Sequence[Outcome], *, who: Claimant, is_paused: bool = False
+) -> Admission:
+    """Lock the tasks of outcomes, and decide which outcomes are stored, and with which state.
+
+    :param is_paused: whether some of them will wait for nested stacks whose deadlines are paused.
+    """
     rows: dict[TaskId, Task] = {}
     if not outcomes:
         return Admission((), (), rows)
@@ -135,7 +140,7 @@ def admit(conn: Connection, outcomes: Sequence[Outcome], *, who: Claimant) -> Ad
     if any(outcome.state in UNSTARTED for outcome in accepted):
         # It locks traversals, which come after successors.
         lock_successors(conn, [rows[o.task_id] for o in accepted if o.state in FINAL])
-        accepted = _cancel_stopped(conn, accepted, rows)
+        accepted = _cancel_stopped(conn, accepted, rows, is_paused=is_paused)
     results = [o if rows[o.task_id].standing == Standing.OWN else _of_superseded(o) for o in accepted]
     return Admission(results, refused, rows)
 
@@ -158,14 +163,17 @@ def _current(outcome: Outcome, task: Task | None, who: Claimant) -> bool:
 
 
 def _cancel_stopped(
-    conn: Connection, accepted: Sequence[Outcome], rows: Mapping[TaskId, Task]
+    conn: Connection, accepted: Sequence[Outcome], rows: Mapping[TaskId, Task], *, is_paused: bool
 ) -> list[Outcome]:
     """Cancel tasks that would wait in a traversal that was stopped, or in which a task failed."""
+    only_parked = all(outcome.state in (*FINAL, TaskState.PARKED) for outcome in accepted) and not is_paused
+    numbers = (rows[outcome.task_id].finish_id for outcome in accepted if outcome.state in FINAL)
     waiting = [rows[outcome.task_id] for outcome in accepted if outcome.state in UNSTARTED]
     request = RequeueRequest(
         begun={o.task_id: o.changes["progress"] is not None for o in accepted if "progress" in o.changes},
         done={o.task_id for o in accepted if o.state == TaskState.HELD},
         nested={o.task_id for o in accepted if o.waits_on is not None and o.waits_on.is_stack},
+        counted={number for number in numbers if number is not None} if only_parked else None,
     )
     ended = stopped_tasks(conn, waiting, request)
     return [_cancelled(o, rows[o.task_id]) if o.task_id in ended else o for o in accepted]
@@ -233,7 +241,7 @@ def exchange(
     parked = [(o.waits_on, o) for o in outcomes if o.state == TaskState.PARKED and o.waits_on is not None]
     awaited = lock_awaited(conn, parked) if parked else Awaited()
     # The fence: from here on the tasks' rows are locked, and no other attempt can take them.
-    admitted = admit(conn, outcomes, who=who)
+    admitted = admit(conn, outcomes, who=who, is_paused=bool(awaited.paused))
     ready = _store(conn, admitted, awaited.changed, now=now)
     # Counting down comes after the resources are written, because a successor that is claimed below reads the
     # values that its predecessors have just stored.

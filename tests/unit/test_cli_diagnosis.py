@@ -28,6 +28,7 @@ FIELDS: typing.Any = {
     "standing": Standing.OWN,
     "attempt": 1,
     "member": ONE,
+    "ready_at": None,
     "claimed_at": NOW - 100,
     "due_at": None,
     "expires_at": None,
@@ -177,7 +178,7 @@ def test_a_cancel_that_was_not_answered() -> None:
 
 
 def test_a_hint_that_was_lost_is_sent_again_by_the_owner() -> None:
-    reason = why(ready(due_at=NOW + 3))
+    reason = why(ready(ready_at=NOW - 2, due_at=NOW + 3))
     assert (
         reason.why
         == "the task is ready, and no conductor has claimed it: one hint sent, the last one 2 s ago"
@@ -187,8 +188,8 @@ def test_a_hint_that_was_lost_is_sent_again_by_the_owner() -> None:
     reason = why(ready(redelivered=2, due_at=NOW + 8))
     assert reason.why.endswith("12 s ago; hints are not delivered: check that the message bus answers")
     assert reason.commands == ("stoker-manage config validate --connect", RETRY)
-    task = explain(ready(redelivered=2, due_at=NOW + 8), a_fleet(), DiagnosisContext(None, {}, {}))
-    assert task.since == NOW + 8 - 20 - 10 - 5
+    task = explain(ready(ready_at=NOW - 27), a_fleet(), DiagnosisContext(None, {}, {}))
+    assert task.since == NOW - 27
 
 
 def test_an_owner_that_does_not_act_is_named() -> None:

