@@ -100,7 +100,7 @@ class Monitor:
             "Health": lambda: "\n".join(self.health_problems() or ["serving"]),
             "Ring": self._ring,
             "Tasks in progress": lambda: _table(_tasks(self.loop.view().held, self.clock())),
-            "Running steps": lambda: _table(_steps(self.loop.view().running, self.clock())),
+            "Running steps": lambda: _table(_steps(self.loop.view().running, self.clock)),
             "Duties": self._duties_text,
         }
 
@@ -163,7 +163,7 @@ def _tasks(claimed_tasks: Iterable[ClaimedTask], now: float) -> Iterator[Sequenc
         )
 
 
-def _steps(claimed_tasks: Iterable[ClaimedTask], now: float) -> Iterator[Sequence[str]]:
+def _steps(claimed_tasks: Iterable[ClaimedTask], clock: ServerClock) -> Iterator[Sequence[str]]:
     yield "thread", "task", "stack", "resource", "type", "since", "seconds", "remark"
     for held in claimed_tasks:
         began = held.started_at
@@ -171,14 +171,15 @@ def _steps(claimed_tasks: Iterable[ClaimedTask], now: float) -> Iterator[Sequenc
         if began is not None:
             task = held.claim.task
             resource = held.claim.resource
+            seconds = clock.monotonic() - began
             yield (
                 str(thread),
                 str(task.id),
                 task.stack_id,
                 resource.name,
                 resource.type,
-                iso(began),
-                f"{now - began:.1f}",
+                iso(clock() - seconds),
+                f"{seconds:.1f}",
                 "detached" if held.is_detached else "",
             )
 

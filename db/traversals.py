@@ -95,7 +95,8 @@ def count_down_each(
     locked = [Traversal.of(dict(row)) for row in rows]
     reduced = [replace(row, open_tasks=row.open_tasks - numbers[row.id]) for row in locked]
     changed = [row for row in reduced if numbers[row.id]]
-    bulk.update(conn, tables.traversal, [{"id": row.id, "open_tasks": row.open_tasks} for row in changed])
+    if changed:
+        bulk.update(conn, tables.traversal, [{"id": row.id, "open_tasks": row.open_tasks} for row in changed])
     return {row.id: row for row in reduced}
 
 

@@ -97,7 +97,7 @@ class ClaimedTask:
     :ivar state: changed by the thread of the work loop only; any thread may read it.
     :ivar stop: set when its step is to end.
     :ivar job: the pool's handle of the step.
-    :ivar started_at: when the step started that runs now; None: none runs.
+    :ivar started_at: when the step started that runs now, by the monotonic clock; None: none runs.
     :ivar thread: the identifier of the thread it runs on.
     """
 

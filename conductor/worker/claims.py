@@ -19,7 +19,7 @@ from ...db.work.claim import Claim, Claimant
 from ...observe import logs
 from ...shapes import Json
 from ..steps.results import StepResult, Steps
-from .claimed import ClaimedTask, ClaimEvent, ClaimKey, ClaimState, claim_key, log_context
+from .claimed import ClaimedTask, ClaimEvent, ClaimKey, ClaimState, log_context
 from .executor import Detachment, StepExecutor, WorkMetrics
 
 LOG = logging.getLogger(__name__)
@@ -168,7 +168,9 @@ class Claims:
         """Add a claim that was made now, and cancel it when its own time is over."""
         if (old := self.held.get(claim.task.id)) is not None:
             self.lose(old)  # It was taken away from us, and is ours again.
-        held = self.held[claim.task.id] = ClaimedTask(claim, claim_key(claim), claim.task.claimed_at or 0.0)
+        held = self.held[claim.task.id] = ClaimedTask(
+            claim, (claim.task.id, claim.task.attempt), claim.task.claimed_at or 0.0
+        )
         self.watch(held)
         return held
 

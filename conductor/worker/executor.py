@@ -209,8 +209,7 @@ class StepExecutor:
     def _run(self, held: ClaimedTask, step: Callable[[], StepResult]) -> None:
         """Run a step, in a thread of the pool."""
         result = None
-        held.started_at = self._clock()
-        began = self._monotonic()
+        began = held.started_at = self._monotonic()
         held.thread = threading.get_ident()
         try:
             with log_context(held.claim):

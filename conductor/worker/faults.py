@@ -45,6 +45,7 @@ class LockedOut(typing.Generic[T]):
 
     :ivar retries: when to try which again.
     :ivar names: the names of these.
+    :ivar times: how often each was locked in a row, by name.
     :param monotonic: seconds that never jump.
     :param key: returns the name of an object: the task's id, and the attempt.
     """
@@ -54,7 +55,7 @@ class LockedOut(typing.Generic[T]):
         self._key = key
         self.retries: TimerQueue[T] = TimerQueue()
         self.names: set[Hashable] = set()
-        self._times: dict[Hashable, int] = {}
+        self.times: dict[Hashable, int] = {}
 
     def due(self) -> list[T]:
         """Take out the objects that are to be retried now."""
@@ -64,21 +65,21 @@ class LockedOut(typing.Generic[T]):
 
     def retry_later(self, entry: T) -> None:
         """Retry the object later: it was locked."""
-        times = self._times.get(self._key(entry), 0)
+        times = self.times.get(self._key(entry), 0)
         if self._add(min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(times, 10)), entry):
-            self._times[self._key(entry)] = times + 1
+            self.times[self._key(entry)] = times + 1
             if times + 1 == WARN_AFTER:
                 LOG.warning("Task %s is locked by another transaction, retrying", self._key(entry))
 
     def done(self, entry: T) -> None:
         """Forget that the object was locked."""
-        self._times.pop(self._key(entry), None)
+        self.times.pop(self._key(entry), None)
 
     def settle(self, tried: Collection[T], locked: Collection[T]) -> None:
         """Retry those later that were locked, and forget it of the others that were tried."""
         for entry in locked:
             self.retry_later(entry)
-        if self._times:
+        if self.times:
             for entry in tried:
                 if entry not in locked:
                     self.done(entry)
@@ -93,10 +94,10 @@ class LockedOut(typing.Generic[T]):
         :raises Unavailable: the database does not answer; the objects that are left are due at once.
         """
         due = self.due()
-        together = [entry for entry in due if self._key(entry) not in self._times]
+        together = [entry for entry in due if self._key(entry) not in self.times]
         waiting = self.names | {self._key(entry) for entry in due}
         together += [entry for entry in fresh if self._key(entry) not in waiting]
-        retried = [[entry] for entry in due if self._key(entry) in self._times]
+        retried = [[entry] for entry in due if self._key(entry) in self.times]
         parts = [together, *retried] if together else retried
         try:
             while parts:
@@ -314,7 +315,7 @@ class Faults:
                 self._forget_losses(who)
         if self.late or self._locked_late.names:
             self._resolve_late()  # Also without a name: we may never be in the ring again.
-        if who is not None and (self._claims.hung or self._locked_hung.retries):
+        if who is not None and (self._claims.hung or self._locked_hung.names):
             self._record_hung(who)
 
     def requeue(self, claims: Sequence[ClaimKey]) -> None:

@@ -32,7 +32,7 @@ from ...db.work import commit
 from ...db.work.claim import Claimant
 from ...engine.context import Hints, announce
 from ..steps.results import StepResult, Steps
-from .claimed import ClaimedTask, ClaimEvent, ClaimKey, ClaimState, claim_key
+from .claimed import ClaimedTask, ClaimEvent, ClaimKey, ClaimState
 from .claims import CancelRequest, Claims
 from .executor import Quarantine, StepExecutor, WorkMetrics
 from .faults import Faults, LoneResult
@@ -278,7 +278,8 @@ class WorkLoop:
         """Return those whose claims are ours still; the others are late."""
         storable: list[Storable] = []
         for result in results:
-            if self._claims.get(claim_key(result.claim)) is None:
+            task = result.claim.task
+            if self._claims.get((task.id, task.attempt)) is None:
                 self._faults.late.append((result.claim, result))
             elif result.outcome is not None:
                 storable.append((result, result.outcome))
@@ -334,12 +335,12 @@ class WorkLoop:
         hinted = self._claims.intake.take(slots) if slots and self._claims.intake.ids else []
         if not (results or hinted):
             return
-        now = self._clock()
-        began = self._monotonic()
         outcomes = [outcome for _, outcome in results]
         try:
             is_guilty = alone is not None and alone.is_guilty
             with self._faults.unstorable.watch([result for result, _ in results], is_guilty=is_guilty):
+                now = self._clock()
+                began = self._monotonic()
                 done: commit.Exchange = self._database.write(
                     lambda conn: commit.exchange(conn, outcomes, hinted, who=who, now=now, slots=slots),
                     brief=alone is not None,
@@ -362,7 +363,7 @@ class WorkLoop:
         self._settle(results, {outcome.task_id for outcome in done.refused})
         for claim in done.claims:
             self._start(self._claims.add(claim), None, who)
-        if hinted or done.locked:
+        if done.locked or self._faults.locked_tasks.times:
             self._faults.locked_tasks.settle(hinted, done.locked)
         if done.ready:
             announce(self._hints, done.ready)

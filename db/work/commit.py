@@ -35,7 +35,7 @@ from ..states import (
 from . import breakpoint_rules, breakpoints, endings, losses, orphans, transitions
 from .breakpoint_rules import BreakpointHit
 from .carry_over import RequeueRequest, stopped_tasks
-from .claim import Claim, Claimant, claim
+from .claim import Claim, Claimant, Claimed, claim
 from .countdown import FinishedTask, count_successors, lock_successors, open_tasks
 from .transitions import Parking
 
@@ -246,7 +246,8 @@ def exchange(
     # Counting down comes after the resources are written, because a successor that is claimed below reads the
     # values that its predecessors have just stored.
     finished = admitted.finished()
-    free = count_successors(conn, finished, now=now)
+    free = count_successors(conn, finished, now=now) if finished else []
+    counts = open_tasks(finished) if finished else {}
     hits = list[BreakpointHit]()
     if any(task.hooks or task.stepped for task in free):
         free, hits = breakpoints.partition(conn, free)
@@ -264,11 +265,12 @@ def exchange(
     chosen, announced = choose(free, list(ready), hinted, slots=slots, fresh=len(admitted.accepted))
     if later := free[len(chosen) :]:
         ready.update(_unblock(conn, later, now=now))
-    claimed = claim(conn, announced, who=who, now=now, waiting=chosen)
+    claimed = claim(conn, announced, who=who, now=now, waiting=chosen) if announced or chosen else Claimed()
     # Another transaction holds the resource's row: the task must not be left waiting for nothing.
     if locked_waiting := [task for task in claimed.locked if task.state == TaskState.WAITING]:
         ready.update(_unblock(conn, locked_waiting, now=now))
-    events.add_many(conn, [*recorded, *claimed.started])
+    if recorded or claimed.started:
+        events.add_many(conn, [*recorded, *claimed.started])
     if claimed.deleted:
         ready.update(_complete_deleted(conn, claimed.deleted, now=now))
     over = [*claimed.deleted, *(one.task for one in finished)]
@@ -277,9 +279,7 @@ def exchange(
     held = [hit.task for hit in hits]
     waiting = [o.task_id for o in admitted.accepted if o.state == TaskState.PARKED]
     paused = [task_id for task_id in waiting if task_id in awaited.paused]
-    ended = endings.finish_all(
-        conn, over, open_tasks=open_tasks(finished), held=held, parked=paused, by=who.host, now=now
-    )
+    ended = endings.finish_all(conn, over, open_tasks=counts, held=held, parked=paused, by=who.host, now=now)
     claimed_ids = {one.task.id for one in claimed.claims}
     to_hint = ReadyTasks()
     for task_id, traversal in ready.items():
@@ -346,7 +346,8 @@ def _store(
         if outcome.replacement is not None and outcome.state in (TaskState.READY, TaskState.HELD):
             resources.replace_by(conn, outcome.resource_id, outcome.replacement)
             _continue_with_creation(conn, task_id, outcome.replacement.id)
-    transitions.park(conn, parkings)
+    if parkings:
+        transitions.park(conn, parkings)
     # A step has ended, so its task has not killed the conductor: earlier losses do not count any more.
     survived = [o.task_id for o in accepted if admitted.rows[o.task_id].losses and o.state not in FINAL]
     if survived:
@@ -355,9 +356,8 @@ def _store(
         if ids := [outcome.task_id for outcome in accepted if outcome.state == state]:
             end(conn, ids)
     _store_resources(conn, accepted, now=now)
-    for outcome in accepted:
-        if outcome.leftover is not None and outcome.state in FINAL:
-            orphans.record(conn, outcome.leftover, now=now)
+    for leftover in (o.leftover for o in accepted if o.leftover is not None and o.state in FINAL):
+        orphans.record(conn, leftover, now=now)
     return ready
 
 
@@ -381,7 +381,8 @@ def _store_resources(conn: Connection, accepted: Sequence[Outcome], *, now: floa
     existing = [o for o in accepted if not (o.remove and o.state in FINAL)]
     changed = [{**o.changes, "id": o.resource_id} for o in existing if o.changes]
     copies = [o.copy for o in accepted if o.copy]
-    resources.store_changes(conn, [*changed, *copies], now=now)
+    if changed or copies:
+        resources.store_changes(conn, [*changed, *copies], now=now)
     if removed:
         resources.delete_many(conn, removed)
 

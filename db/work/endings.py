@@ -99,6 +99,8 @@ def finish_all(
     numbers = {task.finish_id for task in (*over, *held) if task.finish_id is not None}
     if any(task.standing != Standing.OWN for task in over):
         numbers |= countdown.newer_traversals(conn, over)
+    if not numbers:
+        return Ended()
     return finish(conn, {number: open_tasks.get(number, 0) for number in numbers}, by=by, now=now)
 
 

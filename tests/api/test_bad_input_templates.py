@@ -93,9 +93,12 @@ SECTIONS = {
         ["resources.r.type", "OS::Heat::TestResourc", "OS::Heat::TestResource"],
     ),
     "a type of AWS that is not there": (
-        template({"r": {"type": "AWS::EC2::VPC"}}),
+        template({"r": {"type": "AWS::RDS::DBInstance"}}),
         "ResourceTypeUnavailable",
-        ["HEAT-E99001 Service neutron is not available for resource type AWS::EC2::VPC", "resources.r.type"],
+        [
+            "HEAT-E99001 Service heat is not available for resource type AWS::RDS::DBInstance",
+            "resources.r.type",
+        ],
     ),
     "a slash in a resource's name": (template({"a/b": one()}), INVALID, ["resources.a/b", "slash"]),
     "an empty name of a resource": (template({"": one()}), INVALID, ["name", "1 to 255"]),

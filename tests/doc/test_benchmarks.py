@@ -21,6 +21,7 @@ SMALL = {
     "end_to_end": ["--flat", "10", "--chain", "5", "--repeat", "1"],
     "expressions": ["--calls", "50"],
     "guests": ["--guests", "20", "--every", "1", "--seconds", "4", "--changed", "5"],
+    "check": [],
     "import_heat": ["--stacks", "50"],
     "idle": ["--few", "10", "--stacks", "1000", "--seconds", "3"],
     "nested": ["--children", "20", "--depth", "2", "--width", "2", "--wakes", "5"],

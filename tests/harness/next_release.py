@@ -20,7 +20,14 @@ CHANGED = {
     ],
     "db/conductors.py": [
         ("    clock_ahead: float = 0.0\n", "    clock_ahead: float = 0.0\n    zone: str | None = None\n"),
-        ('del row["wanted"]', 'del row["wanted"], row["clock_ahead"]'),
+        (
+            "for name, value in asdict(conductor).items()}",
+            'for name, value in asdict(conductor).items() if name != "clock_ahead"}',
+        ),
+        (
+            "for name in ConductorRecord.__dataclass_fields__\n    }",
+            'for name in ConductorRecord.__dataclass_fields__ if name != "clock_ahead"\n    }',
+        ),
     ],
     "rpc/contract.py": [("\nLOWEST = ", f'\nVERSIONS["{RPC}"] = "the next release"\nLOWEST = ')],
 }

@@ -53,6 +53,7 @@ class Installation:
         lines = ["[database]", f"connection = {self.url}", "[secrets]", f"key = {Sealer.generate_key()}"]
         lines += ["[api]", "auth_strategy = none"]
         self.config.write_text("\n".join(lines))
+        cfg.CONF.reset()  # Another test of the process may have read a configuration.
         self.conf: cfg.ConfigOpts = options.load([], program="stoker-manage", files=[self.config])
         self.database: Database = connect(self.conf)
         migrate(self.database, expand=False, contract=False)
