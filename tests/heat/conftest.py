@@ -83,6 +83,7 @@ class Moved:
 
     :ivar paths: paths of the stacks by name.
     :ivar before: views of the stacks while Heat had them.
+    :ivar after: their views by Stoker right after the import, for the tests run in any order.
     :ivar written: requests of the project that changed something during the import.
     :ivar report: the report of the import.
     """
@@ -92,6 +93,7 @@ class Moved:
     stoker: Orchestration
     paths: Mapping[str, str]
     before: Mapping[str, Json]
+    after: Mapping[str, Json]
     written: Sequence[str]
     report: Json
 
@@ -126,7 +128,8 @@ def heat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Moved]:
         written = writes(cloud, project)[len(earlier) :]
         service: Service = stack.enter_context(stoker_on(cloud, folder, options))
         stoker = Orchestration(f"{service.url}/v1", project)
-        yield Moved(cloud, real_heat, stoker, paths, before, written, report)
+        after = {name: stoker.view(path) for name, path in paths.items()}
+        yield Moved(cloud, real_heat, stoker, paths, before, after, written, report)
 
 
 @contextlib.contextmanager
