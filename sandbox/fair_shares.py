@@ -71,9 +71,14 @@ class FairShares:
         return use is not None and use.spent_until(self._monotonic()) > LIGHT
 
     def expected_wait(self, project: str, waiting: int) -> float:
-        """Return the seconds that the last of so many waits for its project's share, by the project's use."""
+        """Return the seconds that the last of so many waits for its project's share, by the project's use.
+
+        While there is room for all of them none waits, however long the project's turns take.
+        """
         use = self._uses.get(project)
-        return 0.0 if use is None else waiting * use.mean(self._monotonic()) / self.share
+        if use is None or waiting <= self.room(project):
+            return 0.0
+        return waiting * use.mean(self._monotonic()) / self.share
 
     def first_of(self, waiting: Iterable[str]) -> str | None:
         """Return the project that takes the next place; None: none may take one now.

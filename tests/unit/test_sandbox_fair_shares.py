@@ -83,6 +83,18 @@ def test_the_wait_is_expected_by_the_length_of_turns(clock: Clock) -> None:
     assert shares.expected_wait("unknown", 30) == 0
 
 
+def test_nobody_waits_while_there_is_room_however_long_the_turns_take(clock: Clock) -> None:
+    shares = FairShares(4, monotonic=clock)
+    for _ in range(3):
+        shares.take("slow")
+        clock.now += 4
+        shares.release("slow")
+    assert shares.expected_wait("slow", 2) == 0
+    shares.take("slow")
+    assert shares.expected_wait("slow", 1) == 0
+    assert shares.expected_wait("slow", 2) > 2
+
+
 def test_not_all_projects_are_remembered(clock: Clock) -> None:
     shares = FairShares(4, monotonic=clock)
     make_heavy(shares, clock, "heavy")
