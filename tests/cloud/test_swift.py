@@ -15,7 +15,7 @@ from harness.step_driver import Driven
 from openstack.object_store.v1._proxy import Proxy
 from stoker.resources.contract.views import ReplacementView
 from stoker.resources.errors import PermanentError
-from stoker.resources.openstack.service import Conflict
+from stoker.resources.openstack.service import Conflict, Service
 
 Json = typing.Any
 Make = Callable[..., Driven]
@@ -184,6 +184,26 @@ def test_signals_end_a_wait(handle: Driven, signal: Make, store: Proxy) -> None:
     handle.delete()
     handle.delete()
     assert names(store) == []
+
+
+def test_a_signal_that_comes_while_others_are_read_replaces_none(
+    handle: Driven, signal: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = ['{"id": "last"}']
+
+    def get_text(service: Service, path: str) -> str:
+        if late and path.endswith(f"/{handle.id}"):
+            send(handle, late.pop())
+        return read(service, path)
+
+    read = Service.get_text
+    monkeypatch.setattr(Service, "get_text", get_text)
+    send(handle, '{"id": "first"}')
+    send(handle, '{"id": "second"}')
+    condition = signal(count=2)
+    condition.create()
+    assert json.loads(condition.attribute("data")) == {"first": None, "second": None, "last": None}
+    assert late == []
 
 
 @pytest.mark.parametrize(

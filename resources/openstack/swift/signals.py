@@ -157,12 +157,16 @@ class SwiftSignal(ResourceType):
         service = service_of(context, OBJECTS)
         names = _versions(service, target.stack.id, _object_of(target))
         seconds = progress["until"] - context.now()
-        if len(names) != progress["seen"] or seconds <= 0:
+        seen = progress["seen"]
+        if len(names) != seen or seconds <= 0:
             signals = list(_signals(service, target.stack.id, names))
-            if (done := _ended(signals, target.properties["count"], seconds)) is not None:
-                return done
+            # Where the list has changed meanwhile the last object may be a later one, and one is lacking.
+            if seconds <= 0 or _versions(service, target.stack.id, _object_of(target)) == names:
+                if (done := _ended(signals, target.properties["count"], seconds)) is not None:
+                    return done
+                seen = len(names)
         after = min(pause(progress["since"], context.now()), max(seconds, 0.0))
-        return Poll(progress={**progress, "seen": len(names)}, after=after)
+        return Poll(progress={**progress, "seen": seen}, after=after)
 
     def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
         """Return Done: there is no thing that could be missing."""
