@@ -31,11 +31,12 @@ BATCH = 500
 """Ids in one list: far below all limits of variables, and still one round trip for most commits."""
 MARIADB_BATCH = 100
 """Rows in one update on MariaDB, whose statement carries all values as text."""
+Id = typing.TypeVar("Id", int, str)
 Row = Mapping[str, typing.Any]
 NO_FENCE: Mapping[str, typing.Any] = {}
 
 
-def chunks(ids: Iterable[int]) -> Iterable[list[int]]:
+def chunks(ids: Iterable[Id]) -> Iterable[list[Id]]:
     """Return the ids in ascending order, in lists of at most BATCH.
 
     All writers go through rows in this order, so two of them never wait for each other's locks.

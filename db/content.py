@@ -3,8 +3,9 @@
 import hashlib
 import json
 import threading
+import typing
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -27,6 +28,9 @@ than any transaction lasts.
 """
 
 
+Holder = typing.TypeVar("Holder", StackId, SnapshotId)
+
+
 def content_id(body: Json) -> ContentId:
     """Return the SHA-256 of the canonical text: keys sorted, no white space."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
@@ -44,18 +48,22 @@ def put(conn: Connection, body: Json, now: float) -> ContentId:
 
 
 def put_many(conn: Connection, bodies: Sequence[Json], now: float) -> list[ContentId]:
-    """Store the bodies to which no equal ones exist; return the ids of all.
+    """Store the bodies to which no equal ones exist; return the ids of all."""
+    keys = [content_id(body) for body in bodies]
+    put_by_key(conn, dict(zip(keys, bodies, strict=True)), now)
+    return keys
+
+
+def put_by_key(conn: Connection, bodies: Mapping[ContentId, Json], now: float) -> None:
+    """Store those of the bodies, by their ids, that do not exist; and mark those as stored now that are old.
 
     A fresh content is not locked, because many stacks that share it are created side by side.  Others are
     locked in the order of their ids.
     """
-    keys = [content_id(body) for body in bodies]
-    by_key = dict(zip(keys, bodies, strict=True))
-    fresh = conn.execute(_FRESH, {"ids": sorted(by_key), "since": now - FRESH}).scalars().all()
-    for key in sorted(by_key.keys() - set(fresh)):
-        row = {"id": key, "body": by_key[key], "created_at": now}
+    fresh = conn.execute(_FRESH, {"ids": sorted(bodies), "since": now - FRESH}).scalars().all()
+    for key in sorted(bodies.keys() - set(fresh)):
+        row = {"id": key, "body": bodies[key], "created_at": now}
         conn.execute(statements.insert_or_update(conn, tables.content, row, ["created_at"]))
-    return keys
 
 
 def get(conn: Connection, key: ContentId) -> Json:
@@ -115,16 +123,18 @@ def renamed(goal: JsonMap, old: ContentId, new: ContentId) -> dict[str, Json]:
     return {name: new if name in GOAL and value == old else value for name, value in goal.items()}
 
 
-def set_uses(conn: Connection, holder: StackId | SnapshotId, keys: Iterable[ContentId]) -> None:
+def set_uses(conn: Connection, holder: Holder, keys: Iterable[ContentId]) -> None:
     """Store which contents a stack or a snapshot uses; the purge keeps those."""
     u = tables.content_use
     conn.execute(sa.delete(u).where(u.c.holder_id == holder))
-    add_uses(conn, holder, keys)
+    add_uses(conn, {holder: keys})
 
 
-def add_uses(conn: Connection, holder: StackId | SnapshotId, keys: Iterable[ContentId]) -> None:
-    """Store which contents a new stack or snapshot uses."""
-    rows = [{"holder_id": holder, "content_id": key} for key in sorted(set(keys))]
+def add_uses(conn: Connection, uses: Mapping[Holder, Iterable[ContentId]]) -> None:
+    """Store which contents new stacks or snapshots use."""
+    rows = [
+        {"holder_id": holder, "content_id": key} for holder, keys in uses.items() for key in sorted(set(keys))
+    ]
     bulk.insert(conn, tables.content_use, rows)
 
 

@@ -3,7 +3,7 @@
 A key has a secret, with which its holder signs.  An account is Keystone's, and its holder sends tokens of it.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -28,11 +28,6 @@ class ImportedKey:
 
 
 _FIND = sa.select(tables.imported_key).where(tables.imported_key.c.id == sa.bindparam("key"))
-
-
-def row_of(key: ImportedKey) -> dict[str, Json]:
-    """Return the columns of a key."""
-    return asdict(key)
 
 
 def find(conn: Connection, key: str) -> ImportedKey | None:

@@ -9,7 +9,7 @@ from oslo_db import exception as oslo_errors
 from sqlalchemy.engine import Connection
 
 from ..shapes import Json
-from . import content, event_sinks, statements
+from . import bulk, content, event_sinks, statements
 from .bulk import OneOf
 from .errors import NameTaken, NotFound
 from .ids import ContentId, StackId, TraversalId
@@ -25,16 +25,33 @@ def insert(conn: Connection, stack: Stack) -> None:
 
     :raises NameTaken: a living stack of the project has the name; the transaction cannot continue.
     """
+    try:
+        conn.execute(_INSERT, _row(stack))
+    except oslo_errors.DBDuplicateEntry as error:
+        raise NameTaken(stack.name) from error
+    _insert_parts(conn, [stack])
+
+
+def insert_many(conn: Connection, stacks: Sequence[Stack]) -> None:
+    """Store new stacks with their tags.
+
+    :raises DBDuplicateEntry: a living stack of the project has a name; the transaction cannot continue.
+    """
+    bulk.insert(conn, tables.stack, list(map(_row, stacks)))
+    _insert_parts(conn, stacks)
+
+
+def _row(stack: Stack) -> dict[str, Json]:
     cause = stack.failure_cause
     row = {**vars(stack), "failure_cause": None if cause is None else asdict(cause)}
     del row["tags"]
-    try:
-        conn.execute(_INSERT, row)
-    except oslo_errors.DBDuplicateEntry as error:
-        raise NameTaken(stack.name) from error
-    content.add_uses(conn, stack.id, _contents(row))
-    if stack.tags:
-        set_tags(conn, stack.id, stack.tags)
+    return row
+
+
+def _insert_parts(conn: Connection, stacks: Sequence[Stack]) -> None:
+    if tags := [row for stack in stacks for row in _tag_rows(stack.id, stack.tags)]:
+        bulk.insert(conn, tables.stack_tag, tags)
+    content.add_uses(conn, {stack.id: _contents(vars(stack)) for stack in stacks})
 
 
 _INSERT = sa.insert(tables.stack)
@@ -67,12 +84,14 @@ def set_tags(conn: Connection, stack_id: StackId, tags: Sequence[str]) -> None:
     """Replace the tags of a stack, in their order."""
     t = tables.stack_tag
     conn.execute(sa.delete(t).where(t.c.stack_id == stack_id))
-    rows = [
+    bulk.insert(conn, t, _tag_rows(stack_id, tags))
+
+
+def _tag_rows(stack_id: StackId, tags: Sequence[str]) -> list[bulk.Row]:
+    return [
         {"stack_id": stack_id, "tag": tag, "position": position}
         for position, tag in enumerate(dict.fromkeys(tags))
     ]
-    if rows:
-        conn.execute(sa.insert(t), rows)
 
 
 def set_event_sinks(conn: Connection, stack: Stack, sinks: Sequence[tuple[str, int]], now: float) -> None:

@@ -54,10 +54,10 @@ def lock_failed(
 ) -> set[TraversalNumber]:
     """Lock traversals, and return those in which a task has failed.
 
-    :param shared: those of them that this transaction will not change: others may lock them in this way, too.
-
     A transaction that stores a failure holds the row while it cancels all unstarted tasks.  So a task that is
     requeued at that moment is either cancelled by it, or its transaction sees the failure here.
+
+    :param shared: those of them that this transaction will not change: others may lock them in this way, too.
     """
     failed: set[TraversalNumber] = set()
     requested = set(numbers)

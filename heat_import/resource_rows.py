@@ -134,13 +134,13 @@ def stored_metadata(resource: HeatResource, place: ResourcePlace) -> Json:
     declared = place.definition.metadata
     if is_node(declared) and not members(declared) and is_deferred(declared):
         return partial(declared, SealedRowLookup(place.rows))
-    own = members(declared)
+    template_entries = members(declared)
     entries: dict[str, Json] = {}
     for name, value in (resource.metadata or {}).items():
-        if name in ADDED_METADATA and name not in own:
+        if name in ADDED_METADATA and name not in template_entries:
             continue
-        if is_deferred(own.get(name)):
-            entries[name] = partial(own[name], SealedRowLookup(place.rows))
+        if is_deferred(template_entries.get(name)):
+            entries[name] = partial(template_entries[name], SealedRowLookup(place.rows))
         else:
             entries[name] = quote(value)
     return mapping(entries)

@@ -30,7 +30,7 @@ class Options:
 
     :ivar dry_run: whether nothing is stored.
     :ivar verifies: whether the update with the same template is planned for each tree.
-    :ivar claims: whether moved stacks are locked in Heat's database.
+    :ivar claims: whether moved stacks are hidden in Heat's database.
     """
 
     selection: Selection

@@ -39,7 +39,7 @@ def snapshot_rows(
 
     :param put: notes a content to be stored, and returns its id.
     """
-    taken: list[SnapshotRows] = []
+    snapshots: list[SnapshotRows] = []
     notes: list[str] = []
     for snapshot in stack.snapshots:
         label = f"snapshot {snapshot.name or snapshot.id}"
@@ -48,8 +48,8 @@ def snapshot_rows(
         elif snapshot.status == "IN_PROGRESS" or snapshot.data is None:
             notes.append(f"{label} was never completed, and stays in Heat")
         else:
-            taken.append(_rows(snapshot, built, put, sealer, context))
-    return taken, notes
+            snapshots.append(_rows(snapshot, built, put, sealer, context))
+    return snapshots, notes
 
 
 def _rows(
@@ -74,7 +74,7 @@ def _rows(
     copies = []
     for row in built.present_rows().values():
         stored = (documents.get(row.name) or {}).get("resource_data") or {}
-        kept = {key: stored[key] for key in KEPT if key in stored}
+        images = {key: stored[key] for key in KEPT if key in stored}
         if row.is_untouched or (documents and row.name not in documents):
             continue
         copies.append(
@@ -82,7 +82,7 @@ def _rows(
                 row,
                 id=context.database.ids.new(ResourceId),
                 snapshot_id=snapshot_id,
-                data={**(row.data or {}), **kept} if kept else row.data,
+                data={**(row.data or {}), **images} if images else row.data,
                 key=str(uuid.uuid4()),
                 requires=(),
                 replaces=None,

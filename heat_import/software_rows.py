@@ -44,8 +44,6 @@ def deployment_row(
     deployment: HeatDeployment, sealer: BoundSealer, owner: Resource | None
 ) -> StoredDeployment:
     """Return a deployment; see config_row for the parameters."""
-    values = {"input_values": deployment.input_values, "output_values": deployment.output_values}
-    kept = {name: value if value else None for name, value in values.items()}
     return StoredDeployment(
         id=deployment.id,
         project_id=deployment.project_id,
@@ -56,12 +54,22 @@ def deployment_row(
         reason=deployment.reason,
         created_at=deployment.created_at,
         updated_at=deployment.updated_at,
-        **{name: None if value is None else software.stored(sealer, value) for name, value in kept.items()},
-        input_size=0 if kept["input_values"] is None else json_size(kept["input_values"]),
-        output_size=0 if kept["output_values"] is None else json_size(kept["output_values"]),
+        input_values=_stored(deployment.input_values, sealer),
+        output_values=_stored(deployment.output_values, sealer),
+        input_size=_size(deployment.input_values),
+        output_size=_size(deployment.output_values),
         stack_id=None if owner is None else owner.stack_id,
         resource_id=None if owner is None else owner.id,
     )
+
+
+def _stored(values: Json, sealer: BoundSealer) -> Json:
+    """Return values as they are stored; Heat keeps no values as an empty object."""
+    return software.stored(sealer, values) if values else None
+
+
+def _size(values: Json) -> int:
+    return json_size(values) if values else 0
 
 
 def _secrets(inputs: Collection[Json]) -> list[str]:

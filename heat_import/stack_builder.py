@@ -152,17 +152,17 @@ class StackBuilder:
         child: BuiltStack | None = None
         if isinstance(place.plugin, NestedType):
             data, child = self._nested(resource, row, target, place, around)
-            kept = TypeData(data)
+            imported = TypeData(data)
         elif (launch := self._launch(target, place, around)) is not None:
-            kept = TypeData(launch)
+            imported = TypeData(launch)
         elif place.plugin.service is not None:
-            kept = cloud_data(row.plugin, resource)
+            imported = cloud_data(row.plugin, resource)
         else:
-            kept = type_data(row.plugin, resource, target, around.near)
-        for secret in kept.secrets:
+            imported = type_data(row.plugin, resource, target, around.near)
+        for secret in imported.secrets:
             around.secrets.add(secret)
-        target = replace(target, data=kept.data, metadata=dict(resource.metadata or {}))
-        return with_values(row, target, place.plugin, around.secrets, kept.attributes), child
+        target = replace(target, data=imported.data, metadata=dict(resource.metadata or {}))
+        return with_values(row, target, place.plugin, around.secrets, imported.attributes), child
 
     def _launch(self, target: ResourceView, place: ResourcePlace, around: _Around) -> JsonMap | None:
         return launch_data(place.plugin, target, self._read_context(place, around).as_context())

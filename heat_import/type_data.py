@@ -67,7 +67,7 @@ class TypeData:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """What the data of some types depends on beside the resource itself.
+    """Surroundings of a resource on which the data of some types depends.
 
     :ivar addresses: makes addresses for signals.
     :ivar signal_root: address under which clients send signed signals.

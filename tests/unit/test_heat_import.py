@@ -82,10 +82,10 @@ class Installation:
 
 @pytest.fixture
 def installation(tmp_path: pathlib.Path) -> Iterator[Installation]:
-    made = Installation(tmp_path)
-    with contextlib.closing(made.database):
-        yield made
-    made.conf.reset()
+    installation = Installation(tmp_path)
+    with contextlib.closing(installation.database):
+        yield installation
+    installation.conf.reset()
 
 
 def only(report: Report) -> typing.Any:
