@@ -136,12 +136,12 @@ class Lookout:
     def _first_moment(self) -> float:
         """Return when this conductor has something to do first, by the monotonic clock."""
         now = self._clock()
-        asked = self._monotonic()
+        began = self._monotonic()
         if not self._is_time_sure():
-            return asked
+            return began
         rows = self._database.read(lambda conn: list(due_soon.due_before(conn, now + HORIZON, limit=PAGE)))
         moments = [*map(self._moment, rows), *_ends_of_full_pages(rows)]
-        return asked + max(0.0, min(moments, default=math.inf) - now)
+        return began + max(0.0, min(moments, default=math.inf) - now)
 
     def _moment(self, row: DueSoon) -> float:
         """Return when a duty of this conductor has to attend to the row; infinity: never."""

@@ -59,10 +59,13 @@ class Orphans:
         release = functools.partial(member_claims.release, now=context.clock(), loss=loss)
         for freed in self._scan.run(claims, release, key=lambda claim: claim[0], together=PAGE):
             context.recorder.add(metrics.TAKEOVERS, amount=sum(map(len, freed.values())))
-            # It may have got hints of further tasks, too, and has taken them along.
-            hasten = functools.partial(due_tasks.hasten_hints, traversals=list(freed), now=context.clock())
-            context.database.write(hasten)
             announce(context.hints, freed)
+            if freed:
+                # It may have got hints of further tasks, too, and has taken them along.
+                hasten = functools.partial(
+                    due_tasks.hasten_hints, traversals=list(freed), now=context.clock()
+                )
+                context.database.write(hasten)
 
     def _loss_of(self, member: MemberId) -> Loss | None:
         """Return the loss to count; None: the conductor has stopped in good order."""

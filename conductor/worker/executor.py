@@ -193,7 +193,7 @@ class StepExecutor:
 
     def detach(self, held: ClaimedTask) -> Detachment:
         """Detach the thread of a step that does not stop; it is in quarantine no longer."""
-        # The lock decides between this and the step's end: a step that has left `_steps` has put its result
+        # The lock decides between this and the step's end: a step that has left `active` has put its result
         # into the inbox, and is not detached any more.
         with self._lock:
             if self.active.get(held.key) is not held:

@@ -129,11 +129,11 @@ class LockedOut(typing.Generic[T]):
 class LoneResult(typing.NamedTuple):
     """A result that is tried alone.
 
-    :ivar is_guilty: whether it stands for one that broke alone before, as a failure.
+    :ivar is_guilty: whether it broke alone before, so that a failure is stored in its place.
     """
 
     result: StepResult
-    is_guilty: bool
+    is_guilty: bool = False
 
 
 class UnstorableResults:
@@ -143,7 +143,7 @@ class UnstorableResults:
     breaks alone is replaced by a failure, and if that breaks too it is dropped.  One that others lock out is
     put off, so that it delays none of the others.  For the thread of the work loop.
 
-    :ivar waiting: results to be tried alone; True: as a failure, for the result broke alone before.
+    :ivar waiting: results to be tried alone.
     :ivar locked_out: results that others lock out.
     :ivar retries: when to try those again.
     """
@@ -153,7 +153,7 @@ class UnstorableResults:
         self._monotonic = monotonic
         self.retries: TimerQueue[StepResult] = TimerQueue()
         self.locked_out: dict[ClaimKey, StepResult] = {}
-        self.waiting: collections.deque[tuple[StepResult, bool]] = collections.deque()
+        self.waiting: collections.deque[LoneResult] = collections.deque()
         self._dropped: set[ClaimKey] = set()
 
     def claims(self) -> set[ClaimKey]:
@@ -168,13 +168,14 @@ class UnstorableResults:
         """Take out the next one that is to be tried alone; None: there is none."""
         for result in self.retries.pop_due(self._monotonic()):
             del self.locked_out[claim_key(result.claim)]
-            self.waiting.append((result, False))
+            self.waiting.append(LoneResult(result))
         if not self.waiting:
             return None
-        result, is_guilty = self.waiting.popleft()
-        if is_guilty:
-            result = replace(self._steps.unstorable(result.claim, who), detached=result.detached)
-        return LoneResult(result, is_guilty)
+        alone = self.waiting.popleft()
+        if not alone.is_guilty:
+            return alone
+        failure = self._steps.unstorable(alone.result.claim, who)
+        return alone._replace(result=replace(failure, detached=alone.result.detached))
 
     @contextlib.contextmanager
     def watch(self, batch: Sequence[StepResult], *, is_guilty: bool) -> Iterator[None]:
@@ -203,7 +204,7 @@ class UnstorableResults:
 
     def _retry_later(self, batch: Sequence[StepResult]) -> None:
         if len(batch) > 1:
-            self.waiting.extend((result, False) for result in batch)
+            self.waiting.extend(map(LoneResult, batch))
         for result in batch if len(batch) == 1 else ():
             with log_context(result.claim):
                 LOG.warning("The result of task %s is locked out, retrying", result.claim.task.id)
@@ -212,7 +213,7 @@ class UnstorableResults:
 
     def _blame(self, batch: Sequence[StepResult], *, is_guilty: bool) -> None:
         if len(batch) > 1:
-            self.waiting.extend((result, False) for result in batch)
+            self.waiting.extend(map(LoneResult, batch))
         elif batch:
             with log_context(batch[0].claim):
                 self._blame_one(batch[0], is_guilty=is_guilty)
@@ -223,7 +224,7 @@ class UnstorableResults:
             LOG.error("Task %s is dropped: not even its failure can be stored", result.claim.task.id)
         else:
             LOG.error("The result of task %s cannot be stored", result.claim.task.id)
-            self.waiting.appendleft((result, True))
+            self.waiting.appendleft(LoneResult(result, is_guilty=True))
 
 
 def _write(database: Database, write: Callable[[Connection, Sequence[T]], R], part: Sequence[T]) -> R:

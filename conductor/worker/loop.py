@@ -304,12 +304,12 @@ class WorkLoop:
         """
         refused_at = self._executor.refused_at
         has_no_thread = refused_at is not None and 0 <= self._clock() - refused_at < NO_THREAD_FOR
+        if self._drains or has_no_thread:
+            return 0
         ahead = SPARE
         if seconds := self._executor.step_seconds:
             ahead += min(self._limits.batch, int(self._limits.threads * self._exchange_seconds / seconds))
-        spare = (
-            0 if self._drains or has_no_thread else self._limits.threads + ahead - len(self._executor.active)
-        )
+        spare = self._limits.threads + ahead - len(self._executor.active)
         return max(0, min(spare, self._limits.in_progress - len(self._claims.held)))
 
     def _pause(self) -> float | None:
@@ -374,11 +374,11 @@ class WorkLoop:
         """Claim tasks in the next round that our transaction has woken, as far as threads are free."""
         free = self._free() - len(self._claims.intake.ids)
         for traversal, task_ids in woken.items():
-            taken = max(0, min(free, len(task_ids)))
-            self._claims.intake.enqueue(task_ids[:taken])
-            free -= taken
-            if taken < len(task_ids):
-                announce(self._hints, {traversal: task_ids[taken:]})
+            count = max(0, min(free, len(task_ids)))
+            self._claims.intake.enqueue(task_ids[:count])
+            free -= count
+            if count < len(task_ids):
+                announce(self._hints, {traversal: task_ids[count:]})
 
     def _settle(self, results: Sequence[Storable], refused: set[TaskId]) -> None:
         """Let go of the claims whose results were stored, or refused by the fence."""
