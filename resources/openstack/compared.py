@@ -52,8 +52,8 @@ class ComparedType(DeclaredType):
         """Return the first thing that is like it, and was not there before the creation."""
         if BEFORE not in target.data:
             return None
-        made = [thing for thing in self._alike(target, context) if thing not in target.data[BEFORE]]
-        return next(iter(made), None)
+        before = target.data[BEFORE]
+        return next((thing for thing in self._alike(target, context) if thing not in before), None)
 
     def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the thing is gone; what a lost call has made is deleted, for it is in the way."""

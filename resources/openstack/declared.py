@@ -59,6 +59,7 @@ class DeclaredThing(ResourceType):
     :cvar update_method: HTTP method of changes.
     :cvar slow_delete: whether the thing exists for a while after its deletion was accepted.
     :cvar id_field: field of the answers that holds the id.
+    :cvar answers_in_full: whether the answer to a creation has all fields; else the thing is read after it.
     :cvar list_path: path of the list with all fields, for polls of many; empty: the collection's.
     """
 
@@ -77,6 +78,7 @@ class DeclaredThing(ResourceType):
     update_method: typing.ClassVar[str] = "PUT"
     slow_delete: typing.ClassVar[bool] = False
     id_field: typing.ClassVar[str] = "id"
+    answers_in_full: typing.ClassVar[bool] = True
     list_path: typing.ClassVar[str] = ""
 
     # -- what a type may override ------------------------------------------------------------------
@@ -246,7 +248,9 @@ class DeclaredType(DeclaredThing):
             earlier = self.made_before(error, target, context)
             if earlier is None:
                 raise
-            remote = earlier
+            return self._begin_wait(earlier, target, context)
+        if not self.answers_in_full:
+            remote = self.get(service, str(remote[self.id_field]))
         return self._begin_wait(remote, target, context)
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:

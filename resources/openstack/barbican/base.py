@@ -6,7 +6,6 @@ from ...contract.context import StepContext
 from ...contract.views import ResourceView
 from ...errors import RetryableError
 from ...schema import Property, SupportStatus
-from ...steps import Step
 from ..compared import ComparedType
 from ..service import Service
 from ..statuses import StatusMeaning
@@ -30,6 +29,7 @@ class KeyManagerType(ComparedType):
     item = ""
     identity = "the name; which things had it before is stored first"
     status = StatusMeaning(pending=("PENDING",))
+    answers_in_full = False
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new thing; it gets a name in any case, by which it is found again."""
@@ -65,10 +65,6 @@ class KeyManagerType(ComparedType):
     def _look(self, target: ResourceView, since: float, context: StepContext) -> JsonMap | None:
         """Return the thing; each is read alone, for lists have addresses in the place of ids."""
         return self.get(self.service_for(context), self.id_of(target))
-
-    def _begin_wait(self, remote: JsonMap, target: ResourceView, context: StepContext) -> Step:
-        made = self.get(self.service_for(context), str(remote[self.id_field]))
-        return super()._begin_wait(made, target, context)
 
 
 def last_part(address: str) -> str:

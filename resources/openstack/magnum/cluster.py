@@ -164,6 +164,7 @@ class Cluster(ContainerType):
     path = "/clusters"
     items = "clusters"
     slow_delete = True
+    answers_in_full = False
     status = StatusMeaning(
         pending=tuple(f"{action}_IN_PROGRESS" for action in ACTIONS),
         bad=tuple(f"{action}_FAILED" for action in ACTIONS),
@@ -225,11 +226,6 @@ class Cluster(ContainerType):
     def problem(self, remote: JsonMap) -> str:
         """Return why the cluster is in a bad state."""
         return str(remote.get("status_reason") or "")
-
-    def _begin_wait(self, remote: JsonMap, target: ResourceView, context: StepContext) -> Step:
-        """Return the step after the creation; the first answer has the id only."""
-        made = self.get(self.service_for(context), str(remote[self.id_field]))
-        return super()._begin_wait(made, target, context)
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Send the fields that have changed; the service begins a moment later."""

@@ -76,7 +76,7 @@ class VPNService(DescribedType):
 
 
 class IKEPolicy(DescribedType):
-    """How the ends of a connection agree on keys."""
+    """Rules by which the ends of a connection agree on keys."""
 
     description = "How the two ends of a connection agree on keys."
     tested_by_schema = True
@@ -127,7 +127,7 @@ class IKEPolicy(DescribedType):
 
 
 class IPsecPolicy(DescribedType):
-    """How packets of a connection are protected."""
+    """Protection of the packets of a connection."""
 
     description = "How the packets of a connection are protected."
     tested_by_schema = True

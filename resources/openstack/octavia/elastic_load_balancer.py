@@ -90,8 +90,8 @@ class ElasticLoadBalancer(NestedType):
     def child_goal(self, target: ResourceView, context: StepContext) -> ChildGoal:
         """Return the goal of the nested stack, for the addresses that the servers have now."""
         members = [_member(context, str(server)) for server in target.properties["Instances"] or ()]
-        known = (target.data.get("outputs") or {}).get(SUBNET)
-        subnet = known or (members[0][SUBNET] if members else _only_subnet(context))
+        stored = (target.data.get("outputs") or {}).get(SUBNET)
+        subnet = stored or (members[0][SUBNET] if members else _only_subnet(context))
         return ChildGoal(_template(target.properties, members, str(subnet)))
 
     def reference_id(self, target: ResourceView) -> Json:

@@ -5,7 +5,7 @@ from ..quotas import QuotaType, limits
 
 
 class BalancerQuota(QuotaType):
-    """How many load balancers and parts of them a project may have; for administrators."""
+    """Limits on the load balancers of a project, and on parts of them; for administrators."""
 
     support_status = SupportStatus(version="14.0.0")
     description = "How many load balancers and parts of them a project may have. For administrators."

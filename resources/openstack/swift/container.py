@@ -130,9 +130,9 @@ class StoredContainer(ResourceType):
         """Create the container or change its headers; entries that the template does not have are removed."""
         headers = {key.lower(): value for key, value in self.headers(target, context).items()}
         key = target.creation_key or target.key
-        own = {**headers, MARK: f"{_resource(target)}{mark_of(key)}"}
-        stale = {key: "" for key in present if key.startswith(META) and key not in own}
-        service_of(context, self.service).set_headers(_path(name), {**stale, **own}, creates=True)
+        wanted = {**headers, MARK: f"{_resource(target)}{mark_of(key)}"}
+        stale = {key: "" for key in present if key.startswith(META) and key not in wanted}
+        service_of(context, self.service).set_headers(_path(name), {**stale, **wanted}, creates=True)
 
     def _done(self, name: str, service: Service) -> Step:
         data = {URL: service.address(), REMOTE: _shown(service.head(_path(name)))}
