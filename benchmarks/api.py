@@ -120,9 +120,9 @@ class Load:
             seconds, created = await connection.timed("POST", stacks, body)
             path = f"{stacks}/{name}/{json.loads(created)['stack']['id']}"
             first, _ = await connection.timed("GET", path)
-            second, shown = await connection.timed("GET", path)
+            second, view = await connection.timed("GET", path)
             self.latencies += [seconds, first, second]
-            self.answers = (created, shown)
+            self.answers = (created, view)
 
 
 class Usage(typing.NamedTuple):

@@ -71,7 +71,7 @@ def compare(stored: Costs, measured: Costs) -> list[str]:
 
 
 def main() -> int:
-    """See the module's text."""
+    """Measure, as the text of the module describes."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

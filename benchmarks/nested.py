@@ -167,7 +167,7 @@ def wakes(deployment: Deployment, count: int) -> None:
 
 
 def main() -> None:
-    """See the module's text."""
+    """Measure, as the text of the module describes."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -60,7 +60,7 @@ class ImportHeat(Command):
         parser.add_argument(
             "--claim",
             action="store_true",
-            help="lock moved stacks in Heat's database, so that Heat leaves them alone",
+            help="hide moved stacks in Heat's database, as deleted ones are, so that Heat leaves them alone",
         )
         parser.add_argument(
             "--release",
@@ -80,10 +80,6 @@ class ImportHeat(Command):
             self.app.stdout.write(f"{count} root stacks are Heat's again\n")
             return DONE
         line = ProgressLine(self.app.stderr)
-
-        def progress(done: int, total: int) -> None:
-            line.show(f"import: {done} of {total} root stacks")
-
         options = Options(
             Selection(parsed.project, parsed.stack, with_deleted=parsed.include_deleted),
             dry_run=parsed.dry_run,

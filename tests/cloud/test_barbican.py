@@ -87,11 +87,11 @@ def test_a_lost_creation_is_found_again(make: Maker, barbican: Make, kind: str, 
     assert isinstance(step, Poll)
     driven.target = dataclasses.replace(driven.target, data=step.data or {})
     assert driven.plugin.find_created(driven.target.key, driven.target, driven.context) is None
-    made = driven.plugin.check_create_complete(driven.target, step.progress, driven.context).physical_id
+    created = driven.plugin.check_create_complete(driven.target, step.progress, driven.context)
     driven.target = dataclasses.replace(driven.target, attempt=2)
-    assert driven.plugin.find_created(driven.target.key, driven.target, driven.context) == made
+    assert driven.plugin.find_created(driven.target.key, driven.target, driven.context) == created.physical_id
     again = driven.plugin.check_create_complete(driven.target, step.progress, driven.context)
-    assert again.physical_id == made != foreign.id
+    assert again.physical_id == created.physical_id != foreign.id
     failed = dataclasses.replace(
         driven.target, physical_id=None, creation_key=driven.target.key, key=str(uuid.uuid4())
     )

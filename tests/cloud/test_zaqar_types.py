@@ -36,8 +36,8 @@ def messages(zaqar: Zaqar, project: Project) -> Zaqar:
 
 
 def get(zaqar: Zaqar, project: Project, path: str, **headers: str) -> requests.Response:
-    own = {"X-Auth-Token": project.token, "Client-ID": str(uuid.uuid4()), **headers}
-    return requests.get(f"{zaqar.url}/v2{path}", headers=own, timeout=120)
+    all_headers = {"X-Auth-Token": project.token, "Client-ID": str(uuid.uuid4()), **headers}
+    return requests.get(f"{zaqar.url}/v2{path}", headers=all_headers, timeout=120)
 
 
 def names(zaqar: Zaqar, project: Project) -> list[str]:
@@ -97,11 +97,11 @@ def test_a_lost_subscription_is_found_again(messages: Zaqar, make: Maker) -> Non
     step = driven.plugin.handle_create(driven.target, driven.context)
     assert isinstance(step, Poll)
     driven.take(step)
-    made = driven.plugin.check_create_complete(driven.target, step.progress, driven.context).physical_id
-    assert driven.plugin.find_created(driven.target.key, driven.target, driven.context) == made
+    created = driven.plugin.check_create_complete(driven.target, step.progress, driven.context)
+    assert driven.plugin.find_created(driven.target.key, driven.target, driven.context) == created.physical_id
     driven.target = dataclasses.replace(driven.target, attempt=2)
     again = driven.plugin.check_create_complete(driven.target, step.progress, driven.context)
-    assert again.physical_id == made
+    assert again.physical_id == created.physical_id
     driven.take(again)
     driven.delete()
 

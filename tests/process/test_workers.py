@@ -113,7 +113,7 @@ def test_systemd_is_notified_once_all_workers_serve_and_at_the_stop(manager: Man
 
 @pytest.mark.commit
 def test_each_worker_tells_the_requests_of_all(manager: Manager, api: Process) -> None:
-    """On connections of their own, which go to the one worker or the other."""
+    """Connections of their own go to the one worker or the other."""
     counted = re.compile(r'stoker_api_requests_total\{.*route="/healthcheck".*\} (\S+)')
 
     def requests() -> float:

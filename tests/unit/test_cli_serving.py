@@ -68,7 +68,7 @@ class Site:
         return client
 
     def waiting(self) -> int:
-        """How many requests the server has read that no thread answers yet."""
+        """Return how many requests the server has read that no thread answers yet."""
         assert self.server._server is not None  # noqa: SLF001
         return len(self.server._server.task_dispatcher.queue)  # noqa: SLF001
 

@@ -82,8 +82,8 @@ def test_an_owner_gives_its_roles_to_the_next_one(
     scripted: ScriptedService, context: ScriptedContext
 ) -> None:
     other = "4" * 32
-    there = Answer(200, {"role_assignments": []})
-    scripted.answers[f"GET /role_assignments?user.id={other}"] = there
+    no_roles = Answer(200, {"role_assignments": []})
+    scripted.answers[f"GET /role_assignments?user.id={other}"] = no_roles
     path = PATH.replace(OWNER, other)
     scripted.answers[f"PUT {path}"] = scripted.answers[f"DELETE {PATH}"] = Answer(204)
     data = {"owner": OWNER, "given": [["projects", PLACE, ROLE]]}

@@ -102,8 +102,8 @@ def test_an_encryption_of_somebody_else_is_not_taken(
     scripted: ScriptedService, context: ScriptedContext
 ) -> None:
     path = f"/types/{GOLD}/encryption"
-    theirs = {"encryption_id": "e", "provider": "luks", "volume_type_id": GOLD}
-    scripted.answers[f"GET {path}"] = Answer(200, theirs)
+    foreign = {"encryption_id": "e", "provider": "luks", "volume_type_id": GOLD}
+    scripted.answers[f"GET {path}"] = Answer(200, foreign)
     scripted.answers[f"POST {path}"] = Answer(400, {"badRequest": {"message": "exists", "code": 400}})
     target = target_of(ENCRYPTED, {"volume_type": GOLD, "provider": "luks"}, key=KEY)
     with pytest.raises(PermanentError, match="exists"):
@@ -112,10 +112,10 @@ def test_an_encryption_of_somebody_else_is_not_taken(
     scripted.answers[f"GET {path}"] = Answer(200, {})
     claimed = ENCRYPTED.handle_create(target, context)
     assert isinstance(claimed, Poll)
-    scripted.answers[f"GET {path}"] = Answer(200, theirs)
+    scripted.answers[f"GET {path}"] = Answer(200, foreign)
     repeated = dataclasses.replace(after(target, claimed), attempt=2)
     step = ENCRYPTED.check_create_complete(repeated, claimed.progress, context)
-    assert (step.physical_id, step.data) == (GOLD, {REMOTE: theirs})
+    assert (step.physical_id, step.data) == (GOLD, {REMOTE: foreign})
     scripted.answers[f"DELETE {path}/e"] = Answer(202)
     ENCRYPTED.handle_delete(after(repeated, step), context)
     assert scripted.requests[-1] == f"DELETE {path}/e"

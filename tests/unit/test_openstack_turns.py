@@ -120,8 +120,8 @@ def test_a_creation_that_was_waiting_finds_what_a_lost_call_has_made(
     scripted: ScriptedService, context: ScriptedContext
 ) -> None:
     is_free(scripted)
-    made = {"id": MEMBER_ID, "tags": [mark_of(KEY)], "provisioning_status": "ACTIVE"}
-    scripted.answers[f"GET {MEMBERS}?tags={mark_of(KEY)}"] = Answer(200, {"members": [made]})
+    member = {"id": MEMBER_ID, "tags": [mark_of(KEY)], "provisioning_status": "ACTIVE"}
+    scripted.answers[f"GET {MEMBERS}?tags={mark_of(KEY)}"] = Answer(200, {"members": [member]})
     progress = {"since": START, TURN: BALANCER}
     step = MEMBER.check_create_complete(member_of(attempt=2), progress, context)
     assert isinstance(step, Done)

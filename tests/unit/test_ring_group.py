@@ -4,7 +4,7 @@ import contextlib
 import pathlib
 import resource
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from stoker.ring.group import DroppedOut, Group, GroupError, MemberReplaced, Record, make_coordinator
@@ -147,49 +147,46 @@ class CountedCalls:
         return getattr(self._inner, name)
 
 
+def counting(
+    coordinators: list[CountedCalls], lifetime: float = 30.0
+) -> Callable[[str, bytes], CountedCalls]:
+    """Return a function that makes coordinators, and puts them into the list."""
+
+    def make(url: str, member: bytes) -> CountedCalls:
+        coordinators.append(CountedCalls(make_coordinator(url, member), lifetime))
+        return coordinators[-1]
+
+    return make
+
+
 @pytest.mark.parametrize(("lifetime", "renewals"), [(30.0, 2), (6.0, 6), (60.0, 2)])
 def test_the_lease_is_renewed_three_times_in_its_life(url: str, lifetime: float, renewals: int) -> None:
     now = [0.0]
-    made: list[CountedCalls] = []
-
-    def make(url: str, member: bytes) -> CountedCalls:
-        made.append(CountedCalls(make_coordinator(url, member), lifetime))
-        return made[-1]
-
-    a = opened(url, make=make, monotonic=lambda: now[0])
+    coordinators: list[CountedCalls] = []
+    a = opened(url, make=counting(coordinators, lifetime), monotonic=lambda: now[0])
     for second in range(11):
         now[0] = float(second)
         a.write(record("a", "i", beat=second))
-    assert made[0].calls.count("heartbeat") == renewals
+    assert coordinators[0].calls.count("heartbeat") == renewals
 
 
 def test_after_a_write_that_failed_the_lease_is_renewed(url: str, tmp_path: pathlib.Path) -> None:
-    made: list[CountedCalls] = []
-
-    def make(url: str, member: bytes) -> CountedCalls:
-        made.append(CountedCalls(make_coordinator(url, member)))
-        return made[-1]
-
-    a = opened(url, make=make, monotonic=lambda: 0.0)
+    coordinators: list[CountedCalls] = []
+    a = opened(url, make=counting(coordinators), monotonic=lambda: 0.0)
     a.write(record("a", "i"))
     (tmp_path / "ring").rename(tmp_path / "lost")
     for beat in (2, 3):
         with pytest.raises(GroupError):
             a.write(record("a", "i", beat=beat))
-    assert made[0].calls.count("heartbeat") == 2
+    assert coordinators[0].calls.count("heartbeat") == 2
 
 
 def test_records_that_were_just_read_are_not_read_again(url: str) -> None:
-    made: list[CountedCalls] = []
-
-    def make(url: str, member: bytes) -> CountedCalls:
-        made.append(CountedCalls(make_coordinator(url, member)))
-        return made[-1]
-
-    a = opened(url, make=make)
+    coordinators: list[CountedCalls] = []
+    a = opened(url, make=counting(coordinators))
     a.write(record("a", "i"))
     a.write(record("a", "i", beat=2), a.read())
-    assert "get_member_capabilities" not in made[0].calls
+    assert "get_member_capabilities" not in coordinators[0].calls
     with pytest.raises(DroppedOut):
         a.write(record("a", "i", beat=3), [record("b", "i")])
     with pytest.raises(MemberReplaced):
