@@ -201,8 +201,10 @@ def stored_environment(environment: Environment, hidden: Iterable[str], seal: Ca
     """
     plain = as_document(environment)
     document = {section: quote(value) for section, value in plain.items()}
+    names = set(hidden)
     for section in ("parameters", "parameter_defaults"):
-        document[section] = sealed_values(plain[section], hidden, seal)
+        if not names.isdisjoint(plain[section]):
+            document[section] = sealed_values(plain[section], names, seal)
     return document
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from ..resources.errors import AbsentType, PropertyError, UnknownProperty, UnknownType
 from ..resources.heat_types import HEAT_TYPES
+from ..resources.nested.base import NestedType
 from ..resources.plugin import ResourceType
 from ..resources.properties import known_properties
 from ..resources.registry import ResourceRegistry
@@ -105,11 +106,10 @@ def check_types(
     for definition in plan.resources.values():
         of_resource = ErrorList()
         with of_resource.collect():
-            _check_resource(definition, registry, plan.resources, of_resource)
-            if of_resource.is_empty and definition.external_id is None:
-                plugin = registry.get(definition.type)
-                if plugin.chosen_by or plugin.renamed_to:
-                    chosen[definition.name] = registry.with_variant(definition, secrets, budget)
+            plugin = _check_resource(definition, registry, plan.resources, of_resource)
+            has_variants = plugin is not None and (plugin.chosen_by or plugin.renamed_to)
+            if has_variants and of_resource.is_empty and definition.external_id is None:
+                chosen[definition.name] = registry.with_variant(definition, secrets, budget)
         if not of_resource.is_empty:
             wrong.add(definition.name)
             if definition.name not in plan.uncertain:
@@ -127,8 +127,10 @@ def _check_resource(
     registry: ResourceRegistry,
     resources: Mapping[str, ResourceDefinition],
     errors: ErrorList,
-) -> None:
+) -> ResourceType | None:
+    """Check a resource, and return its type; None: there is no such type."""
     path = ("resources", definition.name)
+    plugin = None
     try:
         plugin = registry.get(definition.type)
         if plugin.variant_of is not None:
@@ -138,21 +140,23 @@ def _check_resource(
         errors.add(kind(str(error), (*path, "type")))
     else:
         if definition.external_id is None:  # Nothing is made from the properties of an existing resource.
-            _check_properties(definition, registry, resources, errors)
+            wrong = _wrong_properties(definition, plugin, resources)
+            for problem in wrong:
+                message = problem.message
+                if isinstance(problem, UnknownProperty) and not problem.path:
+                    message = problem.text(_other_type_hint(problem.name, definition, registry))
+                errors.add(InvalidProperty(message, (*path, "properties", *problem.path)))
             _check_policies(definition, plugin, errors)
-    if registry.is_nested(definition.type) and template_is_secret(definition.type, definition.properties):
+    if isinstance(plugin, NestedType) and template_is_secret(definition.type, definition.properties):
         errors.add(TemplateError(SECRET_TEMPLATE, (*path, "properties", "template")))
     _check_references(definition.references, path, resources, registry, errors)
+    return plugin
 
 
-def _check_properties(
-    definition: ResourceDefinition,
-    registry: ResourceRegistry,
-    resources: Mapping[str, ResourceDefinition],
-    errors: ErrorList,
-) -> None:
-    path = ("resources", definition.name, "properties")
-    plugin = registry.get(definition.type)
+def _wrong_properties(
+    definition: ResourceDefinition, plugin: ResourceType, resources: Mapping[str, ResourceDefinition]
+) -> list[PropertyError]:
+    """Return the errors of a resource's properties, each with its path below them."""
     wrong: list[PropertyError] = []
     values = known_properties(plugin.properties_schema, definition.properties, wrong)
     checks: list[Callable[[], None]] = []
@@ -165,11 +169,7 @@ def _check_properties(
             check()
         except PropertyError as error:
             wrong += [error, *error.others]
-    for problem in wrong:
-        message = problem.message
-        if isinstance(problem, UnknownProperty) and not problem.path:
-            message = problem.text(_other_type_hint(problem.name, definition, registry))
-        errors.add(InvalidProperty(message, (*path, *problem.path)))
+    return wrong
 
 
 def _other_type_hint(name: str, definition: ResourceDefinition, registry: ResourceRegistry) -> str:
@@ -188,6 +188,8 @@ def _check_policies(definition: ResourceDefinition, plugin: ResourceType, errors
     if definition.deletion_policy == "Snapshot" and not plugin.snapshot_on_delete:
         message = f'"Snapshot" deletion policy not supported for {definition.declared_type}'
         errors.add(TemplateError(f"{message}: write Delete or Retain", (*path, "deletion_policy")))
+    if not definition.update_policy and not plugin.update_policy_schema:
+        return
     wrong: list[PropertyError] = []
     known_properties(plugin.update_policy_schema, definition.update_policy, wrong)
     for error in wrong:

@@ -62,6 +62,12 @@ class Secrets:
         """Return a value as it is stored: sealed if a secret is in it, else quoted."""
         return self.seal(value) if self.holds(value) else quote(value)
 
+    def protect_each(self, values: JsonMap) -> dict[str, Json]:
+        """Return values by name, each as `protect` returns it."""
+        if not self.holds(list(values.values())):
+            return {name: quote(value) for name, value in values.items()}
+        return {name: self.protect(value) for name, value in values.items()}
+
     def holds(self, value: Json) -> bool:
         """Return whether a secret is in a value."""
         if not self._texts:

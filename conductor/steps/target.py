@@ -99,8 +99,9 @@ def _gives_properties(claim: Claim) -> bool:
     A task that was carried over, and has begun, continues with the properties it began with.  What it refers
     to may have changed since; the task of the new goal updates it afterwards.
     """
-    continues = claim.begun and claim.task.inherited
-    return claim.task.kind in GIVEN and is_same_type(claim) and not continues
+    if claim.task.kind not in GIVEN or not is_same_type(claim):
+        return False
+    return not (claim.begun and claim.task.inherited)
 
 
 def live_changes(
@@ -126,12 +127,14 @@ def live_changes(
 
 def is_same_type(claim: Claim) -> bool:
     """Return whether the definition has the type that the resource has."""
-    plugin = TaskDefinition.from_json(claim.task.definition).plugin
+    plugin = (claim.task.definition or {}).get("plugin", "")
     return plugin in ("", claim.resource.plugin)
 
 
 def _data(claim: Claim, plugin: ResourceType, secrets: Secrets) -> JsonMap:
     data = claim.resource.data
+    if not data:
+        return {}
     is_new = claim.task.kind == TaskKind.ADOPT and not is_sensitive(plugin)
     return (secrets.peek(data) if is_new else secrets.open_value(data)) or {}
 
@@ -264,7 +267,7 @@ def kept_values(
     reference = plugin.reference_id(target)
     check_storable("a reference", reference)
     return {
-        "attributes": {name: secrets.protect(value) for name, value in values.items()},
+        "attributes": secrets.protect_each(values),
         "reference_id": secrets.protect(reference),
     }
 
