@@ -7,6 +7,7 @@ conductor take a turn, let time pass) is a method, and whoever calls them decide
 import base64
 import contextlib
 import functools
+import math
 import pathlib
 import random
 import tempfile
@@ -29,6 +30,7 @@ from stoker.conductor.worker.executor import WorkMetrics
 from stoker.conductor.worker.loop import WorkLimits, WorkLoop
 from stoker.conductor.worker.pool import NoThread
 from stoker.db import settings, stacks
+from stoker.db.connections import DatabaseLimits
 from stoker.db.engine import Commits, Database, ServerClock, routine
 from stoker.db.errors import Unavailable
 from stoker.db.event_sinks import SinkRow
@@ -143,6 +145,10 @@ class DoublingIds(IdSource):
         return kind(number)
 
 
+PATIENT = DatabaseLimits(retry=math.inf)
+"""A host that is suspended for seconds ends no simulated transaction."""
+
+
 class FaultyDatabase(Database):
     """Says now and then that it is unavailable: sometimes after it has done what was asked.
 
@@ -158,7 +164,7 @@ class FaultyDatabase(Database):
     def __init__(
         self, url: str, dice: random.Random, ids: IdSource, listener: Listener | None = None
     ) -> None:
-        super().__init__(url, ids=ids, sleep=lambda seconds: None, listener=listener)
+        super().__init__(url, ids=ids, limits=PATIENT, sleep=lambda seconds: None, listener=listener)
         self._dice = dice
         self.before = self.after = self.interrupted = 0.0
         self.interlude: Callable[[], None] = lambda: None
