@@ -3,7 +3,7 @@
 Usage:
     python benchmarks/end_to_end.py         start RabbitMQ, PostgreSQL, etcd, stoker-api and two conductors
     python benchmarks/end_to_end.py URL     measure a running Stoker, e.g. http://127.0.0.1:8004
-    options: --flat 100,500,2000   --chain 100   --repeat 3   --json FILE
+    options: --flat 100,500,2000,10000   --chain 100   --repeat 3   --json FILE
 
 Each case is run `--repeat` times, and the fastest one counts: everything else that the machine does can only
 slow a run down.  The ratios compare with the floor of the same run (floor.py), and with Heat 27's rate on
@@ -149,7 +149,11 @@ def own_deployment() -> Iterator[tuple[str, Callable[[], Usage], Callable[[int],
         transport = rabbit.create_vhost()
         postgres.execute("CREATE EXTENSION pg_stat_statements")
         installation = Deployment(
-            pathlib.Path(folder), database_url=url, transport_url=transport, backend_url=etcd.url
+            pathlib.Path(folder),
+            database_url=url,
+            transport_url=transport,
+            backend_url=etcd.url,
+            options="[stacks]\nmax_template = 0\nmax_compile_seconds = 0\n",  # for stacks of 10,000 resources
         )
         installation.start_api()
         installation.start_conductors("one", "two")
@@ -227,6 +231,8 @@ def summarise(results: list[Result], floor_rate: float | None, chain: int) -> di
         f"{flat.case}: times Heat's rate (target 50)": f"{flat.rate / HEAT_RATE:.0f}",
         "milliseconds for each link of a chain (target 2.5; Heat 65)": f"{1000 * link:.1f}",
     }
+    for small in (result for result in results if result.case == "flat 2000" and result is not flat):
+        summary[f"{flat.case}: seconds each, of flat 2000's (target 1.0)"] = f"{small.rate / flat.rate:.2f}"
     if floor_rate is not None:
         summary["floor, resources/s"] = f"{floor_rate:.0f}"
         summary[f"{flat.case}: share of the floor (target 50 %)"] = f"{100 * flat.rate / floor_rate:.0f} %"
