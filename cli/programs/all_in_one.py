@@ -27,8 +27,9 @@ from ..wiring.api import make_api, requests
 from ..wiring.conductor import make_conductor, start_conductor
 from ..wiring.data_dir import config_file, migrate
 from ..wiring.http import make_http
-from ..wiring.metrics import recorder_of_api, start_reports, text_of
+from ..wiring.metrics import recorder_of_api, text_of
 from ..wiring.parts import Parts, open_parts
+from ..wiring.reports import start_reports
 
 _WITHIN = ("stoker.ring=WARN", "stoker.conductor.ownership=WARN")
 """Loggers of a ring of one process, whose news would bury the address that users wait for."""

@@ -22,8 +22,9 @@ from ..daemon.workers import WorkerSettings, run_workers
 from ..http.server import HttpServer, listen, unanswered
 from ..wiring.api import make_api, requests
 from ..wiring.http import make_http
-from ..wiring.metrics import recorder_of_api, shared_metrics, start_reports, text_of
+from ..wiring.metrics import recorder_of_api, shared_metrics, text_of
 from ..wiring.parts import Parts, open_parts
+from ..wiring.reports import start_reports
 
 LOG = logging.getLogger(__name__)
 PROGRAM = "stoker-api"

@@ -19,8 +19,9 @@ from ..daemon.systemd import Systemd
 from ..daemon.version import VERSION
 from ..http.server import HttpServer
 from ..wiring.conductor import make_conductor, start_conductor
-from ..wiring.metrics import make_recorder, serve_conductor, start_reports
+from ..wiring.metrics import make_recorder, serve_conductor
 from ..wiring.parts import Parts, open_parts
+from ..wiring.reports import start_reports
 
 LOG = logging.getLogger(__name__)
 PROGRAM = "stoker-conductor"

@@ -1,20 +1,12 @@
-"""Metrics, health and reports of the daemons."""
+"""Metrics and health of the daemons."""
 
 import contextlib
 import os
-import queue
 import tempfile
-import threading
 import typing
 from collections.abc import Callable, Iterator, Mapping
 
 from oslo_config import cfg
-from oslo_reports import opts as report_options
-from oslo_reports.generators.conf import ConfigReportGenerator
-from oslo_reports.generators.threading import ThreadReportGenerator
-from oslo_reports.generators.version import PackageReportGenerator
-from oslo_reports.guru_meditation_report import TextGuruMeditation
-from oslo_reports.models.with_default_views import ModelWithDefaultViews
 
 from ...conductor.monitor import Monitor
 from ...observe import metrics
@@ -109,69 +101,3 @@ def serve_conductor(conf: cfg.ConfigOpts, monitor: Monitor, recorder: Prometheus
         where = f"{conf.metrics.host}:{conf.metrics.port}"
         raise WrongConfiguration(f"[metrics] port: {where} cannot be listened on: {error}") from error
     return server
-
-
-class _Report(TextGuruMeditation):
-    """A report without two of the usual sections.
-
-    For the one on processes psutil reads files that systemd hides from the daemons; there are no green
-    threads.
-    """
-
-    ours: typing.ClassVar[Mapping[str, Callable[[], ModelWithDefaultViews]]] = {}
-
-    def _readd_sections(self) -> None:
-        del self.sections[self.start_section_index :]
-        self.add_section("Package", PackageReportGenerator(self.version_obj))
-        self.add_section("Threads", ThreadReportGenerator(self.traceback))
-        self.add_section("Configuration", ConfigReportGenerator())
-        for title, section in self.ours.items():
-            self.add_section(title, section)
-
-
-class _Product:
-    """The product's name and version, for oslo.reports."""
-
-    def vendor_string(self) -> str:
-        return "OpenStack"
-
-    def product_string(self) -> str:
-        return "Stoker"
-
-    def version_string_with_package(self) -> str:
-        return VERSION
-
-
-def start_reports(
-    conf: cfg.ConfigOpts, program: str, sections: Mapping[str, Callable[[], str]]
-) -> Callable[[], None]:
-    """Return a function, safe in signal handlers, that requests a report.
-
-    It goes to standard error, or to [oslo_reports] log_dir.  A thread of its own writes it,
-    for the thread that asks may hold a lock that a section needs.
-
-    :param sections: functions that return the texts of our sections, by title; called in that thread.
-    """
-    report_options.set_defaults(conf)
-    _Report.ours = {title: _section(text) for title, text in sections.items()}
-    if conf.oslo_reports.file_event_handler:
-        _Report.setup_autorun(_Product(), program, conf=conf)
-        return lambda: None
-    requested: queue.SimpleQueue[None] = queue.SimpleQueue()
-    directory = conf.oslo_reports.log_dir
-
-    def write() -> None:
-        while True:
-            requested.get()
-            _Report.handle_signal(_Product(), program, directory, None)
-
-    threading.Thread(target=write, name="reports", daemon=True).start()
-    return lambda: requested.put(None)
-
-
-def _section(text: Callable[[], str]) -> Callable[[], ModelWithDefaultViews]:
-    def make() -> ModelWithDefaultViews:
-        content = text()
-        return ModelWithDefaultViews(text_view=lambda model: content)
-
-    return make

@@ -9,7 +9,7 @@ import os, pathlib, signal, sys, threading, time
 from stoker.cli.daemon import threading_backend
 from stoker.cli.config import options
 from stoker.cli.daemon.main_loop import SignalQueue
-from stoker.cli.wiring.metrics import start_reports
+from stoker.cli.wiring.reports import start_reports
 folder = pathlib.Path(sys.argv[1])
 conf = options.load(["--config-file", str(folder / "stoker.conf")], program="stoker-api")
 texts = iter(["it is the first", "it is the second"])

@@ -17,6 +17,8 @@ embedded.stop()
 NAMES = "\nimport sys; print(*{name.partition('.')[0] for name in sys.modules})"
 KEYSTONE = {"keystonemiddleware", "keystoneclient", "webob", "dogpile"}
 MIGRATIONS = {"alembic", "mako"}
+REPORTS = {"jinja2"}
+"""The renderer of reports on SIGUSR2."""
 EXPRESSIONS = {"yaql"}
 """They are evaluated in processes of their own."""
 API = {"falcon", "jsonschema"}
@@ -32,8 +34,8 @@ def imported(program: str, argument: object) -> set[str]:
 @pytest.mark.parametrize(
     ("program", "unused"),
     [
-        ("api", KEYSTONE | MIGRATIONS | EXPRESSIONS),
-        ("conductor", KEYSTONE | MIGRATIONS | EXPRESSIONS | API),
+        ("api", KEYSTONE | MIGRATIONS | REPORTS | EXPRESSIONS),
+        ("conductor", KEYSTONE | MIGRATIONS | REPORTS | EXPRESSIONS | API),
     ],
 )
 def test_a_daemon_imports_only_what_it_needs(program: str, unused: set[str]) -> None:
@@ -43,4 +45,4 @@ def test_a_daemon_imports_only_what_it_needs(program: str, unused: set[str]) -> 
 def test_the_all_in_one_needs_no_migrations_and_no_keystone(tmp_path: pathlib.Path) -> None:
     first = imported(SERVE, tmp_path)
     assert first & (MIGRATIONS | KEYSTONE) == MIGRATIONS
-    assert imported(SERVE, tmp_path) & (MIGRATIONS | KEYSTONE | EXPRESSIONS) == set()
+    assert imported(SERVE, tmp_path) & (MIGRATIONS | KEYSTONE | REPORTS | EXPRESSIONS) == set()
