@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -25,6 +26,7 @@ from .context import RequestContext
 from .ec2_signatures import SignedRequest
 from .errors import bad_request, not_found
 
+T = typing.TypeVar("T")
 LARGEST = 2**31 - 1
 """The largest whole number that a column can hold."""
 
@@ -177,15 +179,23 @@ class HttpRequest:
 
         :raises Fault: 404, also for a stack of another project.
         """
+        return self.find_by(lambda stack_id: (stacks.get(conn, stack_id), None))[0]
+
+    def find_by(self, read: Callable[[StackId], tuple[Stack, T]]) -> tuple[Stack, T]:
+        """Return the stack that the path names by name and id, and the value that is read with it.
+
+        :param read: reads both by the id, or raises NotFound.
+        :raises Fault: 404, also for a stack of another project.
+        """
         stack_id = self.path["stack_id"]
         name = self.path["stack_name"]
         try:
-            stack = stacks.get(conn, StackId(stack_id))
+            stack, value = read(StackId(stack_id))
         except NotFound as error:
             raise not_found("Stack", f"{name}/{stack_id}") from error
         if not self.caller.may_see(stack.project_id) or stack.name != name:
             raise not_found("Stack", f"{name}/{stack_id}")
-        return stack
+        return stack, value
 
     def find_living_stack(self, conn: Connection) -> Stack:
         """Return the stack of the path, unless it is deleted.

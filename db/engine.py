@@ -21,10 +21,11 @@ from sqlalchemy.engine import Connection, Engine
 
 from . import notifications
 from .connections import (
-    WRITE,
+    WRITE_OPTIONS,
     DatabaseLimits,
     end_brief,
     make_engine,
+    read_options,
     server_time,
     set_brief,
     translated,
@@ -239,8 +240,9 @@ class Commits:
 class Database:
     """A database, which runs functions in transactions and retries them where that is safe.
 
-    Transactions are READ COMMITTED on PostgreSQL and MariaDB.  SQLite uses WAL, so readers never wait.  Its
-    one writer begins with BEGIN IMMEDIATE, so two writers queue instead of failing half-way.
+    Transactions are READ COMMITTED on PostgreSQL and MariaDB; one that only reads takes no BEGIN and COMMIT
+    on PostgreSQL.  SQLite uses WAL, so readers never wait.  Its one writer begins with BEGIN IMMEDIATE: two
+    writers queue instead of failing half-way.
 
     The first transaction connects, and later ones reconnect when that is needed.
 
@@ -286,6 +288,7 @@ class Database:
         self._committed = committed
         self._limits = limits
         self._engine = make_engine(url, pool_size, limits)
+        self._read_options = read_options(self.dialect)
 
     @property
     def engine(self) -> Engine:
@@ -361,7 +364,7 @@ class Database:
     def _within(
         self, conn: Connection, transaction: Callable[[Connection], T], *, write: bool, brief: bool
     ) -> T:
-        conn.execution_options(**{WRITE: write, OPTION: self.ids})
+        conn.execution_options(**{OPTION: self.ids, **(WRITE_OPTIONS if write else self._read_options)})
         facts = notifications.collect(conn) if write and self._listener else []
         commits = False
         try:

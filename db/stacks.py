@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
 from sqlalchemy.engine import Connection
 
-from ..shapes import Json
+from ..shapes import Json, JsonMap
 from . import bulk, content, event_sinks, statements
 from .bulk import OneOf
 from .errors import NameTaken, NotFound
@@ -136,7 +136,7 @@ def tagged(conn: Connection, stacks: Sequence[S]) -> list[S]:
 
 _IS_TAGGED = sa.exists().where(tables.stack_tag.c.stack_id == tables.stack.c.id).label("is_tagged")
 _LOCK = sa.select(*tables.STACK_COLUMNS).where(tables.stack.c.id == sa.bindparam("key")).with_for_update()
-_GET = sa.select(*tables.STACK_COLUMNS, _IS_TAGGED).where(tables.stack.c.id == sa.bindparam("key"))
+GET = sa.select(*tables.STACK_COLUMNS, _IS_TAGGED).where(tables.stack.c.id == sa.bindparam("key"))
 """Without a lock, for a transaction that waited for the row would see whether it had tags before."""
 _LOCK_EACH = (
     sa.select(*tables.STACK_COLUMNS)
@@ -144,6 +144,7 @@ _LOCK_EACH = (
     .order_by(tables.stack.c.id)
     .with_for_update()
 )
+_COLUMNS = frozenset(GET.exported_columns.keys())
 _GET_EACH = sa.select(*tables.STACK_COLUMNS, _IS_TAGGED).where(OneOf(tables.stack.c.id))
 
 
@@ -152,7 +153,18 @@ def get(conn: Connection, stack_id: StackId) -> Stack:
 
     :raises NotFound: there is no such stack.
     """
-    return _tagged_where_needed(conn, [_one(conn, _GET, stack_id)])[0]
+    return get_with(conn, GET, stack_id)[0]
+
+
+def get_with(conn: Connection, query: sa.Select[typing.Any], stack_id: StackId) -> tuple[Stack, JsonMap]:
+    """Return a stack as `get` does, and the values of further columns by their names.
+
+    :param query: GET with these columns.
+    :raises NotFound: there is no such stack.
+    """
+    row = _one(conn, query, stack_id)
+    others = {name: row.pop(name) for name in row.keys() - _COLUMNS}
+    return _tagged_where_needed(conn, [row])[0], others
 
 
 def get_each(conn: Connection, stack_ids: Iterable[StackId]) -> dict[StackId, Stack]:

@@ -54,12 +54,11 @@ def show(request: Request) -> Reply:
     resolved = request.flag("resolve_outputs", default=True)
 
     def read(conn: Connection) -> tuple[Stack, list[Resource], list[HeldTask], Sequence[Unanswered]]:
-        stack = request.find_stack(conn)
+        stack, waits = request.find_by(lambda stack_id: pauses.get(conn, stack_id))
         if stack.parent_id is not None:
             stack = replace(stack, timeout_mins=nesting.timeout_mins(conn, stack.root_id))
         shows_values = resolved and stack.deleted_at is None and stack.outputs
         rows = resources.of_stack(conn, stack.id) if shows_values else []
-        waits = pauses.pauses_of(conn, stack)
         breakpoints = held(conn, stack) if waits.held else []
         return stack, rows, breakpoints, cancel.unanswered(conn, stack.id) if waits.stopping else []
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from simulation.helpers import cancel, created, ended, hanging, history, pass_grace, rows, template, updated
 from simulation.world import GRACE, SimConductor, World
 from stoker.db import resources, snapshots, stacks
-from stoker.db.queries.pauses import pauses_of
+from stoker.db.queries import pauses
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind, TaskState
@@ -98,7 +98,7 @@ def test_a_step_that_hangs_does_not_hold_the_next_update_longer_than_the_grace(w
     world.calm()
     assert not ended(world, stack)
     [waiting] = world.database.read(lambda conn: stopping.unanswered(conn, stack.id))
-    assert world.database.read(lambda conn: pauses_of(conn, stack)) == (False, True)
+    assert world.database.read(lambda conn: pauses.get(conn, stack.id)[1]) == (False, True)
     assert (waiting.resource, waiting.member.split("/")[0]) == ("a", hanging(world)[0].host)
     pass_grace(world)
     assert world.settle(lambda: ended(world, stack), within=5)
@@ -107,7 +107,7 @@ def test_a_step_that_hangs_does_not_hold_the_next_update_longer_than_the_grace(w
     assert len(world.conductors[hanging(world)[0].host].detached) == 1
     assert any("did not stop when it was asked to" in event.reason for event in told_events(world, stack))
     assert world.database.read(lambda conn: stopping.unanswered(conn, stack.id)) == []
-    assert world.database.read(lambda conn: pauses_of(conn, stack)) == (False, False)
+    assert world.database.read(lambda conn: pauses.get(conn, stack.id)[1]) == (False, False)
 
 
 def told_events(world: World, stack: Stack) -> list[Json]:

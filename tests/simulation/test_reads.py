@@ -140,7 +140,7 @@ def test_a_look_up_reads_in_one_transaction(
     assert scene.get(route, "", monkeypatch) == (302, ONE_READ, 0)
 
 
-@pytest.mark.parametrize(("tags", "expected"), [("", 2), ("a,b", 3)])
+@pytest.mark.parametrize(("tags", "expected"), [("", 1), ("a,b", 2)])
 def test_the_view_of_a_stack_takes_few_statements(tmp_path: pathlib.Path, tags: str, expected: int) -> None:
     world = World(tmp_path, hosts=1)
     stack = world.create("s", TEMPLATE, tags=tuple(tags.split(",")) if tags else ())

@@ -43,6 +43,16 @@ def test_a_transaction_that_raises_leaves_nothing_behind(database: Database) -> 
     assert values(database) == {}
 
 
+@on("postgresql")
+def test_only_a_transaction_that_writes_begins_at_the_server(database: Database) -> None:
+    def status(conn: sa.Connection) -> str:
+        conn.execute(sa.select(1))
+        return str(conn.connection.dbapi_connection.info.transaction_status.name)  # type: ignore[union-attr]
+
+    statuses = [database.read(status), database.write(status), database.read(status)]
+    assert statuses == ["IDLE", "INTRANS", "IDLE"]
+
+
 @on("postgresql", "mariadb")
 def test_the_loser_of_a_deadlock_is_run_again_and_both_succeed(database: Database) -> None:
     database.write(lambda conn: [add(conn, name) for name in ("one", "two")])
