@@ -1,14 +1,14 @@
 """The interfaces of services that handlers ask, and that other layers implement or cli/wiring makes."""
 
 import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
 from ..db.ids import ResourceId, StackId
 from ..db.queries.guests import GuestServer
-from ..db.rows import Resource, Stack
+from ..db.rows import ListedResource, Resource, Stack
 from ..engine.quotas import QuotaUsage
 from ..keystone.caller import CallerAccess
 from ..planning.requests import CallersCloud
@@ -71,8 +71,10 @@ class GuestPolls(typing.Protocol):
     def record(self, server: GuestServer, transport: str) -> None:
         """Note that the server's guest has asked now by a transport."""
 
-    def explained(self, conn: Connection, rows: Sequence[Resource]) -> Sequence[Resource]:
-        """Return resources; the reason of a deployment that waits says how far its guest is."""
+    def reasons(
+        self, conn: Connection, rows: Iterable[Resource | ListedResource]
+    ) -> Mapping[ResourceId, str]:
+        """Return the reasons of deployments that wait: they say how far their servers' guests are."""
 
 
 class QuotaService(typing.Protocol):

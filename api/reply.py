@@ -40,8 +40,13 @@ def quoted(part: str) -> str:
 
 def stack_url(request: HttpRequest, stack: ListedStack, *more: str) -> str:
     """Return the URL of a stack, or of something below it."""
-    parts = ("v1", stack.project_id, "stacks", stack.name, stack.id, *more)
-    return "/".join([request.base_url, *(quoted(part) for part in parts)])
+    return url_of(request, stack.project_id, stack.name, stack.id, *more)
+
+
+def url_of(request: HttpRequest, project_id: str, name: str, stack_id: str, *more: str) -> str:
+    """Return the URL of a stack by its name and id, or of something below it."""
+    parts = ("v1", project_id, "stacks", name, stack_id, *more)
+    return "/".join([request.base_url, *[quoted(part) for part in parts]])
 
 
 def link(url: str, rel: str = "self") -> dict[str, str]:

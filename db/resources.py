@@ -1,5 +1,6 @@
 """Rows of resources."""
 
+import itertools
 import typing
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from . import bulk, statements
 from .bulk import OneOf, chunks
 from .errors import NotFound
 from .ids import ResourceId, SnapshotId, StackId
-from .rows import ListedStack, Resource
+from .rows import ListedResource, ListedStack, Resource
 from .schema import tables
 from .states import Status
 
@@ -197,36 +198,39 @@ def stacks_with_object(conn: Connection, project_id: str, physical_id: str) -> l
     return list(conn.execute(query).scalars())
 
 
-LONG = ("reference_id", "definition", "properties", "attributes", "metadata", "data", "progress")
-"""Columns whose values may be long."""
-_SHORT = [column for column in tables.resource.c if column.name not in LONG]
+DETAILS = ("definition", "properties", "attributes")
+"""Columns of a list with details, whose values may be long."""
+_LISTED = [
+    tables.stack.c.name.label(name) if name == "stack_name" else tables.resource.c[name]
+    for name in ListedResource._fields
+    if name not in DETAILS
+]
+_DETAILED = [*_LISTED, *(tables.resource.c[name] for name in DETAILS)]
 
 
 def of_tree(
-    conn: Connection, stack: ListedStack, depth: int, *, values: bool = False
-) -> list[tuple[Resource, str]]:
-    """Return the resources of a stack and of those nested in it, each with its stack's name.
+    conn: Connection, stack: ListedStack, depth: int, *, details: bool = False
+) -> list[ListedResource]:
+    """Return the resources of a stack and of those nested in it.
 
     Replaced resources are left out.
 
     :param depth: levels below the stack; 0: its own resources only.
-    :param values: whether the columns named in LONG are read, too; they are None else.
+    :param details: whether the columns named in DETAILS are read, too; they are None else.
     """
     r = tables.resource
     s = tables.stack
     rows = conn.execute(
-        sa.select(*(r.c if values else _SHORT), s.c.name.label("stack_name"))
-        .join(s, s.c.id == r.c.stack_id)
+        sa.select(*(_DETAILED if details else _LISTED))
+        .join_from(r, s, s.c.id == r.c.stack_id)
         .where(
             s.c.id.in_(statements.below(stack.id, stack.depth + depth)),
             r.c.replaced_by.is_(None),
             r.c.snapshot_id.is_(None),
         )
         .order_by(s.c.depth, r.c.id)
-    ).mappings()
-    columns = [dict(row) for row in rows]
-    names = [row.pop("stack_name") for row in columns]
-    return [(Resource(**row), name) for row, name in zip(columns, names, strict=True)]
+    )
+    return list(itertools.starmap(ListedResource, rows.all()))
 
 
 def set_metadata(

@@ -180,6 +180,32 @@ class Resource:
         return self.status == Status.FAILED and self.cancelled
 
 
+class ListedResource(typing.NamedTuple):
+    """A resource as lists show it: a tuple, for a list may have ten thousand; see tables.py for the meanings.
+
+    :ivar stack_name: the name of its stack.
+    :ivar definition, properties, attributes: None in a list without details.
+    """
+
+    id: ResourceId
+    stack_id: StackId
+    name: str
+    type: str
+    plugin: str
+    action: str
+    status: str
+    reason: str
+    created_at: float
+    updated_at: float
+    physical_id: str | None
+    requires: Sequence[ResourceId]
+    replaced_by: ResourceId | None
+    stack_name: str
+    definition: Json = None
+    properties: Json = None
+    attributes: Json = None
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """A snapshot as stored; tables.py says the meanings of the columns."""

@@ -4,8 +4,8 @@ import collections
 import json
 import math
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
@@ -13,7 +13,7 @@ from ..db import imported_keys, resources, software, stacks
 from ..db.ids import ResourceId, StackId
 from ..db.queries import guests
 from ..db.queries.guests import GuestPoll, GuestServer
-from ..db.rows import Resource, Stack
+from ..db.rows import ListedResource, Resource, Stack
 from ..db.software import StoredConfig
 from ..db.states import Status
 from ..observe.instants import iso
@@ -156,11 +156,13 @@ class Guests:
         """Note that the server's guest has asked now by a transport, and got all there is."""
         self._records.add(server, transport)
 
-    def explained(self, conn: Connection, rows: Sequence[Resource]) -> Sequence[Resource]:
-        """Return resources; the reason of a deployment that waits says when its server's guest last asked."""
+    def reasons(
+        self, conn: Connection, rows: Iterable[Resource | ListedResource]
+    ) -> Mapping[ResourceId, str]:
+        """Return the reasons of deployments that wait: they say when their servers' guests last asked."""
         is_deployment = self._context.registry.is_deployment
         waiting = {
-            item.physical_id: item
+            item.physical_id: item.id
             for item in rows
             if item.status == Status.IN_PROGRESS
             and item.reason in NOTHING_SAID
@@ -168,12 +170,11 @@ class Guests:
             and is_deployment(item.plugin)
         }
         if not waiting:
-            return rows
-        reasons = {
-            waiting[deployment].id: f"waits for a signal; {describe_guest(guest, lambda at: f'at {iso(at)}')}"
+            return {}
+        return {
+            waiting[deployment]: f"waits for a signal; {describe_guest(guest, lambda at: f'at {iso(at)}')}"
             for deployment, guest in guests.awaited(conn, waiting).items()
         }
-        return [replace(item, reason=reasons.get(item.id, item.reason)) for item in rows]
 
     def _transport(self, stored: _Stored) -> str | None:
         """Return the transport that the template names; None: the guest applies no deployments."""

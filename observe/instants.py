@@ -1,6 +1,7 @@
 """Instants as text, for people and programs."""
 
 import datetime
+import functools
 import typing
 
 
@@ -13,9 +14,13 @@ def iso(moment: float | None) -> str | None:
 
     :param moment: seconds since the epoch; None: it has not come.
     """
-    if moment is None:
-        return None
-    # Ten times as fast as strftime, in lists of thousands.
+    return None if moment is None else _iso(moment)
+
+
+@functools.lru_cache(maxsize=1000)
+def _iso(moment: float) -> str:
+    """Return an instant; the resources of a stack share theirs, so of thousands most are known."""
+    # Ten times as fast as strftime.
     return f"{datetime.datetime.fromtimestamp(moment, datetime.UTC).isoformat(timespec='seconds')[:-6]}Z"
 
 

@@ -1,7 +1,6 @@
 """Handlers of the resources of a stack."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy.engine import Connection
 
@@ -9,15 +8,15 @@ from ...db import resources
 from ...db.errors import NotFound
 from ...db.ids import ResourceId, StackId
 from ...db.queries import nesting, stack_list
-from ...db.rows import ListedStack, Resource, Stack
+from ...db.rows import ListedResource, Resource, Stack
 from ...db.states import Status
-from ...db.work.breakpoints import HeldTask, held_of
+from ...db.work.breakpoints import held_of
 from ...sealing.stored import masked, metadata_in_clear
 from ...shapes import Json
 from .. import parse
 from ..errors import bad_request, resource_not_found
 from ..operations import Request
-from ..reply import Reply
+from ..reply import Reply, stack_url, url_of
 from ..request import shortened
 from ..schemas import MARK_UNHEALTHY
 from ..views import resources as views
@@ -36,83 +35,66 @@ SHOW_QUERY = frozenset({"with_attr"})
 
 def index(request: Request) -> Reply:
     """Answer GET …/resources."""
-    fits = _filter(request)
+    limits = _limits(request)
     depth = request.number("nested_depth") or 0
     detailed = request.flag("with_detail")
 
-    def read(conn: Connection) -> _Tree:
+    def read(conn: Connection) -> tuple[Stack, Sequence[ListedResource], views.Surroundings]:
         stack = request.find_stack(conn)
-        rows = resources.of_tree(conn, stack, depth, values=detailed)
-        others = {item.stack_id for item, _ in rows} - {stack.id}
-        homes = {stack.id: stack, **stack_list.get_many(conn, others)}
-        return _tree(conn, request, stack, rows, homes)
+        rows = resources.of_tree(conn, stack, depth, details=detailed)
+        return stack, rows, _surroundings(conn, request, stack, rows)
 
-    tree = request.read(read)
-    required = _required_by([item for item, _ in tree.rows])
-    summaries = []
-    for item, stack_name in tree.rows:
-        if item.stack_id in tree.homes and fits(item):
-            home = tree.homes[item.stack_id]
-            needed_by = required.get(item.id, ())
-            view = views.resource_summary(
-                request, home, item, needed_by, tree.held.get(item.id), tree.nesting
-            )
-            if depth:
-                view["stack_name"] = stack_name
-            summaries.append({**view, **_values(request, tree.stack, item)} if detailed else view)
-    return Reply({"resources": summaries})
+    stack, rows, around = request.read(read)
+
+    def view_of(item: ListedResource) -> dict[str, Json]:
+        view = views.resource_summary(item, around)
+        if depth:
+            view["stack_name"] = item.stack_name
+        return view | _values(request, stack, item) if detailed else view
+
+    listed = (item for item in rows if item.stack_id in around.stacks)
+    if limits:
+        listed = (item for item in listed if _fits(item, limits))
+    return Reply({"resources": [view_of(item) for item in listed]})
 
 
-@dataclass(frozen=True)
-class _Tree:
-    """Resources of a stack and of its nested stacks.
+def _surroundings(
+    conn: Connection, request: Request, stack: Stack, rows: Sequence[ListedResource]
+) -> views.Surroundings:
+    """Return the values of the views of a tree's resources; without nested stacks they cost no statement.
 
-    :ivar rows: the resources, each with the name of its stack.
-    :ivar homes: the stacks of the resources, by id.
-    :ivar held: the breakpoints that hold resources, by the resource's id.
-    :ivar nesting: the nesting of all these stacks.
+    :param stack: the root of the tree.
     """
-
-    stack: Stack
-    rows: Sequence[tuple[Resource, str]]
-    homes: Mapping[StackId, ListedStack]
-    held: Mapping[ResourceId, HeldTask]
-    nesting: views.Nesting
-
-
-def _tree(
-    conn: Connection,
-    request: Request,
-    stack: Stack,
-    rows: Sequence[tuple[Resource, str]],
-    homes: Mapping[StackId, ListedStack],
-) -> _Tree:
-    """Return the tree with the data for views of its stacks; without nested stacks it costs no statement."""
-    if any(item.status == Status.IN_PROGRESS for item, _ in rows):
-        explained = request.services.guests.explained(conn, [item for item, _ in rows])
-        rows = [(item, name) for item, (_, name) in zip(explained, rows, strict=True)]
+    required_by = _required_by(rows)
+    others = {item.stack_id for item in rows} - {stack.id}
+    homes = {stack.id: stack, **(stack_list.get_many(conn, others) if others else {})}
+    urls = {home.id: stack_url(request, home) for home in homes.values()}
+    is_busy = any(item.status == Status.IN_PROGRESS for item in rows)
     working = [home.traversal for home in homes.values() if home.status == Status.IN_PROGRESS]
-    held = {item.resource_id: item for traversal in working for item in held_of(conn, traversal)}
     nested = [home.id for home in homes.values() if home.parent_id is not None]
     is_nested = request.services.registry.is_nested
-    children = [StackId(item.physical_id) for item, _ in rows if item.physical_id and is_nested(item.plugin)]
-    around = views.Nesting(
+    children = [StackId(item.physical_id) for item in rows if item.physical_id and is_nested(item.plugin)]
+    names = nesting.names(conn, children) if children else {}
+    return views.Surroundings(
+        required_by=required_by,
+        stacks=urls,
         parents=nesting.parent_resources(conn, nested) if nested else {},
-        children=nesting.names(conn, children) if children else {},
+        children={child: url_of(request, stack.project_id, names[child], child) for child in names},
+        held={item.resource_id: item for traversal in working for item in held_of(conn, traversal)},
+        reasons=request.services.guests.reasons(conn, rows) if is_busy else {},
     )
-    return _Tree(stack, rows, homes, held, around)
 
 
-def _required_by(items: Sequence[Resource]) -> dict[int, list[str]]:
-    required: dict[int, list[str]] = {}
+def _required_by(items: Iterable[ListedResource]) -> dict[ResourceId, list[str]]:
+    required: dict[ResourceId, list[str]] = {}
     for item in items:
         for needed in item.requires:
             required.setdefault(needed, []).append(item.name)
     return required
 
 
-def _filter(request: Request) -> Callable[[Resource], bool]:
-    """Return the filter that the query asks for.
+def _limits(request: Request) -> dict[str, list[str]]:
+    """Return the columns that the query filters by, each with the values that a resource may have.
 
     :raises Fault: 400, a parameter is not known.
     """
@@ -124,15 +106,14 @@ def _filter(request: Request) -> Callable[[Resource], bool]:
     filters = {column: request.values(name) for name, column in _COLUMNS.items()}
     actions, filters["status"] = request.statuses("status")
     filters["action"] = [*filters["action"], *actions]
-    limits = {column: values for column, values in filters.items() if values}
-
-    def fits(item: Resource) -> bool:
-        return all(str(getattr(item, column) or "") in values for column, values in limits.items())
-
-    return fits
+    return {column: values for column, values in filters.items() if values}
 
 
-def _values(request: Request, stack: Stack, item: Resource) -> dict[str, Json]:
+def _fits(item: ListedResource, limits: Mapping[str, Sequence[str]]) -> bool:
+    return all(str(getattr(item, column) or "") in values for column, values in limits.items())
+
+
+def _values(request: Request, stack: Stack, item: Resource | ListedResource) -> dict[str, Json]:
     return {
         "attributes": views.attributes(item, views.unsealer(request.sealer_of(stack))),
         "description": (item.definition or {}).get("description", ""),
@@ -152,18 +133,13 @@ def _find(conn: Connection, request: Request) -> tuple[Stack, Resource]:
 def show(request: Request) -> Reply:
     """Answer GET …/resources/NAME."""
 
-    def read(conn: Connection) -> tuple[_Tree, Resource]:
+    def read(conn: Connection) -> tuple[Stack, Resource, views.Surroundings]:
         stack, item = _find(conn, request)
         siblings = resources.of_tree(conn, stack, 0)
-        if item.status == Status.IN_PROGRESS:
-            [item] = request.services.guests.explained(conn, [item])
-        return _tree(conn, request, stack, siblings, {stack.id: stack}), item
+        return stack, item, _surroundings(conn, request, stack, siblings)
 
-    tree, item = request.read(read)
-    stack = tree.stack
-    required = [other.name for other, _ in tree.rows if item.id in other.requires]
-    view = views.resource_summary(request, stack, item, required, tree.held.get(item.id), tree.nesting)
-    detail = {**view, **_values(request, stack, item)}
+    stack, item, around = request.read(read)
+    detail = {**views.resource_summary(item, around), **_values(request, stack, item)}
     for name in request.values("with_attr"):
         detail["attributes"].setdefault(name, None)
     return Reply({"resource": detail})

@@ -2,10 +2,10 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from ...db.ids import StackId
-from ...db.rows import ListedStack, Resource
+from ...db.ids import ResourceId, StackId
+from ...db.rows import ListedResource, Resource
 from ...db.work.breakpoint_rules import reached_reason
 from ...db.work.breakpoints import HeldTask
 from ...observe.instants import iso
@@ -15,8 +15,7 @@ from ...sealing.stored import MASK, in_clear
 from ...shapes import Json
 from ...template.language import is_template_name
 from ...template.residual import ResidualError
-from ..reply import link, quoted, stack_url
-from ..request import HttpRequest
+from ..reply import link, quoted
 
 LOG = logging.getLogger(__name__)
 
@@ -64,7 +63,7 @@ class StackLookup:
             raise ResidualError(f"The Referenced Attribute ({row.name} {name}) is incorrect.")
 
 
-def attributes(item: Resource, unseal: Callable[[str], Json]) -> dict[str, Json]:
+def attributes(item: Resource | ListedResource, unseal: Callable[[str], Json]) -> dict[str, Json]:
     """Return the attributes of a resource in clear; none of one that was replaced."""
     if item.replaced_by is not None:
         return {}
@@ -84,54 +83,46 @@ def unsealer(sealer: BoundSealer) -> Callable[[str], Json]:
     return unseal
 
 
-@dataclass(frozen=True)
-class Nesting:
-    """The values of a resource's view that come from the stacks around and below its own.
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """The values of resources' views that are not in their own rows.
 
-    :ivar parents: the resource that each nested stack belongs to.
-    :ivar children: the names of the stacks that nested resources are.
+    :ivar stacks: the addresses of the resources' stacks.
+    :ivar parents: the names of the resources that nested ones of these stacks belong to.
+    :ivar children: the addresses of the stacks that nested resources are.
+    :ivar required_by: the names of the resources that need a resource, by its id.
+    :ivar held: the breakpoints that hold resources, by the resource's id.
+    :ivar reasons: reasons that are shown in place of the stored ones, by the resource's id.
     """
 
-    parents: Mapping[StackId, str] = field(default_factory=dict)
-    children: Mapping[StackId, str] = field(default_factory=dict)
+    stacks: Mapping[StackId, str]
+    parents: Mapping[StackId, str]
+    children: Mapping[StackId, str]
+    required_by: Mapping[ResourceId, Iterable[str]]
+    held: Mapping[ResourceId, HeldTask]
+    reasons: Mapping[ResourceId, str]
 
 
-def _nested_link(request: HttpRequest, stack: ListedStack, child: str, item: Resource) -> dict[str, str]:
-    parts = ("v1", stack.project_id, "stacks", child, item.physical_id or "")
-    return link("/".join([request.base_url, *(quoted(part) for part in parts)]), "nested")
-
-
-def resource_summary(
-    request: HttpRequest,
-    stack: ListedStack,
-    item: Resource,
-    required_by: Iterable[str],
-    held: HeldTask | None,
-    nesting: Nesting,
-) -> dict[str, Json]:
-    """Return the view of a resource in a list.
-
-    :param held: the breakpoint at which it is held.
-    """
-    url_of_stack = stack_url(request, stack)
-    url = f"{url_of_stack}/resources/{quoted(item.name)}"
-    child = nesting.children.get(StackId(item.physical_id or ""))
+def resource_summary(item: Resource | ListedResource, around: Surroundings) -> dict[str, Json]:
+    """Return the view of a resource in a list."""
+    name = item.name
+    url_of_stack = around.stacks[item.stack_id]
     view: dict[str, Json] = {
-        "resource_name": item.name,
-        "logical_resource_id": item.name,
+        "resource_name": name,
+        "logical_resource_id": name,
         "physical_resource_id": item.physical_id or "",
         "resource_type": item.type,
         "resource_status": f"{item.action}_{item.status}",
-        "resource_status_reason": item.reason,
+        "resource_status_reason": around.reasons.get(item.id, item.reason),
         "creation_time": iso(item.created_at),
         "updated_time": iso(item.updated_at),
-        "required_by": sorted(required_by),
-        "links": [link(url), link(url_of_stack, "stack")],
+        "required_by": sorted(around.required_by.get(item.id, ())),
+        "links": [link(f"{url_of_stack}/resources/{quoted(name)}"), link(url_of_stack, "stack")],
     }
-    if child is not None:
-        view["links"].append(_nested_link(request, stack, child, item))
-    if (parent := nesting.parents.get(stack.id)) is not None:
+    if (nested := around.children.get(StackId(item.physical_id or ""))) is not None:
+        view["links"].append(link(nested, "nested"))
+    if (parent := around.parents.get(item.stack_id)) is not None:
         view["parent_resource"] = parent
-    if held is not None:
+    if (held := around.held.get(item.id)) is not None:
         view |= {"resource_status_reason": reached_reason(held.hook), "breakpoint": held.hook}
     return view

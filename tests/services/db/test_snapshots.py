@@ -105,7 +105,7 @@ def test_a_copy_is_no_resource_of_its_stack_and_is_written_with_its_resource(dat
     row = database.read(lambda conn: resources.by_name(conn, graph.stack.id, "one"))
     assert row.id == current.id
     tree = database.read(lambda conn: resources.of_tree(conn, graph.stack, 0))
-    assert [row.id for row, _ in tree] == [current.id]
+    assert [row.id for row in tree] == [current.id]
 
 
 def test_the_end_of_a_stack_closes_no_traversal_that_deletes_a_snapshot(database: Database) -> None:

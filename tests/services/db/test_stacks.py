@@ -255,8 +255,8 @@ def test_resources_of_a_tree_are_those_below_the_stack_and_no_cousins(database: 
 
     def names(stack: Stack, depth: int) -> list[str]:
         rows = database.read(lambda conn: resources.of_tree(conn, stack, depth))
-        assert [row.name for row, _ in rows] == [stack_name for _, stack_name in rows]
-        return [row.name for row, _ in rows]
+        assert [row.name for row in rows] == [row.stack_name for row in rows]
+        return [row.name for row in rows]
 
     assert names(root, 0) == ["root"]
     assert names(root, 1) == ["root", "left", "right"]
