@@ -11,6 +11,7 @@ from waitress.channel import HTTPChannel
 from waitress.task import ErrorTask
 
 from .limits import ConnectionLimits
+from .polled import PolledMap
 from .request import Parser, Refusal, late
 
 LOG = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ class Channel(HTTPChannel):
     will_close: bool
     close_when_flushed: bool
 
-    def __init__(self, server: Owner, sock: socket.socket, addr: typing.Any, **more: typing.Any) -> None:
+    def __init__(self, server: Owner, sock: socket.socket, addr: typing.Any, polled: PolledMap) -> None:
         self.parser_class = server.parser_class
         self.client = client_of(addr)
         self._monotonic = server.monotonic
@@ -60,7 +61,8 @@ class Channel(HTTPChannel):
         self._begun: float | None = None
         self._refused = False
         self._lingers_until: float | None = None
-        super().__init__(server, sock, addr, server.adj, **more)
+        self._polled = polled
+        super().__init__(server, sock, addr, server.adj, map=polled)
 
     @property
     def in_progress(self) -> bool:
@@ -84,7 +86,8 @@ class Channel(HTTPChannel):
 
     def service(self) -> None:
         """Answer a request; a worker thread of waitress calls it."""
-        super().service()
+        with self._polled.answering(self._fileno):
+            super().service()
         self._progress = self._monotonic()
 
     def _flush_some(self, do_close: bool = True) -> bool:

@@ -21,6 +21,7 @@ from waitress.server import TcpWSGIServer
 
 from .connection import Channel, client_of
 from .limits import ConnectionLimits, Fairness, RequestLimits
+from .polled import PolledMap
 from .request import Parser, Refusal
 from .workers import Workers
 
@@ -96,11 +97,20 @@ class WaitressServer(TcpWSGIServer):
         )
         info = (sock.family, sock.type, sock.proto, sock.getsockname())
         workers = Workers("api", threads, None if fairness is None else fairness.share)
-        super().__init__(app, {}, True, sock, workers, adjustments, sockinfo=info, bind_socket=False)
+        self._polled = PolledMap()
+        super().__init__(
+            app, self._polled, True, sock, workers, adjustments, sockinfo=info, bind_socket=False
+        )
 
     def run_once(self) -> None:
         """Serve the connections that are ready, or wait for one, TURN seconds at most."""
-        wasyncore.loop(timeout=TURN, use_poll=True, map=self._map, count=1)
+        now = self.monotonic()
+        if now >= self._next_turn:
+            self._next_turn = now + TURN
+            for channel in list(self.active_channels.values()):
+                channel.expire(now, self._limits)
+            self._polled.touch_all()
+        self._polled.serve(TURN)
         self.beat = self.monotonic()
 
     def add_task(self, task: Channel) -> None:
@@ -123,13 +133,8 @@ class WaitressServer(TcpWSGIServer):
         return bool(self.task_dispatcher.waiting_of(project) >= self._fairness.most_waiting)
 
     def readable(self) -> bool:
-        """Check the deadlines, and return whether a connection can be accepted; called in each round."""
-        now = self.monotonic()
-        if now >= self._next_turn:
-            self._next_turn = now + TURN
-            for channel in list(self.active_channels.values()):
-                channel.expire(now, self._limits)
-        return bool(self.accepting) and now >= self._accepts_at
+        """Return whether a connection can be accepted; asked at least once in TURN seconds."""
+        return bool(self.accepting) and self.monotonic() >= self._accepts_at
 
     def handle_accept(self) -> None:
         """Accept a connection; waitress calls it."""
@@ -144,7 +149,7 @@ class WaitressServer(TcpWSGIServer):
             sock.setblocking(False)
             self.set_socket_options(sock)
             if self._has_room(client_of(addr)):
-                Channel(self, sock, addr, map=self._map)
+                Channel(self, sock, addr, self._polled)
             else:
                 self._turn_away(sock, addr)
         except OSError:  # The client has gone already.
@@ -153,7 +158,7 @@ class WaitressServer(TcpWSGIServer):
     def connect(self, sock: socket.socket) -> None:
         """Serve a connection from within the process; any thread may call it."""
         sock.setblocking(False)
-        self.trigger.pull_trigger(lambda: Channel(self, sock, ("127.0.0.1", 0), map=self._map))
+        self.trigger.pull_trigger(lambda: Channel(self, sock, ("127.0.0.1", 0), self._polled))
 
     def _has_room(self, client: str) -> bool:
         per_client = Counter(channel.client for channel in self.active_channels.values())

@@ -54,6 +54,11 @@ class _FairQueue:
     def __bool__(self) -> bool:
         return self.shares.first_of(self._tasks) is not None
 
+    @property
+    def waits(self) -> bool:
+        """Return whether there is a task, also one of a project that has all of its threads."""
+        return bool(self._tasks)
+
     def __len__(self) -> int:
         return sum(map(len, self._tasks.values()))
 
@@ -108,4 +113,7 @@ class Workers(ThreadedTaskDispatcher):
     def _release(self, project: str) -> None:
         with self.lock:
             self.queue.shares.release(project)
-            self.queue_cv.notify()
+            # This thread takes the next request itself.  Where none waits, to wake another one would only
+            # let it find that out, for each request.
+            if self.queue.waits:
+                self.queue_cv.notify()
