@@ -1,8 +1,10 @@
 """The reply to a request, and the links in it."""
 
+import itertools
+import json
 import re
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..db.rows import ListedStack
@@ -11,6 +13,8 @@ from .request import HttpRequest
 
 _UNRESERVED = re.compile(r"[A-Za-z0-9_.~-]*")
 """Texts that quoting does not change; it takes ten times as long to find that out."""
+PART = 200
+"""Entries of a list that are made at a time."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,20 @@ class Reply:
 ACCEPTED = Reply({"code": "202 Accepted", "title": "Accepted", "message": "The request is accepted."}, 202)
 """The answer to a request that is carried out later.  It is an object, as in Heat: openstacksdk, and with it
 Ansible, expect the stack in this body and fail on ``null``."""
+
+
+def listing(name: str, views: Iterable[Json]) -> Reply:
+    """Return a reply whose body is an object with one list.
+
+    Its text is made part by part: of a list of ten thousand never all views are in memory.
+
+    :param views: the entries of the list.
+    """
+    entries = iter(views)
+    parts = []
+    while part := list(itertools.islice(entries, PART)):
+        parts.append(json.dumps(part)[1:-1])
+    return Reply(text=f'{{"{name}": [{", ".join(parts)}]}}'.encode("ascii"))
 
 
 def quoted(part: str) -> str:

@@ -53,7 +53,7 @@ _CLOUDFORMATION = cloudformation.CloudFormation(
         index=stack_list.index,
         template=stacks.template,
         validate=previews.validate,
-        resources=resources.index,
+        resources=resources.list_views,
         resource=resources.show,
         metadata=resources.metadata,
     )

@@ -5,7 +5,7 @@ A user signs them with EC2 credentials of Keystone's.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
@@ -16,7 +16,7 @@ from ...db.events import EventQuery
 from ...db.ids import StackId
 from ...keystone.delegated_auth import DelegationRefused
 from ...sandbox.evaluator import charged_to
-from ...shapes import Json
+from ...shapes import Json, JsonMap
 from ...template.compile import Identity
 from .. import parse
 from ..ec2 import is_guests, signer
@@ -48,6 +48,7 @@ class Operations:
 
     :ivar guest: answers an action that a guest has signed.
     :ivar versions: answers who asks for no action.
+    :ivar resources: the function that returns the views of the resources that a request lists.
     """
 
     guest: Handler
@@ -58,7 +59,7 @@ class Operations:
     index: Handler
     template: Handler
     validate: Handler
-    resources: Handler
+    resources: Callable[[Request], Iterable[JsonMap]]
     resource: Handler
     metadata: Handler
 
@@ -306,7 +307,7 @@ def _describe_resources(request: Request, query: ActionQuery) -> dict[str, Json]
     about = {"StackId": _own_arn(of_stack), "StackName": of_stack.path["stack_name"]}
     members = [
         {**about, **views.resource(item, "Timestamp")}
-        for item in query.operations.resources(of_stack).body["resources"]
+        for item in query.operations.resources(of_stack)
         if name in (None, item["resource_name"])
     ]
     return {"StackResources": members}
@@ -333,7 +334,7 @@ def _with_object(request: Request, query: ActionQuery) -> Request:
 
 
 def _list_resources(request: Request, query: ActionQuery) -> dict[str, Json]:
-    summaries = query.operations.resources(_at(request, query)).body["resources"]
+    summaries = query.operations.resources(_at(request, query))
     return {"StackResourceSummaries": [views.resource(item, "LastUpdatedTimestamp") for item in summaries]}
 
 

@@ -1,6 +1,6 @@
 """Handlers of the resources of a stack."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sqlalchemy.engine import Connection
 
@@ -16,7 +16,7 @@ from ...shapes import Json
 from .. import parse
 from ..errors import bad_request, resource_not_found
 from ..operations import Request
-from ..reply import Reply, stack_url, url_of
+from ..reply import Reply, listing, stack_url, url_of
 from ..request import shortened
 from ..schemas import MARK_UNHEALTHY
 from ..views import resources as views
@@ -35,6 +35,11 @@ SHOW_QUERY = frozenset({"with_attr"})
 
 def index(request: Request) -> Reply:
     """Answer GET …/resources."""
+    return listing("resources", list_views(request))
+
+
+def list_views(request: Request) -> Iterator[dict[str, Json]]:
+    """Return the views of the resources that a request lists; they are read at once, and made one by one."""
     limits = _limits(request)
     depth = request.number("nested_depth") or 0
     detailed = request.flag("with_detail")
@@ -55,7 +60,7 @@ def index(request: Request) -> Reply:
     listed = (item for item in rows if item.stack_id in around.stacks)
     if limits:
         listed = (item for item in listed if _fits(item, limits))
-    return Reply({"resources": [view_of(item) for item in listed]})
+    return map(view_of, listed)
 
 
 def _surroundings(
