@@ -7,6 +7,7 @@ from oslo_config import cfg
 
 from ..config.api_options import connection_limits, request_limits
 from ..http.limits import Fairness
+from ..http.memory import trimming
 from ..http.server import HttpServer
 
 _PROJECT = re.compile(r"/+v1/+([^/]+)/")
@@ -15,7 +16,7 @@ _PROJECT = re.compile(r"/+v1/+([^/]+)/")
 def make_http(app: typing.Any, conf: cfg.ConfigOpts, host: str, port: int) -> HttpServer:
     """Make the server of the API, not started yet."""
     return HttpServer(
-        app,
+        trimming(app),
         host=host,
         port=port,
         threads=conf.api.threads,

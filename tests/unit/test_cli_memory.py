@@ -1,0 +1,47 @@
+"""Memory that goes back to the system after large requests."""
+
+import typing
+from collections.abc import Iterable
+
+import pytest
+from stoker.cli.http.memory import LARGE, StartResponse, trim, trimming
+
+
+def trims(body: str, answer: str | None, error: Exception | None = None) -> int:
+    """Return how often memory is returned after a request, by the lengths of its body and its answer."""
+    calls: list[int] = []
+
+    def app(environ: dict[str, typing.Any], start_response: StartResponse) -> Iterable[bytes]:
+        start_response("200 OK", [] if answer is None else [("Content-Length", answer)])
+        if error is not None:
+            raise error
+        return [b"text"]
+
+    application = trimming(app, lambda: calls.append(1))
+    try:
+        assert application({"CONTENT_LENGTH": body}, lambda *values: None) == [b"text"]
+    except ValueError:
+        assert error is not None
+    return len(calls)
+
+
+@pytest.mark.parametrize(
+    ("body", "answer", "expected"),
+    [
+        ("", None, 0),
+        ("10", str(LARGE - 1), 0),
+        ("no number", "10", 0),
+        ("10", str(LARGE), 1),
+        (str(LARGE), "10", 1),
+    ],
+)
+def test_memory_is_given_back_after_large_requests_only(body: str, answer: str | None, expected: int) -> None:
+    assert trims(body, answer) == expected
+
+
+def test_memory_is_given_back_after_a_large_request_that_fails() -> None:
+    assert trims(str(LARGE), None, ValueError("no")) == 1
+
+
+def test_giving_back_memory_changes_nothing_else() -> None:
+    trim()
