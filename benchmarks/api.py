@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
 
@@ -38,10 +38,11 @@ Json = typing.Any
 PROJECTS = 20
 """Projects that share the clients: no project may have all threads."""
 CREATORS = 4
+ALONE = 10
+"""Reads of each kind before the creators begin."""
 TARGETS = {"stack show": 0.05, "stack list": 0.1, "resource list": 0.5}
 """Seconds of the 99th percentile, by kind of read."""
 OPTIONS = "[api]\nmax_connections = 1200\nmax_connections_per_address = 0\n[stacks]\nmax_template = 0\n"
-BEGINS = "SELECT coalesce(sum(calls), 0) FROM pg_stat_statements WHERE query LIKE 'BEGIN%'"
 
 
 HEADER = f"{'clients':>8}{'requests/s':>12}{'median s':>10}{'99 % s':>8}{'API ms':>8}{'SQL ms':>8}{'SQL':>6}"
@@ -207,13 +208,14 @@ class Bench:
             "stack list": "/v1/tenant0/stacks?limit=1000",
             "resource list": f"{large}/resources",
         }
-        print(f"{'read':<16}{'entries':>8}{'transactions':>14}{'median s':>10}{'99 % s':>8}{'target':>8}")
+        print(f"{'read':<16}{'entries':>8}{'SQL':>6}{'API ms':>8}{'median s':>10}{'99 % s':>8}{'target':>8}")
         for name, path in paths.items():
-            begins = self._begins(lambda path=path: self._installation.call("GET", path))  # type: ignore[misc]
+            statements, milliseconds = self._cost(path)
             latencies, answer = asyncio.run(self._measured(path, count))
             size = max(len(part) if isinstance(part, list) else 1 for part in json.loads(answer).values())
             figures = f"{statistics.median(latencies):>10.3f}{percentile(latencies, 0.99):>8.3f}"
-            print(f"{name:<16}{size:>8}{begins:>14.0f}{figures}{TARGETS[name]:>8}", flush=True)
+            cost = f"{statements:>6.1f}{milliseconds:>8.1f}"
+            print(f"{name:<16}{size:>8}{cost}{figures}{TARGETS[name]:>8}", flush=True)
 
     async def _measured(self, path: str, count: int) -> tuple[list[float], bytes]:
         load = Load(self._installation.port)
@@ -225,10 +227,14 @@ class Bench:
         await creating
         return [seconds for seconds, _ in results], results[-1][1]
 
-    def _begins(self, call: Callable[[], object]) -> float:
-        before = float(str(self._postgres.execute(BEGINS)[0][0]))
-        call()
-        return float(str(self._postgres.execute(BEGINS)[0][0])) - before
+    def _cost(self, path: str) -> tuple[float, float]:
+        """Return the statements of a read, and its CPU in the API in ms, while no stack is created."""
+        before = self._usage()
+        for _ in range(ALONE):
+            self._installation.call("GET", path)
+        after = self._usage()
+        statements = (after.statements - before.statements) / ALONE
+        return statements, 1000 * (after.api - before.api) / ALONE
 
     def _usage(self) -> Usage:
         server = idle.tree_cpu(self._postgres.process.pid)
