@@ -151,6 +151,16 @@ def test_the_view_of_a_stack_takes_few_statements(tmp_path: pathlib.Path, tags: 
     assert len(statements) == expected, statements
 
 
+@pytest.mark.parametrize(
+    ("below", "expected"),
+    [("", 2), ("/s/{stack_id}/resources", 2), ("/s/{stack_id}/events", 3), ("/s/{stack_id}/template", 2)],
+)
+def test_a_list_takes_few_statements(scene: Scene, below: str, expected: int) -> None:
+    path = f"/v1/tenant/stacks{below.format(**scene.path)}"
+    statements = executed(scene.world, lambda: scene.api.simulate_get(path))
+    assert len(statements) == expected, statements
+
+
 def test_a_creation_takes_few_statements(tmp_path: pathlib.Path) -> None:
     """One for each table, and one for the contents: the simulation has no quotas."""
     world = World(tmp_path, hosts=1)
