@@ -148,7 +148,8 @@ def run_all(jobs: Sequence[Callable[[], object]]) -> list[object]:
     return results
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the arguments."""
     parser = options.make_parser(PROGRAM)
     parser.add_argument("--version", action="version", version=VERSION)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -170,7 +171,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     The exit code is 0 after SIGTERM or SIGINT, 1 if it could not start, 2 for wrong arguments.
     """
-    parsed = _parser().parse_args(arguments)
+    parsed = make_parser().parse_args(arguments)
     if parsed.conductors < 1:
         print(f"stoker: --conductors must be 1 or more, not {parsed.conductors}", file=sys.stderr)
         return 2

@@ -145,14 +145,19 @@ def judged(spoken: Mapping[str, str], *, pin: str) -> Result:
     return DONE
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the program; the exit code is 0 without findings, 1 for a warning, 2 for a failure."""
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the arguments."""
     parser = argparse.ArgumentParser(prog=PROGRAM, description=description(PROGRAM), epilog=epilog(PROGRAM))
     parser.add_argument("area", choices=["upgrade"], help="what to check")
     parser.add_argument("action", choices=["check"], help="lists what prevents this release from running")
     parser.add_argument("--config-file", type=pathlib.Path, action="append", help="file with options")
     parser.add_argument("--json", action="store_true", help="for programs")
-    options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the program; the exit code is 0 without findings, 1 for a warning, 2 for a failure."""
+    options = make_parser().parse_args(sys.argv[1:] if arguments is None else arguments)
     return run_command(lambda: _shown(Checks(options.config_file), as_json=options.json))
 
 
