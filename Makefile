@@ -22,7 +22,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: guests heat horizon demo demo-cloud serve cloud templates cloud-databases test test-full test-rest test-long test-cloud chaos quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers simulate bench bench-check docs clean
+.PHONY: guests heat horizon demo demo-cloud serve cloud templates cloud-databases test test-full test-rest test-long test-cloud chaos quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers simulate bench bench-check docs dist constraints clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -131,8 +131,17 @@ bench: .venv/test.stamp
 bench-check: .venv/test.stamp
 	$(BIN)/python benchmarks/check.py
 
+# Source archive, wheel, SBOM and checksums in dist/, of the version that the tag says.
+dist: .venv/dist.stamp
+	tools/dist $(BIN)/python .venv/dist $(CURDIR)/dist
+
+# The newest versions of all libraries; run the tests with them before they are committed.
+constraints: .venv/bin/python
+	$(QUIET) "Upgrading all libraries" $(BIN)/python -m pip install -q --upgrade --upgrade-strategy eager -e '.[test]'
+	$(BIN)/python tools/constraints.py >.venv/constraints.txt && mv .venv/constraints.txt constraints.txt
+
 clean:
-	rm -rf .venv .check build dist doc/build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .check build dist share doc/build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Stoker needs Python 3.11 or later, this is " + sys.version.split()[0] + "; name another with PYTHON=…" if sys.version_info < (3, 11) else 0)'
@@ -140,9 +149,9 @@ clean:
 	$(QUIET) "Upgrading its pip" $(BIN)/python -m pip install -q --upgrade pip  # that of Python 3.11 takes twice the processor's time
 
 # What is imported is compiled then; most is never.
-.venv/client.stamp: .venv/bin/python setup.cfg pyproject.toml
+.venv/client.stamp: .venv/bin/python setup.cfg pyproject.toml constraints.txt
 	$(QUIET) "Installing Stoker and the OpenStack client in .venv, once; it takes minutes" \
-		$(BIN)/python -m pip install -q --no-compile -e '.[client]'
+		$(BIN)/python -m pip install -q --no-compile -c constraints.txt -e '.[client]'
 	touch $@
 
 # Apart from the rest: the services want releases of libraries that Stoker need not have.  In its folder, for a copy of .venv may leave that out.
@@ -165,6 +174,13 @@ HEAT := tests/harness/heat/installed
 	$(BIN)/python -m venv --without-pip .venv/heat
 	$(QUIET) "Installing Heat for the tests, once; it takes minutes" \
 		$(BIN)/python -m pip --python .venv/heat/bin/python install -q --no-compile -r $(HEAT)/requirements.txt -c $(CLOUD)/constraints.txt -c $(HEAT)/constraints.txt
+	touch $@
+
+# The tools of `make dist`, apart from the rest: they are no part of what is tested.
+.venv/dist.stamp: .venv/bin/python
+	$(BIN)/python -m venv --without-pip .venv/dist
+	$(QUIET) "Installing what builds packages, once" \
+		$(BIN)/python -m pip --python .venv/dist/bin/python install -q --no-compile 'build>=1.2,<2' 'cyclonedx-bom>=7,<8' 'twine>=6.1'
 	touch $@
 
 .venv/ansible.stamp: .venv/bin/python tools/install-ansible
@@ -192,7 +208,7 @@ HORIZON := tests/harness/horizon/installed
 	$(QUIET) "Installing Horizon for the tests, once; it takes minutes" tools/install-horizon
 	touch $@
 
-.venv/test.stamp: .venv/bin/python setup.cfg pyproject.toml
+.venv/test.stamp: .venv/bin/python setup.cfg pyproject.toml constraints.txt
 	$(QUIET) "Installing Stoker and what the tests need in .venv, once; it takes minutes" \
-		$(BIN)/python -m pip install -q --no-compile -e '.[test]'
+		$(BIN)/python -m pip install -q --no-compile -c constraints.txt -e '.[test]'
 	touch $@

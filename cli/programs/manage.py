@@ -28,6 +28,7 @@ COMMANDS = {
         "db purge": "purge:DbPurge",
         "db sync": "database:DbSync",
         "db version": "database:DbVersion",
+        "files": "files:Files",
         "import-heat": "heat:ImportHeat",
         "key generate": "keys:KeyGenerate",
         "quota delete": "quotas:QuotaDelete",
