@@ -39,14 +39,8 @@ class Files(Lister):
         return parser
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
-        """Run the command.
-
-        :raises AdminError: no file has that part in its path.
-        """
-        rows = sorted(row for row in files_of(installed()) if parsed.part in row[1])
-        if not rows:
-            raise AdminError(f"no installed file has {parsed.part!r} in its path; without it, all are listed")
-        return ("Purpose", "File"), rows
+        """Run the command."""
+        return ("Purpose", "File"), with_part(files_of(installed()), parsed.part)
 
 
 def installed() -> list[pathlib.PurePath]:
@@ -70,3 +64,17 @@ def files_of(paths: Iterable[pathlib.PurePath]) -> Iterator[tuple[str, str]]:
             if f"/{beginning}" in path.as_posix():
                 yield purpose, str(path)
                 break
+
+
+def with_part(rows: Iterable[tuple[str, str]], part: str) -> list[tuple[str, str]]:
+    """Return the purposes and paths, in order, of the files that have a text in their path.
+
+    :raises AdminError: there is none.
+    """
+    ordered = sorted(rows)
+    if not ordered:
+        raise AdminError("only the programs were installed: install Stoker from its wheel or source archive")
+    matching = [row for row in ordered if part in row[1]]
+    if not matching:
+        raise AdminError(f"no installed file has {part!r} in its path; without a part, all are listed")
+    return matching
