@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 
 from ..shapes import Json, JsonMap
 from ..template.language import ResourceDefinition
+from .contract.collection import Collection
 from .contract.context import StepContext
 from .contract.views import ResourceView
 from .errors import PermanentError, SignalNotSupported
@@ -248,6 +249,30 @@ class ResourceType:
         """Return the properties that the service reports now, for an update with ``converge``.
 
         :raises PermanentError: the thing is gone.
+        """
+        return {}
+
+    def collection(self) -> Collection | None:
+        """Return the list of all things of the type, by which drift is observed; None: there is none."""
+        return None
+
+    def remote(self, target: ResourceView, context: StepContext) -> JsonMap:
+        """Return the thing of a resource, which its `collection` does not have; one request.
+
+        It is called only on types with a collection.
+
+        :raises PermanentError: of the kind ``NotFound``: the thing is gone.
+        """
+        raise PermanentError(f"{target.type} has no collection", kind="NotSupported")
+
+    def reported_properties(
+        self, target: ResourceView, remote: JsonMap, context: StepContext
+    ) -> JsonMap:
+        """Return the properties that a thing of the collection shows, in the form of `live_properties`.
+
+        It makes no request for a single resource.  What it leaves out is not observed.
+
+        :param remote: the thing as the collection has it.
         """
         return {}
 

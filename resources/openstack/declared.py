@@ -19,6 +19,7 @@ import typing
 from collections.abc import Collection, Mapping, Sequence
 
 from ...shapes import Json, JsonMap
+from ..contract.collection import Collection as RemoteCollection
 from ..contract.context import StepContext
 from ..contract.views import ResourceView
 from ..errors import PermanentError, RetryableError
@@ -61,6 +62,10 @@ class DeclaredThing(ResourceType):
     :cvar id_field: field of the answers that holds the id.
     :cvar answers_in_full: whether the answer to a creation has all fields; else the thing is read after it.
     :cvar list_path: path of the list with all fields, for polls of many; empty: the collection's.
+    :cvar is_listed: whether the list has the things as `get` does, so that their drift is observed by it.
+    :cvar list_parameters: parameters of that list.
+    :cvar project_filter: parameter by which that list is limited to a project, for users who see those of
+        others; empty: it is of one project anyway.
     """
 
     uses_credentials = True
@@ -80,6 +85,9 @@ class DeclaredThing(ResourceType):
     id_field: typing.ClassVar[str] = "id"
     answers_in_full: typing.ClassVar[bool] = True
     list_path: typing.ClassVar[str] = ""
+    is_listed: typing.ClassVar[bool] = True
+    list_parameters: typing.ClassVar[Mapping[str, str | int]] = {"limit": 1000}
+    project_filter: typing.ClassVar[str] = ""
 
     # -- what a type may override ------------------------------------------------------------------
 
@@ -373,7 +381,19 @@ class DeclaredType(DeclaredThing):
 
     def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the properties that are fields of the thing, as they are now."""
-        remote = self.get(self.service_for(context), self.id_of(target))
+        return self.reported_properties(target, self.remote(target, context), context)
+
+    def collection(self) -> RemoteCollection | None:
+        """Return the type's list, unless the things are parts of others."""
+        path = self.list_path or self.path
+        is_listed = self.is_listed and "{}" not in path
+        return RemoteCollection(self.service, path, self._list) if is_listed else None
+
+    def remote(self, target: ResourceView, context: StepContext) -> JsonMap:
+        return self.get(self.service_for(context), self.id_of(target))
+
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+        """Return the properties that are fields of the thing, but for names of other things."""
         return live_fields(self, target.properties, remote)
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
@@ -383,6 +403,15 @@ class DeclaredType(DeclaredThing):
         return {**named, "show": remote}
 
     # -- inside ------------------------------------------------------------------------------------
+
+    def _list(self, context: StepContext, project_id: str) -> dict[str, JsonMap]:
+        """Return the things of a project by their ids."""
+        parameters = dict(self.list_parameters)
+        if self.project_filter:
+            parameters[self.project_filter] = project_id
+        path = self.list_path or self.path
+        remotes = self.service_for(context).list_all(path, self._items(), **parameters)
+        return {str(remote[self.id_field]): remote for remote in remotes}
 
     def _begin_wait(self, remote: JsonMap, target: ResourceView, context: StepContext) -> Step:
         """Return the step after the creation: the physical id is stored before anything else is done."""

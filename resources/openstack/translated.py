@@ -93,6 +93,7 @@ FORWARDED = (
     *(f"handle_{action}" for action in ACTIONS),
     *(f"check_{action}_complete" for action in (*ACTIONS, "update")),
     *("find_created", "needs_replace_failed", "prepare_for_replace", "restore_after_replace", "refresh"),
+    *("collection", "remote"),
 )
 
 

@@ -124,6 +124,7 @@ class Alarm(DeclaredType):
     tested_by_schema = True
     service = "alarm"
     path = "/alarms"
+    is_listed = False  # Its lists are of another form.
     item = ""
     id_field = "alarm_id"
     mark = None

@@ -67,10 +67,8 @@ class QoSSpecs(ComparedType):
         """End all associations, which would keep the specs from being deleted."""
         self.service_for(context).get(f"{self.path_of(target)}/disassociate_all")
 
-    def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the limits as they are now."""
-        specs = self.get(self.service_for(context), self.id_of(target))
-        return {"specs": specs.get("specs") or {}}
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+        return {"specs": remote.get("specs") or {}}
 
 
 def _texts(specs: Json) -> dict[str, Json]:

@@ -217,9 +217,9 @@ class Volume(VolumeBackups, DeclaredType):
 
     # -- attributes --------------------------------------------------------------------------------
 
-    def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the fields as they are now; the metadata without the entries of others."""
-        live = dict(super().live_properties(target, context))
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+        """Return the fields; the metadata without the entries of others."""
+        live = dict(super().reported_properties(target, remote, context))
         hidden = {*ADMINISTRATIVE} - {*target.properties["metadata"]}
         metadata = {name: value for name, value in live["metadata"].items() if name not in hidden}
         return {**live, "metadata": metadata}

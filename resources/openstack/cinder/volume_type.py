@@ -28,6 +28,7 @@ class VolumeType(DeclaredType):
     description = "A kind of volume. By default administrators alone may create it."
     service = "block-storage"
     path = "/types"
+    list_parameters = {"is_public": "None"}
     item = "volume_type"
     mark = _Mark()
     renamed = {"is_public": "os-volume-type-access:is_public", "metadata": "extra_specs"}

@@ -33,6 +33,7 @@ class WebImage(DeclaredType):
     support_status = SupportStatus(version="12.0.0")
     description = "An image whose data the image service fetches from an address."
     service = "image"
+    project_filter = "owner"
     path = "/images"
     item = ""
     items = "images"
@@ -187,9 +188,9 @@ class WebImage(DeclaredType):
             service.post(f"{self.path_of(target)}/actions/{action}", None)
         return self._done(target, context)
 
-    def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the fields as they are now; tags have no order."""
-        live = dict(super().live_properties(target, context))
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+        """Return the fields; tags have no order."""
+        live = dict(super().reported_properties(target, remote, context))
         tags = target.properties["tags"]
         if tags is not None and sorted(live["tags"]) == sorted({*tags}):
             live["tags"] = tags

@@ -50,6 +50,7 @@ class KeystoneType(DeclaredType):
     """Base of the types of the identity service."""
 
     service = "identity"
+    list_parameters: typing.ClassVar[Mapping[str, str | int]] = {}
     update_method = "PATCH"
     mark: typing.ClassVar[Mark | None] = ExtraMark()
 

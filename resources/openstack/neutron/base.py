@@ -20,6 +20,7 @@ class NeutronType(DeclaredType):
     """
 
     service = "network"
+    project_filter = "project_id"
     port_query: typing.ClassVar[tuple[str, str] | None] = None
     apart: typing.ClassVar[Sequence[str]] = ("tags", "value_specs")
 

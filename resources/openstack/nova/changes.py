@@ -244,8 +244,8 @@ _HANDLERS: Mapping[str, Callable[[ServerChange, Stage], Stage | None]] = {
 """By the stage's name; each returns the rest of its stage, None when it is complete."""
 
 
-def live_properties(target: ResourceView, context: StepContext, server: JsonMap) -> dict[str, Json]:
-    """Return the properties as they are; one that is as it was given has the given value.
+def reported_properties(target: ResourceView, server: JsonMap, context: StepContext) -> dict[str, Json]:
+    """Return the properties that a server shows; one that is as it was given has the given value.
 
     :param server: the server as the service has it.
     """
@@ -263,12 +263,16 @@ def live_properties(target: ResourceView, context: StepContext, server: JsonMap)
     live["metadata"] = properties["metadata"] if same_metadata else server["metadata"]
     tags = users_tags(server.get("tags") or ())
     live["tags"] = properties["tags"] if sorted(properties["tags"] or ()) == sorted(tags) else tags
-    if properties["networks"]:
-        interfaces = ServerPorts.of(target, context).interfaces(str(target.physical_id))
-        live["networks"] = _live_networks(
-            properties["networks"], nics_of(properties["networks"], context, strict=False), interfaces
-        )
     return live
+
+
+def live_networks(target: ResourceView, context: StepContext) -> dict[str, Json]:
+    """Return the property of the networks as the server has them; nothing where the template has none."""
+    networks = target.properties["networks"]
+    if not networks:
+        return {}
+    interfaces = ServerPorts.of(target, context).interfaces(str(target.physical_id))
+    return {"networks": _live_networks(networks, nics_of(networks, context, strict=False), interfaces)}
 
 
 def _live_flavor(declared: str, context: StepContext, server: JsonMap) -> str:

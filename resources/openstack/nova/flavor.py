@@ -21,6 +21,8 @@ class Flavor(DeclaredType):
     description = "A size of servers. By default administrators alone may create it."
     service = "compute"
     path = "/flavors"
+    list_path = "/flavors/detail"
+    list_parameters = {"limit": 1000, "is_public": "None"}
     item = "flavor"
     mark = None
     identity = "the id, which Stoker chooses where ``flavorid`` names none, and the description"
@@ -109,6 +111,10 @@ class Flavor(DeclaredType):
         """Return the extra specs as they are now: nothing else of a flavor changes."""
         extra_specs = self.service_for(context).get(f"{self.path_of(target)}/os-extra_specs")
         return {"extra_specs": extra_specs["extra_specs"]}
+
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+        """Return the extra specs, as far as the list has them: nothing else of a flavor changes."""
+        return {"extra_specs": remote["extra_specs"]} if "extra_specs" in remote else {}
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the fields of the stored answer."""

@@ -57,14 +57,12 @@ class HostAggregate(ComparedType):
         """Remove the hosts, which would keep the aggregate from being deleted."""
         self._set_hosts(target, (), context)
 
-    def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the properties as they are now."""
-        aggregate = self.get(self.service_for(context), self.id_of(target))
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
         return {
-            "name": aggregate["name"],
-            ZONE: aggregate[ZONE],
-            "hosts": aggregate["hosts"],
-            "metadata": _metadata(aggregate),
+            "name": remote["name"],
+            ZONE: remote[ZONE],
+            "hosts": remote["hosts"],
+            "metadata": _metadata(remote),
         }
 
     def _set_metadata(self, target: ResourceView, context: StepContext) -> None:

@@ -16,7 +16,7 @@ from ..marks import Mark, TagMark
 from ..polling import pause
 from ..service import Conflict, RemoteNotFound, in_use
 from .body import create_server
-from .changes import ServerChange, live_properties
+from .changes import ServerChange, live_networks, reported_properties
 from .compute import (
     DELETING,
     IMAGE,
@@ -149,7 +149,12 @@ class Server(DeclaredType):
 
     def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the properties as the services report them."""
-        return live_properties(target, context, self.get(self.service_for(context), self.id_of(target)))
+        properties = self.reported_properties(target, self.remote(target, context), context)
+        return {**properties, **live_networks(target, context)}
+
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+        """Return the properties but for the networks, which need a request for each server."""
+        return reported_properties(target, remote, context)
 
     def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the server is gone, or in a bad state."""

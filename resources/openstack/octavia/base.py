@@ -105,6 +105,7 @@ class OctaviaType(DeclaredType):
     """Base of the types of the load balancing service; its things get a name in any case, as in Heat."""
 
     service = "load-balancer"
+    project_filter = "project_id"
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new thing."""

@@ -111,9 +111,9 @@ class Pool(BalancerPart):
         """Return the fields that change."""
         return _with_persistence(super().update_body(target, changed, context))
 
-    def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the properties as they are now; the service has further parts of the persistence."""
-        values = super().live_properties(target, context)
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+        """Return the fields; the service has further parts of the persistence."""
+        values = super().reported_properties(target, remote, context)
         persistence = values.get("session_persistence")
         if not persistence:
             return values
@@ -174,9 +174,9 @@ class PoolMember(PartType, BalancerPart):
             body["tags"] = [*(body["tags"] or ()), *mark]
         return body
 
-    def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the properties as they are now; the mark is none of the tags."""
-        values = super().live_properties(target, context)
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+        """Return the fields; the mark is none of the tags."""
+        values = super().reported_properties(target, remote, context)
         if "tags" not in values:
             return values
         return {**values, "tags": [tag for tag in values["tags"] if not tag.startswith(PREFIX)]}
