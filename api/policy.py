@@ -152,6 +152,7 @@ RULES: tuple[tuple[str, str, str, str, str], ...] = (
     ("stacks:global_index", NOBODY, "List all projects' stacks.", "GET", "/v1/{tenant_id}/stacks"),
     ("stacks:graph", READER, "Show the graph of a stack.", "GET", f"{_STACK}/graph"),
     ("stacks:index", READER, "List stacks.", "GET", "/v1/{tenant_id}/stacks"),
+    ("stacks:drift", READER, "Show what differs from the cloud.", "GET", f"{_STACK}/drift"),
     ("stacks:inspect", READER, "Explain why a stack is not finished.", "GET", f"{_STACK}/inspect"),
     ("stacks:list_outputs", READER, "List outputs.", "GET", f"{_STACK}/outputs"),
     ("stacks:list_resource_types", READER, "List types.", "GET", "/v1/{tenant_id}/resource_types"),

@@ -57,6 +57,7 @@ class Lookout:
     :param ring: says which rows are this conductor's.
     :param clock: the database's time.
     :param is_time_sure: returns whether that clock is sure; in doubt the conductor stays active.
+    :param observes_drift: whether projects that are to be observed end the rest.
     :param monotonic: seconds that never jump.
     """
 
@@ -69,12 +70,14 @@ class Lookout:
         ring: Ring,
         clock: Callable[[], float],
         is_time_sure: Callable[[], bool] = lambda: True,
+        observes_drift: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
         self._ring = ring
         self._clock = clock
         self._is_time_sure = is_time_sure
+        self._observes_drift = observes_drift
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._wake: Callable[[], None] = lambda: None
@@ -140,6 +143,8 @@ class Lookout:
         if not self._is_time_sure():
             return began
         rows = self._database.read(lambda conn: list(due_soon.due_before(conn, now + HORIZON, limit=PAGE)))
+        if not self._observes_drift:
+            rows = [row for row in rows if row.kind != Due.DRIFT]
         moments = [*map(self._moment, rows), *_ends_of_full_pages(rows)]
         return began + max(0.0, min(moments, default=math.inf) - now)
 

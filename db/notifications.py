@@ -30,6 +30,7 @@ class EventKind(enum.StrEnum):
     STACK = "stack"  #: a stack has started an action, or ended it
     REACHED = "reached"  #: a resource is held at a breakpoint
     CLEARED = "cleared"  #: a resource is not held any more
+    DRIFT = "drift"  #: a resource differs from its thing in the cloud, or does so no longer
     SCALING = "autoscaling"  #: a signal has started to scale a group; or that has ended
 
 
@@ -66,6 +67,23 @@ class ScalingFact:
 
 
 @dataclass(frozen=True)
+class DriftFact:
+    """A resource that begins, or ends, to differ from its thing in the cloud.
+
+    :ivar event: uuid of the event that records it.
+    :ivar ending: ``DETECTED`` or ``RESOLVED``.
+    :ivar reason: the names of what has changed; no values.
+    """
+
+    event: str
+    name: str
+    type: str
+    physical_id: str | None
+    ending: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Notification:
     """One fact about a stack as the transaction leaves it.
 
@@ -74,6 +92,7 @@ class Notification:
     :ivar reason: the reason of the stack, or of the event at the breakpoint.
     :ivar at: the resource at the breakpoint; None: the fact is about the stack.
     :ivar scaling: the change of a group's size; None: the fact is about the stack.
+    :ivar drift: the resource that differs, or did; None: the fact is another one.
     """
 
     kind: EventKind
@@ -92,6 +111,7 @@ class Notification:
     tags: Sequence[str] = ()
     at: AtBreakpoint | None = None
     scaling: ScalingFact | None = None
+    drift: DriftFact | None = None
 
 
 Listener = typing.Callable[[Sequence[Notification]], None]
@@ -138,6 +158,17 @@ def about_scaling(conn: Connection, stack_id: StackId, fact: ScalingFact) -> Non
     collected: list[Notification] | None = conn.get_execution_options().get(_COLLECTED)
     if collected is not None and (facts := _read(conn, [stack_id])):
         collected.append(replace(_notification(EventKind.SCALING, facts[stack_id]), scaling=fact))
+
+
+def about_drift(conn: Connection, stack_id: StackId, facts: Sequence[DriftFact]) -> None:
+    """Notify of resources of the stack that begin, or end, to differ from their things in the cloud."""
+    collected: list[Notification] | None = conn.get_execution_options().get(_COLLECTED)
+    if collected is not None and facts and (rows := _read(conn, [stack_id])):
+        row = rows[stack_id]
+        collected += [
+            replace(_notification(EventKind.DRIFT, {**row, "reason": fact.reason}), drift=fact)
+            for fact in facts
+        ]
 
 
 def scaling_ended(conn: Connection, task: Task, failure: str | None) -> None:

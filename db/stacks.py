@@ -498,6 +498,8 @@ def purge(conn: Connection, stack_ids: Sequence[StackId]) -> None:
     snapshot_ids = sa.select(tables.snapshot.c.id).where(tables.snapshot.c.stack_id.in_(sorted(stack_ids)))
     conn.execute(sa.delete(tables.content_use).where(tables.content_use.c.holder_id.in_(snapshot_ids)))
     for table, column in (
+        (tables.drift_resource, tables.drift_resource.c.stack_id),
+        (tables.drift_stack, tables.drift_stack.c.stack_id),
         (tables.event, tables.event.c.stack_id),
         (tables.task, tables.task.c.stack_id),
         (tables.traversal, tables.traversal.c.stack_id),

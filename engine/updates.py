@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from sqlalchemy.engine import Connection
+
 from ..db import resources, snapshots, stacks
 from ..db.ids import SnapshotId, StackId
 from ..db.rows import Resource, Stack
@@ -14,6 +16,7 @@ from .errors import Changing, NotUpdatable
 from .goals import compile_for, compile_update, previous_goal, stored_goal
 from .parent_resource import child_snapshot_id
 from .restore import Restoring
+from .stack_state import current_goal
 
 TRIES = 20
 CANCELLED = "User cancelled operation"
@@ -63,6 +66,20 @@ class Updates:
         timeout = self._context.timeout(stack.timeout_mins)
         change = Change(stack, compiled, lambda now: now + timeout, action="ROLLBACK", columns=columns)
         return commit_update(self._context, change)
+
+    def heal(self, stack: Stack, guard: Callable[[Connection], None]) -> bool:
+        """Bring a stack back to its present goal, by an update that compares each resource first.
+
+        :param guard: called first in the transaction; an error of it keeps the update from being stored.
+        :returns: False: another request has changed the stack meanwhile.
+        :raises TemplateError: the goal is wrong today.
+        :raises NotUpdatable: the stack's state allows no update; see change.start_update.
+        """
+        compiled = compile_for(self._context, stack, stored_goal(self._context, stack, current_goal(stack)))
+        timeout = self._context.timeout(stack.timeout_mins)
+        columns: dict[str, object] = {"timeout_mins": stack.timeout_mins}
+        change = Change(stack, compiled, lambda now: now + timeout, converge=True, columns=columns)
+        return commit_update(self._context, change, guard)
 
     def cancel(self, stack: Stack, *, rollback: bool, by: str | None = None) -> None:
         """Stop the stack's action; with `rollback` it then goes back to its last complete goal.

@@ -110,6 +110,25 @@ BUILD = Metric(
 )
 
 TASK_STATES = ("waiting", "ready", "running", "parked", "held", "done", "failed", "cancelled", "skipped")
+DRIFT_OBSERVED = Metric(
+    "stoker_drift_observed_total",
+    COUNTER,
+    "Resources compared with the cloud, by outcome; unknown: a service did not answer.",
+    labels=("outcome",),
+    initial=_each("in_sync", "changed", "gone", "unknown"),
+)
+DRIFT_LISTS = Metric(
+    "stoker_drift_requests_total",
+    COUNTER,
+    "Lists, and single things, that were read to observe drift, by service.",
+    labels=("service",),
+)
+DRIFT_HEALED = Metric(
+    "stoker_drift_healings_total", COUNTER, "Updates that began because a stack had drifted."
+)
+DRIFT_SECONDS = Metric(
+    "stoker_drift_seconds", HISTOGRAM, "Seconds that the observation of a project took.", bounds=LONG
+)
 TASKS = Metric(
     "stoker_tasks",
     GAUGE,

@@ -82,6 +82,7 @@ class TaskDefinition:
     :ivar retries_permanent: a permanent failure is retried too, because no user would see it.
     :ivar requested_attributes: the attributes of a group's members that others read; see ResourceDefinition.
     :ivar retain: a deletion keeps the physical resource.
+    :ivar drift: settings for drift; see template/drift.py.
     """
 
     type: str = ""
@@ -95,6 +96,7 @@ class TaskDefinition:
     retain: bool = False
     retries_permanent: bool = False
     requested_attributes: Sequence[Sequence[str | int]] = field(default_factory=list)
+    drift: JsonMap = field(default_factory=dict)
 
     @classmethod
     def of(cls, definition: ResourceDefinition) -> "TaskDefinition":
@@ -109,6 +111,7 @@ class TaskDefinition:
             external_id=definition.external_id,
             description=definition.description,
             requested_attributes=[list(parts) for parts in definition.requested_attributes],
+            drift=definition.settings.drift,
         )
 
     def to_json(self) -> StoredDefinition:

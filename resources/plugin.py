@@ -18,8 +18,7 @@ from collections.abc import Mapping, Sequence
 
 from ..shapes import Json, JsonMap
 from ..template.language import ResourceDefinition
-from .contract.collection import Collection
-from .contract.context import StepContext
+from .contract.context import Collection, StepContext
 from .contract.views import ResourceView
 from .errors import PermanentError, SignalNotSupported
 from .implied import ImpliedDependency
@@ -265,9 +264,7 @@ class ResourceType:
         """
         raise PermanentError(f"{target.type} has no collection", kind="NotSupported")
 
-    def reported_properties(
-        self, target: ResourceView, remote: JsonMap, context: StepContext
-    ) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
         """Return the properties that a thing of the collection shows, in the form of `live_properties`.
 
         It makes no request for a single resource.  What it leaves out is not observed.

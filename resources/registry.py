@@ -164,6 +164,11 @@ class ResourceRegistry:
         """True if the steps of any type call `session()`."""
         return any(item.uses_credentials for item in self._types.values())
 
+    @functools.cached_property
+    def listed(self) -> "Mapping[str, ResourceType]":
+        """Return the types whose things a service lists, by name: their drift is observed."""
+        return {name: item for name, item in self._types.items() if item.collection() is not None}
+
     def __contains__(self, name: object) -> bool:
         return name in self._types
 

@@ -5,6 +5,7 @@ event type                                      when
 =============================================== ===================================================
 orchestration.stack.ACTION.start, .end, .error  a stack has started or ended an action; as Heat's
 orchestration.breakpoint.reached, .cleared      a resource is held at a breakpoint, or is no longer
+orchestration.drift.detected, .resolved         a resource differs from the cloud, or no longer
 orchestration.autoscaling.start, .end, .error   a signal scales a group, or that has ended; as Heat's
 =============================================== ===================================================
 
@@ -71,6 +72,8 @@ def event_type(notification: Notification) -> str:
         return f"{SERVICE}.stack.{notification.action.lower()}.{_ENDINGS.get(notification.status, 'error')}"
     if notification.scaling is not None:
         return f"{SERVICE}.{notification.kind}.{notification.scaling.ending}"
+    if notification.drift is not None:
+        return f"{SERVICE}.{notification.kind}.{notification.drift.ending.lower()}"
     return f"{SERVICE}.breakpoint.{notification.kind}"
 
 
@@ -101,6 +104,15 @@ def payload(notification: Notification) -> dict[str, Json]:
             "capacity": scaling.capacity,
             "groupname": scaling.group,
             "message": scaling.message,
+        }
+    if (drift := notification.drift) is not None:
+        body |= {
+            "parent_id": notification.parent_id,
+            "root_id": notification.root_id,
+            "resource_name": drift.name,
+            "resource_type": drift.type,
+            "physical_resource_id": drift.physical_id,
+            "event_id": drift.event,
         }
     if notification.at is not None:
         body |= {

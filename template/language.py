@@ -212,6 +212,7 @@ class ResourceSettings:
     :ivar hook_options: the options of hooks that have any: ``timeout`` (seconds), ``then`` (continue or fail,
         at the end of that time), ``abort`` (true: reaching the hook ends the stack's action).
     :ivar restored: properties that win over the template's, since the parent stack was restored.
+    :ivar drift: settings for drift, as `drift.DriftPolicy.of` takes them; empty: the defaults.
     """
 
     hooks: frozenset[str] = frozenset()
@@ -220,6 +221,7 @@ class ResourceSettings:
     retries: int | None = None
     hook_options: Mapping[str, JsonMap] = field(default_factory=dict)
     restored: JsonMap = field(default_factory=dict)
+    drift: JsonMap = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
-"""Settings of single resources in an environment: breakpoints, restricted actions, timeout, retries."""
+"""Settings of single resources in an environment: breakpoints, restricted actions, timeout, drift."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
 
 from ..shapes import Json, JsonMap
+from .drift import DRIFT, check_drift, with_drift
 from .errors import InvalidHookName, InvalidRestriction, TemplateError
 from .language import Path, ResourceSettings
 from .scalars import written
@@ -32,10 +33,12 @@ def _check_stoker(value: object, path: Path) -> None:
     if not isinstance(value, Mapping):
         raise TemplateError(f"must be a map, not {written(value)}", path)
     for name, setting in value.items():
-        if name not in ("timeout", "retries", RESTORED):
-            raise TemplateError(f'"{name}" is not one of: timeout, retries', path)
+        if name not in ("timeout", "retries", DRIFT, RESTORED):
+            raise TemplateError(f'"{name}" is not one of: timeout, retries, {DRIFT}', path)
         if name == RESTORED:
             _check_restored(setting, (*path, name))
+        elif name == DRIFT and setting is not None:
+            check_drift(setting, (*path, name))
         elif setting is not None:
             check_setting(name, setting, (*path, name))
 
@@ -119,22 +122,27 @@ SETTINGS = tuple(_CHECKS)
 def combined(entries: Iterable[JsonMap]) -> ResourceSettings:
     """Return the settings of several entries, each of which wins over those before it.
 
-    Hooks and restricted actions add up.
+    Hooks, restricted actions and properties whose drift is ignored add up.
     """
     hooks: dict[str, Json] = {}
     restricted: set[str] = set()
     timeout: float | None = None
     retries: int | None = None
     restored: dict[str, Json] = {}
+    drift: dict[str, Json] = {}
     for entry in entries:
         hooks = with_hooks(hooks, entry.get("hooks"))
         restricted.update(words(entry.get("restricted_actions")))
         for part in (entry, entry.get(STOKER) or {}):
             timeout = timeout if part.get("timeout") is None else part["timeout"]
             retries = retries if part.get("retries") is None else part["retries"]
-        restored.update((entry.get(STOKER) or {}).get(RESTORED) or {})
+        special = entry.get(STOKER) or {}
+        restored.update(special.get(RESTORED) or {})
+        drift = with_drift(drift, special.get(DRIFT) or {})
     options = {hook: hook_options for hook, hook_options in hooks.items() if hook_options}
-    return ResourceSettings(frozenset(hooks), frozenset(restricted), timeout, retries, options, restored)
+    return ResourceSettings(
+        frozenset(hooks), frozenset(restricted), timeout, retries, options, restored, drift
+    )
 
 
 def words(value: str | list[str] | None) -> list[str]:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 from sqlalchemy.engine import Connection
 
+from ...db import drift
+from ...db.drift import DriftSummary
 from ...db.errors import NotFound
 from ...db.ids import StackId
 from ...db.queries import stack_list
@@ -47,13 +49,17 @@ def index(request: Request) -> Reply:
     query = _query(request, everybody=everybody)
     counted = request.flag("with_count")
 
-    def read(conn: Connection) -> tuple[Sequence[ListedStack], int | None]:
+    def read(conn: Connection) -> tuple[Sequence[ListedStack], dict[StackId, DriftSummary], int | None]:
         _check_marker(conn, query)
         page = stack_list.list_stacks(conn, query, ListedStack)
-        return page, stack_list.count_stacks(conn, query) if counted else None
+        drifted = drift.summaries(conn, [stack.id for stack in page])
+        return page, drifted, stack_list.count_stacks(conn, query) if counted else None
 
-    page, count = request.read(read)
-    views = [stacks.stack_summary(request, stack, project=everybody) for stack in page]
+    page, drifted, count = request.read(read)
+    views = [
+        stacks.stack_summary(request, stack, project=everybody, drifted=drifted.get(stack.id))
+        for stack in page
+    ]
     body: dict[str, Json] = {"stacks": views}
     if query.limit and len(page) == query.limit:
         body["links"] = [link(_next_page(request, "stacks", page[-1].id), "next")]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from ...db.drift import DriftSummary
 from ...db.ids import host_of
 from ...db.rows import DetailedStack, ListedStack, Stack
 from ...db.work.breakpoint_rules import paused_reason
@@ -19,8 +20,14 @@ NO_DESCRIPTION = "No description"
 """The text that Heat shows for a template that has none."""
 
 
-def stack_summary(request: HttpRequest, stack: ListedStack, *, project: bool = False) -> StackView:
-    """Return the view of a stack in a list."""
+def stack_summary(
+    request: HttpRequest, stack: ListedStack, *, project: bool = False, drifted: DriftSummary | None = None
+) -> StackView:
+    """Return the view of a stack in a list.
+
+    :param project: show the stack's project.
+    :param drifted: the stack's drift; None: it was not observed, and the view has no such field, as Heat's.
+    """
     view: StackView = {
         "id": stack.id,
         "links": [link(stack_url(request, stack))],
@@ -38,6 +45,9 @@ def stack_summary(request: HttpRequest, stack: ListedStack, *, project: bool = F
     }
     if project:
         view["project"] = stack.project_id
+    if drifted is not None:
+        view["drift_status"] = drifted.state
+        view["drifted_resources"] = drifted.resources
     return view
 
 

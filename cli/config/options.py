@@ -18,6 +18,7 @@ from . import files as config_files
 from .api_options import API, GUESTS
 from .client_options import CLIENT_GROUPS
 from .database_options import DATABASE
+from .drift_options import DRIFT
 from .errors import WrongConfiguration
 from .language_options import CFN, YAQL
 from .message_options import NOTIFICATIONS, UPGRADE_LEVELS
@@ -186,6 +187,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     "database": DATABASE,
     "coordination": COORDINATION,
     "conductor": CONDUCTOR,
+    "drift": DRIFT,
     "api": API,
     "cfn": CFN,
     "guests": GUESTS,

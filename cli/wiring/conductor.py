@@ -17,6 +17,7 @@ from ...engine.updates import Updates
 from ...keystone.service_clients import ServiceClients
 from ..config.client_options import client_options
 from .conductor_core import ConductorCore, make_core
+from .drift import make_drift
 from .engine import make_engine_context, make_nested_stacks
 from .parts import Parts
 
@@ -121,6 +122,7 @@ def _duty_context(
         background=background,
         recorder=core.parts.recorder,
         monotonic=database.clock.monotonic,
+        drift=make_drift(core.parts, core.context, core.membership.me.host),
     )
 
 
@@ -131,6 +133,7 @@ def _make_lookout(core: ConductorCore) -> Lookout:
         ring=core.ownership,
         clock=database.clock,
         is_time_sure=lambda: database.clock.is_sure,
+        observes_drift=core.parts.conf.drift.enabled,
         monotonic=database.clock.monotonic,
     )
 

@@ -40,6 +40,20 @@ class DutySettings:
 
 
 @dataclass(frozen=True)
+class DriftSettings:
+    """The observation of drift, where it is enabled.
+
+    :ivar interval: seconds between two observations of a stack.
+    :ivar observe: observes all stacks of a project, whose id is its argument.
+    :ivar shard_of: returns the shard of a project by its id.
+    """
+
+    interval: float
+    observe: Callable[[str], None]
+    shard_of: Callable[[str], int]
+
+
+@dataclass(frozen=True)
 class DutyContext:
     """Collaborators of all duties.
 
@@ -52,6 +66,7 @@ class DutyContext:
     :ivar post: sends messages to an event sink; see event_queues.Post.
     :ivar background: returns a pool for long work; the argument names the work in the log.
     :ivar monotonic: returns seconds that never jump.
+    :ivar drift: the observation of drift; None: it is off.
     """
 
     database: Database
@@ -65,6 +80,7 @@ class DutyContext:
     background: Callable[[str], Background]
     recorder: Recorder = SILENT
     monotonic: Callable[[], float] = time.monotonic
+    drift: DriftSettings | None = None
 
 
 class CurrentSettings:

@@ -12,6 +12,7 @@ from ..scheduler import Duty, DutyPolicy
 from ..timetable import Cadence
 from .context import DutyContext
 from .credentials import Credentials
+from .drift import Drift
 from .event_delivery import EventDelivery
 from .orphans import Orphans
 from .rollbacks import Rollbacks
@@ -28,11 +29,18 @@ class DutyEntry:
 
     :ivar make: makes the duty; its class has the interval.
     :ivar for_metrics: runs only where metrics are collected.
+    :ivar for_drift: runs only where drift is observed.
     """
 
     make: Callable[[DutyContext], Duty]
     policy: DutyPolicy = DutyPolicy()
     for_metrics: bool = False
+    for_drift: bool = False
+
+    def is_needed(self, context: DutyContext) -> bool:
+        """Return whether the duty has something to do in this installation."""
+        is_measured = context.recorder is not SILENT
+        return (is_measured or not self.for_metrics) and (context.drift is not None or not self.for_drift)
 
 
 _ACTIVE = DutyPolicy(cadence=Cadence.ACTIVE)
@@ -48,6 +56,7 @@ DUTIES: dict[str, DutyEntry] = {
     "TraversalPurge": DutyEntry(TraversalPurge, replace(_TIMED, is_routine=True)),
     "StackPurge": DutyEntry(StackPurge, DutyPolicy(is_timed=True, is_routine=True)),
     "Orphans": DutyEntry(Orphans, replace(_ACTIVE, is_vital=True)),
+    "Drift": DutyEntry(Drift, replace(_ACTIVE, is_routine=True), for_drift=True),
     "Census": DutyEntry(TaskCounts, for_metrics=True),
 }
 """Duties by name.  The names are labels of metrics, so they never change."""
@@ -55,10 +64,7 @@ DUTIES: dict[str, DutyEntry] = {
 
 def make_duties(context: DutyContext) -> dict[str, Duty]:
     """Return a new object of each duty, by name."""
-    is_measured = context.recorder is not SILENT
-    return {
-        name: entry.make(context) for name, entry in DUTIES.items() if is_measured or not entry.for_metrics
-    }
+    return {name: entry.make(context) for name, entry in DUTIES.items() if entry.is_needed(context)}
 
 
 def policies() -> dict[str, DutyPolicy]:

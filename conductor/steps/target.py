@@ -15,6 +15,7 @@ from ...resources.steps import Park, Poll, Step
 from ...sealing.stored import StoredLookup, metadata_in_clear
 from ...shapes import Json, JsonMap
 from ...template.budget import Budget
+from ...template.drift import DriftPolicy
 from ...template.errors import TemplateError
 from ...template.residual import evaluate, holds_secret, is_deferred, is_node, mapping, members, partial
 from .secrets import ClaimLookup, SealedLookup, Secrets
@@ -114,7 +115,9 @@ def live_changes(
     live = plugin.live_properties(target, context)
     schema = plugin.properties_schema
     check_storable("properties", dict(live))
-    live_values = {name: value for name, value in live.items() if name in schema}
+    # Properties that others manage stay as these have set them.
+    ignored = DriftPolicy.of(TaskDefinition.from_json(claim.resource.definition).drift).ignore
+    live_values = {name: value for name, value in live.items() if name in schema and name not in ignored}
     resolved = resolve_stored({name: schema[name] for name in live_values}, live_values)
     differing = {
         name: live_values[name] for name in changed(schema, target.properties, resolved) & live_values.keys()

@@ -29,6 +29,7 @@ class Due(enum.StrEnum):
     DELIVERY = "delivery"  #: some event waits for its sink; the moment is 0
     SINK = "sink"  #: is closed, and may be deleted
     CREDENTIAL = "credential"  #: may be revoked
+    DRIFT = "drift"  #: a project's stacks are to be observed
     CLAIM = "claim"  #: some task is claimed by the member; the moment is 0
 
 
@@ -87,6 +88,7 @@ def _statement() -> sa.CompoundSelect[typing.Any]:
         _until(Due.ROLLBACK, stack.rollback_at, stack.shard),
         _until(Due.TRAVERSAL, traversal.due_at, traversal.shard),
         _until(Due.CREDENTIAL, tables.credential.c.unused_at, _ALL_SHARDS),
+        _until(Due.DRIFT, tables.drift_project.c.due_at, tables.drift_project.c.shard),
         closed.where(sink.closed_at <= _UNTIL - LINGER).order_by(sink.closed_at).limit(_MOST),
         _part(Due.DELIVERY, _ZERO, _ALL_SHARDS).select_from(tables.event_delivery).limit(1),
         claiming.where(task.member > "").distinct(),  # As db.work.tasks: not IS NOT NULL.

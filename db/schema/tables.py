@@ -469,6 +469,49 @@ event = sa.Table(
     sa.Index("ix_event_uuid", "uuid", unique=True),
 )
 
+#: Projects whose stacks are observed, and when they are next; see drift.py.
+drift_project = sa.Table(
+    "drift_project",
+    metadata,
+    sa.Column("project_id", sa.String(64), primary_key=True),
+    sa.Column("shard", sa.Integer, nullable=False),  # of the project, by its id
+    sa.Column("due_at", Instant, nullable=False),
+    # When the last observation of its stacks ended; NULL: there was none.
+    sa.Column("observed_at", Instant),
+    sa.Index("ix_drift_project_due", "due_at"),
+)
+
+#: The outcome of the last observation of a stack that has resources which are observed.
+drift_stack = sa.Table(
+    "drift_stack",
+    metadata,
+    _uuid("stack_id", primary_key=True),
+    _uuid("root_id", nullable=False),
+    # The stack's at the observation: another one now means that the outcome is out of date.
+    _uuid("traversal", nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    # Of an UNKNOWN one.
+    sa.Column("reason", CleanText, nullable=False, default=""),
+    # Since when it has the state.
+    sa.Column("since", Instant, nullable=False),
+    # When the stack began to heal itself last.
+    sa.Column("healed_at", Instant),
+    sa.Index("ix_drift_stack_root", "root_id"),
+)
+
+#: Resources whose things are gone, or differ from the template.
+drift_resource = sa.Table(
+    "drift_resource",
+    metadata,
+    sa.Column("resource_id", RowId, primary_key=True, autoincrement=False),
+    _uuid("stack_id", nullable=False),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("since", Instant, nullable=False),
+    # {name: {"template": value, "cloud": value}}, secrets masked.
+    sa.Column("properties", JsonText, nullable=False),
+    sa.Index("ix_drift_resource_stack", "stack_id"),
+)
+
 #: Queues to which the events of a root stack, and of all stacks nested in it, are sent.
 event_sink = sa.Table(
     "event_sink",

@@ -121,6 +121,7 @@ def _facts(declared: type[ResourceType]) -> Iterator[str]:
         "Replaced": _replaced(declared),
         "Old names": _old_names(declared),
         "Without effect": _without_effect(declared),
+        "Drift": _drift(declared),
         "Actions": ", ".join(action for action in ACTIONS if _implements(declared, f"handle_{action}")),
     }
     for name, text in facts.items():
@@ -129,6 +130,15 @@ def _facts(declared: type[ResourceType]) -> Iterator[str]:
             yield f"* **{name}:** {first}"
             yield from (f"  {line}" for line in more)
     yield ""
+
+
+def _drift(declared: type[ResourceType]) -> str:
+    """Return which drift of the type's things is observed; empty: none."""
+    collection = declared().collection()
+    if collection is None:
+        return ""
+    observed = "its properties" if _implements(declared, "reported_properties") else "that it is there"
+    return f"observed by the list ``{collection.path}``: {observed}"
 
 
 def _implements(declared: type[ResourceType], method: str) -> bool:

@@ -1,9 +1,10 @@
-"""The context of a step: calls for its resource, siblings, addresses, sessions and the like."""
+"""The context of a step: calls for its resource, siblings, sessions; and the list of a type's things."""
 
 import typing
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
 
-from ...shapes import Json
+from ...shapes import Json, JsonMap
 from .children import Children
 from .cloud import RemoteCloud
 from .guests import GuestAccess, Presigned, StackUser
@@ -107,3 +108,20 @@ class StepContext(typing.Protocol):
     @property
     def software(self) -> Software:
         """The software configs and deployments of the stack's project."""
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A list of a service that has all things of a type, by which their drift is observed.
+
+    Types whose collections are equal share one reading of it.
+
+    :ivar service: the service's type in the service catalog.
+    :ivar path: path of the list.
+    :ivar read: function that returns the things of a project by physical id; its arguments are the context
+        and the id of the project.  It raises the errors of a step.
+    """
+
+    service: str
+    path: str
+    read: Callable[[StepContext, str], Mapping[str, JsonMap]] = field(compare=False, repr=False)

@@ -19,7 +19,7 @@ import typing
 from collections.abc import Collection, Mapping, Sequence
 
 from ...shapes import Json, JsonMap
-from ..contract.collection import Collection as RemoteCollection
+from ..contract.context import Collection as RemoteCollection
 from ..contract.context import StepContext
 from ..contract.views import ResourceView
 from ..errors import PermanentError, RetryableError

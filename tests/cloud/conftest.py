@@ -20,6 +20,7 @@ LONG = (
     "test_chaos",
     "test_cinder_updates",
     "test_cloudformation_types",
+    "test_drift",
     "test_elastic_load_balancer",
     "test_late_answers",
     "test_neutron_small",

@@ -4,9 +4,9 @@ import typing
 from collections.abc import Callable, Mapping
 
 from simulation import threads
-from stoker.resources.contract.context import StepContext
+from stoker.resources.contract.context import Collection, StepContext
 from stoker.resources.contract.views import ResourceView
-from stoker.resources.errors import PermanentError, ReplaceNeeded, RetryableError
+from stoker.resources.errors import PermanentError, ReplaceNeeded, RetryableError, StepError
 from stoker.resources.implied import ImpliedDependency
 from stoker.resources.plugin import ResourceType
 from stoker.resources.schema import Attribute, Property
@@ -34,6 +34,9 @@ class Cloud:
     """Things by their physical id.
 
     :ivar calls: calls of the rarer hooks of Sim::Volume.
+    :ivar lists: how often the things were listed.
+    :ivar unlistable: the error of the next lists; None: they are answered.
+    :ivar unlisted: things that lists do not have.
     :ivar live: by physical id, properties that somebody has changed behind our back.
     :ivar pictures: of things, by their key: what snapshots keep.
     :ivar lent: what goes from one stack to another: nobody has it until it is adopted.
@@ -45,6 +48,16 @@ class Cloud:
     :ivar wrong: what must never happen and did.
     """
 
+    def listed(self) -> dict[str, Mapping[str, Json]]:
+        """The things by physical id, with what somebody has changed.
+
+        :raises StepError: it is `unlistable`.
+        """
+        self.lists += 1
+        if self.unlistable is not None:
+            raise self.unlistable
+        return {thing: self.live.get(thing, {}) for thing in self.objects if thing not in self.unlisted}
+
     def __init__(self) -> None:
         self.lent: set[str] = set()
         self.late: set[str] = set()
@@ -54,6 +67,9 @@ class Cloud:
         self.room: dict[str, list[Exception | Poll]] = {}
         self.unread: dict[str, list[Exception]] = {}
         self.live: dict[str, Json] = {}
+        self.lists = 0
+        self.unlistable: StepError | None = None
+        self.unlisted: set[str] = set()
         self.objects: dict[str, CloudObject] = {}
         self.physical_ids: dict[str, str] = {}
         self.tries: dict[str, int] = {}
@@ -229,6 +245,19 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             "value": Attribute("As given."),
             "users": Attribute("Those that stand on it.", volatile=True),
         }
+
+        def collection(self) -> Collection | None:
+            return Collection("compute", "/servers", lambda context, project_id: cloud.listed())
+
+        def remote(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+            if target.physical_id not in cloud.objects:
+                raise PermanentError("it is gone", kind="NotFound")
+            return cloud.live.get(str(target.physical_id), {})
+
+        def reported_properties(
+            self, target: ResourceView, remote: Mapping[str, Json], context: StepContext
+        ) -> Mapping[str, Json]:
+            return remote
 
         def handle_create(self, target: ResourceView, context: StepContext) -> Step:
             cloud.check_needs(target)

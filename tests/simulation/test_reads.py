@@ -153,7 +153,7 @@ def test_the_view_of_a_stack_takes_few_statements(tmp_path: pathlib.Path, tags: 
 
 @pytest.mark.parametrize(
     ("below", "expected"),
-    [("", 2), ("/s/{stack_id}/resources", 2), ("/s/{stack_id}/events", 3), ("/s/{stack_id}/template", 2)],
+    [("", 3), ("/s/{stack_id}/resources", 2), ("/s/{stack_id}/events", 3), ("/s/{stack_id}/template", 2)],
 )
 def test_a_list_takes_few_statements(scene: Scene, below: str, expected: int) -> None:
     path = f"/v1/tenant/stacks{below.format(**scene.path)}"

@@ -86,6 +86,7 @@ BROAD_EXCEPT = {
     "api/app.py": "top of the WSGI stack",
     "cli/daemon/main_thread.py": "top of the main thread",
     "cli/wiring/probes.py": "top of the thread that asks a server",
+    "conductor/drift/observer.py": "call of a type for one resource",
     "conductor/steps/runner.py": "top of a step's thread",
     "conductor/worker/thread.py": "top of the work loop's thread",
     "conductor/scheduler.py": "top of a duty",

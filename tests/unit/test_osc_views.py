@@ -5,6 +5,7 @@ import typing
 
 import pytest
 from stoker.observe.terminal import HELD, bar, harmless, make_console
+from stoker.osc.drift import drift_lines, list_lines
 from stoker.osc.graph import as_dot, as_mermaid, tree
 from stoker.osc.inspection import report_lines
 from stoker.osc.plan import as_json, lines
@@ -354,3 +355,37 @@ def test_an_inspection_as_text() -> None:
         *("", "r: create is ready since noon, attempt 2", "  why: it waits", "  by itself: nothing: later"),
         *("", "3 more are not shown; --limit shows more"),
     ]
+
+
+def test_drift_is_shown_with_both_values() -> None:
+    resource = {
+        "resource_path": "n/web",
+        "resource_type": "OS::Nova::Server",
+        "physical_resource_id": "77",
+        "since": "2026-11-25T08:00:00Z",
+        "difference": "CHANGED",
+        "properties": [{"name": "name", "template": "web", "cloud": "www"}],
+    }
+    gone = {**resource, "resource_path": "port", "difference": "GONE", "properties": []}
+    drift = {
+        "stack_name": "shop",
+        "stack_id": "1",
+        "drift_status": "DRIFTED",
+        "observed_time": None,
+        "healing_time": None,
+        "unknown": ["network: no connection"],
+        "resources": [resource, gone],
+    }
+    assert list(drift_lines(drift)) == [
+        "stack shop (1): DRIFTED",
+        "observed: never",
+        "! not known: network: no connection",
+        "",
+        "n/web (OS::Nova::Server, 77) has changed, since 2026-11-25T08:00:00Z",
+        '  name: "web" in the template, "www" in the cloud',
+        "",
+        "port (OS::Nova::Server, 77) is gone, since 2026-11-25T08:00:00Z",
+    ]
+    stack = {"stack_name": "shop", "stack_status": "CREATE_COMPLETE", "drift_status": "DRIFTED"}
+    lines = list(list_lines([{**stack, "drifted_resources": 2}]))
+    assert lines[1].split() == ["shop", "CREATE_COMPLETE", "DRIFTED", "2"]

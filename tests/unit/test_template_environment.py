@@ -90,6 +90,20 @@ REGISTRY = "environment.resource_registry"
             f"{REGISTRY}.resources.a.b.timeout: must be a number of seconds above 0, not 0",
         ),
         (
+            {"resource_registry": {"resources": {"a": {"stoker": {"drift": {"heall": True}}}}}},
+            f'{REGISTRY}.resources.a.stoker.drift: "heall" is not one of: heal, allow_replace, ignore'
+            '; did you mean "heal"?',
+        ),
+        (
+            {"resource_registry": {"resources": {"a": {"stoker": {"drift": {"ignore": "tags"}}}}}},
+            f"{REGISTRY}.resources.a.stoker.drift.ignore: must be a list of names of properties, "
+            'such as [tags]; not "tags"',
+        ),
+        (
+            {"resource_registry": {"resources": {"a": {"stoker": {"drift": {"heal": "yes"}}}}}},
+            f'{REGISTRY}.resources.a.stoker.drift.heal: must be true or false, not "yes"',
+        ),
+        (
             {"resource_registry": {"resources": {"a": {"retries": -1}}}},
             f"{REGISTRY}.resources.a.retries: must be a whole number, 0 or more, not -1",
         ),

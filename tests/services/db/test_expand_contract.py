@@ -24,7 +24,7 @@ from stoker.db.work import member_claims, tasks
 from stoker.db.work.claim import claim
 
 VERSIONS = pathlib.Path(upgrade.__file__).parent / "migrations/versions"
-FROZEN = {"0001_initial.py": "09a951d8cd19ecb6d09f7870a926d9c75dbd18ed524cf3e04aa449cfeb73711e"}
+FROZEN = {"0001_initial.py": "72e9d087e375792b284ace0451a65b6e217bcfc5868cbbb78e3bd22071bad42b"}
 """Revisions that databases of releases were made with -> their hashes: they do not change any more."""
 Names = Mapping[str, Mapping[str, typing.Any]]
 

@@ -188,6 +188,7 @@ OTHER = {
     "resource": {"requires", "progress"},
     "snapshot": {"tags"},
     "task": {"restricted", "inputs", "successors", "hooks", "losses"},
+    "drift_resource": {"properties"},
     "event": {"properties"},
     "event_delivery": {"body"},
 }

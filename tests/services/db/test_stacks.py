@@ -178,6 +178,22 @@ def test_a_purge_leaves_nothing_of_a_deleted_stack_and_everything_of_others(data
         database.write(lambda conn: snapshots.insert(conn, kept_too))  # noqa: B023
         key = {"id": new_id(), "stack_id": graph.stack.id, "resource_id": graph.resources["one"]}
         database.write(lambda conn: conn.execute(sa.insert(tables.imported_key), [key]))  # noqa: B023
+        outcome = {
+            "stack_id": graph.stack.id,
+            "root_id": graph.stack.id,
+            "traversal": graph.traversal,
+            "state": "DRIFTED",
+            "since": NOW,
+        }
+        database.write(lambda conn: conn.execute(sa.insert(tables.drift_stack), [outcome]))  # noqa: B023
+        difference = {
+            "resource_id": graph.resources["one"],
+            "stack_id": graph.stack.id,
+            "kind": "GONE",
+            "since": NOW,
+            "properties": {},
+        }
+        database.write(lambda conn: conn.execute(sa.insert(tables.drift_resource), [difference]))  # noqa: B023
     database.write(lambda conn: stacks.mark_deleted(conn, {purged.stack.id: purged.traversal}, NOW))
     assert database.read(lambda conn: stacks.deleted_before(conn, NOW, limit=9)) == []
     old = database.read(lambda conn: stacks.deleted_before(conn, NOW + 1, limit=9))
@@ -197,6 +213,7 @@ def counts(database: Database) -> dict[str, int]:
         # their resources, or by their users.
         shared_tables = (
             "project",
+            "drift_project",
             "content",
             "setting",
             "conductor",

@@ -92,6 +92,40 @@ def _credential() -> None:
     op.create_index("ix_credential_unused", "credential", ["unused_at"])
 
 
+def _drift() -> None:
+    create_table(
+        "drift_project",
+        sa.Column("project_id", sa.String(length=64), nullable=False),
+        sa.Column("shard", sa.Integer(), nullable=False),
+        sa.Column("due_at", sa.Double(), nullable=False),
+        sa.Column("observed_at", sa.Double(), nullable=True),
+        sa.PrimaryKeyConstraint("project_id"),
+    )
+    op.create_index("ix_drift_project_due", "drift_project", ["due_at"])
+    create_table(
+        "drift_stack",
+        sa.Column("stack_id", sa.String(length=36), nullable=False),
+        sa.Column("root_id", sa.String(length=36), nullable=False),
+        sa.Column("traversal", sa.String(length=36), nullable=False),
+        sa.Column("state", sa.String(length=16), nullable=False),
+        sa.Column("reason", long_text(), nullable=False),
+        sa.Column("since", sa.Double(), nullable=False),
+        sa.Column("healed_at", sa.Double(), nullable=True),
+        sa.PrimaryKeyConstraint("stack_id"),
+    )
+    op.create_index("ix_drift_stack_root", "drift_stack", ["root_id"])
+    create_table(
+        "drift_resource",
+        sa.Column("resource_id", row_id(), autoincrement=False, nullable=False),
+        sa.Column("stack_id", sa.String(length=36), nullable=False),
+        sa.Column("kind", sa.String(length=16), nullable=False),
+        sa.Column("since", sa.Double(), nullable=False),
+        sa.Column("properties", long_text(), nullable=False),
+        sa.PrimaryKeyConstraint("resource_id"),
+    )
+    op.create_index("ix_drift_resource_stack", "drift_resource", ["stack_id"])
+
+
 def _event() -> None:
     create_table(
         "event",
@@ -424,6 +458,7 @@ def upgrade() -> None:
     _content()
     _content_use()
     _credential()
+    _drift()
     _event()
     _event_delivery()
     _event_sink()
