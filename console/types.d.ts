@@ -51,8 +51,38 @@ interface StackAnswer {
   description?: string;
   tags?: string[] | null;
   breakpoints?: Breakpoint[];
+  drift_status?: string;
+  drifted_resources?: number;
   parameters?: Record<string, unknown>;
   outputs?: Output[];
+}
+
+interface DriftedResource {
+  resource_name: string;
+  resource_path: string;
+  resource_type: string;
+  physical_resource_id: string;
+  stack_name: string;
+  stack_id: string;
+  difference: string;
+  since: string;
+  properties: { name: string; template: unknown; cloud: unknown }[];
+}
+
+interface Drift {
+  drift_status: string;
+  observed_time: string | null;
+  unknown: string[];
+  resources: DriftedResource[];
+}
+
+interface DriftRow {
+  path: string;
+  type: string;
+  since: string;
+  property: string;
+  template: string;
+  cloud: string;
 }
 
 interface Breakpoint {

@@ -179,6 +179,22 @@ def resolve_stored(schema: Mapping[str, Property], values: JsonMap) -> dict[str,
     return resolved
 
 
+def resolve_reported(
+    schema: Mapping[str, Property], reported: JsonMap, properties: JsonMap, ignored: Collection[str] = ()
+) -> dict[str, Json]:
+    """Return the properties that a service reports, converted by the schema.
+
+    :param properties: the resource's own; one that is null on both sides is left out, for it gets no default.
+    :param ignored: names of properties that are left out.
+    """
+    values = {
+        name: value
+        for name, value in reported.items()
+        if name in schema and name not in ignored and not (value is None and properties.get(name) is None)
+    }
+    return resolve_stored({name: schema[name] for name in values}, values)
+
+
 def changed(schema: Mapping[str, Property], before: JsonMap, after: JsonMap) -> frozenset[str]:
     """Return the names whose resolved values differ; an absent one counts as None."""
     names = {*schema, *before, *after} - {ANY_NAME}

@@ -7,7 +7,7 @@ from ...db.drift import DriftKind
 from ...planning.property_changes import GivenProperties, property_changes
 from ...resources.contract.views import ResourceView
 from ...resources.plugin import ResourceType
-from ...resources.properties import immutable_changed, replacement_needed, resolve_stored
+from ...resources.properties import immutable_changed, replacement_needed, resolve_reported
 from ...sealing.stored import MASK
 from ...shapes import Json, JsonMap
 from ...template.drift import DriftPolicy
@@ -62,8 +62,7 @@ def judge(
     :param secrets: the secrets that were opened for the comparison.
     """
     schema = plugin.properties_schema
-    shown = {name: value for name, value in reported.items() if name in schema and name not in policy.ignore}
-    live = resolve_stored({name: schema[name] for name in shown}, shown)
+    live = resolve_reported(schema, reported, target.properties, policy.ignore)
     changes = property_changes(
         schema,
         GivenProperties({name: target.properties.get(name) for name in live}, stored or {}),

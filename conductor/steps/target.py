@@ -10,7 +10,7 @@ from ...resources.contract.views import ResourceView, StackFacts
 from ...resources.errors import PermanentError, PropertyError
 from ...resources.guests import COLLECT_CONFIG, collect_config
 from ...resources.plugin import ResourceType
-from ...resources.properties import changed, resolve_properties, resolve_stored
+from ...resources.properties import changed, resolve_properties, resolve_reported, resolve_stored
 from ...resources.steps import Park, Poll, Step
 from ...sealing.stored import StoredLookup, metadata_in_clear
 from ...shapes import Json, JsonMap
@@ -117,11 +117,8 @@ def live_changes(
     check_storable("properties", dict(live))
     # Properties that others manage stay as these have set them.
     ignored = DriftPolicy.of(TaskDefinition.from_json(claim.resource.definition).drift).ignore
-    live_values = {name: value for name, value in live.items() if name in schema and name not in ignored}
-    resolved = resolve_stored({name: schema[name] for name in live_values}, live_values)
-    differing = {
-        name: live_values[name] for name in changed(schema, target.properties, resolved) & live_values.keys()
-    }
+    resolved = resolve_reported(schema, live, target.properties, ignored)
+    differing = {name: live[name] for name in changed(schema, target.properties, resolved) & resolved.keys()}
     if not differing or claim.resource.properties is None:
         return {}
     sealed = {n: secrets.seal(v) if schema[n].sensitive else secrets.protect(v) for n, v in differing.items()}

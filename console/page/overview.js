@@ -4,6 +4,7 @@ import { stackPath } from "./api.js";
 import { Bulk } from "./bulk.js";
 import { DataView } from "./data_view.js";
 import { ago, button, h, named, prose, put, putFocused, spelled } from "./dom.js";
+import { driftWords } from "./drift.js";
 import { Fleet } from "./fleet.js";
 import { Live, Source } from "./live.js";
 import { hashOf } from "./route.js";
@@ -79,6 +80,7 @@ class Overview {
       { title: this._bulk.all, cell: (stack) => this._bulk.cell(stack), kind: "select" },
       { title: "Name", cell: (stack) => h("a", { href: stackHash(stack) }, named(stack.stack_name)), kind: "grow", order: (stack) => stack.stack_name },
       { title: "State", cell: (stack) => badge(stack.stack_status, isPaused(stack)), order: (stack) => ORDER.indexOf(keyOfStack(stack)) },
+      { title: "Drift", cell: (stack) => driftWords(stack), kind: "nowrap wide-only", order: (stack) => stack.drift_status ?? null },
       { title: "Changed", cell: (stack) => ago(changedAt(stack)), kind: "nowrap", order: (stack) => Date.parse(changedAt(stack)) },
       { title: "Created", cell: (stack) => ago(stack.creation_time), kind: "nowrap wide-only", order: (stack) => Date.parse(stack.creation_time) },
       { title: "Owner", cell: (stack) => named(stack.stack_owner ?? "–"), kind: "wide-only", order: (stack) => stack.stack_owner ?? null },

@@ -4,6 +4,7 @@ import { actionsOf } from "./actions.js";
 import { ComparePanel } from "./compare.js";
 import { DataView } from "./data_view.js";
 import { ago, h, named, prose, put, span, until } from "./dom.js";
+import { DriftPanel } from "./drift.js";
 import { GraphPanel } from "./graph_panel.js";
 import { stackPage } from "./horizon.js";
 import { Live } from "./live.js";
@@ -20,7 +21,7 @@ const IDLE = 5;
 const TABS = [
   ["graph", "Graph", GraphPanel], ["timeline", "Timeline", TimelinePanel], ["resources", "Resources", ResourcesPanel],
   ["events", "Events", EventsPanel], ["outputs", "Outputs", OutputsPanel], ["why", "Why", WhyPanel],
-  ["template", "Template", TemplatePanel], ["update", "Update", ComparePanel],
+  ["drift", "Drift", DriftPanel], ["template", "Template", TemplatePanel], ["update", "Update", ComparePanel],
 ];
 
 /**

@@ -247,7 +247,7 @@ def test_a_phone_shows_each_view_without_scrolling_sideways(console: Console) ->
     page = console.open(address, width=400, height=800, dark=True)
     expect(node(page, "schema")).to_have_class(re.compile(r"\bheld\b"))
     shoot(page, "phone-graph")
-    for tab in ("timeline", "resources", "events", "outputs", "why", "template", "update"):
+    for tab in ("timeline", "resources", "events", "outputs", "why", "drift", "template", "update"):
         page.get_by_role("tab", name=tab.capitalize()).click()
         expect(page.get_by_role("tab", name=tab.capitalize())).to_have_attribute("aria-selected", "true")
         assert _is_within(page), tab

@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 from console.conftest import SHOP, Console, held, node
 from console.gated_proxy import GatedProxy
 
-TABS = ("graph", "timeline", "resources", "events", "outputs", "why", "template", "update")
+TABS = ("graph", "timeline", "resources", "events", "outputs", "why", "drift", "template", "update")
 NOTHING = re.compile("no stacks yet|no resources|Nothing has|no outputs|Nothing is stuck|were purged|no task")
 """The sentences about what is empty."""
 

@@ -18,6 +18,7 @@ SMALL = {
     "breakpoints": ["--stacks", "60", "--seconds", "3"],
     "cancel": ["--steps", "10", "--runs", "5", "--blocked", "3"],
     "coverage": ["examples", "tests/cloud/templates"],
+    "drift": ["--resources", "40"],
     "end_to_end": ["--flat", "10", "--chain", "5", "--repeat", "1"],
     "expressions": ["--calls", "50"],
     "guests": ["--guests", "20", "--every", "1", "--seconds", "4", "--changed", "5"],

@@ -120,6 +120,12 @@ class Port(NeutronType):
         """Return the fields of a new port."""
         return {**super().create_body(target, context), **self._lists(target, None, context)}
 
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+        """Return the fields; the user of the port is the template's only where the template names one."""
+        values = super().reported_properties(target, remote, context)
+        users = ("device_id", "device_owner")
+        return {name: value for name, value in values.items() if name not in users or target.properties[name]}
+
     def update_body(
         self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
