@@ -169,8 +169,11 @@ def observed(conn: Connection, project_id: str, now: float) -> None:
 
 
 def forget_project(conn: Connection, project_id: str) -> None:
-    """Delete the row of a project that has no stacks."""
-    conn.execute(sa.delete(tables.drift_project).where(tables.drift_project.c.project_id == project_id))
+    """Delete the row of a project, unless it has stacks, deleted ones included."""
+    p = tables.drift_project
+    s = tables.stack
+    has_stacks = sa.exists().where(s.c.project_id == project_id)
+    conn.execute(sa.delete(p).where(p.c.project_id == project_id, sa.not_(has_stacks)))
 
 
 def observed_at(conn: Connection, project_id: str) -> float | None:

@@ -79,6 +79,8 @@ class ProjectObserver:
             for start in range(0, len(stacks), TOGETHER):
                 self._observe(stacks[start : start + TOGETHER], lists)
         now = services.clock()
+        if not stacks:
+            services.database.write(lambda conn: drift.forget_project(conn, project_id))
         services.database.write(lambda conn: drift.observed(conn, project_id, now))
         services.recorder.observe(metrics.DRIFT_SECONDS, value=now - began)
 

@@ -16,7 +16,7 @@ from stoker.conductor.drift.records import DETECTED, DriftRecords
 from stoker.conductor.duties.context import DriftSettings
 from stoker.conductor.duties.drift import Drift
 from stoker.db import drift
-from stoker.db.drift import DriftKind, DriftState, TreeDrift
+from stoker.db.drift import DriftKind, DriftState, DueProject, TreeDrift
 from stoker.db.rows import Stack
 from stoker.db.states import Status
 from stoker.resources.errors import PermanentError, RetryableError, StepError
@@ -205,6 +205,16 @@ def test_properties_that_others_manage_are_left_alone(world: World, watch: Watch
     calls = len(world.cloud.calls)
     update(world, stack, document, policy(heal=True, ignore=["value"]), converge=True)
     assert not [call for call in world.cloud.calls[calls:] if call.startswith("update")]
+
+
+def test_a_project_without_stacks_is_forgotten(world: World, watch: Watch) -> None:
+    stack = created(world, template(a=server()))
+    projects = [DueProject(name, 3, world.clock()) for name in (stack.project_id, "empty")]
+    world.database.write(lambda conn: drift.add_projects(conn, projects))
+    for project in projects:
+        watch.observer.observe(project.project_id)
+    due = world.database.read(lambda conn: drift.due(conn, world.clock(), limit=9, after=(0.0, "")))
+    assert [project.project_id for project in due] == [stack.project_id]
 
 
 def test_each_project_is_taken_once_in_an_interval_by_one_conductor(world: World) -> None:
