@@ -11,17 +11,6 @@ from ..engine.context import Compiled
 from ..shapes import Json
 
 
-class Refused(Exception):
-    """A tree cannot be moved.
-
-    :ivar reasons: why, each with what to do.
-    """
-
-    def __init__(self, *reasons: str) -> None:
-        super().__init__("; ".join(reasons))
-        self.reasons = reasons
-
-
 @dataclass(frozen=True)
 class BuiltStack:
     """The rows of one stack.

@@ -11,6 +11,7 @@ from dataclasses import replace
 from ..conductor.steps.secrets import Secrets
 from ..engine.children import goal_of_child, opened_environment
 from ..engine.context import Compiled, EngineContext
+from ..heat_database.heat_rows import HeatStack, HeatTree, Refused, document_of
 from ..planning.goal import secret_parameters
 from ..planning.requests import Goal
 from ..resources.contract.children import ChildGoal
@@ -22,9 +23,7 @@ from ..sealing.stored import SealedRowLookup
 from ..template.compile import Identity
 from ..template.errors import TemplateError
 from ..template.residual import partial
-from .built import Refused
 from .group_goals import NestedResource, group_goal_of
-from .heat_rows import HeatStack, HeatTree, document_of
 
 
 class GoalMaker:

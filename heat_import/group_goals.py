@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from ..db.rows import Resource
 from ..engine.context import Compiled
+from ..heat_database.heat_rows import HeatStack, HeatTemplate
 from ..resources.contract.children import ChildGoal, GroupMember
 from ..resources.contract.views import ResourceView
 from ..resources.nested.base import NestedType
 from ..resources.nested.groups import Batch, GroupResource
 from ..shapes import Json, JsonMap
 from ..template.language import ResourceDefinition
-from .heat_rows import HeatStack, HeatTemplate
 
 SCALED = "OS::Heat::ScaledResource"
 """The type that Heat gives to servers of a group, in the place of their own."""

@@ -1,5 +1,6 @@
 """The definitions of servers that launch configurations, and groups of them, keep in their data."""
 
+from ..heat_database.heat_rows import Refused
 from ..resources.contract.context import StepContext
 from ..resources.contract.views import ResourceView
 from ..resources.errors import StepError
@@ -7,7 +8,6 @@ from ..resources.openstack.nova.launch_configuration import LAUNCH, LaunchConfig
 from ..resources.openstack.nova.launched_groups import LaunchedGroup
 from ..resources.plugin import ResourceType
 from ..shapes import JsonMap
-from .built import Refused
 
 
 def launch_data(plugin: ResourceType, target: ResourceView, context: StepContext) -> JsonMap | None:

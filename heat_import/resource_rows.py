@@ -11,6 +11,8 @@ from ..conductor.steps.secrets import Secrets
 from ..db.ids import ResourceId, StackId
 from ..db.rows import FailureCause, Resource
 from ..db.states import Status
+from ..heat_database.heat_rows import HeatResource
+from ..heat_database.type_names import ADDED_METADATA
 from ..planning.plan import TaskDefinition
 from ..resources.contract.views import ResourceView, StackFacts
 from ..resources.errors import PropertyError
@@ -35,11 +37,8 @@ from ..template.residual import (
     quote,
     token_of,
 )
-from .heat_rows import HeatResource
 
 UNFINISHED = "it was in progress when its stack failed in Heat"
-ADDED_METADATA = ("deployments", "os-collect-config")
-"""Entries that Heat adds to the metadata of servers; Stoker makes its own for each answer."""
 _CAUSE = re.compile(r"Resource [A-Z]+ failed: (\w+): (resources[^:]*): (.*)", re.DOTALL)
 
 

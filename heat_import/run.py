@@ -10,11 +10,11 @@ from sqlalchemy.engine import Connection
 from ..db.schema import tables
 from ..db.software import StoredConfig, StoredDeployment
 from ..engine.context import EngineContext
+from ..heat_database.heat_rows import HeatTree, Refused
+from ..heat_database.reader import HeatDatabase, Selection
+from ..heat_database.report import Disposition, MovedStack, Report
 from . import writer
-from .built import BuiltTree, Refused
-from .heat_rows import HeatTree
-from .reader import HeatDatabase, Selection
-from .report import Disposition, ImportedStack, Report
+from .built import BuiltTree
 from .software_rows import config_row, deployment_row
 from .tree_builder import SoftwareOf, TreeBuilder
 
@@ -111,16 +111,16 @@ class Import:
             return database.read(lambda conn: len(writer.missing(conn, table, values)))
         return database.write(lambda conn: writer.insert_missing(conn, table, values))
 
-    def _move(self, tree: HeatTree, options: Options) -> ImportedStack:
+    def _move(self, tree: HeatTree, options: Options) -> MovedStack:
         root = tree.root
-        stays = ImportedStack(root.id, root.name, root.project_id, Disposition.STAYS)
+        stays = MovedStack(root.id, root.name, root.project_id, Disposition.STAYS)
         try:
             built = self._builder.build(tree, self._software_of(tree))
             differences = self._verify(built) if options.verifies else ()
             self._store(built, options)
         except Refused as error:
-            return ImportedStack(**{**stays.__dict__, "reasons": list(error.reasons)})
-        return ImportedStack(
+            return MovedStack(**{**stays.__dict__, "reasons": list(error.reasons)})
+        return MovedStack(
             id=root.id,
             name=root.name,
             project_id=root.project_id,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from ..db.ids import ContentId, ResourceId, SnapshotId, StackId, TraversalId
 from ..db.rows import Resource, Snapshot
 from ..engine.context import EngineContext
+from ..heat_database.heat_rows import HeatSnapshot, HeatStack, document_of
 from ..planning.goal import sealed_values, stored_environment
 from ..resources.openstack.cinder.volume_backups import BACKUP
 from ..resources.openstack.nova.compute import IMAGE
@@ -14,7 +15,6 @@ from ..sealing.sealer import BoundSealer
 from ..shapes import Json
 from ..template.environment import parse_environment
 from .built import BuiltStack
-from .heat_rows import HeatSnapshot, HeatStack, document_of
 
 KEPT = (BACKUP, IMAGE)
 """Keys of a resource's data in Heat that name what a snapshot has made of it; Stoker's types use the same."""

@@ -4,11 +4,11 @@ from collections.abc import Collection
 
 from ..db.rows import Resource
 from ..db.software import StoredConfig, StoredDeployment
+from ..heat_database.heat_rows import HeatConfig, HeatDeployment
 from ..sealing import software
 from ..sealing.sealer import BoundSealer
 from ..shapes import Json
 from ..template.budget import json_size
-from .heat_rows import HeatConfig, HeatDeployment
 
 SIGNED_INPUTS = ("deploy_signal_id", "deploy_auth_url", "deploy_password")
 """Inputs that Heat adds to the config of a deployment, whose values are secrets."""

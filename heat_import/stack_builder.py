@@ -7,16 +7,16 @@ from ..conductor.steps.secrets import Secrets
 from ..db.ids import ResourceId
 from ..db.rows import Resource, Stack
 from ..engine.context import Compiled, EngineContext
+from ..heat_database.heat_rows import STACK_TYPE, HeatResource, HeatStack, Refused
 from ..resources.contract.views import ResourceView, StackFacts
 from ..resources.errors import UnknownType
 from ..resources.nested.base import NestedType
 from ..resources.plugin import ResourceType
 from ..shapes import Json, JsonMap
 from ..template.language import CompiledTemplate, ResourceDefinition
-from .built import BuiltStack, Refused
+from .built import BuiltStack
 from .goals import GoalMaker
 from .group_goals import NestedResource
-from .heat_rows import HeatResource, HeatStack
 from .launches import launch_data
 from .resource_rows import (
     ResourcePlace,
@@ -26,9 +26,9 @@ from .resource_rows import (
     with_values,
 )
 from .snapshot_rows import snapshot_rows
-from .stack_rows import STACK_TYPE, ParentOf, TreeParts, stack_row
+from .stack_rows import ParentOf, TreeParts, stack_row
 from .step_context import ReadChildren, ReadContext
-from .type_data import HANDLES, Neighbours, TypeData, cloud_data, notes_of, type_data
+from .type_data import Neighbours, TypeData, cloud_data, is_handle, notes_of, type_data
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class StackBuilder:
             place = ResourcePlace(facts, definition, self._plugin(definition), rows, ids, by_name)
             row, child = self._resource(resource, place, _Around(compiled, row_of_stack, secrets, near))
             children += [] if child is None else [child]
-            if row.plugin in HANDLES:
+            if is_handle(row.plugin):
                 metadata = resource.metadata or {}
                 near = replace(near, handles={**near.handles, reference_in_clear(row, secrets): metadata})
             self._parts.add_keys(resource, row, stack)

@@ -10,17 +10,14 @@ from ..db.imported_keys import ImportedKey
 from ..db.rows import Event, Resource, Stack
 from ..db.states import Status
 from ..engine.context import Compiled
+from ..heat_database.heat_rows import STACK_TYPE, HeatEvent, HeatResource, HeatStack
 from ..ring.hashring import shard_of
 from ..sealing.sealer import BoundSealer
 from ..shapes import Json
 from ..template.residual import sealed
-from .heat_rows import HeatEvent, HeatResource, HeatStack
 from .resource_rows import failure_cause
 from .snapshot_rows import SnapshotRows
 from .type_data import keys_of
-
-STACK_TYPE = "OS::Heat::Stack"
-"""Type in the events of stacks; a resource of this type is a root stack of its own in Heat."""
 
 
 @dataclass

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 from ..db.states import Status
 from ..engine.context import EngineContext
+from ..heat_database.heat_rows import HeatConfig, HeatDeployment, HeatStack, HeatTree, Refused
 from ..shapes import Json
 from ..template.residual import sealed
-from .built import BuiltTree, Refused
+from .built import BuiltTree
 from .goals import GoalMaker
-from .heat_rows import HeatConfig, HeatDeployment, HeatStack, HeatTree
 from .software_rows import config_row, deployment_row
 from .stack_builder import StackBuilder
 from .stack_rows import TreeParts
@@ -107,7 +107,7 @@ def obstacles(tree: HeatTree) -> Iterator[str]:
         elif stack.status == Status.IN_PROGRESS:
             state = f"{stack.action}_{stack.status}"
             yield f"stack {stack.name} is {state}: let Heat finish, or cancel it there, and run this again"
-        elif stack.is_locked:
+        elif stack.locked_by is not None:
             yield f"stack {stack.name} is locked by an engine of Heat: let it finish, and run this again"
         if stack.is_backup:
             yield (

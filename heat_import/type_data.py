@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..engine.signal_urls import SignalAddresses
+from ..heat_database.heat_rows import HeatConfig, HeatDeployment, HeatResource
+from ..heat_database.type_names import AWS_HANDLES, HANDLES, HEAT_HANDLE, POLICIES, SERVERS
 from ..resources.contract.views import ResourceView
 from ..resources.guests import COLLECT_CONFIG
 from ..resources.heat.iam import ACCESS_KEY, SECRET
@@ -17,15 +19,9 @@ from ..resources.heat.received import received
 from ..resources.heat.wait_handles import ATTRIBUTES
 from ..resources.imported import IMPORTED, IMPORTED_PORTS
 from ..shapes import Json, JsonMap
-from .heat_rows import HeatConfig, HeatDeployment, HeatResource
 from .signed_urls import SIGNAL, WAIT_CONDITION, Ec2Keys, signed_url
 
-HEAT_HANDLE = "OS::Heat::WaitConditionHandle"
-AWS_HANDLES = ("AWS::CloudFormation::WaitConditionHandle", "OS::Heat::UpdateWaitConditionHandle")
-HANDLES = (HEAT_HANDLE, *AWS_HANDLES)
 CONDITIONS = ("OS::Heat::WaitCondition", "AWS::CloudFormation::WaitCondition")
-POLICIES = ("OS::Heat::ScalingPolicy", "AWS::AutoScaling::ScalingPolicy")
-SERVERS = ("OS::Nova::Server", "AWS::EC2::Instance")
 MULTIPART = "OS::Heat::MultipartMime"
 DEPLOYMENTS = ("OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment")
 HEAT_COLLECT_CONFIG = "os-collect-config"
@@ -88,6 +84,11 @@ def keys_of(resource: HeatResource) -> Ec2Keys | None:
     secret = resource.data.get("secret_key")
     access = resource.data.get("access_key") or resource.physical_id
     return Ec2Keys(access, secret) if access and secret else None
+
+
+def is_handle(type_name: str) -> bool:
+    """Return whether the resources of a type take signals for wait conditions."""
+    return type_name in HANDLES
 
 
 def type_data(type_name: str, resource: HeatResource, target: ResourceView, near: Neighbours) -> TypeData:

@@ -8,9 +8,9 @@ import typing
 import sqlalchemy
 from cliff.command import Command
 
-from ...heat_import.crypt import HeatCipher
-from ...heat_import.reader import HeatDatabase, Selection, UnfitDatabase
-from ...heat_import.report import Disposition, Report
+from ...heat_database.crypt import HeatCipher
+from ...heat_database.reader import HeatDatabase, Selection, UnfitDatabase
+from ...heat_database.report import Disposition, Report
 from ...heat_import.run import CLAIMED_BY, Options
 from ...keystone.delegated_auth import KeystoneUnavailable
 from ..wiring.heat_import import open_import

@@ -8,7 +8,7 @@ from oslo_config import cfg
 from ...db.ids import MemberId, TaskId, TraversalId
 from ...engine.compile import GoalCompiler
 from ...engine.context import EngineContext, Hints
-from ...heat_import.reader import HeatDatabase
+from ...heat_database.reader import HeatDatabase
 from ...heat_import.run import Import
 from ...heat_import.tree_builder import TreeBuilder
 from ...heat_import.type_data import Neighbours

@@ -40,13 +40,14 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("sealing", "keystone", "ring", "rpc", "db", "observe"),
     },
     "console": {"api", "keystone"},
+    "heat_database": set(),
     "heat_import": {
-        *("conductor", "engine", "planning", "template", "resources", "resources/openstack"),
-        *("sealing", "ring", "db"),
+        *("heat_database", "conductor", "engine", "planning", "template", "resources"),
+        *("resources/openstack", "sealing", "ring", "db"),
     },
     "cli": {
-        *("api", "console", "heat_import", "conductor", "engine", "planning", "template", "sandbox"),
-        *("resources", "resources/openstack"),
+        *("api", "console", "heat_database", "heat_import"),
+        *("conductor", "engine", "planning", "template", "sandbox", "resources", "resources/openstack"),
         *("sealing", "keystone", "ring", "rpc", "db", "observe"),
     },
 }

@@ -23,10 +23,10 @@ from stoker.db import events, imported_keys, resources, stacks
 from stoker.db.engine import Database
 from stoker.db.ids import StackId
 from stoker.db.rows import FailureCause, Resource, Stack
-from stoker.heat_import import heat_tables
-from stoker.heat_import.crypt import HeatCipher, WrongKey
-from stoker.heat_import.reader import HeatDatabase, Selection
-from stoker.heat_import.report import Disposition, Report
+from stoker.heat_database import heat_tables
+from stoker.heat_database.crypt import HeatCipher, WrongKey
+from stoker.heat_database.reader import HeatDatabase, Selection
+from stoker.heat_database.report import Disposition, Report
 from stoker.heat_import.run import CLAIMED_BY, Options
 from stoker.sealing.sealer import Sealer
 

@@ -1,6 +1,6 @@
-"""The tables of Heat's database, as far as they are read.
+"""The tables of Heat's database, as far as they are read or written.
 
-The releases from 2023.1 to 2026.2 agree in them.
+The releases from 2023.1 to 2026.2 agree in the columns that are read.
 """
 
 import datetime
@@ -79,7 +79,9 @@ stack = _table(
     sa.Column("stack_user_project_id", sa.String(64)),
     sa.Column("backup", sa.Boolean),
     sa.Column("nested_depth", sa.Integer),
+    sa.Column("convergence", sa.Boolean),
     sa.Column("current_traversal", sa.String(36)),
+    sa.Column("current_deps", HeatJson),
 )
 stack_lock = _table(
     "stack_lock",
@@ -90,22 +92,33 @@ stack_lock = _table(
 stack_tag = _table(
     "stack_tag",
     _id(),
+    sa.Column("created_at", HeatTime),
     sa.Column("tag", sa.Unicode(80)),
     sa.Column("stack_id", sa.String(36), nullable=False),
 )
 raw_template = _table(
     "raw_template",
     _id(),
+    sa.Column("created_at", HeatTime),
     sa.Column("template", HeatJson),
     sa.Column("files", HeatJson),
     sa.Column("files_id", sa.Integer),
     sa.Column("environment", HeatJson),
 )
-raw_template_files = _table("raw_template_files", _id(), sa.Column("files", HeatJson))
+raw_template_files = _table(
+    "raw_template_files",
+    _id(),
+    sa.Column("files", HeatJson),
+    sa.Column("created_at", HeatTime),
+)
 user_creds = _table(
     "user_creds",
     _id(),
+    sa.Column("created_at", HeatTime),
     sa.Column("decrypt_method", sa.String(64)),
+    sa.Column("auth_url", sa.Text),
+    sa.Column("region_name", sa.String(255)),
+    sa.Column("tenant_id", sa.String(256)),
     sa.Column("trust_id", sa.String(255)),
     sa.Column("trustor_user_id", sa.String(64)),
 )
@@ -127,19 +140,25 @@ resource = _table(
     sa.Column("replaces", sa.Integer),
     sa.Column("replaced_by", sa.Integer),
     sa.Column("requires", HeatJson),
+    sa.Column("needed_by", HeatJson),
+    sa.Column("root_stack_id", sa.String(36)),
+    sa.Column("atomic_key", sa.Integer),
     sa.Column("current_template_id", sa.Integer),
 )
 resource_data = _table(
     "resource_data",
     _id(),
+    sa.Column("created_at", HeatTime),
     sa.Column("key", sa.String(255)),
     sa.Column("value", sa.Text),
+    sa.Column("redact", sa.Boolean),
     sa.Column("decrypt_method", sa.String(64)),
     sa.Column("resource_id", sa.Integer, nullable=False),
 )
 resource_properties_data = _table(
     "resource_properties_data",
     _id(),
+    sa.Column("created_at", HeatTime),
     sa.Column("data", HeatJson),
     sa.Column("encrypted", sa.Boolean),
 )
@@ -161,6 +180,7 @@ snapshot = _table(
     "snapshot",
     _uuid(),
     sa.Column("stack_id", sa.String(36), nullable=False),
+    sa.Column("tenant", sa.String(64)),
     sa.Column("name", sa.String(255)),
     sa.Column("data", HeatJson),
     sa.Column("action", sa.String(255)),
@@ -195,6 +215,7 @@ software_deployment = _table(
     sa.Column("status", sa.String(255)),
     sa.Column("status_reason", sa.Text),
     sa.Column("tenant", sa.String(64), nullable=False),
+    sa.Column("stack_user_project_id", sa.String(64)),
     sa.Column("created_at", HeatTime),
     sa.Column("updated_at", HeatTime),
 )

@@ -1,4 +1,4 @@
-"""The report of an import: what became of each root stack, and why; secrets are never in it."""
+"""The report of a move between Heat and Stoker: the end of each root stack, and why; without secrets."""
 
 import collections
 import enum
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 
 
 class Disposition(enum.StrEnum):
-    """The end of a root stack's import, with all that is nested in it."""
+    """The end of a root stack's move, with all that is nested in it."""
 
     MOVES = "moves"  #: a dry run: it can be moved
     MOVED = "moved"
@@ -17,11 +17,11 @@ class Disposition(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class ImportedStack:
+class MovedStack:
     """The report of one root stack.
 
     :ivar reasons: why it stays, each with what to do.
-    :ivar notes: what differs from Heat after the move, each with what to do.
+    :ivar notes: what differs after the move, each with what to do.
     :ivar differences: what an update with the same template would change; empty, too, where nobody asked.
     """
 
@@ -43,7 +43,7 @@ class Report:
     :ivar present: number of the root stacks that an earlier run has moved.
     """
 
-    stacks: list[ImportedStack] = field(default_factory=list)
+    stacks: list[MovedStack] = field(default_factory=list)
     present: int = 0
     configs: int = 0
     deployments: int = 0

@@ -5,7 +5,20 @@ from dataclasses import dataclass, field
 
 from ..shapes import Json, JsonMap
 
+STACK_TYPE = "OS::Heat::Stack"
+"""Type in the events of stacks; a resource of this type is a root stack of its own in Heat."""
 SECTIONS = ("parameters", "parameter_defaults", "resource_registry", "event_sinks", "encrypted_param_names")
+
+
+class Refused(Exception):
+    """A tree cannot be moved.
+
+    :ivar reasons: why, each with what to do.
+    """
+
+    def __init__(self, *reasons: str) -> None:
+        super().__init__("; ".join(reasons))
+        self.reasons = reasons
 
 
 def document_of(environment: JsonMap) -> dict[str, Json]:
@@ -64,7 +77,9 @@ class HeatResource:
     :ivar physical_id: id of the remote resource; None: there is none yet.
     :ivar properties: properties as they were resolved for its last action; None: none was stored.
     :ivar attributes: values of attributes that Heat has cached, by name.
+    :ivar is_secret: whether its properties and attributes are stored encrypted.
     :ivar data: values that the type has stored, by key.
+    :ivar requires: ids of the resources that it needs.
     :ivar template_id: the template of its last action; None: the stack's.
     """
 
@@ -81,7 +96,9 @@ class HeatResource:
     metadata: JsonMap | None = field(default=None, repr=False)
     properties: JsonMap | None = field(default=None, repr=False)
     attributes: JsonMap = field(default_factory=dict, repr=False)
+    is_secret: bool = False
     data: Mapping[str, str] = field(default_factory=dict, repr=False)
+    requires: Sequence[int] = ()
     replaces: int | None = None
     replaced_by: int | None = None
     template_id: int | None = None
@@ -94,7 +111,8 @@ class HeatStack:
     :ivar owner_id: id of the stack that it is nested in; None: it is a root.
     :ivar timeout: minutes that an action may take; None: the default.
     :ivar is_backup: whether it keeps the old resources of an update by an engine without convergence.
-    :ivar is_locked: whether an engine has it locked.
+    :ivar locked_by: the engine that has it locked; None: none has.
+    :ivar creds_id: the row with its credential; None: it has none.
     """
 
     id: str
@@ -115,8 +133,9 @@ class HeatStack:
     disable_rollback: bool = True
     user_project_id: str | None = None
     is_backup: bool = False
-    is_locked: bool = False
+    locked_by: str | None = None
     traversal: str | None = None
+    creds_id: int | None = None
     trust_id: str | None = field(default=None, repr=False)
     trustor_id: str | None = None
     tags: Sequence[str] = ()

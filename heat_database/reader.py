@@ -1,4 +1,4 @@
-"""Reads trees of stacks from Heat's database, page by page; nothing is ever written by it."""
+"""Reads trees of stacks from Heat's database, page by page."""
 
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,6 +27,9 @@ IDS = 500
 """Ids in one statement."""
 DEEPEST = 50
 Row = Mapping[typing.Any, typing.Any]
+T = typing.TypeVar("T")
+REVISION = sa.table("alembic_version", sa.column("version_num"))
+"""The table that names the revision of the schema."""
 
 
 class UnfitDatabase(Exception):
@@ -75,6 +78,40 @@ class HeatDatabase:
             if missing := sorted({column.name for column in table.c} - columns):
                 raise UnfitDatabase(f"its table {table.name} has no column {', '.join(missing)}")
 
+    def check_schema(self, schemas: Mapping[str, str]) -> None:
+        """Check that the schema is one of these, because rows are to be written.
+
+        :param schemas: names of releases by the revisions of their schemas.
+        :raises UnfitDatabase: it is of another revision.
+        """
+        revision = None
+        if sa.inspect(self._engine).has_table(REVISION.name):
+            with self._engine.connect() as conn:
+                revision = conn.execute(sa.select(REVISION)).scalar()
+        if revision not in schemas:
+            names = ", ".join(f"{name} (revision {key})" for key, name in schemas.items())
+            text = "has no revision" if revision is None else f"is of revision {revision}"
+            raise UnfitDatabase(f"its schema {text}; stacks are written into that of {names} only")
+
+    def check_key(self) -> None:
+        """Check by a stored value, where there is one, that the key is Heat's.
+
+        :raises WrongKey: it is another one, or none was given.
+        """
+        data = heat_tables.resource_data.c
+        creds = heat_tables.user_creds.c
+        with self._engine.connect() as conn:
+            for method, value in ((data.decrypt_method, data.value), (creds.decrypt_method, creds.trust_id)):
+                query = sa.select(method, value).where(method.is_not(None), method != "", value.is_not(None))
+                for row in conn.execute(query.order_by(value.table.c.id.desc()).limit(1)):
+                    self._cipher.open(*row)
+        self._cipher.encrypt("")
+
+    def write(self, function: Callable[[Connection], T]) -> T:
+        """Return the result of a function that writes in one transaction."""
+        with self._engine.begin() as conn:
+            return function(conn)
+
     def count(self, selection: Selection) -> int:
         """Return the number of root stacks of a selection."""
         with self._engine.connect() as conn:
@@ -104,6 +141,11 @@ class HeatDatabase:
                 yield _Page(conn, self._cipher, has_parts=self._has_parts).trees(
                     chosen, with_deleted=selection.with_deleted
                 )
+
+    def trees(self, ids: Sequence[str]) -> list[HeatTree]:
+        """Return the trees of these root stacks with all nested stacks, deleted ones, too."""
+        with self._engine.connect() as conn:
+            return _Page(conn, self._cipher, has_parts=self._has_parts).trees(ids, with_deleted=True)
 
     def software(self, ids: Iterable[str]) -> tuple[list[HeatConfig], list[HeatDeployment]]:
         """Return the configs and deployments with these ids, and the configs of those deployments."""
@@ -243,7 +285,8 @@ class _Page:
         read_parts = _of(self._conn, parts, "snapshot_id", snapshot_ids) if self._has_parts else ()
         self._parts = _grouped(read_parts, "snapshot_id")
         self._locks = {
-            row["stack_id"] for row in _of(self._conn, heat_tables.stack_lock, "stack_id", stack_ids)
+            row["stack_id"]: row["engine_id"] or ""
+            for row in _of(self._conn, heat_tables.stack_lock, "stack_id", stack_ids)
         }
         self._resources = _grouped(resources, "stack_id")
         self._templates = self._read_templates(rows.values(), resources)
@@ -318,8 +361,9 @@ class _Page:
             disable_rollback=bool(row["disable_rollback"]),
             user_project_id=row["stack_user_project_id"],
             is_backup=bool(row["backup"]),
-            is_locked=row["id"] in self._locks,
+            locked_by=self._locks.get(row["id"]),
             traversal=row["current_traversal"],
+            creds_id=row["user_creds_id"],
         )
         if alone:
             return stack
@@ -351,6 +395,12 @@ class _Page:
             metadata=row["metadata"],
             properties=self._stored_values(row["rsrc_prop_data_id"]),
             attributes=self._stored_values(row["attr_data_id"]) or {},
+            is_secret=any(
+                self._values[key]["encrypted"]
+                for key in (row["rsrc_prop_data_id"], row["attr_data_id"])
+                if key in self._values
+            ),
+            requires=row["requires"] or (),
             data={
                 item["key"]: str(self._cipher.open(item["decrypt_method"], item["value"]))
                 for item in data

@@ -1,4 +1,4 @@
-"""Opens the values that Heat has encrypted with its option ``auth_encryption_key``.
+"""Opens and encrypts values with Heat's option ``auth_encryption_key``.
 
 The name of the method stands with each value.  Newer releases of Heat write the first one only.
 
@@ -29,7 +29,7 @@ class WrongKey(Exception):
 
 
 class HeatCipher:
-    """Opens values with one key.
+    """Opens and encrypts values with one key.
 
     :param key: Heat's ``auth_encryption_key``; None: nothing can be opened.
     """
@@ -52,6 +52,22 @@ class HeatCipher:
         except (InvalidToken, InvalidKey, ValueError) as error:
             raise WrongKey("a value was encrypted with another key than the one that was given") from error
 
+    def encrypt(self, text: str) -> tuple[str, str]:
+        """Return the method and the encrypted text, as Heat stores both.
+
+        :raises WrongKey: no key was given.
+        """
+        if self._key is None:
+            raise WrongKey("a value is to be encrypted, and no encryption key was given")
+        return FERNET, self._with_fernet().encrypt(text.encode()).decode()
+
+    def encrypt_json(self, value: Json) -> tuple[str, str]:
+        """Return the method and the encrypted text of a JSON value.
+
+        :raises WrongKey: no key was given.
+        """
+        return self.encrypt(json.dumps(value))
+
     def open_json(self, pair: Json) -> Json:
         """Return the JSON value of a pair of a method and a text.
 
@@ -66,7 +82,7 @@ class HeatCipher:
 
     def _bytes(self, method: str, text: str) -> bytes:
         if method == FERNET:
-            return self._opened_fernet(text)
+            return self._with_fernet().decrypt(text.encode())
         key = str(self._key)[:KEY_LENGTH].encode()
         whole = base64.b64decode(text)
         start = whole[:BLOCK]
@@ -80,12 +96,12 @@ class HeatCipher:
             return padded[: -padded[-1] - 1]
         raise ValueError(f"no method {method}")
 
-    def _opened_fernet(self, text: str) -> bytes:
+    def _with_fernet(self) -> Fernet:
         if self._fernet is None:
             key = str(self._key)
             whole = key * 2 if len(key) < KEY_LENGTH else key
             self._fernet = Fernet(base64.b64encode(whole[:KEY_LENGTH].encode()))
-        return self._fernet.decrypt(text.encode())
+        return self._fernet
 
 
 def _opened_cfb(key: bytes, whole: bytes) -> bytes:
