@@ -1,4 +1,4 @@
-"""``stoker-manage import-heat``: move stacks from Heat's database."""
+"""``stoker-manage import-heat`` and ``export-heat``: move stacks from Heat's database, and back into it."""
 
 import argparse
 import os
@@ -8,11 +8,13 @@ import typing
 import sqlalchemy
 from cliff.command import Command
 
-from ...heat_database.crypt import HeatCipher
+from ...heat_database.crypt import HeatCipher, WrongKey
 from ...heat_database.reader import HeatDatabase, Selection, UnfitDatabase
 from ...heat_database.report import Disposition, Report
+from ...heat_export.run import SCHEMAS, ExportOptions
 from ...heat_import.run import CLAIMED_BY, Options
 from ...keystone.delegated_auth import KeystoneUnavailable
+from ..wiring.heat_export import open_export
 from ..wiring.heat_import import open_import
 from .base import AdminError, conf_of
 from .progress import ProgressLine
@@ -25,15 +27,10 @@ MOST_SHOWN = 200
 """Characters of a database's error that are shown."""
 
 
-class ImportHeat(Command):
-    """Move stacks from Heat's database, without a call that changes the cloud.
-
-    Heat's engines must be stopped, or its API read-only, but for a --dry-run.  A stack that was moved is
-    skipped by a further run, so that an interrupted one is continued.  The exit code is 2 where stacks stay.
-    """
+class _HeatCommand(Command):
+    """Base of the commands that use Heat's database."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the command's arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.add_argument(
             "--database",
@@ -52,8 +49,28 @@ class ImportHeat(Command):
         parser.add_argument(
             "--stack", action="append", default=[], metavar="NAME|ID", help="only this root stack"
         )
-        parser.add_argument("--include-deleted", action="store_true", help="stacks that are deleted, too")
         parser.add_argument("--dry-run", action="store_true", help="store nothing; say what stays, and why")
+        parser.add_argument("--report", choices=("text", "json"), default="text", help="form of the report")
+        return parser
+
+    def show(self, report: Report, form: str) -> int:
+        """Print a report; return 0 if all stacks are moved, 2 if some stay."""
+        lines = [report.as_json()] if form == "json" else report.lines()
+        self.app.stdout.write("".join(f"{text}\n" for text in lines))
+        stays = any(stack.disposition == Disposition.STAYS for stack in report.stacks)
+        return SOME_STAY if stays else DONE
+
+
+class ImportHeat(_HeatCommand):
+    """Move stacks from Heat's database, without a call that changes the cloud.
+
+    Heat's engines must be stopped, or its API read-only, but for a --dry-run.  A stack that was moved is
+    skipped by a further run, so that an interrupted one is continued.  The exit code is 2 where stacks stay.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--include-deleted", action="store_true", help="stacks that are deleted, too")
         parser.add_argument(
             "--verify", action="store_true", help="say what an update with the same template would change"
         )
@@ -67,7 +84,6 @@ class ImportHeat(Command):
             action="store_true",
             help="take back all claims: Heat has the stacks again",
         )
-        parser.add_argument("--report", choices=("text", "json"), default="text", help="form of the report")
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
@@ -97,13 +113,43 @@ class ImportHeat(Command):
             raise AdminError(f"Keystone does not say which trusts Stoker may use: {error}") from error
         finally:
             line.clear()
-        self._show(report, parsed.report)
-        stays = any(stack.disposition == Disposition.STAYS for stack in report.stacks)
-        return SOME_STAY if stays else DONE
+        return self.show(report, parsed.report)
 
-    def _show(self, report: Report, form: str) -> None:
-        lines = [report.as_json()] if form == "json" else report.lines()
-        self.app.stdout.write("".join(f"{text}\n" for text in lines))
+
+class ExportHeat(_HeatCommand):
+    """Move stacks into Heat's database, without a call that changes the cloud: the way back from Stoker.
+
+    Stoker's daemons and Heat's engines must be stopped, but for a --dry-run.  Stacks that Heat's database has
+    are brought to what Stoker has now.  A further run changes only what is not there yet, so that an
+    interrupted one is continued.  The exit code is 2 where stacks stay.
+    """
+
+    def take_action(self, parsed: typing.Any) -> int:
+        """Run the command; return 0 if all stacks are moved, 2 if some stay."""
+        cipher = HeatCipher(_key(parsed.encryption_key_file))
+        heat = _checked(HeatDatabase(_engine(_url(parsed.database)), cipher))
+        try:
+            heat.check_schema(SCHEMAS)
+            heat.check_key()
+        except UnfitDatabase as error:
+            raise AdminError(f"--database: {error}") from error
+        except WrongKey as error:
+            raise AdminError(f"--encryption-key-file: {error}: give Heat's auth_encryption_key") from error
+        line = ProgressLine(self.app.stderr)
+        options = ExportOptions(Selection(parsed.project, parsed.stack), dry_run=parsed.dry_run)
+        try:
+            with open_export(
+                conf_of(self),
+                heat,
+                cipher,
+                lambda done, total: line.show(f"export: {done} of {total} root stacks"),
+            ) as run:
+                report = run.run(options)
+        except KeystoneUnavailable as error:
+            raise AdminError(f"Keystone does not say whose trusts Stoker has: {error}") from error
+        finally:
+            line.clear()
+        return self.show(report, parsed.report)
 
 
 def _checked(heat: HeatDatabase) -> HeatDatabase:

@@ -28,6 +28,7 @@ COMMANDS = {
         "db purge": "purge:DbPurge",
         "db sync": "database:DbSync",
         "db version": "database:DbVersion",
+        "export-heat": "heat:ExportHeat",
         "files": "files:Files",
         "import-heat": "heat:ImportHeat",
         "key generate": "keys:KeyGenerate",

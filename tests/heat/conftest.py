@@ -113,10 +113,10 @@ class Moved:
 def heat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Moved]:
     """The stacks, moved once for all tests."""
     with contextlib.ExitStack() as stack:
-        cloud = stack.enter_context(_cloud())
+        cloud = stack.enter_context(heat_cloud())
         real_heat = stack.enter_context(RealHeat(cloud))
         project = cloud.make_project(("member", "heat_stack_owner"))
-        paths, before = _made(Orchestration(real_heat.api, project))
+        paths, before = stacks_in_heat(Orchestration(real_heat.api, project))
         real_heat.stop()
         folder = tmp_path_factory.mktemp("stoker")
         options = f"[guests]\nwaitcondition_url = {real_heat.cfn}\n"
@@ -133,7 +133,7 @@ def heat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Moved]:
 
 
 @contextlib.contextmanager
-def _cloud() -> Iterator[Cloud]:
+def heat_cloud() -> Iterator[Cloud]:
     """A cloud of their own, for Heat enters itself into the service catalog; or the one that is given."""
     if running := os.environ.get(GIVEN):
         yield Cloud(pathlib.Path(running))
@@ -144,12 +144,17 @@ def _cloud() -> Iterator[Cloud]:
 
 def imported(folder: pathlib.Path, database: str, *arguments: str) -> Json:
     """Import into the Stoker of a folder; the report."""
+    return manage(folder, "import-heat", "--database", database, "--verify", *arguments)
+
+
+def manage(folder: pathlib.Path, *arguments: str | pathlib.Path) -> Json:
+    """Run a command of `stoker-manage` with the Stoker of a folder; its report."""
     files = [
         option for name in ("data/stoker.conf", "cloud.conf") for option in ("--config-file", folder / name)
     ]
-    command = [BIN / "stoker-manage", *files, "import-heat", "--database", database, "--verify"]
     done: subprocess.CompletedProcess[str] = run(
-        [*command, "--report", "json", *arguments], env={**os.environ, "HEAT_ENCRYPTION_KEY": KEY}
+        [BIN / "stoker-manage", *files, *arguments, "--report", "json"],
+        env={**os.environ, "HEAT_ENCRYPTION_KEY": KEY},
     )
     assert done.returncode == 0, done
     return json.loads(done.stdout)
@@ -161,7 +166,7 @@ def writes(cloud: Cloud, project: Project) -> list[str]:
     return [line for line in lines if not line.startswith(("GET ", "HEAD "))]
 
 
-def _made(heat: Orchestration) -> tuple[dict[str, str], dict[str, Json]]:
+def stacks_in_heat(heat: Orchestration) -> tuple[dict[str, str], dict[str, Json]]:
     """Make the stacks, and bring them to their states; their paths, and what Heat shows of them."""
     paths = {}
     for name, body in STACKS.items():

@@ -61,13 +61,13 @@ def test_stoker_shows_a_stack_as_heat_did(heat: Moved, name: str) -> None:
     now = heat.after[name]
     if name == "launched":  # Heat shows no id of a launch configuration, and an alias for its servers' type.
         for view in (before, now):
-            view["resources"] = [row for row in view["resources"] if not _is_launched(row)]
+            view["resources"] = [row for row in view["resources"] if not is_launched(row)]
     assert {key: plain(now["stack"])[key] for key in plain(before["stack"])} == plain(before["stack"])
     for kind in ("resources", "events"):
         assert without_added(now[kind], before[kind]) == without_added(before[kind], before[kind])
 
 
-def _is_launched(row: Json) -> bool:
+def is_launched(row: Json) -> bool:
     aliases = ("OS::Heat::ScaledResource", "AWS::EC2::Instance", "AWS::AutoScaling::LaunchConfiguration")
     return row["resource_type"] in aliases
 

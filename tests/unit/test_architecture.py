@@ -45,8 +45,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("heat_database", "conductor", "engine", "planning", "template", "resources"),
         *("resources/openstack", "sealing", "ring", "db"),
     },
+    "heat_export": {
+        *("heat_database", "engine", "planning", "template", "resources", "resources/openstack"),
+        *("sealing", "db"),
+    },
     "cli": {
-        *("api", "console", "heat_database", "heat_import"),
+        *("api", "console", "heat_database", "heat_import", "heat_export"),
         *("conductor", "engine", "planning", "template", "sandbox", "resources", "resources/openstack"),
         *("sealing", "keystone", "ring", "rpc", "db", "observe"),
     },

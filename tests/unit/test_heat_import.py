@@ -12,23 +12,17 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from harness.heat_database import CREATED, KEY, HeatRow, HeatStore, encrypted
+from harness.heat_database import CREATED, KEY, HeatRow, encrypted
+from harness.heat_installation import Installation
 from harness.programs import BIN, run
-from oslo_config import cfg
-from stoker.cli.commands.database import migrate
-from stoker.cli.config import options
-from stoker.cli.wiring.database import connect
-from stoker.cli.wiring.heat_import import open_import
-from stoker.db import events, imported_keys, resources, stacks
-from stoker.db.engine import Database
+from stoker.db import events, imported_keys, stacks
 from stoker.db.ids import StackId
-from stoker.db.rows import FailureCause, Resource, Stack
+from stoker.db.rows import FailureCause
 from stoker.heat_database import heat_tables
 from stoker.heat_database.crypt import HeatCipher, WrongKey
-from stoker.heat_database.reader import HeatDatabase, Selection
+from stoker.heat_database.reader import Selection
 from stoker.heat_database.report import Disposition, Report
-from stoker.heat_import.run import CLAIMED_BY, Options
-from stoker.sealing.sealer import Sealer
+from stoker.heat_import.run import CLAIMED_BY
 
 Json = typing.Any
 VERSION = {"heat_template_version": "2021-04-16"}
@@ -41,43 +35,6 @@ def template(named: Json, **sections: Json) -> Json:
 
 def value_row(name: str = "v", value: Json = "v", **fields: Json) -> HeatRow:
     return HeatRow(name, f"stack-{name}", {"value": value}, **fields)
-
-
-class Installation:
-    """An empty Stoker, and a database of Heat's beside it."""
-
-    def __init__(self, directory: pathlib.Path) -> None:
-        self.config = directory / "stoker.conf"
-        self.url = f"sqlite:///{directory}/stoker.sqlite"
-        self.heat_url = f"sqlite:///{directory}/heat.sqlite"
-        lines = ["[database]", f"connection = {self.url}", "[secrets]", f"key = {Sealer.generate_key()}"]
-        lines += ["[api]", "auth_strategy = none"]
-        self.config.write_text("\n".join(lines))
-        cfg.CONF.reset()  # Another test of the process may have read a configuration.
-        self.conf: cfg.ConfigOpts = options.load([], program="stoker-manage", files=[self.config])
-        self.database: Database = connect(self.conf)
-        migrate(self.database, expand=False, contract=False)
-        self.heat = HeatStore(self.heat_url)
-
-    def run(self, key: str | None = KEY, **settings: Json) -> Report:
-        selection = settings.pop("selection", Selection())
-        heat = HeatDatabase(self.heat.engine, HeatCipher(key))
-        heat.check()
-        with open_import(self.conf, heat, lambda done, total: None) as run:
-            return run.run(Options(selection, verifies=True, **settings))
-
-    def stack(self, stack_id: str) -> Stack:
-        return self.database.read(lambda conn: stacks.get(conn, StackId(stack_id)))
-
-    def rows(self, stack_id: str) -> dict[str, Resource]:
-        rows = self.database.read(lambda conn: resources.of_stack(conn, StackId(stack_id)))
-        return {row.name: row for row in rows}
-
-    def text(self) -> str:
-        """Everything that Stoker has stored."""
-        with sa.create_engine(self.url).connect() as conn:
-            tables = sa.inspect(conn).get_table_names()
-            return "".join(str(list(conn.execute(sa.text(f"SELECT * FROM {name}")))) for name in tables)
 
 
 @pytest.fixture

@@ -39,6 +39,7 @@ class RealHeat:
     :ivar api: root of the API, with its version.
     :ivar cfn: root of the CloudFormation API, without a version.
     :ivar database: SQLAlchemy URL of its database.
+    :ivar config: its configuration file, which has its key.
     """
 
     def __init__(self, cloud: Cloud) -> None:
@@ -46,6 +47,7 @@ class RealHeat:
             raise MissingServer(f"Heat in {HOME}", "none: it comes from PyPI, by `make heat`")
         self._cloud = cloud
         self._directory = pathlib.Path(tempfile.mkdtemp(prefix="stoker-heat-"))
+        self.config = self._directory / "heat.conf"
         GUARD.directory(self._directory)
         self._ports = {name: free_port() for name in PROGRAMS}
         self.api = f"http://{HOST}:{self._ports['heat-api']}/v1"
@@ -73,14 +75,18 @@ class RealHeat:
             conn.execute(sa.text("CREATE DATABASE heat"))
         engine.dispose()
         self._enter_into_keystone()
-        config = self._directory / "heat.conf"
-        config.write_text(rendered(self._configuration()))
+        self.config.write_text(rendered(self._configuration()))
         shutil.copy(HOME / "etc/heat/api-paste.ini", self._directory)
         for name in ("environment.d", "templates"):
             shutil.copytree(HOME / "etc/heat" / name, self._directory / name)
-        arguments = ["--config-file", str(config)]
+        arguments = ["--config-file", str(self.config)]
         command = [BIN / "heat-manage", *arguments, "db_sync"]
         subprocess.run(command, env=_environment(), cwd=self._directory, check=True, capture_output=True)
+        self.resume()
+
+    def resume(self) -> None:
+        """Start its programs, at first or once more, on the database that it has."""
+        arguments = ["--config-file", str(self.config)]
         python = [str(BIN / "python"), "-P", "-W", "ignore", str(INSTALLED / "serve.py")]
         for name, module in PROGRAMS.items():
             requests_file = str(self._directory / f"{name}.requests")

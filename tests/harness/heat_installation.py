@@ -1,0 +1,71 @@
+"""An empty Stoker, and a database of Heat's beside it, without services."""
+
+import pathlib
+import typing
+
+import sqlalchemy as sa
+from harness.heat_database import KEY, HeatStore
+from oslo_config import cfg
+from stoker.cli.commands.database import migrate
+from stoker.cli.config import options
+from stoker.cli.wiring.database import connect
+from stoker.cli.wiring.heat_export import open_export
+from stoker.cli.wiring.heat_import import open_import
+from stoker.db import resources, stacks
+from stoker.db.engine import Database
+from stoker.db.ids import StackId
+from stoker.db.rows import Resource, Stack
+from stoker.heat_database.crypt import HeatCipher
+from stoker.heat_database.reader import HeatDatabase, Selection
+from stoker.heat_database.report import Report
+from stoker.heat_export.run import ExportOptions
+from stoker.heat_import.run import Options
+from stoker.sealing.sealer import Sealer
+
+Json = typing.Any
+
+
+class Installation:
+    """An empty Stoker, and a database of Heat's beside it."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.config = directory / "stoker.conf"
+        self.url = f"sqlite:///{directory}/stoker.sqlite"
+        self.heat_url = f"sqlite:///{directory}/heat.sqlite"
+        lines = ["[database]", f"connection = {self.url}", "[secrets]", f"key = {Sealer.generate_key()}"]
+        lines += ["[api]", "auth_strategy = none"]
+        self.config.write_text("\n".join(lines))
+        cfg.CONF.reset()  # Another test of the process may have read a configuration.
+        self.conf: cfg.ConfigOpts = options.load([], program="stoker-manage", files=[self.config])
+        self.database: Database = connect(self.conf)
+        migrate(self.database, expand=False, contract=False)
+        self.heat = HeatStore(self.heat_url)
+
+    def run(self, key: str | None = KEY, **settings: Json) -> Report:
+        """Import from Heat's database."""
+        selection = settings.pop("selection", Selection())
+        heat = HeatDatabase(self.heat.engine, HeatCipher(key))
+        heat.check()
+        with open_import(self.conf, heat, lambda done, total: None) as run:
+            return run.run(Options(selection, verifies=True, **settings))
+
+    def export(self, **settings: Json) -> Report:
+        """Export into Heat's database."""
+        selection = settings.pop("selection", Selection())
+        cipher = HeatCipher(KEY)
+        heat = HeatDatabase(self.heat.engine, cipher)
+        with open_export(self.conf, heat, cipher, lambda done, total: None) as run:
+            return run.run(ExportOptions(selection, **settings))
+
+    def stack(self, stack_id: str) -> Stack:
+        return self.database.read(lambda conn: stacks.get(conn, StackId(stack_id)))
+
+    def rows(self, stack_id: str) -> dict[str, Resource]:
+        rows = self.database.read(lambda conn: resources.of_stack(conn, StackId(stack_id)))
+        return {row.name: row for row in rows}
+
+    def text(self) -> str:
+        """Everything that Stoker has stored."""
+        with sa.create_engine(self.url).connect() as conn:
+            tables = sa.inspect(conn).get_table_names()
+            return "".join(str(list(conn.execute(sa.text(f"SELECT * FROM {name}")))) for name in tables)

@@ -1,0 +1,244 @@
+"""Stacks of a real Heat, moved to Stoker and changed there, continue in Heat."""
+
+import contextlib
+import dataclasses
+import json
+import pathlib
+import re
+import shlex
+import shutil
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+
+import pytest
+import requests
+from harness.cloud.access import Cloud
+from harness.cloud.project import Project
+from harness.cloud.stoker import stoker_on
+from harness.heat.server import RealHeat
+from harness.sources import ROOT
+from harness.waiting import wait_for
+from heat.conftest import Orchestration, heat_cloud, imported, manage, stacks_in_heat, writes
+from heat.stacks import CHILD, SECRET, STACKS, VERSION
+from heat.test_leave_heat import is_launched, plain, without_added
+
+pytestmark = pytest.mark.full
+
+Json = typing.Any
+NEW: Json = {
+    "template": VERSION
+    + """
+parameters: {secret: {type: string, hidden: true}}
+resources:
+  net: {type: OS::Neutron::Net}
+  sub: {type: OS::Neutron::Subnet, properties: {network: {get_resource: net}, cidr: 10.9.0.0/24}}
+  server:
+    type: OS::Nova::Server
+    properties:
+      image: cirros
+      flavor: m1.tiny
+      networks: [{network: {get_resource: net}, subnet: {get_resource: sub}}]
+  volume: {type: OS::Cinder::Volume, properties: {size: 1}}
+  attached:
+    type: OS::Cinder::VolumeAttachment
+    properties: {volume_id: {get_resource: volume}, instance_uuid: {get_resource: server}}
+  random: {type: OS::Heat::RandomString, properties: {length: 12, salt: {get_param: secret}}}
+  value: {type: OS::Heat::Value, properties: {value: {get_param: secret}}}
+  child: {type: child.yaml, properties: {name: {get_attr: [random, value]}}}
+  group:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: 2
+      resource_def:
+        type: child.yaml
+        properties: {name: {list_join: ["-", ["m%index%", {get_param: secret}]]}}
+  whole: {type: OS::Heat::Value, properties: {value: [{get_resource: child}, {get_resource: group}]}}
+  scaled:
+    type: OS::Heat::AutoScalingGroup
+    properties:
+      min_size: 1
+      max_size: 3
+      desired_capacity: 2
+      resource: {type: OS::Neutron::Net, properties: {admin_state_up: false}}
+  up:
+    type: OS::Heat::ScalingPolicy
+    properties:
+      adjustment_type: change_in_capacity
+      auto_scaling_group_id: {get_resource: scaled}
+      scaling_adjustment: 1
+outputs:
+  address: {value: {get_attr: [server, first_address]}}
+  child: {value: {get_attr: [child, val]}}
+  group: {value: {get_attr: [group, val]}}
+  refs: {value: {get_attr: [scaled, refs]}}
+  up: {value: {get_attr: [up, alarm_url]}}
+""",
+    "files": {"child.yaml": CHILD},
+    "parameters": {"secret": SECRET},
+}
+"""The body of the creation of a stack that Stoker makes."""
+COMMAND = re.compile(r"^ {7}(stoker-manage export-heat .*)$", re.MULTILINE)
+"""A command of the page that says how to leave Heat."""
+DELETED = "cfn"
+"""The stack that Stoker deletes."""
+FAILED = ("failed", "half")
+ADDRESSES = ("up",)
+"""Outputs of the new stack that are addresses: Heat makes others."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Returned:
+    """The stacks that Stoker had, and Heat, which has them again.
+
+    :ivar paths: paths of the stacks by name.
+    :ivar before: views of the stacks while Stoker had them.
+    :ivar written: requests of the project that changed something during the export.
+    :ivar report: the report of the export.
+    :ivar again: the report of another export right after it.
+    """
+
+    cloud: Cloud
+    heat: Orchestration
+    paths: Mapping[str, str]
+    before: Mapping[str, Json]
+    written: Sequence[str]
+    report: Json
+    again: Json
+
+    @property
+    def project(self) -> Project:
+        return self.heat.project
+
+
+@pytest.fixture(scope="module")
+def returned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Returned]:
+    """The stacks, moved to Stoker and back once for all tests."""
+    with contextlib.ExitStack() as stack:
+        cloud = stack.enter_context(heat_cloud())
+        real_heat = stack.enter_context(RealHeat(cloud))
+        project = cloud.make_project(("member", "heat_stack_owner"))
+        heat = Orchestration(real_heat.api, project)
+        paths, views = stacks_in_heat(heat)
+        real_heat.stop()
+        folder = tmp_path_factory.mktemp("stoker")
+        (folder / "heat.url").write_text(real_heat.database)
+        shutil.copy(real_heat.config, folder / "heat.conf")
+        options = f"[guests]\nwaitcondition_url = {real_heat.cfn}\n"
+        with stoker_on(cloud, folder, options):
+            pass  # It makes its configuration and its database.
+        (folder / "stoker.log").unlink()
+        imported(folder, real_heat.database, "--claim")
+        with stoker_on(cloud, folder, options) as service:
+            stoker = Orchestration(f"{service.url}/v1", project)
+            _change(stoker, paths, views)
+            paths = {
+                **{name: path for name, path in paths.items() if name != DELETED},
+                "new": _create(stoker),
+            }
+            before = {name: stoker.view(path) for name, path in paths.items()}
+        earlier = writes(cloud, project)
+        report, again = _exported(folder)
+        written = writes(cloud, project)[len(earlier) :]
+        real_heat.resume()
+        yield Returned(cloud, heat, paths, before, written, report, again)
+
+
+def _change(stoker: Orchestration, paths: Mapping[str, str], views: Mapping[str, Json]) -> None:
+    """Update, scale, resume and delete stacks that Heat has made."""
+    stoker.change("PATCH", paths["flat"], {"parameters": {"word": "changed"}})
+    stoker.change("PATCH", paths["group"], {"parameters": {"count": 4}})
+    stoker.change("POST", f"{paths['asleep']}/actions", {"resume": None})
+    stoker.change("DELETE", paths[DELETED])
+    url = requests.utils.urlparse(views["scale"]["stack"]["outputs"]["url"]["output_value"])
+    address = f"{stoker.root.removesuffix('/v1')}{url.path}?{url.query}"
+    assert requests.post(address, headers={"Host": url.netloc}, timeout=60).status_code == 200
+    wait_for(lambda: _output(stoker.stack(paths["scale"]), "n") == 3, 120.0)
+    statuses = stoker.settled([paths[name] for name in ("flat", "group", "asleep", DELETED)])
+    assert set(statuses.values()) == {"UPDATE_COMPLETE", "RESUME_COMPLETE", "DELETE_COMPLETE"}, statuses
+
+
+def _create(stoker: Orchestration) -> str:
+    response = stoker.call("POST", "/stacks", {"stack_name": "new", "disable_rollback": True, **NEW})
+    assert response.status_code == 201, response.text
+    path = f"/stacks/new/{response.json()['stack']['id']}"
+    assert stoker.settled([path]) == {path: "CREATE_COMPLETE"}, stoker.stack(path)
+    return path
+
+
+def _exported(folder: pathlib.Path) -> tuple[Json, Json]:
+    """Export by the page's commands, and once more; the reports."""
+    page = (ROOT / "doc/leave_heat.md").read_text()
+    dry_run, command = (shlex.split(line)[1:] for line in COMMAND.findall(page))
+    with contextlib.chdir(folder):
+        assert manage(folder, *dry_run)["counts"] == {"moves": len(STACKS) + 1}
+        return manage(folder, *command), manage(folder, *command)
+
+
+def _output(stack: Json, name: str) -> Json:
+    outputs = {item["output_key"]: item for item in stack["outputs"]}
+    return outputs[name].get("output_value")
+
+
+def test_the_export_writes_nothing_into_the_cloud_and_moves_everything(returned: Returned) -> None:
+    assert returned.written == []
+    assert returned.report["counts"] == {"moved": len(STACKS) + 1}
+    assert returned.again["counts"] == {"present": len(STACKS)}
+    assert SECRET not in json.dumps(returned.report)
+    noted = {entry["name"] for entry in returned.report["stacks"] if entry["notes"]}
+    assert noted == {DELETED, "new"}
+
+
+def test_stacks_live_on_in_heat_and_leave_nothing_in_the_cloud(returned: Returned) -> None:
+    assert returned.heat.call("GET", f"/stacks/{DELETED}").status_code == 404
+    for name in returned.paths:
+        _heat_shows_a_stack_as_stoker_did(returned, name)
+    _updates_without_change_change_nothing(returned)
+    _deletions_leave_nothing(returned)
+
+
+def _heat_shows_a_stack_as_stoker_did(returned: Returned, name: str) -> None:
+    before, now = (
+        # Heat shows no id of a launch configuration, and an alias for the type of its servers.
+        {
+            **view,
+            "resources": [row for row in view["resources"] if name != "launched" or not is_launched(row)],
+        }
+        for view in (returned.before[name], returned.heat.view(returned.paths[name]))
+    )
+    new = ADDRESSES if name == "new" else ()
+    visible = {key: item for key, item in plain(now["stack"]).items() if key != "outputs"}
+    assert {key: plain(before["stack"])[key] for key in visible} == visible
+    outputs = {key: item for key, item in plain(now["stack"]["outputs"]).items() if key not in new}
+    assert {key: plain(before["stack"]["outputs"])[key] for key in outputs} == outputs
+    for kind in ("resources", "events"):
+        assert without_added(now[kind], now[kind]) == without_added(before[kind], now[kind])
+
+
+def _updates_without_change_change_nothing(returned: Returned) -> None:
+    earlier = writes(returned.cloud, returned.project)
+    paths = {name: path for name, path in returned.paths.items() if name not in FAILED}
+    for path in paths.values():
+        returned.heat.change("PATCH", path, {})
+    statuses = returned.heat.settled(paths.values())
+    assert set(statuses.values()) == {"UPDATE_COMPLETE"}, statuses
+    assert writes(returned.cloud, returned.project) == earlier
+    for name, path in paths.items():
+        before = _physical_ids(returned.before[name]["resources"])
+        assert _physical_ids(returned.heat.resources(path)) == before
+
+
+def _physical_ids(rows: Sequence[Json]) -> list[tuple[str, str]]:
+    """The ids of resources; a launch configuration has none in Heat."""
+    return sorted(
+        (row["resource_name"], row["physical_resource_id"])
+        for row in rows
+        if row["resource_type"] != "AWS::AutoScaling::LaunchConfiguration"
+    )
+
+
+def _deletions_leave_nothing(returned: Returned) -> None:
+    for path in returned.paths.values():
+        returned.heat.change("DELETE", path)
+    statuses = returned.heat.settled(returned.paths.values())
+    assert set(statuses.values()) == {"DELETE_COMPLETE"}, statuses
+    assert returned.project.leftovers() == {}
