@@ -14,6 +14,7 @@ from ...heat_database.report import Disposition, Report
 from ...heat_export.run import SCHEMAS, ExportOptions
 from ...heat_import.run import CLAIMED_BY, Options
 from ...keystone.delegated_auth import KeystoneUnavailable
+from ...sealing.sealer import SealError
 from ..wiring.heat_export import open_export
 from ..wiring.heat_import import open_import
 from .base import AdminError, conf_of
@@ -147,6 +148,13 @@ class ExportHeat(_HeatCommand):
                 report = run.run(options)
         except KeystoneUnavailable as error:
             raise AdminError(f"Keystone does not say whose trusts Stoker has: {error}") from error
+        except SealError as error:
+            raise AdminError(
+                f"a software config cannot be opened, name its key in [secrets]: {error}"
+            ) from error
+        except sqlalchemy.exc.DBAPIError as error:
+            text = str(error.orig)[:MOST_SHOWN]
+            raise AdminError(f"--database: {text}; run this again to continue") from error
         finally:
             line.clear()
         return self.show(report, parsed.report)
@@ -181,7 +189,8 @@ def _url(text: str) -> str:
 
 def _engine(url: str) -> sqlalchemy.Engine:
     try:
-        return sqlalchemy.create_engine(url)
+        # The rows hold secrets, and errors would show them.
+        return sqlalchemy.create_engine(url, hide_parameters=True)
     except (sqlalchemy.exc.ArgumentError, ImportError) as error:
         raise AdminError(f"--database: {error}") from error
 

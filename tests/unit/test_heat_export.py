@@ -590,3 +590,24 @@ def test_the_command_reports_what_stays_and_shows_no_secret(
     assert ends == {"root": "moves", "plain": "stays"}
     assert SECRET not in done.stdout + done.stderr
     assert manage(installation, *arguments, "--stack", "root").returncode == 0
+
+
+def test_an_interrupted_run_is_continued_and_its_error_shows_no_secret(
+    installation: Installation, tmp_path: pathlib.Path
+) -> None:
+    nested_stack(installation)
+    installation.run()
+    emptied(installation)
+    with_revision(installation.heat, next(iter(SCHEMAS)))
+    with installation.heat.engine.begin() as conn:
+        full = "BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+        conn.execute(sa.text(f"CREATE TRIGGER full BEFORE INSERT ON resource_data {full}"))
+    (tmp_path / "key").write_text(KEY)
+    done = manage(installation, "--encryption-key-file", str(tmp_path / "key"))
+    assert done.returncode == 1
+    assert "the disk is full; run this again" in done.stderr
+    assert SECRET not in done.stdout + done.stderr
+    assert dump(installation.heat)["stack"] == []
+    with installation.heat.engine.begin() as conn:
+        conn.execute(sa.text("DROP TRIGGER full"))
+    assert installation.export().counts() == {"moved": 1}
