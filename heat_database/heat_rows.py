@@ -184,10 +184,12 @@ class HeatTree:
 
     :ivar stacks: the nested stacks, those nearest to the root first.
     :ivar templates: the templates by id; one that Heat has purged is missing.
-    :ivar fault: why the rows cannot be read, such as a wrong key; "": they can.
+    :ivar faults: why the tree cannot be read as a whole, such as a wrong key, each with what to do.
+    :ivar notes: what of it stays behind.
     """
 
     root: HeatStack
     stacks: Sequence[HeatStack] = ()
     templates: Mapping[int, HeatTemplate] = field(default_factory=dict)
-    fault: str = ""
+    faults: Sequence[str] = ()
+    notes: Sequence[str] = ()

@@ -78,6 +78,10 @@ class HeatDatabase:
             if missing := sorted({column.name for column in table.c} - columns):
                 raise UnfitDatabase(f"its table {table.name} has no column {', '.join(missing)}")
 
+    def notes(self) -> list[str]:
+        """Return nothing: nothing of a database stays behind."""
+        return []
+
     def check_schema(self, schemas: Mapping[str, str]) -> None:
         """Check that the schema is one of these, because rows are to be written.
 
@@ -337,7 +341,8 @@ class _Page:
                 key: self._template(self._templates[key]) for key in sorted(ids) if key in self._templates
             }
         except WrongKey as error:
-            return HeatTree(self._stack(rows[0], alone=True), fault=str(error))
+            fault = f"{error}: give Heat's auth_encryption_key"
+            return HeatTree(self._stack(rows[0], alone=True), faults=[fault])
         return HeatTree(root, nested, templates)
 
     def _stack(self, row: Row, *, alone: bool = False) -> HeatStack:

@@ -41,12 +41,14 @@ class Report:
     """The report of a run.
 
     :ivar present: number of the root stacks that an earlier run has moved.
+    :ivar notes: what of all stacks stays behind by the way in which they were read.
     """
 
     stacks: list[MovedStack] = field(default_factory=list)
     present: int = 0
     configs: int = 0
     deployments: int = 0
+    notes: Sequence[str] = ()
 
     def counts(self) -> dict[str, int]:
         """Return the number of root stacks by disposition."""
@@ -61,6 +63,7 @@ class Report:
             "resources": sum(stack.resources for stack in self.stacks),
             "software_configs": self.configs,
             "software_deployments": self.deployments,
+            "notes": list(self.notes),
             "stacks": [asdict(stack) for stack in self.stacks],
         }
         return json.dumps(document, indent=2)
@@ -73,6 +76,7 @@ class Report:
                 yield from (f"  stays: {reason}" for reason in stack.reasons)
                 yield from (f"  note: {note}" for note in stack.notes)
                 yield from (f"  would change: {difference}" for difference in stack.differences)
+        yield from (f"note: {note}" for note in self.notes)
         counts = ", ".join(f"{count} {name}" for name, count in self.counts().items()) or "none"
         yield f"root stacks: {counts}"
         yield f"resources: {sum(stack.resources for stack in self.stacks)}"

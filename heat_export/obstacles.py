@@ -85,8 +85,8 @@ def _is_of_heat(type_name: str, registry: ResourceRegistry) -> bool:
 
 def _in_heat(root: Stack, earlier: HeatTree, claimed_by: str) -> Iterator[str]:
     """Yield the reasons that the rows in Heat's database give."""
-    if earlier.fault:
-        yield f"{earlier.fault}: give Heat's auth_encryption_key"
+    if earlier.faults:
+        yield from earlier.faults
         return
     for stack in (earlier.root, *earlier.stacks):
         if stack.locked_by not in (None, claimed_by):

@@ -1,1 +1,1 @@
-"""Moves stacks from a database of Heat's into Stoker's, without a call of any service of the cloud."""
+"""Moves stacks from Heat into Stoker, by Heat's database or its API, without a change of the cloud."""

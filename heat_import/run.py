@@ -1,6 +1,7 @@
-"""Moves the selected stacks: reads Heat's database by pages, and stores each tree in one transaction."""
+"""Moves the selected stacks: reads Heat's by pages, and stores each tree in one transaction."""
 
-from collections.abc import Callable, Sequence
+import typing
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
@@ -10,7 +11,7 @@ from sqlalchemy.engine import Connection
 from ..db.schema import tables
 from ..db.software import StoredConfig, StoredDeployment
 from ..engine.context import EngineContext
-from ..heat_database.heat_rows import HeatTree, Refused
+from ..heat_database.heat_rows import HeatConfig, HeatDeployment, HeatTree, Refused
 from ..heat_database.reader import HeatDatabase, Selection
 from ..heat_database.report import Disposition, MovedStack, Report
 from . import writer
@@ -24,13 +25,37 @@ NAME_TAKEN = "Stoker has another stack of this name in the project: rename or de
 Verify = Callable[[BuiltTree], Sequence[str]]
 
 
+class HeatSource(typing.Protocol):
+    """The stacks of a Heat, as a run reads them: by its database, or by its API."""
+
+    def count(self, selection: Selection) -> int:
+        """Return the number of root stacks of a selection."""
+
+    def pages(
+        self, selection: Selection, skip: Callable[[Sequence[str]], set[str]]
+    ) -> Iterator[list[HeatTree]]:
+        """Yield the trees of a selection.
+
+        :param skip: function that returns the ids among those of a page whose trees are not to be read.
+        """
+
+    def software(self, ids: Iterable[str]) -> tuple[list[HeatConfig], list[HeatDeployment]]:
+        """Return the configs and deployments with these ids, and the configs of those deployments."""
+
+    def software_pages(self, selection: Selection) -> Iterator[tuple[list[HeatConfig], list[HeatDeployment]]]:
+        """Yield all configs and deployments of the selection's projects."""
+
+    def notes(self) -> Sequence[str]:
+        """Return what of all stacks stays behind; complete once they are read."""
+
+
 @dataclass(frozen=True)
 class Options:
     """The options of a run.
 
     :ivar dry_run: whether nothing is stored.
     :ivar verifies: whether the update with the same template is planned for each tree.
-    :ivar claims: whether moved stacks are hidden in Heat's database.
+    :ivar claims: whether moved stacks are hidden in Heat; its database must be the source.
     """
 
     selection: Selection
@@ -49,7 +74,7 @@ class Import:
     def __init__(
         self,
         context: EngineContext,
-        heat: HeatDatabase,
+        heat: HeatSource,
         builder: TreeBuilder,
         *,
         verify: Verify,
@@ -85,9 +110,11 @@ class Import:
                 done += 1
                 self._progress(done, total)
             if options.claims and moved:
+                assert isinstance(self._heat, HeatDatabase), "only a database takes claims"
                 self._heat.claim(moved, CLAIMED_BY, float(int(self._context.clock())))
         if not options.selection.stacks:
             self._move_software(report, options)
+        report.notes = list(self._heat.notes())
         return report
 
     def _move_software(self, report: Report, options: Options) -> None:

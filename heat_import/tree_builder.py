@@ -20,7 +20,7 @@ _HOOKS = frozenset(
 )
 """Keys of the data of a resource that Heat holds at a breakpoint."""
 NO_TRUST = (
-    "its trust is for another account than Stoker's: the next update, action or deletion by its owner gives "
+    "it has no trust for Stoker's account: the next update, action or deletion by its owner gives "
     "it a new one; until then alarms scale nothing in the cloud"
 )
 
@@ -58,7 +58,7 @@ class TreeBuilder:
         sealer = self._context.sealer.of_stack(root.project_id, root.id)
         goals = GoalMaker(self._context, tree, sealer)
         nested = {stack.id: stack for stack in tree.stacks}
-        parts = TreeParts(sealer, self._context.settings.shard_count, nested)
+        parts = TreeParts(sealer, self._context.settings.shard_count, nested, notes=list(tree.notes))
         near = replace(
             self._near,
             configs={item.id: item for item in software.configs},
@@ -97,8 +97,8 @@ class TreeBuilder:
 
 def obstacles(tree: HeatTree) -> Iterator[str]:
     """Yield the reasons that Heat's rows alone give why a tree cannot be moved."""
-    if tree.fault:
-        yield f"{tree.fault}: give Heat's auth_encryption_key"
+    if tree.faults:
+        yield from tree.faults
         return
     for stack in (tree.root, *tree.stacks):
         held = [f"{row.name} ({key})" for row in stack.resources for key in row.data if key in _HOOKS]

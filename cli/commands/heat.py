@@ -1,4 +1,4 @@
-"""``stoker-manage import-heat`` and ``export-heat``: move stacks from Heat's database, and back into it."""
+"""``stoker-manage import-heat`` and ``export-heat``: move stacks from Heat, and back into its database."""
 
 import argparse
 import os
@@ -6,15 +6,19 @@ import pathlib
 import typing
 
 import sqlalchemy
+import yaml
 from cliff.command import Command
 
 from ...heat_database.crypt import HeatCipher, WrongKey
 from ...heat_database.reader import HeatDatabase, Selection, UnfitDatabase
 from ...heat_database.report import Disposition, Report
 from ...heat_export.run import SCHEMAS, ExportOptions
-from ...heat_import.run import CLAIMED_BY, Options
+from ...heat_import.api_reader import HeatRefusal, NoSuchStacks
+from ...heat_import.run import CLAIMED_BY, HeatSource, Options
 from ...keystone.delegated_auth import KeystoneUnavailable
 from ...sealing.sealer import SealError
+from ...shapes import Json
+from ..wiring.heat_api import NoCredentials, open_heat_api
 from ..wiring.heat_export import open_export
 from ..wiring.heat_import import open_import
 from .base import AdminError, conf_of
@@ -29,16 +33,11 @@ MOST_SHOWN = 200
 
 
 class _HeatCommand(Command):
-    """Base of the commands that use Heat's database."""
+    """Base of the commands that use Heat."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument(
-            "--database",
-            required=True,
-            metavar="URL",
-            help="Heat's database as SQLAlchemy names it; @FILE: a file that has the URL",
-        )
+        self._add_source(parser)
         parser.add_argument(
             "--encryption-key-file",
             type=pathlib.Path,
@@ -54,6 +53,10 @@ class _HeatCommand(Command):
         parser.add_argument("--report", choices=("text", "json"), default="text", help="form of the report")
         return parser
 
+    def _add_source(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments that say where Heat's stacks are."""
+        _add_database(parser, required=True)
+
     def show(self, report: Report, form: str) -> int:
         """Print a report; return 0 if all stacks are moved, 2 if some stay."""
         lines = [report.as_json()] if form == "json" else report.lines()
@@ -63,14 +66,40 @@ class _HeatCommand(Command):
 
 
 class ImportHeat(_HeatCommand):
-    """Move stacks from Heat's database, without a call that changes the cloud.
+    """Move stacks from Heat, without a call that changes the cloud.
 
-    Heat's engines must be stopped, or its API read-only, but for a --dry-run.  A stack that was moved is
-    skipped by a further run, so that an interrupted one is continued.  The exit code is 2 where stacks stay.
+    They are read from Heat's database, or those of one project by Heat's API.  Heat's engines must be
+    stopped, or its API read-only, but for a --dry-run.  A stack that was moved is skipped by a further run,
+    so that an interrupted one is continued.  The exit code is 2 where stacks stay.
     """
+
+    def _add_source(self, parser: argparse.ArgumentParser) -> None:
+        source = parser.add_mutually_exclusive_group(required=True)
+        _add_database(source, required=False)
+        source.add_argument(
+            "--heat",
+            metavar="URL",
+            help="root of Heat's API, such as http://heat.example:8004/v1; auto: that of the service "
+            "catalog. The stacks are those of the project of the OS_* variables, or of OS_CLOUD",
+        )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--parameter",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="value of a hidden parameter that Heat's API does not show; others may see it in the list "
+            "of processes",
+        )
+        parser.add_argument(
+            "-e",
+            "--environment",
+            type=pathlib.Path,
+            metavar="FILE",
+            help="environment whose parameters are values of hidden parameters",
+        )
         parser.add_argument("--include-deleted", action="store_true", help="stacks that are deleted, too")
         parser.add_argument(
             "--verify", action="store_true", help="say what an update with the same template would change"
@@ -91,11 +120,23 @@ class ImportHeat(_HeatCommand):
         """Run the command; return 0 if all stacks are moved, 2 if some stay."""
         if parsed.claim and parsed.dry_run:
             raise AdminError("--claim marks moved stacks, and --dry-run moves none: leave one of them out")
-        heat = HeatDatabase(_engine(_url(parsed.database)), HeatCipher(_key(parsed.encryption_key_file)))
-        if parsed.release:
-            count = _checked(heat).release(CLAIMED_BY)
-            self.app.stdout.write(f"{count} root stacks are Heat's again\n")
-            return DONE
+        if parsed.heat is None:
+            heat = _database(parsed)
+            if parsed.release:
+                count = heat.release(CLAIMED_BY)
+                self.app.stdout.write(f"{count} root stacks are Heat's again\n")
+                return DONE
+            return self._import(heat, parsed)
+        _check_for_api(parsed)
+        try:
+            api = open_heat_api(parsed.heat, _parameters(parsed))
+            _check_project(parsed.project, api.project_id)
+            return self._import(api, parsed)
+        except (NoCredentials, NoSuchStacks, HeatRefusal) as error:
+            raise AdminError(f"--heat: {error}") from error
+
+    def _import(self, heat: HeatSource, parsed: typing.Any) -> int:
+        """Move what is selected, and show the report; return 0 if all stacks are moved, 2 if some stay."""
         line = ProgressLine(self.app.stderr)
         options = Options(
             Selection(parsed.project, parsed.stack, with_deleted=parsed.include_deleted),
@@ -106,7 +147,7 @@ class ImportHeat(_HeatCommand):
         try:
             with open_import(
                 conf_of(self),
-                _checked(heat),
+                heat,
                 lambda done, total: line.show(f"import: {done} of {total} root stacks"),
             ) as run:
                 report = run.run(options)
@@ -128,7 +169,7 @@ class ExportHeat(_HeatCommand):
     def take_action(self, parsed: typing.Any) -> int:
         """Run the command; return 0 if all stacks are moved, 2 if some stay."""
         cipher = HeatCipher(_key(parsed.encryption_key_file))
-        heat = _checked(HeatDatabase(_engine(_url(parsed.database)), cipher))
+        heat = _open_database(parsed.database, cipher)
         try:
             heat.check_schema(SCHEMAS)
             heat.check_key()
@@ -160,11 +201,77 @@ class ExportHeat(_HeatCommand):
         return self.show(report, parsed.report)
 
 
-def _checked(heat: HeatDatabase) -> HeatDatabase:
+def _add_database(parser: argparse._ActionsContainer, *, required: bool) -> None:
+    parser.add_argument(
+        "--database",
+        required=required,
+        metavar="URL",
+        help="Heat's database as SQLAlchemy names it; @FILE: a file that has the URL",
+    )
+
+
+def _database(parsed: typing.Any) -> HeatDatabase:
+    """Return the database that was named.
+
+    :raises AdminError: an option is only for the API, or the database cannot be used.
+    """
+    if parsed.parameter or parsed.environment is not None:
+        raise AdminError("--parameter and --environment are for --heat: a database has hidden values, too")
+    return _open_database(parsed.database, HeatCipher(_key(parsed.encryption_key_file)))
+
+
+def _check_for_api(parsed: typing.Any) -> None:
+    """Check the options for the API.
+
+    :raises AdminError: one of them is only for a database, or is for a stack and none is named.
+    """
+    for option in ("claim", "release", "include_deleted", "encryption_key_file"):
+        if getattr(parsed, option):
+            raise AdminError(f"--{option.replace('_', '-')} is for --database: Heat's API has no such thing")
+    if (parsed.parameter or parsed.environment is not None) and len(parsed.stack) != 1:
+        raise AdminError("--parameter and --environment have values of one stack: name it by --stack")
+
+
+def _check_project(names: typing.Sequence[str], project_id: str) -> None:
+    """Check that the projects that were named are that of the credentials.
+
+    :raises AdminError: one of them is another.
+    """
+    for name in names:
+        if name != project_id:
+            raise AdminError(f"--project {name}: the credentials are for {project_id}; set OS_PROJECT_ID")
+
+
+def _parameters(parsed: typing.Any) -> dict[str, Json]:
+    """Return the values of hidden parameters; those of --parameter count before those of the file.
+
+    :raises AdminError: the file cannot be read, or a value has another form.
+    """
+    values: dict[str, Json] = {}
+    if parsed.environment is not None:
+        try:
+            document = yaml.safe_load(parsed.environment.read_text())
+        except (OSError, ValueError, yaml.YAMLError) as error:
+            raise AdminError(f"--environment {parsed.environment}: {type(error).__name__}") from error
+        section = document.get("parameters") if isinstance(document, dict) else None
+        if not isinstance(section, dict) or len(document) != 1:
+            raise AdminError(f"--environment {parsed.environment}: it must have parameters, and nothing else")
+        values.update(section)
+    for text in parsed.parameter:
+        name, separator, value = text.partition("=")
+        if not separator or not name:
+            raise AdminError("--parameter must be NAME=VALUE")
+        values[name] = value
+    return values
+
+
+def _open_database(url: str, cipher: HeatCipher) -> HeatDatabase:
     """Return the database, if it can be used.
 
+    :param url: its URL, or ``@`` and the name of the file that has it.
     :raises AdminError: it is none of Heat's, or cannot be reached.
     """
+    heat = HeatDatabase(_engine(_url(url)), cipher)
     try:
         heat.check()
     except UnfitDatabase as error:

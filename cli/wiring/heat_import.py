@@ -8,8 +8,7 @@ from oslo_config import cfg
 from ...db.ids import MemberId, TaskId, TraversalId
 from ...engine.compile import GoalCompiler
 from ...engine.context import EngineContext, Hints
-from ...heat_database.reader import HeatDatabase
-from ...heat_import.run import Import
+from ...heat_import.run import HeatSource, Import
 from ...heat_import.tree_builder import TreeBuilder
 from ...heat_import.type_data import Neighbours
 from ...heat_import.verify import Verifier
@@ -40,7 +39,7 @@ class _NoHints(Hints):
 
 @contextlib.contextmanager
 def open_import(
-    conf: cfg.ConfigOpts, heat: HeatDatabase, progress: Callable[[int, int], None]
+    conf: cfg.ConfigOpts, heat: HeatSource, progress: Callable[[int, int], None]
 ) -> Iterator[Import]:
     """Connect to Stoker's database, and make an import into it.
 

@@ -14,6 +14,7 @@ import pytest
 import requests
 from client.serving import Service
 from harness.cloud.access import Cloud
+from harness.cloud.layout import PASSWORD
 from harness.cloud.project import Project
 from harness.cloud.server import GIVEN, CloudServer
 from harness.cloud.stoker import stoker_on
@@ -86,6 +87,7 @@ class Moved:
     :ivar after: their views by Stoker right after the import, for the tests run in any order.
     :ivar written: requests of the project that changed something during the import.
     :ivar report: the report of the import.
+    :ivar by_api: the report of a dry run by Heat's API.
     """
 
     cloud: Cloud
@@ -96,6 +98,7 @@ class Moved:
     after: Mapping[str, Json]
     written: Sequence[str]
     report: Json
+    by_api: Json
 
     @property
     def project(self) -> Project:
@@ -117,19 +120,20 @@ def heat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Moved]:
         real_heat = stack.enter_context(RealHeat(cloud))
         project = cloud.make_project(("member", "heat_stack_owner"))
         paths, before = stacks_in_heat(Orchestration(real_heat.api, project))
-        real_heat.stop()
         folder = tmp_path_factory.mktemp("stoker")
         options = f"[guests]\nwaitcondition_url = {real_heat.cfn}\n"
         with stoker_on(cloud, folder, options):
             pass  # It makes its configuration and its database.
         (folder / "stoker.log").unlink()
         earlier = writes(cloud, project)
+        by_api = read_by_api(folder, real_heat.api, cloud, project)
+        real_heat.stop()
         report = imported(folder, real_heat.database)
         written = writes(cloud, project)[len(earlier) :]
         service: Service = stack.enter_context(stoker_on(cloud, folder, options))
         stoker = Orchestration(f"{service.url}/v1", project)
         after = {name: stoker.view(path) for name, path in paths.items()}
-        yield Moved(cloud, real_heat, stoker, paths, before, after, written, report)
+        yield Moved(cloud, real_heat, stoker, paths, before, after, written, report, by_api)
 
 
 @contextlib.contextmanager
@@ -157,6 +161,24 @@ def manage(folder: pathlib.Path, *arguments: str | pathlib.Path) -> Json:
         env={**os.environ, "HEAT_ENCRYPTION_KEY": KEY},
     )
     assert done.returncode == 0, done
+    return json.loads(done.stdout)
+
+
+def read_by_api(folder: pathlib.Path, address: str, cloud: Cloud, project: Project) -> Json:
+    """The report of a dry run by Heat's API, for the user of a project."""
+    names = ("data/stoker.conf", "cloud.conf")
+    files = [option for name in names for option in ("--config-file", folder / name)]
+    options = ["--heat", address, "--dry-run", "--verify", "--report", "json"]
+    credentials = {
+        "OS_AUTH_URL": cloud.auth_url,
+        "OS_USERNAME": project.name,
+        "OS_PASSWORD": PASSWORD,
+        "OS_USER_DOMAIN_ID": "default",
+        "OS_PROJECT_ID": project.id,
+    }
+    command = [BIN / "stoker-manage", *files, "import-heat", *options]
+    done: subprocess.CompletedProcess[str] = run(command, env={**os.environ, **credentials})
+    assert done.returncode == 2, done
     return json.loads(done.stdout)
 
 

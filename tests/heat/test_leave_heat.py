@@ -55,6 +55,14 @@ def test_the_import_writes_nothing_into_the_cloud_and_finds_no_difference(heat: 
     assert SECRET not in json.dumps(heat.report)
 
 
+def test_by_the_api_all_stacks_move_but_those_whose_update_has_failed(heat: Moved) -> None:
+    stays = {entry["name"] for entry in heat.by_api["stacks"] if entry["disposition"] == "stays"}
+    assert stays == {"half"}
+    differing = {entry["name"] for entry in heat.by_api["stacks"] if entry["differences"]}
+    assert differing == {"failed"}
+    assert SECRET not in json.dumps(heat.by_api)
+
+
 @pytest.mark.parametrize("name", STACKS)
 def test_stoker_shows_a_stack_as_heat_did(heat: Moved, name: str) -> None:
     before = heat.before[name]

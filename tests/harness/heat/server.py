@@ -173,6 +173,7 @@ class RealHeat:
                 "heat_waitcondition_server_url": f"{self.cfn}/v1/waitcondition",
                 "region_name_for_services": REGION,
                 "auth_encryption_key": KEY,
+                "enable_stack_abandon": True,
                 "encrypt_parameters_and_properties": True,
             },
             "clients_keystone": {"auth_uri": auth_url},

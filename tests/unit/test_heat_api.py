@@ -1,0 +1,371 @@
+"""The import of stacks by Heat's API: what Heat answers becomes Stoker's rows."""
+
+import contextlib
+import pathlib
+import typing
+import uuid
+from collections.abc import Iterator
+
+import pytest
+import yaml
+from harness.heat_answers import PROJECT, Answered, AnsweredStack, ScriptedHeat
+from harness.programs import BIN, run
+from oslo_config import cfg
+from stoker.cli.commands.database import migrate
+from stoker.cli.config import options
+from stoker.cli.wiring.database import connect
+from stoker.cli.wiring.heat_api import NoCredentials, project_root
+from stoker.cli.wiring.heat_import import open_import
+from stoker.db import events, imported_keys, resources, stacks
+from stoker.db.engine import Database
+from stoker.db.ids import StackId
+from stoker.db.rows import Resource, Stack
+from stoker.heat_database.reader import Selection
+from stoker.heat_database.report import Disposition, Report
+from stoker.heat_import.api_answers import in_order, path_of_link, referred_attributes
+from stoker.heat_import.api_reader import LOST, NO_EXPORT, HeatApi, NoSuchStacks
+from stoker.heat_import.run import Options
+from stoker.sealing.sealer import Sealer
+
+Json = typing.Any
+CREATED = 1_700_000_000.0
+HIDDEN = {"secret": {"type": "string", "hidden": True}}
+RANDOM = {"type": "OS::Heat::RandomString", "properties": {"length": 4}}
+
+
+def template(named: Json, **sections: Json) -> Json:
+    return {"heat_template_version": "2021-04-16", **sections, "resources": named}
+
+
+def value_stack(name: str = "plain", **fields: Json) -> AnsweredStack:
+    body = template({"v": {"type": "OS::Heat::Value", "properties": {"value": "v"}}})
+    return AnsweredStack(name, body, [Answered("v", "OS::Heat::Value", f"{name}-v")], **fields)
+
+
+def hidden_stack(name: str = "hidden") -> AnsweredStack:
+    value = {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "secret"}}}
+    return AnsweredStack(
+        name,
+        template({"v": value}, parameters=HIDDEN),
+        [Answered("v", "OS::Heat::Value", f"{name}-v")],
+        environment={"parameters": {"secret": "hush-hush"}},
+        hidden=["secret"],
+    )
+
+
+class Installation:
+    """An empty Stoker."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.config = directory / "stoker.conf"
+        lines = ["[database]", f"connection = sqlite:///{directory}/stoker.sqlite"]
+        lines += ["[secrets]", f"key = {Sealer.generate_key()}", "[api]", "auth_strategy = none"]
+        self.config.write_text("\n".join(lines))
+        cfg.CONF.reset()  # Another test of the process may have read a configuration.
+        self.conf: cfg.ConfigOpts = options.load([], program="stoker-manage", files=[self.config])
+        self.database: Database = connect(self.conf)
+        migrate(self.database, expand=False, contract=False)
+
+    def run(
+        self,
+        heat: ScriptedHeat,
+        parameters: Json = None,
+        *,
+        stacks_named: typing.Sequence[str] = (),
+        dry_run: bool = False,
+    ) -> Report:
+        api = HeatApi(heat.get, PROJECT, parameters)
+        with open_import(self.conf, api, lambda done, total: None) as run:
+            return run.run(Options(Selection(stacks=stacks_named), verifies=True, dry_run=dry_run))
+
+    def stack(self, stack_id: str) -> Stack:
+        return self.database.read(lambda conn: stacks.get(conn, StackId(stack_id)))
+
+    def rows(self, stack_id: str) -> dict[str, Resource]:
+        rows = self.database.read(lambda conn: resources.of_stack(conn, StackId(stack_id)))
+        return {row.name: row for row in rows}
+
+
+@pytest.fixture
+def installation(tmp_path: pathlib.Path) -> Iterator[Installation]:
+    installation = Installation(tmp_path)
+    with contextlib.closing(installation.database):
+        yield installation
+    installation.conf.reset()
+
+
+def only(report: Report) -> typing.Any:
+    [entry] = report.stacks
+    return entry
+
+
+def test_a_stack_keeps_its_ids_its_facts_and_its_events(installation: Installation) -> None:
+    moved = value_stack()
+    report = installation.run(ScriptedHeat(moved))
+    entry = only(report)
+    assert (entry.disposition, entry.differences, entry.notes) == (Disposition.MOVED, [], [])
+    assert report.notes == [LOST]
+    stack = installation.stack(moved.id)
+    facts = (stack.name, stack.project_id, stack.owner, stack.action, stack.status)
+    assert facts == ("plain", PROJECT, "alice", "CREATE", "COMPLETE")
+    assert (stack.created_at, stack.timeout_mins, set(stack.tags)) == (CREATED, 17, {"a", "b"})
+    row = installation.rows(moved.id)["v"]
+    assert (row.physical_id, row.properties, row.attributes) == ("plain-v", {"value": "v"}, {"value": "v"})
+    query = events.EventQuery(StackId(moved.id))
+    [(event, _)] = installation.database.read(lambda conn: events.list_events(conn, query))
+    assert (event.resource_name, event.resource_type, event.at) == ("v", "OS::Heat::Value", CREATED)
+
+
+def test_a_dry_run_stores_nothing_and_a_second_run_skips_what_is_there(installation: Installation) -> None:
+    heat = ScriptedHeat(value_stack("one"), value_stack("two"))
+    assert installation.run(heat, dry_run=True).counts() == {"moves": 2}
+    assert installation.run(heat, stacks_named=["two"]).counts() == {"moved": 1}
+    heat.requests.clear()
+    assert installation.run(heat).counts() == {"moved": 1, "present": 1}
+    assert not any(heat.stacks[1].id in path for path in heat.requests)
+    assert installation.run(heat).counts() == {"present": 2}
+
+
+def test_an_export_has_hidden_values_and_they_are_sealed(installation: Installation) -> None:
+    stack = hidden_stack()
+    entry = only(installation.run(ScriptedHeat(stack)))
+    assert (entry.disposition, entry.differences) == (Disposition.MOVED, [])
+    assert "hush-hush" not in str(installation.stack(stack.id))
+    assert "hush-hush" not in str(installation.rows(stack.id))
+
+
+def test_without_an_export_hidden_values_are_asked_for_by_name(installation: Installation) -> None:
+    heat = ScriptedHeat(hidden_stack())
+    heat.exports = False
+    report = installation.run(heat)
+    assert only(report).disposition == Disposition.STAYS
+    assert "the value of secret: give it by --environment FILE" in only(report).reasons[0]
+    assert report.notes == [LOST, NO_EXPORT]
+    wrong = only(installation.run(heat, {"secret": "hush-hush", "word": "x"}))
+    assert wrong.reasons[0].startswith("word: Heat shows that value, or has no such parameter")
+    assert only(installation.run(heat, {"secret": "hush-hush"})).disposition == Disposition.MOVED
+
+
+def test_nested_stacks_keep_their_ids(installation: Installation) -> None:
+    inner = template({"r": RANDOM}, outputs={"o": {"value": {"get_attr": ["r", "value"]}}})
+    random = Answered("r", "OS::Heat::RandomString", "random-1", data={"value": "abcd"})
+    child = AnsweredStack("outer-one", inner, [random])
+    outer = AnsweredStack(
+        "outer",
+        template({"one": {"type": "child.yaml"}}, outputs={"o": {"value": {"get_attr": ["one", "o"]}}}),
+        [Answered("one", "child.yaml", child=child)],
+        files={"child.yaml": yaml.safe_dump(inner)},
+    )
+    child.fields = {"parent": outer.id}
+    entry = only(installation.run(ScriptedHeat(outer)))
+    assert (entry.disposition, entry.differences, entry.stacks) == (Disposition.MOVED, [], 2)
+    stack = installation.stack(child.id)
+    assert (stack.parent_id, stack.name) == (outer.id, "outer-one")
+    assert "abcd" not in str(installation.rows(child.id))
+
+
+@pytest.mark.parametrize("exports", [True, False])
+def test_values_that_types_have_stored_come_from_the_export_or_from_attributes(
+    installation: Installation, *, exports: bool
+) -> None:
+    body = template({"r": RANDOM}, outputs={"o": {"value": {"get_attr": ["r", "value"]}}})
+    random = Answered("r", "OS::Heat::RandomString", "random-1", attributes={"value": "abcd"})
+    random.data = {"value": "abcd"}
+    stack = AnsweredStack("random", body, [random])
+    heat = ScriptedHeat(stack)
+    heat.exports = exports
+    assert only(installation.run(heat)).disposition == Disposition.MOVED
+    assert installation.rows(stack.id)["r"].data
+
+
+def test_addresses_stay_where_heat_exports_keys_and_are_named_where_it_does_not(
+    installation: Installation,
+) -> None:
+    policy = {"adjustment_type": "change_in_capacity", "auto_scaling_group_id": "g", "scaling_adjustment": 1}
+    body = template({"p": {"type": "OS::Heat::ScalingPolicy", "properties": policy}})
+    keys = {"access_key": "key-of-alice", "secret_key": "hush-hush"}
+    heats = {}
+    for exports in (True, False):
+        resource = Answered("p", "OS::Heat::ScalingPolicy", "scaled-p", data=keys if exports else {})
+        heats[exports] = ScriptedHeat(AnsweredStack(f"scaled-{exports}", body, [resource]))
+        heats[exports].exports = exports
+    assert only(installation.run(heats[False])).notes == [
+        "p: its addresses for signals are new ones: give them to those that signal"
+    ]
+    assert only(installation.run(heats[True])).notes == []
+    assert installation.database.read(lambda conn: imported_keys.find(conn, "key-of-alice")) is not None
+
+
+def test_attributes_are_asked_for_where_the_template_refers_to_them(installation: Installation) -> None:
+    body = template(
+        {"net": {"type": "OS::Neutron::Net"}, "other": {"type": "OS::Neutron::Net"}},
+        outputs={"o": {"value": {"get_attr": ["net", "mtu"]}}},
+    )
+    nets = [
+        Answered(name, "OS::Neutron::Net", f"id-{name}", attributes={"mtu": 1450})
+        for name in ("net", "other")
+    ]
+    stack = AnsweredStack("nets", body, nets)
+    heat = ScriptedHeat(stack)
+    assert only(installation.run(heat)).differences == []
+    assert [path for path in heat.requests if "with_attr" in path] == [
+        f"{stack.path}/resources/net?with_attr=mtu"
+    ]
+    assert installation.rows(stack.id)["net"].attributes == {"mtu": 1450}
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("UPDATE_IN_PROGRESS", "let Heat finish"),
+        ("UPDATE_FAILED", "update it in Heat until that succeeds, or move it by --database"),
+    ],
+)
+def test_a_stack_whose_goal_the_api_does_not_show_stays(
+    installation: Installation, status: str, words: str
+) -> None:
+    entry = only(installation.run(ScriptedHeat(value_stack(fields={"stack_status": status}))))
+    assert entry.disposition == Disposition.STAYS
+    assert words in entry.reasons[0]
+
+
+def test_a_stack_that_changes_while_it_is_read_stays(installation: Installation) -> None:
+    stack = value_stack()
+    heat = ScriptedHeat(stack)
+
+    def get(path: str) -> Json:
+        answer = heat.get(path)
+        if path.endswith("/snapshots"):
+            stack.fields = {"updated_time": "2026-01-01T00:00:00Z"}
+        return answer
+
+    with open_import(installation.conf, HeatApi(get, PROJECT), lambda done, total: None) as run:
+        entry = only(run.run(Options(Selection())))
+    assert entry.reasons == ["it was changed while it was read: run this again"]
+
+
+def test_what_heat_refuses_is_said_and_other_stacks_move(installation: Installation) -> None:
+    heat = ScriptedHeat(value_stack("one"), value_stack("two"))
+    heat.refused[f"{heat.stacks[0].path}/events"] = 403
+    report = installation.run(heat)
+    assert report.counts() == {"moved": 1, "stays": 1}
+    assert report.stacks[0].reasons[0].startswith("Heat answers 403 to GET /stacks/one/")
+
+
+def test_snapshots_that_stay_are_named(installation: Installation) -> None:
+    entry = only(installation.run(ScriptedHeat(value_stack(snapshots=["before", "after"]))))
+    assert entry.notes == ["its snapshots are not moved, and their copies stay in the cloud: before, after"]
+
+
+def test_more_stacks_than_one_page_are_read(installation: Installation) -> None:
+    heat = ScriptedHeat(*(value_stack(f"s{number}") for number in range(101)))
+    assert HeatApi(heat.get, PROJECT).count(Selection()) == 101
+    assert installation.run(heat, stacks_named=["s100"]).counts() == {"moved": 1}
+
+
+def test_a_stack_that_does_not_exist_is_named() -> None:
+    with pytest.raises(NoSuchStacks, match="no root stack other, third"):
+        HeatApi(ScriptedHeat(value_stack()).get, PROJECT).count(Selection(stacks=["plain", "other", "third"]))
+
+
+def test_software_configs_and_deployments_keep_their_ids(installation: Installation) -> None:
+    ids = {name: str(uuid.uuid4()) for name in ("config", "derived", "deployment")}
+    body = template(
+        {
+            "c": {"type": "OS::Heat::SoftwareConfig", "properties": {"config": "echo"}},
+            "d": {
+                "type": "OS::Heat::SoftwareDeployment",
+                "properties": {
+                    "config": {"get_resource": "c"},
+                    "server": "server-1",
+                    "signal_transport": "NO_SIGNAL",
+                },
+            },
+        },
+        outputs={"y": {"value": {"get_attr": ["d", "y"]}}},
+    )
+    rows = [
+        Answered("c", "OS::Heat::SoftwareConfig", ids["config"]),
+        Answered("d", "OS::Heat::SoftwareDeployment", ids["deployment"]),
+    ]
+    stack = AnsweredStack("soft", body, rows)
+    heat = ScriptedHeat(stack)
+    config = {"name": "n", "group": "script", "config": "echo", "inputs": [], "outputs": [], "options": {}}
+    heat.configs = [{"id": ids[name], **config} for name in ("config", "derived")]
+    deployment = {"id": ids["deployment"], "config_id": ids["derived"], "server_id": "server-1"}
+    heat.deployments = [{**deployment, "status": "COMPLETE", "output_values": {"y": "1"}}]
+    report = installation.run(heat)
+    assert only(report).differences == []
+    assert (installation.rows(stack.id)["d"].attributes or {})["y"] == "1"
+    assert (report.configs, report.deployments) == (0, 0)
+
+
+def test_references_to_attributes_are_found_in_both_languages() -> None:
+    body = {
+        "a": {"list_join": [",", [{"get_attr": ["x", "one", 0]}, {"get_attr": ["x"]}]]},
+        "b": [{"Fn::GetAtt": ["y", "Two"]}, {"Fn::GetAtt": "y.Three.Four"}],
+    }
+    assert referred_attributes(body) == {"x": {"one"}, "y": {"Two", "Three.Four"}}
+
+
+def test_members_of_one_second_are_in_the_order_of_their_numbers() -> None:
+    rows = [{"resource_name": name, "creation_time": "t"} for name in ("10", "9", "a2", "a10")]
+    assert [row["resource_name"] for row in in_order(rows)] == ["9", "10", "a2", "a10"]
+
+
+def test_a_link_leads_to_a_stack() -> None:
+    links = [{"rel": "nested", "href": "https://h/heat/v1/p/stacks/a%2Fb/123/resources/r"}]
+    path = path_of_link(links, "nested")
+    assert (str(path), path and path.id) == ("/stacks/a%2Fb/123", "123")
+    assert path_of_link(links, "stack") is None
+
+
+@pytest.mark.parametrize(
+    ("address", "project", "root"),
+    [
+        ("http://h:8004/v1", "p", "http://h:8004/v1/p"),
+        ("https://h/orchestration/v1/p/", "p", "https://h/orchestration/v1/p"),
+        ("http://h/v1/named", None, "http://h/v1/named"),
+    ],
+)
+def test_the_address_of_the_api_may_name_the_project(address: str, project: str | None, root: str) -> None:
+    assert project_root(address, project)[0] == root
+
+
+@pytest.mark.parametrize(
+    ("address", "project", "words"),
+    [
+        ("h:8004", "p", "must be such as"),
+        ("http://h:8004", "p", "must be such as"),
+        ("http://h/v1/other", "p", "the credentials are for p"),
+        ("http://h/v1", None, "name a project"),
+    ],
+)
+def test_a_wrong_address_is_refused(address: str, project: str | None, words: str) -> None:
+    with pytest.raises(NoCredentials, match=words):
+        project_root(address, project)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--claim"], "--claim is for --database"),
+        (["--include-deleted"], "--include-deleted is for --database"),
+        (["--parameter", "a=b"], "name it by --stack"),
+        (["--parameter", "a", "--stack", "s"], "--parameter must be NAME=VALUE"),
+        (["--environment", "{directory}/wrong.yaml", "--stack", "s"], "it must have parameters"),
+        (["--project", "other"], "--project other: the credentials are for demo"),
+        ([], "--heat: Heat does not answer GET /stacks"),
+    ],
+)
+def test_wrong_options_are_refused(
+    installation: Installation, tmp_path: pathlib.Path, arguments: list[str], words: str
+) -> None:
+    (tmp_path / "wrong.yaml").write_text("resource_registry: {}\n")
+    given = [text.format(directory=tmp_path) for text in arguments]
+    address = "http://127.0.0.1:9/v1/demo"
+    environment = {"OS_AUTH_TYPE": "none", "OS_ENDPOINT": address, "PATH": ""}
+    command = [BIN / "stoker-manage", "--config-file", installation.config, "import-heat", "--heat", address]
+    done = run([*command, *given], env=environment)
+    assert done.returncode == 1, done
+    assert words in done.stderr
