@@ -84,6 +84,9 @@ DELETED = "cfn"
 FAILED = ("failed", "half")
 SCALED = "scale"
 """The stack with a group that a signal has scaled: any update in Heat brings it to the desired capacity."""
+WITH_PORTS = ("iam", "launched")
+"""Stacks with a server on a subnet, whose port the type has made."""
+SERVERS = ("AWS::EC2::Instance", "OS::Heat::ScaledResource")
 ADDRESSES = ("up",)
 """Outputs of the new stack that are addresses: Heat makes others."""
 
@@ -238,8 +241,29 @@ def _physical_ids(rows: Sequence[Json]) -> list[tuple[str, str]]:
 
 
 def _deletions_leave_nothing(returned: Returned) -> None:
+    _delete_servers_whose_ports_heat_deletes_first(returned)
+    _delete_the_snapshot(returned)
     for path in returned.paths.values():
         returned.heat.change("DELETE", path)
     statuses = returned.heat.settled(returned.paths.values())
     assert set(statuses.values()) == {"DELETE_COMPLETE"}, statuses
     assert returned.project.leftovers() == {}
+
+
+def _delete_servers_whose_ports_heat_deletes_first(returned: Returned) -> None:
+    """Delete servers at Nova, for Neutron refuses to delete their ports to Heat, also where nothing moved."""
+    compute = returned.project.connection.compute
+    rows = [row for name in WITH_PORTS for row in returned.heat.resources(returned.paths[name])]
+    servers = [row["physical_resource_id"] for row in rows if row["resource_type"] in SERVERS]
+    assert len(servers) == len(WITH_PORTS)
+    for server in servers:
+        compute.delete_server(server)
+    wait_for(lambda: {item.id for item in compute.servers()}.isdisjoint(servers), 120.0)
+
+
+def _delete_the_snapshot(returned: Returned) -> None:
+    """Delete the snapshot by itself: with its stack Heat deletes the snapshot's row, and not the backup."""
+    path = f"{returned.paths['snap']}/snapshots"
+    [snapshot] = returned.heat.get(path)["snapshots"]
+    returned.heat.change("DELETE", f"{path}/{snapshot['id']}")
+    wait_for(lambda: returned.heat.get(path)["snapshots"] == [], 120.0)
