@@ -1,6 +1,6 @@
 """The tables of Heat's database, as far as they are read or written.
 
-The releases from 2023.1 to 2026.2 agree in the columns that are read.
+The releases from 2023.1 to 2026.2 agree in the columns that are read, but those of `LATER`.
 """
 
 import datetime
@@ -11,6 +11,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
 
 metadata = sa.MetaData()
+Part = typing.Union[sa.Table, "sa.Column[typing.Any]"]
+"""A table or a column."""
 
 
 class HeatJson(sa.types.TypeDecorator[typing.Any]):
@@ -136,6 +138,9 @@ resource = _table(
     sa.Column("status_reason", sa.Text),
     sa.Column("stack_id", sa.String(36), nullable=False),
     sa.Column("rsrc_prop_data_id", sa.Integer),
+    # Properties of a resource that has not changed since the releases before Pike.
+    sa.Column("properties_data", HeatJson),
+    sa.Column("properties_data_encrypted", sa.Boolean),
     sa.Column("attr_data_id", sa.Integer),
     sa.Column("replaces", sa.Integer),
     sa.Column("replaced_by", sa.Integer),
@@ -220,5 +225,5 @@ software_deployment = _table(
     sa.Column("updated_at", HeatTime),
 )
 
-OPTIONAL = (resource_snapshot,)
-"""Tables that releases before 2024.1 do not have."""
+LATER: frozenset[Part] = frozenset({resource_snapshot, snapshot.c.action})
+"""Tables and columns that releases before 2026.1 do not have."""

@@ -1,7 +1,7 @@
 """Reads trees of stacks from Heat's database, page by page."""
 
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
@@ -60,7 +60,7 @@ class HeatDatabase:
     def __init__(self, engine: Engine, cipher: HeatCipher) -> None:
         self._engine = engine
         self._cipher = cipher
-        self._has_parts = True
+        self._absent: frozenset[heat_tables.Part] = frozenset()
 
     def check(self) -> None:
         """Check that the tables have the columns that are read.
@@ -68,15 +68,18 @@ class HeatDatabase:
         :raises UnfitDatabase: a table or a column is missing.
         """
         inspector = sa.inspect(self._engine)
+        absent: set[heat_tables.Part] = set()
         for table in heat_tables.metadata.sorted_tables:
-            if table in heat_tables.OPTIONAL and not inspector.has_table(table.name):
-                self._has_parts = False
-                continue
-            if not inspector.has_table(table.name):
+            if inspector.has_table(table.name):
+                names = {column["name"] for column in inspector.get_columns(table.name)}
+                absent.update(column for column in table.c if column.name not in names)
+            elif table in heat_tables.LATER:
+                absent.add(table)
+            else:
                 raise UnfitDatabase(f"it has no table {table.name}: it is none of Heat's")
-            columns = {column["name"] for column in inspector.get_columns(table.name)}
-            if missing := sorted({column.name for column in table.c} - columns):
+            if missing := sorted(column.name for column in table.c if column in absent - heat_tables.LATER):
                 raise UnfitDatabase(f"its table {table.name} has no column {', '.join(missing)}")
+        self._absent = frozenset(absent)
 
     def notes(self) -> list[str]:
         """Return nothing: nothing of a database stays behind."""
@@ -142,14 +145,14 @@ class HeatDatabase:
                 last = ids[-1]
                 skipped = skip(ids)
                 chosen = [stack_id for stack_id in ids if stack_id not in skipped]
-                yield _Page(conn, self._cipher, has_parts=self._has_parts).trees(
+                yield _Page(conn, self._cipher, absent=self._absent).trees(
                     chosen, with_deleted=selection.with_deleted
                 )
 
     def trees(self, ids: Sequence[str]) -> list[HeatTree]:
         """Return the trees of these root stacks with all nested stacks, deleted ones, too."""
         with self._engine.connect() as conn:
-            return _Page(conn, self._cipher, has_parts=self._has_parts).trees(ids, with_deleted=True)
+            return _Page(conn, self._cipher, absent=self._absent).trees(ids, with_deleted=True)
 
     def software(self, ids: Iterable[str]) -> tuple[list[HeatConfig], list[HeatDeployment]]:
         """Return the configs and deployments with these ids, and the configs of those deployments."""
@@ -236,10 +239,21 @@ def _roots(selection: Selection) -> list[sa.ColumnElement[bool]]:
     return conditions
 
 
-def _of(conn: Connection, table: sa.Table, column: str, ids: Iterable[typing.Any]) -> Iterator[Row]:
-    """Yield the rows of a table in which the column has one of these values, by few statements."""
+def _of(
+    conn: Connection,
+    table: sa.Table,
+    column: str,
+    ids: Iterable[typing.Any],
+    absent: Collection[heat_tables.Part] = (),
+) -> Iterator[Row]:
+    """Yield the rows of a table in which the column has one of these values, by few statements.
+
+    :param absent: tables, which have no rows, and columns, which the rows lack.
+    """
+    if table in absent:
+        return
     ordered = sorted(set(ids))
-    columns = [item.label(item.key) for item in table.c]
+    columns = [item.label(item.key) for item in table.c if item not in absent]
     for start in range(0, len(ordered), IDS):
         part = ordered[start : start + IDS]
         query = (
@@ -260,13 +274,13 @@ def _grouped(rows: Iterable[Row], key: str) -> dict[typing.Any, list[Row]]:
 class _Page:
     """The rows of some trees; each table is read by few statements.
 
-    :param has_parts: whether the parts of a snapshot have a table of their own.
+    :param absent: tables and columns that the database does not have.
     """
 
-    def __init__(self, conn: Connection, cipher: HeatCipher, *, has_parts: bool) -> None:
+    def __init__(self, conn: Connection, cipher: HeatCipher, *, absent: frozenset[heat_tables.Part]) -> None:
         self._conn = conn
         self._cipher = cipher
-        self._has_parts = has_parts
+        self._absent = absent
 
     def trees(self, ids: Sequence[str], *, with_deleted: bool) -> list[HeatTree]:
         """Return the trees of these root stacks."""
@@ -283,11 +297,11 @@ class _Page:
         self._creds = self._by_id(heat_tables.user_creds, (row["user_creds_id"] for row in rows.values()))
         self._tags = _grouped(_of(self._conn, heat_tables.stack_tag, "stack_id", stack_ids), "stack_id")
         self._events = _grouped(_of(self._conn, heat_tables.event, "stack_id", stack_ids), "stack_id")
-        self._snapshots = _grouped(_of(self._conn, heat_tables.snapshot, "stack_id", stack_ids), "stack_id")
-        snapshot_ids = [row["id"] for rows in self._snapshots.values() for row in rows]
-        parts = heat_tables.resource_snapshot
-        read_parts = _of(self._conn, parts, "snapshot_id", snapshot_ids) if self._has_parts else ()
-        self._parts = _grouped(read_parts, "snapshot_id")
+        snapshots = list(_of(self._conn, heat_tables.snapshot, "stack_id", stack_ids, self._absent))
+        self._snapshots = _grouped(snapshots, "stack_id")
+        snapshot_ids = [row["id"] for row in snapshots]
+        parts = _of(self._conn, heat_tables.resource_snapshot, "snapshot_id", snapshot_ids, self._absent)
+        self._parts = _grouped(parts, "snapshot_id")
         self._locks = {
             row["stack_id"]: row["engine_id"] or ""
             for row in _of(self._conn, heat_tables.stack_lock, "stack_id", stack_ids)
@@ -398,9 +412,10 @@ class _Page:
             updated_at=row["updated_at"] or row["created_at"] or 0.0,
             physical_id=row["physical_id"] or None,
             metadata=row["metadata"],
-            properties=self._stored_values(row["rsrc_prop_data_id"]),
+            properties=self._properties(row),
             attributes=self._stored_values(row["attr_data_id"]) or {},
-            is_secret=any(
+            is_secret=bool(row["properties_data_encrypted"])
+            or any(
                 self._values[key]["encrypted"]
                 for key in (row["rsrc_prop_data_id"], row["attr_data_id"])
                 if key in self._values
@@ -418,11 +433,18 @@ class _Page:
 
     def _stored_values(self, key: int | None) -> JsonMap | None:
         row = None if key is None else self._values.get(key)
-        if row is None or row["data"] is None:
-            return None
-        if not row["encrypted"]:
-            return typing.cast(JsonMap, row["data"])
-        return {name: self._cipher.open_json(pair) for name, pair in row["data"].items()}
+        return None if row is None else self._opened(row["data"], row["encrypted"])
+
+    def _properties(self, row: Row) -> JsonMap | None:
+        """Return the properties of a resource, which older releases have stored in its own row."""
+        if row["rsrc_prop_data_id"] is None:
+            return self._opened(row["properties_data"], row["properties_data_encrypted"])
+        return self._stored_values(row["rsrc_prop_data_id"])
+
+    def _opened(self, values: JsonMap | None, is_encrypted: bool | None) -> JsonMap | None:
+        if values is None or not is_encrypted:
+            return values
+        return {name: self._cipher.open_json(pair) for name, pair in values.items()}
 
     def _template(self, row: Row) -> HeatTemplate:
         environment = dict(row["environment"] or {})
@@ -469,7 +491,7 @@ def _snapshot(row: Row, parts: Sequence[Row]) -> HeatSnapshot:
         id=row["id"],
         stack_id=row["stack_id"],
         name=row["name"],
-        action=row["action"] or "CREATE",
+        action=row.get("action") or "CREATE",
         status=row["status"] or "",
         reason=row["status_reason"] or "",
         created_at=row["created_at"] or 0.0,

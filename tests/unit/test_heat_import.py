@@ -15,12 +15,12 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from harness.heat_database import CREATED, KEY, HeatRow, encrypted
 from harness.heat_installation import Installation
 from harness.programs import BIN, run
-from stoker.db import events, imported_keys, stacks
+from stoker.db import events, imported_keys, snapshots, stacks
 from stoker.db.ids import StackId
 from stoker.db.rows import FailureCause
 from stoker.heat_database import heat_tables
 from stoker.heat_database.crypt import HeatCipher, WrongKey
-from stoker.heat_database.reader import Selection
+from stoker.heat_database.reader import Selection, UnfitDatabase
 from stoker.heat_database.report import Disposition, Report
 from stoker.heat_import.run import CLAIMED_BY
 
@@ -371,6 +371,41 @@ def test_a_database_that_is_none_of_heats_is_refused(
     done = manage(installation, "--database", url.format(directory=tmp_path))
     assert done.returncode == 1
     assert words in done.stderr
+
+
+def test_snapshots_of_releases_before_2026_1_are_read(installation: Installation) -> None:
+    document = {"template": template({"v": VALUE}), "resources": {"v": {"resource_data": {}}}}
+    stack_id = installation.heat.stack("old", document["template"], [value_row()])
+    snapshot = {"id": str(uuid.uuid4()), "stack_id": stack_id, "status": "COMPLETE", "data": document}
+    with installation.heat.engine.begin() as conn:
+        conn.execute(sa.insert(heat_tables.snapshot), [snapshot])
+        conn.execute(sa.text("ALTER TABLE snapshot DROP COLUMN action"))
+        conn.execute(sa.text("DROP TABLE resource_snapshot"))
+    assert only(installation.run()).disposition == Disposition.MOVED
+    [moved] = installation.database.read(lambda conn: snapshots.of_stack(conn, StackId(stack_id)))
+    assert (moved.id, moved.action, moved.status) == (snapshot["id"], "CREATE", "COMPLETE")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"properties_data": {"salt": "s1"}},
+        {"properties_data": {"salt": list(encrypted('"s1"'))}, "properties_data_encrypted": True},
+    ],
+)
+def test_properties_that_old_releases_have_stored_with_the_resource_are_read(
+    installation: Installation, columns: Json
+) -> None:
+    resource = {"type": "OS::Heat::RandomString", "properties": {"salt": "s2"}}
+    installation.heat.stack("old", template({"r": resource}), [HeatRow("r", "stack-r", columns=columns)])
+    assert only(installation.run()).differences == ["old: resource r: salt would change"]
+
+
+def test_a_database_without_a_column_of_all_releases_is_refused(installation: Installation) -> None:
+    with installation.heat.engine.begin() as conn:
+        conn.execute(sa.text("ALTER TABLE snapshot DROP COLUMN status"))
+    with pytest.raises(UnfitDatabase, match="its table snapshot has no column status"):
+        installation.run()
 
 
 def test_software_configs_and_deployments_keep_their_ids(installation: Installation) -> None:
