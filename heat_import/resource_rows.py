@@ -38,6 +38,7 @@ from ..template.residual import (
     token_of,
 )
 
+ROUTE_TABLE_ASSOCIATION = "AWS::EC2::SubnetRouteTableAssociation"
 UNFINISHED = "it was in progress when its stack failed in Heat"
 _CAUSE = re.compile(r"Resource [A-Z]+ failed: (\w+): (resources[^:]*): (.*)", re.DOTALL)
 
@@ -64,7 +65,7 @@ def resource_row(resource: HeatResource, place: ResourcePlace, secrets: Secrets)
     definition = place.definition
     is_unfinished = resource.status == Status.IN_PROGRESS
     untouched = resource.action == "INIT"
-    physical_id = resource.physical_id or _made_name(resource, place)
+    physical_id = resource.physical_id or _made_id(resource, place)
     # What exists without an id, as roles do, was not created with a key that a deletion could search.
     has_key = untouched or physical_id is not None or resource.status != Status.COMPLETE
     return Resource(
@@ -89,13 +90,21 @@ def resource_row(resource: HeatResource, place: ResourcePlace, secrets: Secrets)
     )
 
 
-def _made_name(resource: HeatResource, place: ResourcePlace) -> str | None:
-    """Return the name that Heat shows of a launch configuration, which has no id there; None for other types.
+def _made_id(resource: HeatResource, place: ResourcePlace) -> str | None:
+    """Return the physical id of a resource that has none in Heat; None: Stoker's type needs none, either."""
+    if resource.action == "INIT":
+        return None
+    if place.definition.type == ROUTE_TABLE_ASSOCIATION:
+        properties = resource.properties or {}
+        return f"{properties.get('RouteTableId')}:subnet_id={properties.get('SubnetId')}"
+    return _launch_name(resource, place) if place.definition.type == LAUNCH_CONFIGURATION else None
+
+
+def _launch_name(resource: HeatResource, place: ResourcePlace) -> str:
+    """Return the name that Heat shows of a launch configuration.
 
     Its end is made of the random bits of the resource's UUID.
     """
-    if place.definition.type != LAUNCH_CONFIGURATION or resource.action == "INIT":
-        return None
     bits = uuid.UUID(resource.uuid).time << 4  # 60 bits, to 8 whole bytes of which 12 characters are made.
     end = base64.b32encode(bits.to_bytes(8, "big"))[:12].decode().lower()
     return f"{place.stack.name}-{resource.name}-{end}"

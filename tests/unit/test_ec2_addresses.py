@@ -17,6 +17,7 @@ from stoker.resources.steps import Done
 Json = typing.Any
 ADDRESS = RESOURCE_TYPES["AWS::EC2::EIP"]()
 ASSOCIATION = RESOURCE_TYPES["AWS::EC2::EIPAssociation"]()
+PORT_ASSOCIATION = RESOURCE_TYPES["OS::Neutron::FloatingIPAssociation"]()
 FLOATING_IP = {"id": "7d1cd1b0-0000-4000-8000-000000000001", "floating_ip_address": "172.24.0.9"}
 PATH = f"/floatingips/{FLOATING_IP['id']}"
 PORT = {"id": "p1", "network_id": "n1", "fixed_ips": [{"ip_address": "10.0.0.3"}]}
@@ -105,6 +106,20 @@ def test_an_association_by_address_is_found_by_it_also_where_heat_has_made_it(
     scripted.answers["GET /floatingips"] = Answer(200, {"floatingips": []})
     run(ASSOCIATION, "delete", of_heat, context)
     assert len(sent(scripted, "PUT")) == 2
+
+
+def test_an_association_of_neutrons_is_found_by_its_properties_where_heat_has_made_it(
+    scripted: ScriptedService, context: ScriptedContext
+) -> None:
+    has_cloud(scripted)
+    scripted.answers[f"GET {PATH}"] = Answer(200, {"floatingip": {**FLOATING_IP, **TO_PORT}})
+    scripted.answers["GET /ports"] = Answer(200, {"ports": [{**PORT, "name": "front"}]})
+    properties = {"floatingip_id": FLOATING_IP["id"], "port_id": "front"}
+    of_heat = target_of(PORT_ASSOCIATION, properties, physical_id="7")
+    run(PORT_ASSOCIATION, "check", of_heat, context)
+    assert PORT_ASSOCIATION.live_properties(of_heat, context)["port_id"] == "p1"
+    run(PORT_ASSOCIATION, "delete", of_heat, context)
+    assert sent(scripted, "PUT") == [(PATH, {"floatingip": {"port_id": None}})]
 
 
 def test_an_association_leaves_its_address_before_it_takes_another(

@@ -503,6 +503,14 @@ def test_a_launch_configuration_has_the_name_that_heat_shows(installation: Insta
     assert "launch" in (stored.data or {})
 
 
+def test_a_route_table_association_has_the_id_by_which_it_is_removed(installation: Installation) -> None:
+    properties = {"RouteTableId": "router", "SubnetId": "subnet"}
+    association = {"type": "AWS::EC2::SubnetRouteTableAssociation", "properties": properties}
+    stack_id = installation.heat.stack("vpc", template({"a": association}), [HeatRow("a", None, properties)])
+    assert only(installation.run()).disposition == Disposition.MOVED
+    assert installation.rows(stack_id)["a"].physical_id == "router:subnet_id=subnet"
+
+
 def test_what_exists_without_an_id_has_no_key_that_a_deletion_would_search(
     installation: Installation,
 ) -> None:

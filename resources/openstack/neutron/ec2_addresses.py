@@ -58,8 +58,9 @@ class ElasticIp(NeutronType):
         return dict(first_port(context, server)) if server else {"port_id": None}
 
     def reference_id(self, target: ResourceView) -> Json:
-        """Return the address."""
-        return (target.data.get(REMOTE) or {}).get("floating_ip_address") or target.name
+        """Return the address; where it was not read since an import the id, which associations take, too."""
+        address = (target.data.get(REMOTE) or {}).get("floating_ip_address")
+        return address or target.physical_id or target.name
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the id and the service's answer."""

@@ -11,8 +11,9 @@ from ...errors import PropertyError
 from ...implied import ImpliedDependency
 from ...schema import Attribute, Property
 from ...steps import Step
-from ..attached import AttachedType, Link
+from ..attached import AttachedType, Link, claimed_link
 from ..bodies import NamedRemote, live_fields
+from ..declared import REMOTE
 from ..names import resolve
 from ..service import RemoteNotFound
 from .base import NeutronType
@@ -150,6 +151,12 @@ class FloatingIPAssociation(AttachedType):
         """Return the floating IP and the port."""
         return properties["floatingip_id"], resolve(context, "neutron.port", properties["port_id"])
 
+    def stored_link(self, target: ResourceView, context: StepContext) -> Link:
+        """Return the link; one of Heat's follows from the properties, for its physical id is a number."""
+        if REMOTE in target.data or claimed_link(target) is not None:
+            return super().stored_link(target, context)
+        return self.link(target.previous or target.properties, context)
+
     def attach(self, link: Link, target: ResourceView, context: StepContext) -> Json:
         """Associate; to repeat it changes nothing."""
         address = target.properties["fixed_ip_address"]
@@ -178,4 +185,5 @@ class FloatingIPAssociation(AttachedType):
 
     def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the port and its address as they are now."""
-        return live_fields(self, target.properties, self.get(self.service_for(context), self.id_of(target)))
+        floating_ip = self.stored_link(target, context)[0]
+        return live_fields(self, target.properties, self.get(self.service_for(context), floating_ip))
