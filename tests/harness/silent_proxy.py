@@ -10,14 +10,15 @@ from harness.ports import HOST
 class SilentProxy:
     """Passes bytes on, both ways, until `silent` is set; as a firewall does that begins to drop packets.
 
+    :param port: the port that it listens on; 0: a free one.
     :ivar silent: while it is set nothing is passed on, no connection is closed, and new ones get no answer.
     """
 
-    def __init__(self, target: tuple[str, int]) -> None:
+    def __init__(self, target: tuple[str, int], port: int = 0) -> None:
         self.silent = threading.Event()
         self._target = target
         self._sockets: list[socket.socket] = []
-        self._listener = socket.create_server((HOST, 0))
+        self._listener = socket.create_server((HOST, port))
         self.port = int(self._listener.getsockname()[1])
         threading.Thread(target=self._accept, daemon=True).start()
 

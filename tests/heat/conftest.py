@@ -6,26 +6,30 @@ import json
 import os
 import pathlib
 import subprocess
-import time
 import typing
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pytest
 import requests
-from client.serving import Service
 from harness.cloud.access import Cloud
 from harness.cloud.layout import PASSWORD
 from harness.cloud.project import Project
 from harness.cloud.server import GIVEN, CloudServer
 from harness.cloud.stoker import stoker_on
+from harness.guests.agents import Agents
 from harness.heat.server import KEY, RealHeat
 from harness.programs import BIN, run
 from harness.waiting import wait_for
-from heat.stacks import HALF, STACKS
+from heat.evening import Evening, commands
+from heat.stacks import CHANGES, CREATED, STACKS
+from heat.type_stacks import EXTERNAL, Change
 
 Json = typing.Any
-SERVICES = ("nova", "neutron", "cinder", "glance")
+SERVICES = ("nova", "neutron", "cinder", "glance", "barbican", "octavia")
 WITHIN = 300.0
+OPTIONAL = ("barbican", "octavia", "swift")
+"""Services that some of the stacks need, beside those of each cloud."""
+ROLES = ("member", "heat_stack_owner", "creator")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +83,18 @@ class Orchestration:
 
 
 @dataclasses.dataclass(frozen=True)
+class Reports:
+    """Reports of the commands.
+
+    :ivar by_api: the report of a dry run by Heat's API.
+    """
+
+    dry_run: Json
+    moved: Json
+    by_api: Json
+
+
+@dataclasses.dataclass(frozen=True)
 class Moved:
     """The stacks that Heat had, and Stoker, which has them now.
 
@@ -86,8 +102,9 @@ class Moved:
     :ivar before: views of the stacks while Heat had them.
     :ivar after: their views by Stoker right after the import, for the tests run in any order.
     :ivar written: requests of the project that changed something during the import.
-    :ivar report: the report of the import.
-    :ivar by_api: the report of a dry run by Heat's API.
+    :ivar answers: by the words of the proxy's map: statuses of the answers to a request that reads and one
+        that writes.
+    :ivar guest: agents of a server that poll and signal at Heat's addresses.
     """
 
     cloud: Cloud
@@ -97,8 +114,9 @@ class Moved:
     before: Mapping[str, Json]
     after: Mapping[str, Json]
     written: Sequence[str]
-    report: Json
-    by_api: Json
+    reports: Reports
+    answers: Mapping[str, tuple[int, int]]
+    guest: Agents
 
     @property
     def project(self) -> Project:
@@ -118,32 +136,46 @@ def heat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Moved]:
     with contextlib.ExitStack() as stack:
         cloud = stack.enter_context(heat_cloud())
         real_heat = stack.enter_context(RealHeat(cloud))
-        project = cloud.make_project(("member", "heat_stack_owner"))
-        paths, before = stacks_in_heat(Orchestration(real_heat.api, project))
+        project = cloud.make_project(ROLES)
         folder = tmp_path_factory.mktemp("stoker")
-        options = f"[guests]\nwaitcondition_url = {real_heat.cfn}\n"
-        with stoker_on(cloud, folder, options):
-            pass  # It makes its configuration and its database.
-        (folder / "stoker.log").unlink()
+        paths, before, guest = stacks_in_heat(Orchestration(real_heat.api, project), cloud, folder / "guest")
+        evening = stack.enter_context(evening_in(folder, cloud, real_heat, project))
         earlier = writes(cloud, project)
         by_api = read_by_api(folder, real_heat.api, cloud, project)
-        real_heat.stop()
-        report = imported(folder, real_heat.database)
+        dry_run = evening.run(commands("Before the evening"))
+        report = evening.run(commands("The evening"))
         written = writes(cloud, project)[len(earlier) :]
-        service: Service = stack.enter_context(stoker_on(cloud, folder, options))
-        stoker = Orchestration(f"{service.url}/v1", project)
+        assert evening.stoker is not None
+        stoker = Orchestration(f"{evening.stoker.url}/v1", project)
         after = {name: stoker.view(path) for name, path in paths.items()}
-        yield Moved(cloud, real_heat, stoker, paths, before, after, written, report, by_api)
+        reports = Reports(dry_run, report, by_api)
+        yield Moved(cloud, real_heat, stoker, paths, before, after, written, reports, evening.answers, guest)
 
 
 @contextlib.contextmanager
 def heat_cloud() -> Iterator[Cloud]:
     """A cloud of their own, for Heat enters itself into the service catalog; or the one that is given."""
-    if running := os.environ.get(GIVEN):
-        yield Cloud(pathlib.Path(running))
-        return
-    with CloudServer() as server:
-        yield server.cloud
+    with contextlib.ExitStack() as stack:
+        running = os.environ.get(GIVEN)
+        cloud = Cloud(pathlib.Path(running)) if running else stack.enter_context(CloudServer()).cloud
+        for name in OPTIONAL:
+            cloud.start(name)
+        yield cloud
+
+
+def evening_in(folder: pathlib.Path, cloud: Cloud, heat: RealHeat, project: Project) -> Evening:
+    """The evening of a Heat, with an empty Stoker that does not run yet."""
+    options = f"[guests]\nwaitcondition_url = {heat.cfn}\n"
+    with stoker_on(cloud, folder, options):
+        pass  # It makes its configuration and its database.
+    (folder / "stoker.log").unlink()
+    return Evening(
+        folder,
+        heat,
+        project,
+        lambda arguments: manage(folder, *arguments),
+        lambda: stoker_on(cloud, folder, options),
+    )
 
 
 def imported(folder: pathlib.Path, database: str, *arguments: str) -> Json:
@@ -188,27 +220,62 @@ def writes(cloud: Cloud, project: Project) -> list[str]:
     return [line for line in lines if not line.startswith(("GET ", "HEAD "))]
 
 
-def stacks_in_heat(heat: Orchestration) -> tuple[dict[str, str], dict[str, Json]]:
-    """Make the stacks, and bring them to their states; their paths, and what Heat shows of them."""
+def stacks_in_heat(
+    heat: Orchestration, cloud: Cloud, folder: pathlib.Path
+) -> tuple[dict[str, str], dict[str, Json], Agents]:
+    """Make the stacks, and bring them to their states; their paths, what Heat shows of them, and a guest.
+
+    :param folder: the folder of the guest.
+    """
+    external = cloud.admin.network.find_network("public").id
     paths = {}
-    for name, body in STACKS.items():
+    for name, text in ((name, json.dumps(body)) for name, body in STACKS.items()):
+        body = json.loads(text.replace(EXTERNAL, external))
         response = heat.call("POST", "/stacks", {"stack_name": name, "disable_rollback": True, **body})
         assert response.status_code == 201, response.text
         paths[name] = f"/stacks/{name}/{response.json()['stack']['id']}"
     _signal_handle(heat, f"{paths['wait']}/resources/h")
-    _complete_deployment(heat)
+    _complete_deployment(heat, paths["soft"], y="yes", deploy_stdout="out")
+    _complete_deployment(heat, paths["agents"], deploy_stdout="CREATE one\n")
     statuses = heat.settled(paths.values())
-    failed = {path for path, status in statuses.items() if status != "CREATE_COMPLETE"}
-    assert failed == {paths["failed"]}, statuses
-    heat.change("PUT", paths["half"], {"template": HALF})
-    heat.change("POST", f"{paths['asleep']}/actions", {"suspend": None})
-    heat.change("POST", f"{paths['snap']}/snapshots", {"name": "s1"})
-    began = time.monotonic()
-    expected = {"half": "UPDATE_FAILED", "asleep": "SUSPEND_COMPLETE", "snap": "SNAPSHOT_COMPLETE"}
-    for name, status in expected.items():
-        wait_for(lambda name=name, status=status: heat.stack(paths[name])["stack_status"] == status, WITHIN)  # type: ignore[misc]
-    assert time.monotonic() - began < WITHIN
-    return paths, {name: heat.view(path) for name, path in paths.items()}
+    expected = {path: CREATED.get(name, "CREATE_COMPLETE") for name, path in paths.items()}
+    assert statuses == expected, [heat.stack(path) for path in paths.values()]
+    for number in range(max(map(len, CHANGES.values()))):
+        changes = {name: each[number] for name, each in CHANGES.items() if number < len(each)}
+        _change(heat, paths, changes)
+    guest = guest_of(heat, paths["agents"], folder)
+    return paths, {name: heat.view(path) for name, path in paths.items()}, guest
+
+
+def _change(heat: Orchestration, paths: Mapping[str, str], changes: Mapping[str, Change]) -> None:
+    """Change stacks side by side."""
+    for name, change in changes.items():
+        heat.change(change.method, f"{paths[name]}{change.path}", change.body)
+    for name, change in changes.items():
+        wait_for(
+            lambda name=name, change=change: heat.stack(paths[name])["stack_status"] == change.status,  # type: ignore[misc]
+            WITHIN,
+            lambda name=name: str(heat.stack(paths[name])),  # type: ignore[misc]
+        )
+
+
+def guest_of(heat: Orchestration, path: str, folder: pathlib.Path) -> Agents:
+    """The agents of the stack's server, with the addresses and keys that Heat has given to it."""
+    resource = heat.get(f"{path}/resources/server?with_attr=os_collect_config")["resource"]
+    config = dict(resource["attributes"]["os_collect_config"])
+    # There is no metadata service that answers as EC2's does.
+    config["collectors"] = [name for name in config["collectors"] if name != "ec2"]
+    return Agents(folder, config)
+
+
+def deployment_status(heat: Orchestration, path: str) -> str | None:
+    """The status of the deployment of a stack; None: there is none yet."""
+    response = heat.call("GET", f"{path}/resources/deployment")
+    deployment_id = response.json().get("resource", {}).get("physical_resource_id")
+    if not deployment_id:
+        return None
+    status: str = heat.get(f"/software_deployments/{deployment_id}")["software_deployment"]["status"]
+    return status
 
 
 def _signal_handle(heat: Orchestration, path: str) -> None:
@@ -223,13 +290,9 @@ def _signal_handle(heat: Orchestration, path: str) -> None:
     assert requests.post(values["endpoint"], json=signal, headers=headers, timeout=60).status_code == 200
 
 
-def _complete_deployment(heat: Orchestration) -> None:
-    def waiting() -> list[str]:
-        deployments = heat.get("/software_deployments")["software_deployments"]
-        return [item["id"] for item in deployments if item["status"] == "IN_PROGRESS"]
-
-    wait_for(lambda: bool(waiting()), WITHIN)
-    outputs = {"y": "yes", "deploy_status_code": 0, "deploy_stdout": "out"}
-    [deployment] = waiting()
-    body = {"status": "COMPLETE", "output_values": outputs}
+def _complete_deployment(heat: Orchestration, path: str, **outputs: Json) -> None:
+    """Signal as the agents do once a deployment waits for them."""
+    wait_for(lambda: deployment_status(heat, path) == "IN_PROGRESS", WITHIN)
+    deployment = heat.get(f"{path}/resources/deployment")["resource"]["physical_resource_id"]
+    body = {"status": "COMPLETE", "output_values": {"deploy_status_code": 0, **outputs}}
     heat.change("PUT", f"/software_deployments/{deployment}", body)

@@ -2,10 +2,12 @@
 
 import json
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from heat import type_stacks
 
 Json = typing.Any
-VERSION = "heat_template_version: '2021-04-16'\n"
+VERSION = type_stacks.VERSION
 SECRET = "the-secret-of-the-tests"
 CHILD = (
     VERSION
@@ -107,6 +109,7 @@ IAM: Json = {
 }
 
 STACKS: Mapping[str, Json] = {
+    **type_stacks.STACKS,
     "iam": {"template": json.dumps(IAM)},
     "launched": {"template": json.dumps(LAUNCHED)},
     "flat": {"template": FLAT, "tags": "x,y", "timeout_mins": 17},
@@ -273,7 +276,7 @@ resources:
       user_data_format: SOFTWARE_CONFIG
       software_config_transport: POLL_SERVER_CFN
       networks: [{network: {get_resource: net}}]
-  dep:
+  deployment:
     type: OS::Heat::SoftwareDeployment
     properties:
       config: {get_resource: cfg}
@@ -281,7 +284,7 @@ resources:
       input_values: {x: 2}
       signal_transport: CFN_SIGNAL
 outputs:
-  y: {value: {get_attr: [dep, y]}}
+  y: {value: {get_attr: [deployment, y]}}
   occ: {value: {get_attr: [server, os_collect_config]}}
 """,
     },
@@ -350,3 +353,13 @@ resources:
     },
 }
 """Bodies of creations by the stacks' names."""
+CHANGES: Mapping[str, Sequence[type_stacks.Change]] = {
+    **type_stacks.CHANGES,
+    "half": [type_stacks.Change("PUT", "", {"template": HALF}, "UPDATE_FAILED")],
+}
+"""By the stacks' names, changes after the creation, each when the one before has ended."""
+FAILED = ("failed", "half", "half_tree")
+"""Stacks whose last action has failed."""
+SUSPENDED = ("asleep", "asleep_tree")
+CREATED: Mapping[str, str] = {"failed": "CREATE_FAILED", "rolled": "ROLLBACK_COMPLETE"}
+"""Statuses after the creations, where they are not CREATE_COMPLETE."""

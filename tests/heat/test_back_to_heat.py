@@ -3,10 +3,6 @@
 import contextlib
 import dataclasses
 import json
-import pathlib
-import re
-import shlex
-import shutil
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,15 +10,22 @@ import pytest
 import requests
 from harness.cloud.access import Cloud
 from harness.cloud.project import Project
-from harness.cloud.stoker import stoker_on
 from harness.heat.server import RealHeat
-from harness.sources import ROOT
 from harness.waiting import wait_for
-from heat.conftest import Orchestration, heat_cloud, imported, manage, stacks_in_heat, writes
-from heat.stacks import CHILD, SECRET, STACKS, VERSION
-from heat.test_leave_heat import is_launched, plain, without_added
+from heat.conftest import (
+    ROLES,
+    Orchestration,
+    evening_in,
+    heat_cloud,
+    imported,
+    stacks_in_heat,
+    writes,
+)
+from heat.evening import commands
+from heat.stacks import CHILD, FAILED, SECRET, STACKS, VERSION
+from heat.test_leave_heat import NO_ID, WITHOUT_IDS, is_launched, plain, without_added
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.needs("guests")]
 
 Json = typing.Any
 NEW: Json = {
@@ -77,11 +80,8 @@ outputs:
     "parameters": {"secret": SECRET},
 }
 """The body of the creation of a stack that Stoker makes."""
-COMMAND = re.compile(r"^ {7}(stoker-manage export-heat .*)$", re.MULTILINE)
-"""A command of the page that says how to leave Heat."""
 DELETED = "cfn"
 """The stack that Stoker deletes."""
-FAILED = ("failed", "half")
 SCALED = "scale"
 """The stack with a group that a signal has scaled: any update in Heat brings it to the desired capacity."""
 WITH_PORTS = ("iam", "launched")
@@ -121,30 +121,32 @@ def returned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Returned]:
     with contextlib.ExitStack() as stack:
         cloud = stack.enter_context(heat_cloud())
         real_heat = stack.enter_context(RealHeat(cloud))
-        project = cloud.make_project(("member", "heat_stack_owner"))
+        project = cloud.make_project(ROLES)
         heat = Orchestration(real_heat.api, project)
-        paths, views = stacks_in_heat(heat)
-        real_heat.stop()
         folder = tmp_path_factory.mktemp("stoker")
-        (folder / "heat.url").write_text(real_heat.database)
-        shutil.copy(real_heat.config, folder / "heat.conf")
-        options = f"[guests]\nwaitcondition_url = {real_heat.cfn}\n"
-        with stoker_on(cloud, folder, options):
-            pass  # It makes its configuration and its database.
-        (folder / "stoker.log").unlink()
+        paths, views, _ = stacks_in_heat(heat, cloud, folder / "guest")
+        real_heat.stop()
+        evening = stack.enter_context(evening_in(folder, cloud, real_heat, project))
         imported(folder, real_heat.database, "--claim")
-        with stoker_on(cloud, folder, options) as service:
-            stoker = Orchestration(f"{service.url}/v1", project)
-            _change(stoker, paths, views)
-            paths = {
-                **{name: path for name, path in paths.items() if name != DELETED},
-                "new": _create(stoker),
-            }
-            before = {name: stoker.view(path) for name, path in paths.items()}
+        evening.run(["systemctl start stoker-api"])
+        assert evening.stoker is not None
+        stoker = Orchestration(f"{evening.stoker.url}/v1", project)
+        _change(stoker, paths, views)
+        paths = {
+            **{name: path for name, path in paths.items() if name != DELETED},
+            "new": _create(stoker),
+        }
+        before = {name: stoker.view(path) for name, path in paths.items()}
         earlier = writes(cloud, project)
-        report, again = _exported(folder)
+        dry_run, *freeze_and_export = commands("Back")
+        assert evening.run([dry_run])["counts"] == {"moves": len(STACKS) + 1}
+        export = next(line for line in freeze_and_export if line.startswith("stoker-manage"))
+        place = freeze_and_export.index(export) + 1
+        report = evening.run(freeze_and_export[:place])
+        again = evening.run([export])
         written = writes(cloud, project)[len(earlier) :]
-        real_heat.resume()
+        evening.run(freeze_and_export[place:])
+        assert evening.answers == {"heat": (200, 400)}
         yield Returned(cloud, heat, paths, before, written, report, again)
 
 
@@ -168,15 +170,6 @@ def _create(stoker: Orchestration) -> str:
     path = f"/stacks/new/{response.json()['stack']['id']}"
     assert stoker.settled([path]) == {path: "CREATE_COMPLETE"}, stoker.stack(path)
     return path
-
-
-def _exported(folder: pathlib.Path) -> tuple[Json, Json]:
-    """Export by the page's commands, and once more; the reports."""
-    page = (ROOT / "doc/leave_heat.md").read_text()
-    dry_run, command = (shlex.split(line)[1:] for line in COMMAND.findall(page))
-    with contextlib.chdir(folder):
-        assert manage(folder, *dry_run)["counts"] == {"moves": len(STACKS) + 1}
-        return manage(folder, *command), manage(folder, *command)
 
 
 def _output(stack: Json, name: str) -> Json:
@@ -206,7 +199,9 @@ def _heat_shows_a_stack_as_stoker_did(returned: Returned, name: str) -> None:
         # Heat shows no id of a launch configuration, and an alias for the type of its servers.
         {
             **view,
-            "resources": [row for row in view["resources"] if name != "launched" or not is_launched(row)],
+            "resources": [
+                row for row in view["resources"] if name not in WITHOUT_IDS or not is_launched(row)
+            ],
         }
         for view in (returned.before[name], returned.heat.view(returned.paths[name]))
     )
@@ -221,7 +216,7 @@ def _heat_shows_a_stack_as_stoker_did(returned: Returned, name: str) -> None:
 
 def _updates_without_change_change_nothing(returned: Returned) -> None:
     earlier = writes(returned.cloud, returned.project)
-    paths = {name: path for name, path in returned.paths.items() if name not in FAILED}
+    paths = {name: path for name, path in returned.paths.items() if name not in (*FAILED, "asleep_tree")}
     for path in paths.values():
         returned.heat.change("PATCH", path, {})
     statuses = returned.heat.settled(paths.values())
@@ -232,17 +227,17 @@ def _updates_without_change_change_nothing(returned: Returned) -> None:
 
 
 def _physical_ids(rows: Sequence[Json]) -> list[tuple[str, str]]:
-    """The ids of resources; a launch configuration has none in Heat."""
+    """The ids of resources, where these have one in Heat."""
     return sorted(
         (row["resource_name"], row["physical_resource_id"])
         for row in rows
-        if row["resource_type"] != "AWS::AutoScaling::LaunchConfiguration"
+        if row["resource_type"] not in NO_ID
     )
 
 
 def _deletions_leave_nothing(returned: Returned) -> None:
     _delete_servers_whose_ports_heat_deletes_first(returned)
-    _delete_the_snapshot(returned)
+    _delete_the_snapshots(returned)
     for path in returned.paths.values():
         returned.heat.change("DELETE", path)
     statuses = returned.heat.settled(returned.paths.values())
@@ -261,9 +256,13 @@ def _delete_servers_whose_ports_heat_deletes_first(returned: Returned) -> None:
     wait_for(lambda: {item.id for item in compute.servers()}.isdisjoint(servers), 120.0)
 
 
-def _delete_the_snapshot(returned: Returned) -> None:
-    """Delete the snapshot by itself: with its stack Heat deletes the snapshot's row, and not the backup."""
-    path = f"{returned.paths['snap']}/snapshots"
+def _delete_the_snapshots(returned: Returned) -> None:
+    """Delete each by itself: with its stack Heat deletes the snapshot's row, and not the backup or image."""
+    for name in ("snap", "image"):
+        _delete_the_snapshot(returned, f"{returned.paths[name]}/snapshots")
+
+
+def _delete_the_snapshot(returned: Returned, path: str) -> None:
     [snapshot] = returned.heat.get(path)["snapshots"]
     returned.heat.change("DELETE", f"{path}/{snapshot['id']}")
     wait_for(lambda: returned.heat.get(path)["snapshots"] == [], 120.0)

@@ -10,14 +10,14 @@ import urllib.parse
 
 import pytest
 import requests
+from harness.silent_proxy import SilentProxy
 from harness.waiting import wait_for
-from heat.conftest import Moved, writes
-from heat.stacks import SECRET, STACKS
+from heat.conftest import Moved, deployment_status, writes
+from heat.stacks import FAILED, SECRET, STACKS, SUSPENDED
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.needs("guests")]
 
 Json = typing.Any
-FAILED = ("failed", "half")
 ALLOWED = {
     "stack_user_project_id",  # Stoker needs no project for accounts of resources.
     "required_by",  # Where a dependency follows from the kinds of resources, Stoker has fewer.
@@ -26,6 +26,10 @@ ALLOWED = {
 """Names of what may differ between Heat's views and Stoker's."""
 ADDED = {"attempt", "claimed_time", "ready_time", "time", "stack_name"}
 """Names that only Stoker's views of events and resources have."""
+NO_ID = ("AWS::AutoScaling::LaunchConfiguration", "AWS::EC2::SubnetRouteTableAssociation")
+"""Types whose resources have no physical id in Heat."""
+WITHOUT_IDS = ("launched", "vpc")
+"""Stacks with such resources."""
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 
 
@@ -48,26 +52,33 @@ def without_added(rows: list[Json], heat_rows: list[Json]) -> list[Json]:
 
 def test_the_import_writes_nothing_into_the_cloud_and_finds_no_difference(heat: Moved) -> None:
     assert heat.written == []
-    assert heat.report["counts"] == {"moved": len(STACKS)}
-    differing = {entry["name"] for entry in heat.report["stacks"] if entry["differences"]}
+    assert heat.reports.moved["counts"] == {"moved": len(STACKS)}
+    differing = {entry["name"] for entry in heat.reports.moved["stacks"] if entry["differences"]}
     assert differing == set(FAILED)
-    assert [entry["notes"] for entry in heat.report["stacks"] if entry["notes"]] == []
-    assert SECRET not in json.dumps(heat.report)
+    assert [entry["notes"] for entry in heat.reports.moved["stacks"] if entry["notes"]] == []
+    assert SECRET not in json.dumps(heat.reports.moved)
+
+
+def test_users_read_while_stacks_move_and_change_nothing_before_the_switch(heat: Moved) -> None:
+    # What is no stack is refused by 400, wherever it arrives.
+    assert heat.answers == {"frozen": (200, 503), "stoker": (200, 400)}
+    assert heat.reports.dry_run["counts"] == {"moves": len(STACKS)}
 
 
 def test_by_the_api_all_stacks_move_but_those_whose_update_has_failed(heat: Moved) -> None:
-    stays = {entry["name"] for entry in heat.by_api["stacks"] if entry["disposition"] == "stays"}
-    assert stays == {"half"}
-    differing = {entry["name"] for entry in heat.by_api["stacks"] if entry["differences"]}
+    stays = {entry["name"] for entry in heat.reports.by_api["stacks"] if entry["disposition"] == "stays"}
+    assert stays == {"half", "half_tree"}
+    differing = {entry["name"] for entry in heat.reports.by_api["stacks"] if entry["differences"]}
     assert differing == {"failed"}
-    assert SECRET not in json.dumps(heat.by_api)
+    assert SECRET not in json.dumps(heat.reports.by_api)
 
 
 @pytest.mark.parametrize("name", STACKS)
 def test_stoker_shows_a_stack_as_heat_did(heat: Moved, name: str) -> None:
     before = heat.before[name]
     now = heat.after[name]
-    if name == "launched":  # Heat shows no id of a launch configuration, and an alias for its servers' type.
+    # Heat shows no id of some types, and an alias for the type of launched servers.
+    if name in WITHOUT_IDS:
         for view in (before, now):
             view["resources"] = [row for row in view["resources"] if not is_launched(row)]
     assert {key: plain(now["stack"])[key] for key in plain(before["stack"])} == plain(before["stack"])
@@ -76,8 +87,7 @@ def test_stoker_shows_a_stack_as_heat_did(heat: Moved, name: str) -> None:
 
 
 def is_launched(row: Json) -> bool:
-    aliases = ("OS::Heat::ScaledResource", "AWS::EC2::Instance", "AWS::AutoScaling::LaunchConfiguration")
-    return row["resource_type"] in aliases
+    return row["resource_type"] in ("OS::Heat::ScaledResource", "AWS::EC2::Instance", *NO_ID)
 
 
 def test_moved_stacks_live_on_and_leave_nothing_in_the_cloud(heat: Moved) -> None:
@@ -85,13 +95,14 @@ def test_moved_stacks_live_on_and_leave_nothing_in_the_cloud(heat: Moved) -> Non
     _checks_find_everything(heat)
     _signals_by_old_addresses_arrive(heat)
     _guests_read_by_old_keys(heat)
+    _agents_apply_what_changes(heat)
     _updates_change(heat)
     _deletions_leave_nothing(heat)
 
 
 def _updates_without_change_change_nothing(heat: Moved) -> None:
     earlier = writes(heat.cloud, heat.project)
-    names = [name for name in STACKS if name not in (*FAILED, "asleep")]
+    names = [name for name in STACKS if name not in (*FAILED, *SUSPENDED)]
     before = {name: _physical_ids(heat, name) for name in names}
     for name in names:
         heat.stoker.change("PATCH", heat.paths[name], {})
@@ -107,7 +118,7 @@ def _physical_ids(heat: Moved, name: str) -> list[tuple[str, str]]:
 
 
 def _checks_find_everything(heat: Moved) -> None:
-    paths = [heat.paths[name] for name in STACKS if name not in (*FAILED, "asleep")]
+    paths = [heat.paths[name] for name in STACKS if name not in (*FAILED, *SUSPENDED)]
     for path in paths:
         heat.stoker.change("POST", f"{path}/actions", {"check": None})
     statuses = heat.stoker.settled(paths)
@@ -163,6 +174,23 @@ def _signed(heat: Moved, access: Json, query: Json) -> requests.Response:
     digest = hmac.new(access["secret_access_key"].encode(), text, hashlib.sha256).digest()
     signed["Signature"] = base64.b64encode(digest).decode()
     return heat.send("GET", access["metadata_url"], params=signed)
+
+
+def _agents_apply_what_changes(heat: Moved) -> None:
+    """os-collect-config polls at Heat's address, which leads to Stoker now."""
+    assert _output(heat, "agents", "said") == "CREATE one\n"
+    old = urllib.parse.urlsplit(heat.heat.cfn)
+    new = urllib.parse.urlsplit(heat.stoker.root)
+    relay = SilentProxy((str(new.hostname), new.port or 0), port=old.port or 0)
+    try:
+        heat.stoker.change("PATCH", heat.paths["agents"], {"parameters": {"word": "two"}})
+        wait_for(lambda: deployment_status(heat.stoker, heat.paths["agents"]) == "IN_PROGRESS", 120.0)
+        story = heat.guest.run()
+        path = heat.paths["agents"]
+        assert heat.stoker.settled([path]) == {path: "UPDATE_COMPLETE"}, story
+    finally:
+        relay.close()
+    assert _output(heat, "agents", "said") == "UPDATE two\n"
 
 
 def _updates_change(heat: Moved) -> None:

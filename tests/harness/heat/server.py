@@ -156,6 +156,7 @@ class RealHeat:
             "password": PASSWORD,
             "user_domain_id": "default",
         }
+        service = {**account, "project_name": "service", "project_domain_id": "default"}
         return {
             "DEFAULT": {
                 "transport_url": self._cloud.broker_url,
@@ -178,13 +179,8 @@ class RealHeat:
             },
             "clients_keystone": {"auth_uri": auth_url},
             "database": {"connection": self.database},
-            "ec2authtoken": {"auth_uri": auth_url},
-            "keystone_authtoken": {
-                **account,
-                "project_name": "service",
-                "project_domain_id": "default",
-                "www_authenticate_uri": auth_url,
-            },
+            "ec2authtoken": service,
+            "keystone_authtoken": {**service, "www_authenticate_uri": auth_url},
             "trustee": account,
             "oslo_messaging_rabbit": {"heartbeat_in_pthread": False},
         }
