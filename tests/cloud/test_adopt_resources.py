@@ -1,11 +1,13 @@
 """The client adopts what a user has made without stacks, and a stack continues with it."""
 
+import contextlib
 import os
 import pathlib
 import re
 import shlex
 import subprocess
 import typing
+import uuid
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -19,39 +21,46 @@ from harness.programs import BIN
 from harness.sources import ROOT
 
 Json = typing.Any
-AREA = "adoption"
-"""A region whose catalog has the services of the cloud and, as orchestration, the Stoker of the tests."""
 HEAT = ("orchestration", "cloudformation")
 """Types of services that a Heat may have entered."""
 ACTIVE_WITHIN = 120.0
+REFUSED = {
+    "--server web": "The server web belongs to the stack shop",
+    "--all": "All of the project belongs to stacks already",
+    "": "Name what to adopt",
+    "--all --server web": "give either it, or what to adopt",
+    "--router-interface edge:inner": "No subnet of the project has the name or ID inner",
+}
+"""Arguments with the reasons why they are refused once all of the project is adopted."""
 COMMAND = re.compile(r"^ {4}(openstack stack .*)$", re.MULTILINE)
 """A command of the page."""
 
 
 @pytest.fixture(scope="module")
 def region(cloud: Cloud, stoker: Service) -> Iterator[str]:
-    """The region of the client's requests."""
+    """A region whose catalog has the services of the cloud and, as orchestration, the Stoker of the tests."""
     identity = cloud.admin.identity
-    identity.create_region(id=AREA)
+    area = f"adoption-{uuid.uuid4().hex[:8]}"
     types = {service.id: service.type for service in identity.services()}
-    service = identity.create_service(name="stoker", type="orchestration")
     addresses = [
         (endpoint.service_id, endpoint.interface, endpoint.url)
         for endpoint in identity.endpoints()
         if endpoint.region_id == REGION and types[endpoint.service_id] not in HEAT
     ]
-    endpoints = [
-        identity.create_endpoint(service_id=service_id, interface=interface, region_id=AREA, url=url)
+    with contextlib.ExitStack() as stack:
+        identity.create_region(id=area)
+        stack.callback(identity.delete_region, area)
+        service = identity.create_service(name="stoker", type="orchestration")
+        stack.callback(identity.delete_service, service)
         for service_id, interface, url in [
             *addresses,
             (service.id, "public", f"{stoker.url}/v1/%(project_id)s"),
-        ]
-    ]
-    yield AREA
-    for endpoint in endpoints:
-        identity.delete_endpoint(endpoint)
-    identity.delete_service(service)
-    identity.delete_region(AREA)
+        ]:
+            endpoint = identity.create_endpoint(
+                service_id=service_id, interface=interface, region_id=area, url=url
+            )
+            stack.callback(identity.delete_endpoint, endpoint)
+        yield area
 
 
 class Client:
@@ -75,12 +84,21 @@ class Client:
 
         :param folder: the folder in which it runs.
         """
-        command = [str(BIN / "openstack"), *shlex.split(line)[1:]]
-        done = subprocess.run(
-            command, env=self._environment, cwd=folder, text=True, capture_output=True, check=False
-        )
+        done = self._run(line, folder)
         assert done.returncode == 0, done
         return done.stdout
+
+    def fails(self, line: str, folder: pathlib.Path) -> str:
+        """Run a command that must fail; its complaint."""
+        done = self._run(line, folder)
+        assert done.returncode == 1, done
+        return done.stderr
+
+    def _run(self, line: str, folder: pathlib.Path) -> subprocess.CompletedProcess[str]:
+        command = [str(BIN / "openstack"), *shlex.split(line)[1:]]
+        return subprocess.run(
+            command, env=self._environment, cwd=folder, text=True, capture_output=True, check=False
+        )
 
 
 @pytest.fixture
@@ -192,6 +210,8 @@ def test_a_project_is_adopted_and_is_a_stack_from_then_on(
     for converges in (False, True):
         stack.update(template, converge=converges)
     assert writes(cloud, project) == earlier
+    for arguments, complaint in REFUSED.items():
+        assert complaint in client.fails(f"openstack stack adopt-resources other {arguments}", tmp_path)
     everything = project.leftovers()
     stack.delete()
     assert project.leftovers() == everything
