@@ -83,6 +83,13 @@ class QuotaService(typing.Protocol):
     def usage(self, project_id: str) -> Sequence[QuotaUsage]:
         """Return all quotas of a project."""
 
+    @property
+    def defaults(self) -> Mapping[str, int]:
+        """Return the limits of a project for which no admin has set others; -1: no limit."""
+
+    def list_changed(self, after: str, limit: int | None) -> Sequence[tuple[str, Mapping[str, int]]]:
+        """Return the projects for which an admin has set quotas, by id, each with those quotas."""
+
     def change(self, project_id: str, limits: Mapping[str, int | None]) -> None:
         """Set quotas of a project; None: the default."""
 

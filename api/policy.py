@@ -94,6 +94,13 @@ RULES: tuple[tuple[str, str, str, str, str], ...] = (
     ),
     ("conductors:show", OPERATOR, "Show a conductor.", "GET", "/v1/admin/conductors/{host}"),
     ("quotas:delete", OPERATOR, "Give a project the defaults.", "DELETE", _QUOTAS),
+    (
+        "quotas:global_index",
+        OPERATOR,
+        "List the projects with quotas of their own.",
+        "GET",
+        "/v1/admin/project_quotas",
+    ),
     ("quotas:global_show", OPERATOR, "Show the quotas of any project.", "GET", _QUOTAS),
     ("quotas:show", READER, "Show the quotas of the own project.", "GET", "/v1/{tenant_id}/quotas"),
     ("quotas:update", OPERATOR, "Set quotas of a project.", "PUT", _QUOTAS),

@@ -114,6 +114,7 @@ ROUTES: Routes = {
     f"{_ADMIN}/stuck_stacks": {
         "GET": _operators(operators.stuck_stacks, "stacks:global_stuck", shared=operators.STUCK_QUERY)
     },
+    f"{_ADMIN}/project_quotas": {"GET": _operators(operators.list_quotas, "quotas:global_index")},
     f"{_ADMIN}/quotas/{{project_id}}": {
         "GET": _operators(operators.quotas, "quotas:global_show"),
         "PUT": _operators(operators.set_quotas, "quotas:update"),

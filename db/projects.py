@@ -34,6 +34,17 @@ def quotas_of(conn: Connection, project_id: str) -> Mapping[str, int]:
     return conn.execute(_QUOTAS, {"project": project_id}).scalar() or {}
 
 
+def list_quotas(conn: Connection, after: str, limit: int | None) -> list[tuple[str, Mapping[str, int]]]:
+    """Return the projects for which an admin has set quotas, by id, each with those quotas.
+
+    :param after: the id behind which the list begins; "": at the first.
+    :param limit: the most projects to return; None: all.
+    """
+    p = tables.project.c
+    query = sa.select(p.id, p.quotas).where(p.quotas.is_not(None), p.id > after).order_by(p.id).limit(limit)
+    return [(row.id, row.quotas) for row in conn.execute(query)]
+
+
 def set_quotas(conn: Connection, project_id: str, quotas: Mapping[str, int]) -> None:
     """Store the quotas that differ from the defaults, in place of those before; the caller has the lock."""
     p = tables.project

@@ -225,6 +225,19 @@ class QuotaOperations:
 
         return self._database.read(read)
 
+    @property
+    def defaults(self) -> Mapping[str, int]:
+        """Return the limits of a project for which no admin has set others; -1: no limit."""
+        return self._quotas.defaults
+
+    def list_changed(self, after: str = "", limit: int | None = None) -> list[tuple[str, Mapping[str, int]]]:
+        """Return the projects for which an admin has set quotas, by id, each with those quotas.
+
+        :param after: the id behind which the list begins; "": at the first.
+        :param limit: the most projects to return; None: all.
+        """
+        return self._database.read(lambda conn: projects.list_quotas(conn, after, limit))
+
     def change(self, project_id: str, limits: Mapping[str, int | None]) -> None:
         """Set quotas of a project; the others stay.
 

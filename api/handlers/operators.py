@@ -146,6 +146,13 @@ def quotas(request: Request) -> Reply:
     return _quotas(request, _project(request))
 
 
+def list_quotas(request: Request) -> Reply:
+    """Answer GET /admin/project_quotas: the projects whose quotas an admin has set, a page of them."""
+    service = request.services.quotas
+    page = service.list_changed(request.one("marker") or "", request.limit())
+    return Reply(views.quotas_by_project(service.defaults, page))
+
+
 def set_quotas(request: Request) -> Reply:
     """Answer PUT /admin/quotas/PROJECT: those that are not named stay."""
     request.services.quotas.change(_project(request), request.valid(QUOTAS)["quotas"])

@@ -28,6 +28,16 @@ class QuotaShow(Lister):
         return ("Quota", "Limit", "Default", "Used"), rows
 
 
+class QuotaList(Lister):
+    """List the projects whose quotas differ from the defaults, and the limits that an admin has set."""
+
+    def take_action(self, parsed: typing.Any) -> typing.Any:
+        """Run the command."""
+        names = [str(name) for name in QuotaName]
+        rows = [(project, *map(limits.get, names)) for project, limits in _operations(self).list_changed()]
+        return ("Project", *names), rows
+
+
 class QuotaSet(Command):
     """Set quotas of a project; those that are not named stay."""
 

@@ -33,6 +33,7 @@ COMMANDS = {
         "import-heat": "heat:ImportHeat",
         "key generate": "keys:KeyGenerate",
         "quota delete": "quotas:QuotaDelete",
+        "quota list": "quotas:QuotaList",
         "quota set": "quotas:QuotaSet",
         "quota show": "quotas:QuotaShow",
         "ring show": "ring:RingShow",

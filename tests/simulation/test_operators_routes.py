@@ -18,6 +18,7 @@ Json = typing.Any
 RING = "/v1/admin/ring"
 PLAN = "/v1/admin/ring/plan"
 QUOTAS = "/v1/admin/quotas/tenant"
+PROJECT_QUOTAS = "/v1/admin/project_quotas"
 ONE = {"heat_template_version": "2018-08-31", "resources": {"one": {"type": "Sim::Server"}}}
 SIX = {
     "heat_template_version": "2018-08-31",
@@ -54,6 +55,7 @@ OPERATIONS = [
     ("GET", "/v1/admin/conductors/host0"),
     ("GET", "/v1/admin/stack_counts"),
     ("GET", "/v1/admin/stuck_stacks"),
+    ("GET", PROJECT_QUOTAS),
     ("GET", QUOTAS),
     ("PUT", QUOTAS),
     ("DELETE", QUOTAS),
@@ -252,6 +254,22 @@ def test_admins_set_the_quotas_of_a_project_and_its_users_see_them(callers: Call
     assert callers.stranger.status("GET", "/v1/tenant/quotas") == 403
     elsewhere = callers.stranger.get("/v1/elsewhere/quotas")["quotas"]
     assert elsewhere["stacks"] == {"limit": -1, "default": -1, "used": 0}
+
+
+def test_projects_with_quotas_of_their_own_are_listed_by_pages(callers: Callers, world: World) -> None:
+    def listed(query: str = "") -> list[tuple[str, Json]]:
+        answer = callers.operator.get(PROJECT_QUOTAS, query)
+        assert set(answer["defaults"].values()) == {-1}
+        return [(item["project"], item["quotas"]) for item in answer["projects"]]
+
+    world.create("s", ONE)
+    for project in ("c", "a", "b"):
+        callers.operator.call("PUT", f"/v1/admin/quotas/{project}", {"quotas": {"stacks": 5}})
+    assert listed() == [(project, {"stacks": 5}) for project in "abc"]
+    callers.operator.call("DELETE", "/v1/admin/quotas/b")
+    assert listed("limit=1") == [("a", {"stacks": 5})]
+    assert listed("limit=1&marker=a") == [("c", {"stacks": 5})]
+    assert listed("marker=c") == []
 
 
 @pytest.mark.parametrize(
