@@ -39,6 +39,7 @@ class Services:
     :ivar draining: a function that returns whether the service is about to end.
     :ivar ec2: the exchange of signed requests for users; None: nobody is authenticated.
     :ivar console: the collaborators of the routes for consoles.
+    :ivar poll_ring: a function that asks all conductors to poll the ring's members now.
     :ivar count_request: a function that counts a request of a project, or raises a Fault after too many.
     """
 
@@ -68,6 +69,7 @@ class Services:
     ec2: Exchange | None = None
     console: ConsoleServices = field(default_factory=ConsoleServices)
     count_request: Callable[[str], None] = lambda project_id: None
+    poll_ring: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, kw_only=True)

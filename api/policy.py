@@ -112,6 +112,7 @@ RULES: tuple[tuple[str, str, str, str, str], ...] = (
     ("ring:show", OPERATOR, "Show the ring.", "GET", "/v1/admin/ring"),
     ("ring:plan", OPERATOR, "Show what a change of the ring moves.", "POST", "/v1/admin/ring/plan"),
     ("ring:drain", OPERATOR, "Drain a conductor.", "POST", "/v1/admin/ring/{host}/drain"),
+    ("ring:rebalance", OPERATOR, "Let all conductors settle now.", "POST", "/v1/admin/ring/rebalance"),
     ("ring:undrain", OPERATOR, "Return a conductor to the ring.", "POST", "/v1/admin/ring/{host}/undrain"),
     ("service:index", ADMIN, "List the conductors.", "GET", "/v1/{tenant_id}/services"),
     (

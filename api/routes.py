@@ -105,6 +105,7 @@ ROUTES: Routes = {
     f"{_TENANT}/services": {"GET": Operation(meta.services, "service:index", shared=_NO_QUERY)},
     f"{_ADMIN}/ring": {"GET": _operators(operators.ring, "ring:show", shared=operators.RING_QUERY)},
     f"{_ADMIN}/ring/plan": {"POST": _operators(operators.plan, "ring:plan")},
+    f"{_ADMIN}/ring/rebalance": {"POST": _operators(operators.rebalance, "ring:rebalance")},
     f"{_ADMIN}/ring/{{host}}/drain": {"POST": _operators(operators.drain, "ring:drain")},
     f"{_ADMIN}/ring/{{host}}/undrain": {"POST": _operators(operators.undrain, "ring:undrain")},
     f"{_ADMIN}/conductors/{{host}}": {

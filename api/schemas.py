@@ -1,5 +1,6 @@
 """JSON schemas of requests' bodies."""
 
+from ..db.conductors import REASON_LENGTH
 from ..engine.quotas import LARGEST, UNLIMITED, QuotaName
 from ..shapes import Json
 
@@ -181,5 +182,18 @@ RING_PLAN: Json = {
         "weight": _WEIGHTS,
     },
     "minProperties": 1,
+    "additionalProperties": False,
+}
+
+DRAIN: Json = {
+    "type": "object",
+    "properties": {
+        # Without control characters: it is a part of log lines and tables.
+        "reason": {
+            "type": ["string", "null"],
+            "maxLength": REASON_LENGTH,
+            "pattern": r"^[^\x00-\x1f\x7f-\x9f]*$",
+        },
+    },
     "additionalProperties": False,
 }

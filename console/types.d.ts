@@ -259,6 +259,9 @@ interface Conductor {
   host: string;
   state: string;
   wanted?: string;
+  wanted_by?: string | null;
+  wanted_time?: string | null;
+  wanted_reason?: string | null;
   alive: boolean;
   share: number;
   shards: number;

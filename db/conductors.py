@@ -2,7 +2,7 @@
 
 import typing
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -23,6 +23,26 @@ Its versions do not matter then, and its row may be deleted.  The tooz group say
 """
 
 
+REASON_LENGTH = 255
+"""The most characters of the reason for a request."""
+
+
+@dataclass(frozen=True)
+class StateRequest:
+    """The state that an operator has requested of a conductor.
+
+    :ivar state: active or draining.
+    :ivar by: the user who requested it; "": nobody did, or the user is unknown.
+    :ivar at: seconds since the epoch; None: nobody requested it.
+    :ivar reason: the operator's reason; "": none.
+    """
+
+    state: str = ACTIVE
+    by: str = ""
+    at: float | None = None
+    reason: str = ""
+
+
 @dataclass(frozen=True)
 class ConductorRecord:
     """A conductor as stored; tables.py says the meanings of the columns."""
@@ -33,6 +53,9 @@ class ConductorRecord:
     started_at: float
     heartbeat_at: float
     wanted: str = ACTIVE
+    wanted_by: str = ""
+    wanted_at: float | None = None
+    wanted_reason: str = ""
     weight: float = 1.0
     shards_owned: int = 0
     ring_version: str = ""
@@ -43,18 +66,30 @@ class ConductorRecord:
     schema_number: int = NUMBER
     clock_ahead: float = 0.0
 
+    @property
+    def request(self) -> StateRequest:
+        """Return the state that the operator has requested."""
+        return StateRequest(self.wanted, self.wanted_by, self.wanted_at, self.wanted_reason)
 
-def report(conn: Connection, conductor: ConductorRecord) -> str:
-    """Store a conductor's report; return the state that the operator has requested: active or draining."""
+
+_WANTED = ("wanted", "wanted_by", "wanted_at", "wanted_reason")
+"""The columns of an operator's request, in the order of the fields of StateRequest."""
+
+
+def report(conn: Connection, conductor: ConductorRecord) -> StateRequest:
+    """Store a conductor's report; return the state that the operator has requested."""
     dialect = conn.dialect.name
     if dialect not in _REPORTS:
         _REPORTS[dialect] = _report_statement(conn)
-    values = {f"new_{name}": value for name, value in asdict(conductor).items()}
-    result = conn.execute(_REPORTS[dialect], {**values, "new_wanted": ACTIVE})
-    if conn.dialect.insert_returning:
-        return str(result.scalar_one())
-    c = tables.conductor.c
-    return str(conn.execute(sa.select(c.wanted).where(c.host == conductor.host)).scalar_one())
+    # A first report stores that nothing is requested; a later one leaves the request as it is.
+    request = dict(zip(_WANTED, astuple(StateRequest()), strict=True))
+    values = {f"new_{name}": value for name, value in {**asdict(conductor), **request}.items()}
+    result = conn.execute(_REPORTS[dialect], values)
+    if not conn.dialect.insert_returning:
+        c = tables.conductor.c
+        query = sa.select(*(c[name] for name in _WANTED)).where(c.host == conductor.host)
+        result = conn.execute(query)
+    return StateRequest(*result.one())
 
 
 _REPORTS: dict[str, sa.Insert] = {}
@@ -66,9 +101,9 @@ def _report_statement(conn: Connection) -> sa.Insert:
     row: dict[str, sa.BindParameter[typing.Any]] = {
         name: sa.bindparam(f"new_{name}") for name in ConductorRecord.__dataclass_fields__
     }
-    changed = [name for name in row if name not in ("host", "wanted")]
+    changed = [name for name in row if name not in ("host", *_WANTED)]
     insert = statements.insert_or_update(conn, c, row, changed)
-    return insert.returning(c.c.wanted) if conn.dialect.insert_returning else insert
+    return insert.returning(*(c.c[name] for name in _WANTED)) if conn.dialect.insert_returning else insert
 
 
 def list_all(conn: Connection) -> Sequence[ConductorRecord]:
@@ -103,13 +138,14 @@ def stopped_cleanly(conn: Connection, member: MemberId) -> bool:
     return state in (DRAINING, STOPPED)
 
 
-def set_wanted(conn: Connection, host: str, state: str) -> None:
+def request_state(conn: Connection, host: str, request: StateRequest) -> None:
     """Ask a conductor to drain, or to take part again.
 
     :raises NotFound: no conductor of that host ever reported.
     """
     c = tables.conductor
-    if conn.execute(sa.update(c).where(c.c.host == host).values(wanted=state)).rowcount == 0:
+    values = dict(zip(_WANTED, astuple(request), strict=True))
+    if conn.execute(sa.update(c).where(c.c.host == host).values(values)).rowcount == 0:
         raise NotFound("Conductor", host)
 
 

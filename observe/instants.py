@@ -34,6 +34,19 @@ def exact_or_none(moment: float | None) -> str | None:
     return datetime.datetime.fromtimestamp(moment, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
+@typing.overload
+def instant(text: str) -> float: ...
+@typing.overload
+def instant(text: None) -> None: ...
+def instant(text: str | None) -> float | None:
+    """Return the seconds since the epoch of an instant in ISO 8601 with its zone; None for None.
+
+    >>> instant("1970-01-01T00:00:01.500000Z")
+    1.5
+    """
+    return None if text is None else datetime.datetime.fromisoformat(text).timestamp()
+
+
 def describe_span(seconds: float) -> str:
     """Return a duration for people: ``3 s``, ``5 min``, ``2 h``, ``4 d``.
 

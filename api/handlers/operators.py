@@ -6,18 +6,18 @@ import typing
 from sqlalchemy.engine import Connection
 
 from ...db import conductors, stacks
-from ...db.conductors import ACTIVE, DRAINING
+from ...db.conductors import ACTIVE, DRAINING, StateRequest
 from ...db.errors import NotFound
 from ...db.queries import overview, stack_list
 from ...db.queries.stack_list import StackQuery
 from ...engine.diagnosis.presence import Presence
-from ...engine.diagnosis.ring import ring_plan
-from ...ring.changes import WrongChange, changed_view
+from ...engine.diagnosis.ring import plan_change
+from ...ring.changes import WrongChange
 from ...shapes import Json
 from ..errors import Fault, bad_request, not_found
 from ..operations import Request
 from ..reply import Reply
-from ..schemas import QUOTAS, RING_PLAN
+from ..schemas import DRAIN, QUOTAS, RING_PLAN
 from ..views import operators as views
 
 RING_QUERY = frozenset({"shards"})
@@ -59,37 +59,40 @@ def plan(request: Request) -> Reply:
     def read(conn: Connection, presence: Presence) -> Json:
         if presence.group is None:
             raise Fault(503, "ServiceUnavailable", str(presence.unsettled()))
-        old = presence.ring
-        leave, join, weight = (change.get(name) or () for name in ("leave", "join", "weight"))
         try:
-            new = changed_view(old, leave, dict(join), dict(weight))
+            planned = plan_change(presence.ring, change, stacks.in_progress_by_shard(conn))
         except WrongChange as error:
             raise bad_request(str(error)) from error
-        if not old.owners or not new.owners:
-            raise bad_request("the ring is empty, or would be: nothing can be planned")
-        by_shard = stacks.in_progress_by_shard(conn)
-        return views.plan(ring_plan(old, new, by_shard), shards=shards)
+        return views.plan(planned, shards=shards)
 
     return Reply({"plan": _presence(request, read)})
 
 
 def drain(request: Request) -> Reply:
     """Answer POST /admin/ring/HOST/drain."""
-    return _ask(request, DRAINING)
+    body = {} if request.body is None else request.valid(DRAIN)
+    return _request_state(request, DRAINING, body.get("reason") or "")
 
 
 def undrain(request: Request) -> Reply:
     """Answer POST /admin/ring/HOST/undrain."""
-    return _ask(request, ACTIVE)
+    return _request_state(request, ACTIVE)
 
 
-def _ask(request: Request, state: str) -> Reply:
+def rebalance(request: Request) -> Reply:
+    """Answer POST /admin/ring/rebalance: all conductors read the ring's members now, and report."""
+    request.services.poll_ring()
+    return Reply(None, 202)
+
+
+def _request_state(request: Request, state: str, reason: str = "") -> Reply:
     host = request.path["host"]
+    wanted = StateRequest(state, request.caller.user or "", request.services.clock(), reason)
     try:
-        request.services.database.write(lambda conn: conductors.set_wanted(conn, host, state))
+        request.services.database.write(lambda conn: conductors.request_state(conn, host, wanted))
     except NotFound as error:
         raise not_found("Conductor", host) from error
-    return Reply({"host": host, "wanted": state}, 202)
+    return Reply({"host": host, **views.state_request(wanted)}, 202)
 
 
 def conductor(request: Request) -> Reply:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from ...db.conductors import ConductorRecord
+from ...db.conductors import ConductorRecord, StateRequest
 from ...db.queries.overview import ClaimInHand, StuckStack, WorkDone
 from ...db.states import TaskState
 from ...engine.diagnosis.presence import Presence
@@ -28,6 +28,7 @@ def ring(
     owned = presence.shards()
     stacks = stacks_by_owner(presence.ring, by_shard)
     view: dict[str, Json] = {
+        "time": exact_or_none(presence.now),
         "settled": presence.unsettled() is None,
         "health": health(presence),
         "sums": sums(presence, sum(by_shard.values())),
@@ -58,7 +59,7 @@ def _place(presence: Presence, host: str, owned: int, stacks: int) -> dict[str, 
         "shards": owned,
         "share": round(owned / presence.shard_count, 4),
         "stacks_in_progress": None if presence.group is None else stacks,
-        **_report(row),
+        **report(row),
     }
 
 
@@ -68,16 +69,30 @@ def _rates(done: WorkDone | None) -> dict[str, Json]:
     return {name: round(count / RATED, 1) for name, count in rates.items()}
 
 
-def _report(row: ConductorRecord | None) -> dict[str, Json]:
+def report(row: ConductorRecord | None) -> dict[str, Json]:
     """Return the last report of a conductor; nulls where it has not reported yet."""
-    names = ("wanted", "incarnation", "threads", "threads_busy", "ring_version", "rpc_version")
+    request = state_request(StateRequest() if row is None else row.request)
+    names = ("incarnation", "threads", "threads_busy", "ring_version", "rpc_version")
     return {
         **{name: None if row is None else getattr(row, name) for name in names},
+        **(request if row is not None else dict.fromkeys(request)),
+        "state_reported": None if row is None else row.state,
+        "shards_reported": None if row is None else row.shards_owned,
         "threads_hung": None if row is None else row.threads_written_off,
         "schema": None if row is None else row.schema_number,
         "clock_ahead": None if row is None else row.clock_ahead,
         "started_time": None if row is None else exact_or_none(row.started_at),
         "reported_time": None if row is None else exact_or_none(row.heartbeat_at),
+    }
+
+
+def state_request(request: StateRequest) -> dict[str, Json]:
+    """Return the view of the state that an operator has requested of a conductor."""
+    return {
+        "wanted": request.state,
+        "wanted_by": request.by or None,
+        "wanted_time": exact_or_none(request.at),
+        "wanted_reason": request.reason or None,
     }
 
 
@@ -101,7 +116,9 @@ def plan(change: RingChange, *, shards: bool) -> dict[str, Json]:
         ],
     }
     if shards:
-        view["shards"] = {str(shard): pair[1] for shard, pair in sorted(change.moves.moves.items())}
+        moves = sorted(change.moves.moves.items())
+        view["shards"] = {str(shard): target for shard, (_, target) in moves}
+        view["former_owners"] = {str(shard): source for shard, (source, _) in moves}
     return view
 
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from cliff.columns import FormattableColumn
 from cliff.lister import Lister
 
-from ...observe.instants import describe_age, iso
+from ...observe.instants import describe_age, instant, iso
+from ...observe.terminal import harmless
+from ...shapes import JsonMap
 
 
 class WithFooter(Lister):
@@ -79,3 +81,30 @@ class Age(FormattableColumn[tuple[float | None, float]]):
         """Return the value for programs."""
         moment, _ = self._value
         return None if moment is None else iso(moment)
+
+
+class LastRequest(FormattableColumn[tuple[JsonMap, float]]):
+    """The operator's last request of a conductor: ``ann, 3 min ago: a new kernel`` for people."""
+
+    @classmethod
+    def of(cls, place: JsonMap, now: float) -> "LastRequest":
+        """Return the column of a conductor.
+
+        :param place: the view of the conductor.
+        :param now: seconds since the epoch.
+        """
+        return cls((place, now))
+
+    def human_readable(self) -> str:
+        """Return the value for people."""
+        place, now = self._value
+        if place["wanted_time"] is None:
+            return ""
+        by = harmless(place["wanted_by"] or "an unknown user")
+        reason = f": {harmless(place['wanted_reason'])}" if place["wanted_reason"] else ""
+        return f"{by}, {describe_age(now - instant(place['wanted_time']))}{reason}"
+
+    def machine_readable(self) -> typing.Any:
+        """Return the value for programs."""
+        place, _ = self._value
+        return {name: place[f"wanted_{name}"] for name in ("by", "time", "reason")}

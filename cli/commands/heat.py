@@ -18,7 +18,8 @@ from ...heat_import.run import CLAIMED_BY, HeatSource, Options
 from ...keystone.delegated_auth import KeystoneUnavailable
 from ...sealing.sealer import SealError
 from ...shapes import Json
-from ..wiring.heat_api import NoCredentials, open_heat_api
+from ..wiring.cloud_access import NoCredentials
+from ..wiring.heat_api import open_heat_api
 from ..wiring.heat_export import open_export
 from ..wiring.heat_import import open_import
 from .base import AdminError, conf_of

@@ -6,10 +6,9 @@ import typing
 from cliff.command import Command
 from cliff.lister import Lister
 
-from ...engine.quotas import LARGEST, UNLIMITED, QuotaName, QuotaOperations
-from ..config.limit_options import quotas
+from ...engine.quotas import LARGEST, UNLIMITED, QuotaName
 from .base import AdminError
-from .sessions import session_of
+from .installation import installation_of
 
 
 class QuotaShow(Lister):
@@ -23,8 +22,8 @@ class QuotaShow(Lister):
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
         """Run the command."""
-        usage = _operations(self).usage(parsed.project)
-        rows = [(str(quota.name), quota.limit, quota.default, quota.used) for quota in usage]
+        quotas = installation_of(self).quotas(parsed.project)
+        rows = [(name, quota["limit"], quota["default"], quota["used"]) for name, quota in quotas.items()]
         return ("Quota", "Limit", "Default", "Used"), rows
 
 
@@ -34,7 +33,8 @@ class QuotaList(Lister):
     def take_action(self, parsed: typing.Any) -> typing.Any:
         """Run the command."""
         names = [str(name) for name in QuotaName]
-        rows = [(project, *map(limits.get, names)) for project, limits in _operations(self).list_changed()]
+        projects = installation_of(self).quotas_by_project()
+        rows = [(project, *map(limits.get, names)) for project, limits in projects]
         return ("Project", *names), rows
 
 
@@ -55,7 +55,8 @@ class QuotaSet(Command):
 
     def take_action(self, parsed: typing.Any) -> None:
         """Run the command."""
-        _operations(self).change(parsed.project, dict(_limit(text) for text in parsed.limits))
+        limits = dict(_limit(text) for text in parsed.limits)
+        installation_of(self).set_quotas(parsed.project, limits)
 
 
 class QuotaDelete(Command):
@@ -69,12 +70,7 @@ class QuotaDelete(Command):
 
     def take_action(self, parsed: typing.Any) -> None:
         """Run the command."""
-        _operations(self).reset(parsed.project)
-
-
-def _operations(command: Command) -> QuotaOperations:
-    session = session_of(command)
-    return QuotaOperations(session.database, quotas(session.conf))
+        installation_of(self).reset_quotas(parsed.project)
 
 
 def _limit(text: str) -> tuple[str, int]:

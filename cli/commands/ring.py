@@ -2,7 +2,7 @@
 
 The conductors' group knows who is alive.  The owners of shards follow from that by the same pure functions
 that the conductors use.  The rest is the last report of each, in the database.  So the commands work on
-any host that reaches both.
+any host that reaches both, and on any other over the API.
 """
 
 import contextlib
@@ -14,35 +14,20 @@ from cliff.command import Command
 from rich.console import RenderableType
 from rich.live import Live
 
-from ...db import conductors, stacks
-from ...db.conductors import ACTIVE, DRAINING, ConductorRecord
-from ...engine.diagnosis.presence import Presence
-from ...engine.diagnosis.ring import health, ring_plan, stacks_by_owner, sums
+from ...db.conductors import ACTIVE, DRAINING, REASON_LENGTH
+from ...observe.instants import instant
 from ...observe.terminal import make_console
-from ...ring.changes import WrongChange, changed_view
-from ...ring.hashring import View, assign
-from ..wiring.messaging import make_bus
+from ...shapes import JsonMap
 from .base import AdminError
-from .columns import Age, Known, OutOf, Share, WithFooter
-from .presence import presence_of
+from .columns import Age, Known, LastRequest, OutOf, Share, WithFooter
+from .installation import Installation, installation_of
 from .progress import ProgressLine
 from .ring_screen import ring_screen
-from .sessions import Session, find_stack, session_of
 
 WATCH_EVERY = 0.5
 """Seconds between two draws; reading who is alive takes up to some more."""
-
-
-def ring_of(presence: Presence) -> View:
-    """Return the ring.
-
-    :raises AdminError: the group is unreachable, so the ring is unknown.
-    """
-    if presence.group is None:
-        raise AdminError(
-            f"the group of conductors is unreachable: {presence.unreachable}; see `config validate --connect`"
-        )
-    return presence.ring
+LOOK_EVERY = 0.2
+"""Seconds between two reads of what a command waits for."""
 
 
 class RingShow(WithFooter):
@@ -60,14 +45,14 @@ class RingShow(WithFooter):
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
         """Run the command."""
-        session = session_of(self)
+        installation = installation_of(self)
         if parsed.watch:
-            self._watch(session)
+            self._watch(installation)
         if parsed.stack:
-            return self._stack(session, parsed)
-        presence = presence_of(session)
-        by_shard = session.database.read(stacks.in_progress_by_shard)
-        self.footer = [sums(presence, sum(by_shard.values())), health(presence)]
+            owner = installation.owner_of(parsed.stack, parsed.project)
+            return ("Stack", "Name", "Shard", "Owner", "Why"), [owner]
+        ring = installation.ring()
+        self.footer = [ring["sums"], ring["health"]]
         columns = (
             "Host",
             "State",
@@ -80,13 +65,11 @@ class RingShow(WithFooter):
             "Ring",
             "Reported",
             "Alive",
+            "Request",
         )
-        self._screen = ring_screen(presence, by_shard)
-        stacks_of = stacks_by_owner(presence.ring, by_shard)
-        owned = presence.shards()
-        return columns, [
-            self._row(presence, host, owned.get(host, 0), stacks_of[host]) for host in presence.hosts
-        ]
+        self._screen = ring_screen(ring)
+        now = instant(ring["time"])
+        return columns, [self._row(place, now) for place in ring["conductors"]]
 
     def produce_output(self, parsed: typing.Any, column_names: typing.Any, data: typing.Any) -> int:
         """Print the list; on a terminal, its table with marks and bars."""
@@ -96,7 +79,7 @@ class RingShow(WithFooter):
         console.print(self._screen)
         return 0
 
-    def _watch(self, session: Session) -> typing.NoReturn:
+    def _watch(self, installation: Installation) -> typing.NoReturn:
         """Draw the ring until Ctrl-C.
 
         :raises AdminError: there is no terminal.
@@ -106,38 +89,26 @@ class RingShow(WithFooter):
             raise AdminError("--watch needs a terminal; `ring show -f json` is for programs")
         with contextlib.suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as live:
             while True:
-                presence = presence_of(session)
-                by_shard = session.database.read(stacks.in_progress_by_shard)
-                live.update(ring_screen(presence, by_shard), refresh=True)
+                live.update(ring_screen(installation.ring()), refresh=True)
                 time.sleep(WATCH_EVERY)
         raise SystemExit(0)
 
     @staticmethod
-    def _row(presence: Presence, host: str, owned: int, stacks_owned: int) -> tuple[object, ...]:
-        """:param stacks_owned: the conductor's stacks, not shown where the group cannot be reached."""
-        row = presence.rows.get(host)
-        weights = {member.host: member.weight for member in presence.members}
+    def _row(place: JsonMap, now: float) -> tuple[object, ...]:
         return (
-            host,
-            presence.state(host),
-            None if row is None else row.wanted,
-            weights.get(host, 1.0 if row is None else row.weight),
-            owned,
-            Share(owned / presence.shard_count),
-            None if presence.group is None else stacks_owned,
-            OutOf((None, None) if row is None else (row.threads_busy, row.threads)),
-            None if row is None else row.ring_version,
-            Age.of(None if row is None else row.heartbeat_at, presence.now),
-            Known(presence.is_alive(host)),
+            place["host"],
+            place["state"],
+            place["wanted"],
+            place["weight"],
+            place["shards"],
+            Share(place["share"]),
+            place["stacks_in_progress"],
+            OutOf((place["threads_busy"], place["threads"])),
+            place["ring_version"],
+            Age.of(instant(place["reported_time"]), now),
+            Known(place["alive"]),
+            LastRequest.of(place, now),
         )
-
-    @staticmethod
-    def _stack(session: Session, parsed: typing.Any) -> typing.Any:
-        stack = find_stack(session, parsed.stack, parsed.project)
-        view = ring_of(presence_of(session))
-        owner = assign(view).owner_of(stack.shard) if view.owners else None
-        why = f"shard {stack.shard} of {view.shard_count}; ring {view.version} of {len(view.owners)} members"
-        return ("Stack", "Name", "Shard", "Owner", "Why"), [(stack.id, stack.name, stack.shard, owner, why)]
 
 
 class RingPlan(WithFooter):
@@ -158,26 +129,21 @@ class RingPlan(WithFooter):
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
         """Run the command."""
-        session = session_of(self)
-        old = ring_of(presence_of(session))
+        installation = installation_of(self)
         if not (parsed.leave or parsed.join or parsed.weight):
-            hosts = ", ".join(owner.host for owner in old.owners) or "nobody"
+            places = installation.ring()["conductors"]
+            hosts = ", ".join(place["host"] for place in places if place["shards"]) or "nobody"
             raise AdminError(
                 "nothing would change: name changes by --leave HOST, --join HOST[=WEIGHT] or "
                 f"--weight HOST=WEIGHT, each as often as needed; on the ring are: {hosts}"
             )
-        try:
-            new = changed_view(old, parsed.leave, weights_of(parsed.join), weights_of(parsed.weight))
-        except WrongChange as error:
-            raise AdminError(str(error)) from error
-        if not old.owners or not new.owners:
-            raise AdminError("the ring is empty, or would be: nothing can be planned")
-        change = ring_plan(old, new, session.database.read(stacks.in_progress_by_shard))
-        self.footer = [change.summary(), *(f"warning: {text}" for text in change.warnings())]
-        moves = change.moves
+        weights = {"join": weights_of(parsed.join), "weight": weights_of(parsed.weight)}
+        plan = installation.plan({"leave": parsed.leave, **weights}, shards=parsed.shards)
+        self.footer = [plan["summary"], *(f"warning: {text}" for text in plan["warnings"])]
         if parsed.shards:
-            return ("Shard", "From", "To"), [(s, a, b) for s, (a, b) in sorted(moves.moves.items())]
-        return ("From", "To", "Shards"), [(a, b, count) for (a, b), count in sorted(moves.counts.items())]
+            former = plan["former_owners"]
+            return ("Shard", "From", "To"), [(int(s), former[s], host) for s, host in plan["shards"].items()]
+        return ("From", "To", "Shards"), [(m["from"], m["to"], m["shards"]) for m in plan["moves"]]
 
 
 def weights_of(texts: Sequence[str]) -> dict[str, float]:
@@ -207,36 +173,41 @@ class RingRebalance(Command):
 
     def take_action(self, parsed: typing.Any) -> int:
         """Run the command."""
-        session = session_of(self)
-        bus = make_bus(session.conf)
-        bus.poll_now()
-        bus.close()
-        return self._wait(session, parsed.timeout) if parsed.wait else 0
+        installation = installation_of(self)
+        before = {place["host"]: place["reported_time"] for place in installation.ring()["conductors"]}
+        installation.poll_ring()
+        return self._wait(installation, before, parsed.timeout) if parsed.wait else 0
 
-    def _wait(self, session: Session, timeout: float) -> int:
+    def _wait(self, installation: Installation, before: JsonMap, timeout: float) -> int:
+        """Wait until the ring is settled; return the exit code.
+
+        :param before: the instant of each conductor's report before the request, by host.
+        :param timeout: seconds.
+        """
         end = time.monotonic() + timeout
         line = ProgressLine(self.app.stderr)
-        before = {row.host: row.heartbeat_at for row in session.database.read(conductors.list_all)}
         while True:
-            presence = presence_of(session)
-            reason = presence.unsettled()
-            late = [row.host for row in presence.alive if row.heartbeat_at == before.get(row.host)]
-            if reason is None and not late:
+            ring = installation.ring()
+            alive = [place for place in ring["conductors"] if place["alive"]]
+            late = [p["host"] for p in alive if p["reported_time"] == before.get(p["host"])]
+            if ring["settled"] and not late:
                 line.clear()
-                self.app.stdout.write(f"settled: every one of {session.shard_count} shards has one owner\n")
+                shards = f"every one of {ring['shard_count']} shards has one owner"
+                self.app.stdout.write(f"settled: {shards}\n")
                 return 0
             if time.monotonic() > end:
                 line.clear()
-                problem = reason or f"no report since from: {', '.join(late)}"
+                silent = f"no report since from: {', '.join(late)}"
+                problem = silent if ring["settled"] else ring["health"].removeprefix("not settled: ")
                 self.app.stderr.write(f"not settled within {timeout} s: {problem}\n")
                 return 1
-            owned = sum(row.shards_owned for row in presence.alive)
-            agreed = sum(row.ring_version == presence.ring.version for row in presence.alive)
+            owned = sum(place["shards_reported"] or 0 for place in alive)
+            agreed = sum(place["ring_version"] == ring["version"] for place in alive)
             line.show(
-                f"rebalance: {agreed} of {len(presence.alive)} conductors agree, "
-                f"{owned} of {session.shard_count} shards are owned"
+                f"rebalance: {agreed} of {len(alive)} conductors agree, "
+                f"{owned} of {ring['shard_count']} shards are owned"
             )
-            time.sleep(0.1)
+            time.sleep(LOOK_EVERY)
 
 
 class _Drain(Command):
@@ -257,42 +228,46 @@ class _Drain(Command):
 
     def take_action(self, parsed: typing.Any) -> int:
         """Run the command."""
-        session = session_of(self)
-        before = self._report(session, parsed.host)
-        session.database.write(lambda conn: conductors.set_wanted(conn, parsed.host, self.wanted))
+        reason = checked_reason(getattr(parsed, "reason", None) or "")
+        installation = installation_of(self)
+        before = installation.report(parsed.host)
+        installation.request_state(parsed.host, self.wanted, reason)
         self.app.stdout.write(f"{parsed.host} is asked to be {self.wanted}\n")
-        return self._wait(session, before, parsed) if parsed.wait and before is not None else 0
+        return self._wait(installation, before, parsed) if parsed.wait and before is not None else 0
 
-    def _report(self, session: Session, host: str) -> ConductorRecord | None:
-        rows = session.database.read(conductors.list_all)
-        return next((row for row in rows if row.host == host), None)
-
-    def _wait(self, session: Session, before: ConductorRecord, parsed: typing.Any) -> int:
+    def _wait(self, installation: Installation, before: JsonMap, parsed: typing.Any) -> int:
         end = time.monotonic() + parsed.timeout
         line = ProgressLine(self.app.stderr)
+        report = before
         while time.monotonic() < end:
-            row = self._report(session, parsed.host) or before
-            if row.state == self.wanted and row.heartbeat_at != before.heartbeat_at and self.is_done(row):
+            report = installation.report(parsed.host) or before
+            is_new = report["reported_time"] != before["reported_time"]
+            if report["state_reported"] == self.wanted and is_new and self.is_done(report):
                 line.clear()
                 self.app.stdout.write(
-                    f"{row.host} is {row.state}: it owns {row.shards_owned} shards; "
-                    f"steps that run there: {row.threads_busy}\n"
+                    f"{parsed.host} is {self.wanted}: it owns {report['shards_reported']} shards; "
+                    f"steps that run there: {report['threads_busy']}\n"
                 )
                 return 0
-            line.show(self.progress(before, row))
-            time.sleep(0.1)
+            line.show(self.progress(parsed.host, before, report))
+            time.sleep(LOOK_EVERY)
         line.clear()
-        self.app.stderr.write(f"not done within {parsed.timeout} s: {self.progress(before, row)}\n")
+        progress = self.progress(parsed.host, before, report)
+        self.app.stderr.write(f"not done within {parsed.timeout} s: {progress}\n")
         return 1
 
-    def is_done(self, row: ConductorRecord) -> bool:
-        """Return whether the shards of a conductor have moved."""
+    def is_done(self, report: JsonMap) -> bool:
+        """Return whether the shards of a conductor have moved.
+
+        :param report: the view of its last report.
+        """
         raise NotImplementedError
 
-    def progress(self, before: ConductorRecord, row: ConductorRecord) -> str:
+    def progress(self, host: str, before: JsonMap, report: JsonMap) -> str:
         """Return how far the command is.
 
-        :param before: the conductor's report at the beginning; row: its last one.
+        :param before: the view of the conductor's report at the beginning.
+        :param report: the view of its last report.
         """
         raise NotImplementedError
 
@@ -302,14 +277,21 @@ class RingDrain(_Drain):
 
     wanted = DRAINING
 
-    def is_done(self, row: ConductorRecord) -> bool:
-        """Return whether the conductor owns nothing any more."""
-        return row.shards_owned == 0
+    def get_parser(self, prog_name: str) -> typing.Any:
+        """Return the parser with the command's arguments."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--reason", metavar="TEXT", help="reason, which `ring show`, the console and the log show"
+        )
+        return parser
 
-    def progress(self, before: ConductorRecord, row: ConductorRecord) -> str:
-        """Return how many shards are left."""
-        shards = f"{row.shards_owned} of {max(before.shards_owned, row.shards_owned)} shards left"
-        return f"drain {row.host}: {shards}, {row.threads_busy} steps running"
+    def is_done(self, report: JsonMap) -> bool:
+        return bool(report["shards_reported"] == 0)
+
+    def progress(self, host: str, before: JsonMap, report: JsonMap) -> str:
+        owned = report["shards_reported"]
+        shards = f"{owned} of {max(before['shards_reported'], owned)} shards left"
+        return f"drain {host}: {shards}, {report['threads_busy']} steps running"
 
 
 class RingUndrain(_Drain):
@@ -317,10 +299,18 @@ class RingUndrain(_Drain):
 
     wanted = ACTIVE
 
-    def is_done(self, row: ConductorRecord) -> bool:
-        """Return whether the conductor owns shards again."""
-        return row.shards_owned > 0
+    def is_done(self, report: JsonMap) -> bool:
+        return bool(report["shards_reported"] > 0)
 
-    def progress(self, before: ConductorRecord, row: ConductorRecord) -> str:
-        """Return how many shards it owns."""
-        return f"undrain {row.host}: {row.shards_owned} shards owned"
+    def progress(self, host: str, before: JsonMap, report: JsonMap) -> str:
+        return f"undrain {host}: {report['shards_reported']} shards owned"
+
+
+def checked_reason(text: str) -> str:
+    """Return the reason of a request.
+
+    :raises AdminError: the text is too long, or has control characters.
+    """
+    if len(text) > REASON_LENGTH or not text.isprintable():
+        raise AdminError(f"--reason must be one line of at most {REASON_LENGTH} printable characters")
+    return text

@@ -6,10 +6,15 @@ from cliff.show import ShowOne
 
 from ...db import conductors
 from ...db.conductors import FORGOTTEN_AFTER
+from ...engine.diagnosis.presence import DOWN, UNKNOWN, UP
+from ...observe.instants import instant
 from .base import AdminError
 from .columns import Age, WithFooter
-from .presence import presence_of
+from .installation import installation_of
 from .sessions import session_of
+
+STATUSES = {None: UNKNOWN, True: UP, False: DOWN}
+"""The status in Heat's words, by whether a conductor is alive; None: that is unknown."""
 
 
 class ServiceList(WithFooter):
@@ -17,9 +22,11 @@ class ServiceList(WithFooter):
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
         """Run the command."""
-        presence = presence_of(session_of(self))
-        if presence.group is None:
-            self.footer = [f"unknown: {presence.unsettled()}; the last reports are shown"]
+        ring = installation_of(self).ring()
+        reports = [place for place in ring["conductors"] if place["incarnation"] is not None]
+        if any(place["alive"] is None for place in reports):
+            self.footer = [ring["health"]]
+        now = instant(ring["time"])
         columns = (
             "Host",
             "Incarnation",
@@ -34,18 +41,18 @@ class ServiceList(WithFooter):
         )
         return columns, [
             (
-                row.host,
-                row.incarnation,
-                row.state,
-                presence.status(row.host),
-                row.threads_busy,
-                row.threads,
-                row.threads_written_off,
-                row.rpc_version,
-                round(row.clock_ahead, 1),
-                Age.of(row.heartbeat_at, presence.now),
+                place["host"],
+                place["incarnation"],
+                place["state_reported"],
+                STATUSES[place["alive"]],
+                place["threads_busy"],
+                place["threads"],
+                place["threads_hung"],
+                place["rpc_version"],
+                round(place["clock_ahead"], 1),
+                Age.of(instant(place["reported_time"]), now),
             )
-            for row in presence.rows.values()
+            for place in reports
         ]
 
 

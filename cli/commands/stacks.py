@@ -16,7 +16,7 @@ from ...rpc.outbox import Outbox
 from ..wiring.messaging import make_bus
 from ..wiring.probes import silence_libraries
 from .base import AdminError
-from .presence import fleet_of
+from .fleet import fleet_of
 from .sessions import Session, find_stack, session_of
 
 SENT_WITHIN = 3.0

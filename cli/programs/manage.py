@@ -53,6 +53,13 @@ COMMANDS = {
 """The modules of the commands, by name.  A command is imported when it runs: all together take long."""
 
 
+GROUPS_OVER_API = ("quota", "ring")
+OVER_API = frozenset(
+    {"service list", "help", "complete", *(name for name in COMMANDS if name.split()[0] in GROUPS_OVER_API)}
+)
+"""The commands that work over the API, too."""
+
+
 class ManageApp(App):
     """The program; it prints an error of its user as one line, not as a traceback."""
 
@@ -66,13 +73,20 @@ class ManageApp(App):
         """Return the parser with the option that names configuration files."""
         parser = super().build_option_parser(*args, **kwargs)
         parser.add_argument("--config-file", type=pathlib.Path, action="append", help="file with options")
+        parser.add_argument(
+            "--url",
+            metavar="URL",
+            help="work over the API at this address, such as http://stoker.example:8004/v1, in place of the "
+            "database, with the OS_* variables or OS_CLOUD; auto: the address of the service catalog",
+        )
         parser.epilog = epilog(PROGRAM)
         return parser
 
     def initialize_app(self, argv: list[str]) -> None:
         """Read the configuration."""
         logging.getLogger("alembic").setLevel(logging.WARNING)  # It logs its import, and each read.
-        if argv[:1] != ["config"]:  # It reports faults itself.
+        # The commands that validate the configuration report its faults; over the API none is needed.
+        if argv[:1] != ["config"] and self.options.url is None:
             self.conf = options.load([], program="stoker-manage", files=self.options.config_file)
 
     def run_subcommand(self, argv: list[str]) -> int:
@@ -82,10 +96,24 @@ class ManageApp(App):
             self.stdout.write("".join(lines))
             return 0 if argv[:1] == ["help"] else 2
         try:
+            self._check_access(argv)
             return int(super().run_subcommand(argv) or 0)
         except (AdminError, DatabaseError, WrongConfiguration) as error:
             self.stderr.write(f"stoker-manage: {error}\n")
             return 1
+
+    def _check_access(self, argv: list[str]) -> None:
+        """Check that a command has the access that it needs.
+
+        :raises AdminError: --url is given, and the command needs the database or the files of its host.
+        """
+        name = next((name for name in COMMANDS if argv[: len(name.split())] == name.split()), None)
+        if self.options.url is not None and name is not None and name not in OVER_API:
+            remote = ", ".join(sorted(OVER_API & COMMANDS.keys()))
+            raise AdminError(
+                f"`{name}` does not work over the API: leave out --url, and run it on a host that has the "
+                f"configuration and reaches the database. With --url work: {remote}"
+            )
 
     def _commands_of(self, group: str) -> list[str]:
         """Return a line for each command of a group; none: there is no such group."""

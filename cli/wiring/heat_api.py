@@ -1,6 +1,5 @@
 """Heat's Orchestration API, with the credentials of the environment or of clouds.yaml."""
 
-import urllib.parse
 from collections.abc import Mapping
 
 from keystoneauth1.adapter import Adapter
@@ -9,46 +8,24 @@ from keystoneauth1.session import Session
 
 from ...heat_import.api_reader import Get, HeatApi, HeatRefusal
 from ...shapes import Json
+from .cloud_access import SERVICE, NoCredentials, open_cloud_access, split_address
 
-FROM_CATALOG = "auto"
-"""The address that stands for that of the service catalog."""
-SERVICE = "orchestration"
-VERSION = "/v1"
 RETRIES = 2
 MOST_SHOWN = 200
 """Characters of an answer's text that are shown."""
-
-
-class NoCredentials(Exception):
-    """The credentials for Heat are missing, wrong, or for no project; the text says what is right."""
 
 
 def open_heat_api(address: str, parameters: Mapping[str, Json]) -> HeatApi:
     """Return Heat's API for the project of the credentials, which are those of the ``openstack`` client.
 
     :param address: root of the API with its version, such as ``http://heat.example:8004/v1``; or
-        `FROM_CATALOG`.
+        ``auto``.
     :param parameters: values for hidden parameters, by name, in clear.
     :raises NoCredentials: there are none, they are wrong, or the address is.
     """
-    try:
-        from openstack import config, exceptions  # noqa: PLC0415
-    except ImportError as error:
-        raise NoCredentials("it needs openstacksdk: pip install 'stoker[client]'") from error
-    try:
-        cloud = config.OpenStackConfig(app_name="stoker-manage").get_one()
-        session = cloud.get_session()
-        project_id = session.get_project_id()
-        if address == FROM_CATALOG:
-            address = cloud.get_session_endpoint(SERVICE) or ""
-    except (exceptions.ConfigException, ClientException) as error:
-        raise NoCredentials(
-            f"OS_* variables, or OS_CLOUD and clouds.yaml, must be credentials for a project: {error}"
-        ) from error
-    if not address:
-        raise NoCredentials(f"the service catalog has no {SERVICE}: give the address of Heat's API")
-    root, project_id = project_root(address, project_id)
-    return HeatApi(getter(session, root), project_id, parameters)
+    access = open_cloud_access(address)
+    root, project_id = project_root(access.address, access.project_id)
+    return HeatApi(getter(access.session, root), project_id, parameters)
 
 
 def project_root(address: str, project_id: str | None) -> tuple[str, str]:
@@ -57,19 +34,13 @@ def project_root(address: str, project_id: str | None) -> tuple[str, str]:
     :param project_id: the project of the credentials; None: that of the address.
     :raises NoCredentials: the address is none of the API, or is another project's.
     """
-    parts = urllib.parse.urlsplit(address)
-    front, version, project = parts.path.rstrip("/").partition(VERSION)
-    if parts.scheme not in ("http", "https") or not version or project.count("/") > 1:
-        raise NoCredentials(
-            f"{address} is no address of the Orchestration API: it must be such as http://heat.example:8004/v1"
-        )
-    named = project.strip("/")
+    root, named = split_address(address)
     if project_id is None and not named:
         raise NoCredentials(f"neither the credentials nor the address {address} name a project")
     if project_id and named not in ("", project_id):
         raise NoCredentials(f"{address} is of the project {named}, the credentials are for {project_id}")
     project_id = project_id or named
-    return f"{parts.scheme}://{parts.netloc}{front}{VERSION}/{project_id}", project_id
+    return f"{root}/{project_id}", project_id
 
 
 def getter(session: Session, root: str) -> Get:

@@ -58,4 +58,5 @@ def make_services(
         downloads=make_downloads(conf),
         draining=draining,
         ec2=make_ec2(conf),
+        poll_ring=parts.messaging.outbox.poll_now,
     )

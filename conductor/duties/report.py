@@ -4,10 +4,11 @@ import logging
 from collections.abc import Callable
 
 from ...db import conductors
-from ...db.conductors import ACTIVE, DRAINING, ConductorRecord
+from ...db.conductors import ACTIVE, DRAINING, ConductorRecord, StateRequest
 from ...db.engine import Database
 from ...db.errors import RowLocked, Unavailable
 from ...db.schema.revisions import NUMBER
+from ...observe.instants import iso
 from ...ring.membership import Membership
 from ...rpc.contract import VERSION
 from ..slice import Ring
@@ -67,7 +68,7 @@ class ConductorReport:
             self._is_unavailable = True
             raise
         self._is_unavailable = False
-        self._enter(DRAINING if self._is_stopping or requested == DRAINING else ACTIVE)
+        self._enter(DRAINING if self._is_stopping else requested.state, _origin(requested))
 
     def drain(self) -> None:
         """Leave the ring for good, but stay in the group."""
@@ -80,9 +81,13 @@ class ConductorReport:
         self._state = conductors.STOPPED
         self._report_last()
 
-    def _enter(self, state: str) -> None:
+    def _enter(self, state: str, origin: str = "") -> None:
+        """Take part in the ring, or not.
+
+        :param origin: who requested the state, when and why, as the end of the log's line.
+        """
         if state != self._state:
-            LOG.info("Conductor %s is %s", self._host, state)
+            LOG.info("Conductor %s is %s%s", self._host, state, origin)
             self._state = state
             self._membership.set_state(state)
 
@@ -114,3 +119,11 @@ class ConductorReport:
             schema_number=NUMBER,
             clock_ahead=self._database.clock.host_ahead,
         )
+
+
+def _origin(request: StateRequest) -> str:
+    """Return who requested a state, when and why, as the end of a log's line; "": nobody did."""
+    if request.at is None:
+        return ""
+    reason = f": {request.reason}" if request.reason else ""
+    return f", as {request.by or 'an unknown user'} requested at {iso(request.at)}{reason}"

@@ -3,7 +3,7 @@
 import { DataView } from "./data_view.js";
 import { ago, h, named, put, span, spelled } from "./dom.js";
 import { Live, Source } from "./live.js";
-import { stateOf } from "./ring.js";
+import { requestOf, stateOf } from "./ring.js";
 import { hashOf } from "./route.js";
 import { glyph } from "./states.js";
 import { Table } from "./table.js";
@@ -51,7 +51,7 @@ export function showConductor({ api, main, parts }) {
 
   /** @param {ConductorAnswer} conductor */
   function draw(conductor) {
-    put(state, stateOf(conductor));
+    put(state, stateOf(conductor), requestOf(conductor));
     const fact = (/** @type {string} */ label, /** @type {Child} */ value) => h("span", {}, h("span", { class: "k" }, `${label} `), value);
     put(facts, fact("share", `${(100 * conductor.share).toFixed(1)} %, ${conductor.shards} shards`), fact("weight", String(conductor.weight)),
       fact("threads", `${conductor.threads_busy ?? "–"} of ${conductor.threads ?? "–"} busy`),

@@ -25,6 +25,16 @@ export function stateOf(item) {
 }
 
 /**
+ * Return who asked a conductor to drain, when and why; null: nobody did.
+ *
+ * @param {Conductor} item
+ */
+export function requestOf(item) {
+  if (item.wanted !== "draining" || !item.wanted_time) return null;
+  return h("span", { class: "faint" }, ` ${spelled(item.wanted_by ?? "somebody")}, `, ago(item.wanted_time), item.wanted_reason ? `: ${spelled(item.wanted_reason)}` : null);
+}
+
+/**
  * Return a percentage in words.
  *
  * @param {number} share
@@ -62,7 +72,7 @@ export function showRing({ api, main, say }) {
   /** @type {Table<Conductor>} */
   const list = new Table([
     { title: "Conductor", cell: (item) => h("a", { href: `#/conductor/${encodeURIComponent(item.host)}` }, h("span", { class: `swatch ${hue(item.host)}` }), named(item.host)), kind: "grow", order: (item) => item.host },
-    { title: "State", cell: (item) => stateOf(item), order: (item) => item.state },
+    { title: "State", cell: (item) => [stateOf(item), requestOf(item)], order: (item) => item.state },
     { title: "Share", cell: (item) => percent(item.share), kind: "num wide-only", order: (item) => item.share },
     { title: "Shards", cell: (item) => String(item.shards), kind: "num wide-only", order: (item) => item.shards },
     { title: "Weight", cell: (item) => String(item.weight), kind: "num wide-only", order: (item) => item.weight },
@@ -121,11 +131,16 @@ export function showRing({ api, main, say }) {
     }
   }
 
-  /** @param {Conductor} item */
+  /**
+   * Ask whether a conductor is to drain; return the body of the request, or null.
+   *
+   * @param {Conductor} item
+   */
   async function askToDrain(item) {
+    const reason = field("Reason", { maxlength: 255 });
     const { plan: leave } = await api.send("POST", "v1/admin/ring/plan", { leave: [item.host] }, ADMIN).catch(() => ({ plan: null }));
-    const text = [`${spelled(item.host)} takes no new work, and its shards move to the others. `, leave ? `${leave.summary}. ` : null, leave?.warnings.map((/** @type {string} */ warning) => h("strong", {}, spelled(warning)))];
-    return ask(`Drain ${spelled(item.host)}?`, text, [["yes", "Drain it", "danger"]]);
+    const text = [`${spelled(item.host)} takes no new work, and its shards move to the others. `, leave ? `${leave.summary}. ` : null, leave?.warnings.map((/** @type {string} */ warning) => h("strong", {}, spelled(warning))), reason.element];
+    return (await ask(`Drain ${spelled(item.host)}?`, text, [["yes", "Drain it", "danger"]])) ? { reason: reason.input.value } : null;
   }
 
   /**
@@ -133,9 +148,10 @@ export function showRing({ api, main, say }) {
    * @param {"drain" | "undrain"} verb
    */
   async function drain(item, verb) {
-    if (verb === "drain" && !(await askToDrain(item))) return;
+    const body = verb === "drain" ? await askToDrain(item) : undefined;
+    if (body === null) return;
     try {
-      await api.send("POST", `v1/admin/ring/${encodeURIComponent(item.host)}/${verb}`, undefined, ADMIN);
+      await api.send("POST", `v1/admin/ring/${encodeURIComponent(item.host)}/${verb}`, body, ADMIN);
       say(verb === "drain" ? `${spelled(item.host)} is asked to drain.` : `${spelled(item.host)} is asked to take work again.`);
     } catch (error) {
       say(/** @type {Error} */ (error).message, "error");

@@ -552,6 +552,10 @@ conductor = sa.Table(
     sa.Column("state", sa.String(10), nullable=False),
     # The state that the operator wants: active or draining.
     sa.Column("wanted", sa.String(10), nullable=False, default="active"),
+    # Who asked for that, when, and why; "" and NULL: nobody did, or said.
+    sa.Column("wanted_by", CleanText, nullable=False, default=""),
+    sa.Column("wanted_at", Instant),
+    sa.Column("wanted_reason", CleanText, nullable=False, default=""),
     sa.Column("weight", Instant, nullable=False, default=1.0),
     sa.Column("shards_owned", sa.Integer, nullable=False, default=0),
     sa.Column("ring_version", sa.String(64), nullable=False, default=""),

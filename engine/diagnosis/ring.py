@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...db.conductors import STOPPED, ConductorRecord
-from ...ring.changes import Moves, plan
+from ...ring.changes import Moves, WrongChange, changed_view, plan
 from ...ring.hashring import View, assign
+from ...shapes import Json
 from .presence import Presence
 
 
@@ -76,6 +77,26 @@ class RingChange:
 
 SHARES_SHOWN = 5
 """Conductors whose shares the sentence on a plan names."""
+
+
+def plan_change(
+    old: View,
+    change: Mapping[str, Json],
+    by_shard: Mapping[int, int],
+) -> RingChange:
+    """Return the effects of a change that is described as in the API.
+
+    :param old: the ring before the change.
+    :param change: the hosts that ``leave``, and weights by host of those that ``join`` or have another
+        ``weight``; each may be missing.
+    :param by_shard: number of stacks in progress.
+    :raises WrongChange: a host cannot leave or join, or the ring is empty, or would be.
+    """
+    leave, join, weight = (change.get(name) or () for name in ("leave", "join", "weight"))
+    new = changed_view(old, leave, dict(join), dict(weight))
+    if not old.owners or not new.owners:
+        raise WrongChange("the ring is empty, or would be: nothing can be planned")
+    return ring_plan(old, new, by_shard)
 
 
 def ring_plan(old: View, new: View, by_shard: Mapping[int, int]) -> RingChange:

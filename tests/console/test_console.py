@@ -367,7 +367,9 @@ def test_the_ring_shows_shares_plans_and_drains(service: Service, console: Conso
 
     row = page.locator("main .tablebox tbody tr").filter(has_text="conductor-1")
     row.get_by_role("button", name="Drain conductor-1").click()
+    page.get_by_role("dialog").get_by_label("Reason").fill("a new kernel")
     page.get_by_role("dialog").get_by_role("button", name="Drain it").click()
+    expect(row).to_contain_text("a new kernel")
     expect(row.locator(".badge").first).to_have_text("draining")
     expect(bar.locator("> span")).to_have_count(1)
     row.get_by_role("button", name="Undrain conductor-1").click()

@@ -11,6 +11,7 @@ from stoker.api.console import ConsoleServices
 from stoker.api.shared_views import SharedViews
 from stoker.db import conductors
 from stoker.db.states import Status
+from stoker.observe.instants import exact_or_none
 from stoker.ring.hashring import assign
 from stoker.ring.observer import GroupStatus
 
@@ -159,11 +160,21 @@ def test_a_conductor_is_drained_and_returns(callers: Callers, world: World) -> N
     def wanted_states() -> list[str]:
         return [row.wanted for row in world.database.read(conductors.list_all)]
 
-    assert callers.operator.call("POST", f"{RING}/host0/drain").json == {
-        "host": "host0",
+    request = {
         "wanted": "draining",
+        "wanted_by": "ann",
+        "wanted_time": exact_or_none(world.clock()),
+        "wanted_reason": "a new kernel",
     }
+    answer = callers.operator.call("POST", f"{RING}/host0/drain", {"reason": "a new kernel"})
+    assert answer.json == {"host": "host0", **request}
     assert wanted_states() == ["draining", "active"]
+    shown, other = callers.operator.get(RING)["ring"]["conductors"]
+    assert {name: shown[name] for name in request} == request
+    assert [other[name] for name in request] == ["active", None, None, None]
+    assert callers.operator.call("POST", f"{RING}/host0/drain").json["wanted_reason"] is None
+    for wrong in ("two\nlines", "x" * 256, 1):
+        assert callers.operator.status("POST", f"{RING}/host0/drain", {"reason": wrong}) == 400
     assert callers.operator.status("POST", f"{RING}/host0/undrain") == 202
     assert wanted_states() == ["active", "active"]
     assert callers.operator.status("POST", f"{RING}/nobody/drain") == 404

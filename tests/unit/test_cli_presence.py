@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from stoker.cli.commands.base import AdminError
 from stoker.cli.commands.columns import Age, Known, Share
-from stoker.cli.commands.ring import ring_of
+from stoker.cli.commands.installation import ring_of
 from stoker.db.conductors import STOPPED, ConductorRecord
 from stoker.engine.diagnosis.presence import Presence
 from stoker.engine.diagnosis.ring import health, sums

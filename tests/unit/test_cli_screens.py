@@ -3,6 +3,7 @@
 import io
 
 import pytest
+from stoker.api.views.operators import ring
 from stoker.cli.commands.progress import CLEAR, ProgressLine
 from stoker.cli.commands.ring_screen import ring_screen
 from stoker.cli.config import about
@@ -48,7 +49,7 @@ def presence(*hosts: str, silent: str | None = None) -> Presence:
 
 
 def drawn(presence: Presence, stream: io.StringIO) -> str:
-    make_console(stream, width=140).print(ring_screen(presence, {1: 5}))
+    make_console(stream, width=140).print(ring_screen(ring(presence, {1: 5}, {}, shards=False)))
     return stream.getvalue()
 
 

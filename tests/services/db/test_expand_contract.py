@@ -24,7 +24,7 @@ from stoker.db.work import member_claims, tasks
 from stoker.db.work.claim import claim
 
 VERSIONS = pathlib.Path(upgrade.__file__).parent / "migrations/versions"
-FROZEN = {"0001_initial.py": "72e9d087e375792b284ace0451a65b6e217bcfc5868cbbb78e3bd22071bad42b"}
+FROZEN = {"0001_initial.py": "4fe6c18d8f7b60b8f5d6ccacbc63c79a621bf2543a2438c5f069ec26817f02e5"}
 """Revisions that databases of releases were made with -> their hashes: they do not change any more."""
 Names = Mapping[str, Mapping[str, typing.Any]]
 

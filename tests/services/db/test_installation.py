@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 from services.db.rows import NOW, a_stack, new_id, on, raised, store, together
 from stoker.db import conductors, content, settings, stacks
-from stoker.db.conductors import ACTIVE, DRAINING, ConductorRecord
+from stoker.db.conductors import ACTIVE, DRAINING, ConductorRecord, StateRequest
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound, ShardCountMismatch
 from stoker.db.ids import ContentId
@@ -142,11 +142,13 @@ def report(**fields: object) -> ConductorRecord:
 
 
 def test_a_conductor_reports_and_learns_what_the_operator_wants(database: Database) -> None:
-    assert database.write(lambda conn: conductors.report(conn, report())) == ACTIVE
-    database.write(lambda conn: conductors.set_wanted(conn, "a", DRAINING))
+    assert database.write(lambda conn: conductors.report(conn, report())) == StateRequest()
+    request = StateRequest(DRAINING, "ann", NOW, "a new kernel")
+    database.write(lambda conn: conductors.request_state(conn, "a", request))
     later = report(state=DRAINING, heartbeat_at=NOW + 1, shards_owned=9)
-    assert database.write(lambda conn: conductors.report(conn, later)) == DRAINING
+    assert database.write(lambda conn: conductors.report(conn, later)) == request
     [stored] = database.read(conductors.list_all)
+    assert stored.request == request
     assert (stored.wanted, stored.state, stored.heartbeat_at, stored.shards_owned) == (
         DRAINING,
         DRAINING,
@@ -154,9 +156,9 @@ def test_a_conductor_reports_and_learns_what_the_operator_wants(database: Databa
         9,
     )
     # Asking for what is so already is no error; asking somebody unknown is.
-    database.write(lambda conn: conductors.set_wanted(conn, "a", DRAINING))
+    database.write(lambda conn: conductors.request_state(conn, "a", request))
     with pytest.raises(NotFound, match=r"The Conductor \(b\)"):
-        database.write(lambda conn: conductors.set_wanted(conn, "b", DRAINING))
+        database.write(lambda conn: conductors.request_state(conn, "b", request))
 
 
 def test_two_incarnations_on_one_host_that_report_first_at_once_are_one_row(database: Database) -> None:
@@ -166,7 +168,7 @@ def test_two_incarnations_on_one_host_that_report_first_at_once_are_one_row(data
             for n in range(6)
         )
     )
-    assert results == [ACTIVE] * 6
+    assert results == [StateRequest()] * 6
     assert len(database.read(conductors.list_all)) == 1
 
 
