@@ -225,7 +225,7 @@ class Stack:
         secret = str(outputs.get("secret"))
         if not re.fullmatch("[A-Za-z0-9]{12}", secret):
             raise Wrong(f"{self._named} has a secret that is no word of 12 characters")
-        self._stays("secret", secret, shown="the secret")
+        self._stays("secret", secret, words="secret than before")
 
     def delete(self) -> None:
         """Delete the stack, and check that it is gone.
@@ -270,14 +270,15 @@ class Stack:
             self._stays(name, str(stack[name]))
         return stack
 
-    def _stays(self, name: str, value: str, *, shown: str = "") -> None:
+    def _stays(self, name: str, value: str, *, words: str = "") -> None:
         """Check that a fact is as it was before.
 
-        :param shown: the words for the fact in the error, without its value; "": name and values.
+        :param words: the words for the fact in the error, which hide its value; "": name and values.
         """
         before = self._facts.setdefault(name, value)
         if value != before:
-            raise Wrong(f"{self._named} has {shown or f'{name} {value}, before it was {before}'}".strip())
+            difference = f"another {words}" if words else f"{name} {value}, before it was {before}"
+            raise Wrong(f"{self._named} has {difference}")
 
     def _wait(self, began: float, state: str) -> None:
         if self._stop.wait(self._poll):

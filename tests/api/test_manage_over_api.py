@@ -8,18 +8,15 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from client.serving import PATIENT, Json, Service
+from client.serving import Json, Service, serving
 
 WITHOUT_KEYSTONE = {"OS_AUTH_TYPE": "none"}
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    running = Service(tmp_path_factory.mktemp("over_api"), conductors=2, env=PATIENT)
-    try:
-        yield running
-    finally:
-        running.stop()
+    with serving(tmp_path_factory.mktemp("over_api"), "", conductors=2) as service:
+        yield service
 
 
 def manage(
@@ -40,14 +37,14 @@ def run(service: Service, *arguments: str) -> str:
     return done.stdout
 
 
-def shown(service: Service, *arguments: str) -> Json:
+def listing(service: Service, *arguments: str) -> Json:
     return json.loads(run(service, *arguments, "-f", "json"))
 
 
 def test_a_conductor_is_drained_with_a_reason_and_returns(served: Service) -> None:
     drained = run(served, "ring", "drain", "conductor-1", "--reason", "a new kernel", "--wait")
     assert "conductor-1 is draining: it owns 0 shards" in drained
-    rows = {row["Host"]: row for row in shown(served, "ring", "show")}
+    rows = {row["Host"]: row for row in listing(served, "ring", "show")}
     assert (rows["conductor-1"]["State"], rows["conductor-2"]["Shards"]) == ("draining", 4096)
     assert rows["conductor-1"]["Request"]["reason"] == "a new kernel"
     assert rows["conductor-2"]["Request"] == {"by": None, "time": None, "reason": None}
@@ -55,19 +52,19 @@ def test_a_conductor_is_drained_with_a_reason_and_returns(served: Service) -> No
     assert ": a new kernel" in served.process.text()
     assert "conductor-1 is active" in run(served, "ring", "undrain", "conductor-1", "--wait")
     assert run(served, "ring", "rebalance", "--wait").startswith("settled: every one of 4096 shards")
-    [move] = shown(served, "ring", "plan", "--leave", "conductor-1")
+    [move] = listing(served, "ring", "plan", "--leave", "conductor-1")
     assert (move["From"], move["To"]) == ("conductor-1", "conductor-2")
-    hosts = [row["Host"] for row in shown(served, "service", "list") if row["Status"] == "up"]
+    hosts = [row["Host"] for row in listing(served, "service", "list") if row["Status"] == "up"]
     assert hosts == ["conductor-1", "conductor-2"]
 
 
 def test_quotas_are_set_listed_and_deleted(served: Service) -> None:
     run(served, "quota", "set", "shop", "stacks=7")
     assert "stacks 7 512 0" in run(served, "quota", "show", "shop", "-f", "value")
-    [row] = shown(served, "quota", "list")
+    [row] = listing(served, "quota", "list")
     assert (row["Project"], row["stacks"], row["snapshots"]) == ("shop", 7, None)
     run(served, "quota", "delete", "shop")
-    assert shown(served, "quota", "list") == []
+    assert listing(served, "quota", "list") == []
 
 
 @pytest.mark.parametrize(

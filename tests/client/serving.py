@@ -150,11 +150,11 @@ LIMITS = "limits.conf"
 
 
 @contextlib.contextmanager
-def serving(directory: pathlib.Path, options: str) -> Iterator[Service]:
-    """Serve with one conductor and these options until the end of the block."""
+def serving(directory: pathlib.Path, options: str, *, conductors: int = 1) -> Iterator[Service]:
+    """Serve with these options until the end of the block."""
     config = directory / LIMITS
     config.write_text(options)
-    service = Service(directory, conductors=1, config=config)
+    service = Service(directory, conductors=conductors, config=config, env=PATIENT)
     try:
         yield service
     finally:

@@ -169,8 +169,8 @@ def test_a_conductor_is_drained_and_returns(callers: Callers, world: World) -> N
     answer = callers.operator.call("POST", f"{RING}/host0/drain", {"reason": "a new kernel"})
     assert answer.json == {"host": "host0", **request}
     assert wanted_states() == ["draining", "active"]
-    shown, other = callers.operator.get(RING)["ring"]["conductors"]
-    assert {name: shown[name] for name in request} == request
+    place, other = callers.operator.get(RING)["ring"]["conductors"]
+    assert {name: place[name] for name in request} == request
     assert [other[name] for name in request] == ["active", None, None, None]
     assert callers.operator.call("POST", f"{RING}/host0/drain").json["wanted_reason"] is None
     for wrong in ("two\nlines", "x" * 256, 1):
