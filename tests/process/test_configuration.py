@@ -266,9 +266,10 @@ def test_an_upgrade_is_checked_against_what_is_stored_and_what_runs(
     value = json.dumps({"$fn": "sealed", "args": [sealed]}, separators=(",", ":"))
     row = "INSERT INTO setting (name, value) VALUES ('x', ?)"
     conductor = (
-        "INSERT INTO conductor (host, incarnation, state, wanted, weight, shards_owned, ring_version, "
-        "threads, threads_busy, threads_written_off, rpc_version, started_at, heartbeat_at, schema_number, "
-        "clock_ahead) VALUES ('old', 'old/1', 'active', 'active', 1, 0, '', 1, 0, 0, '0.9', 0, ?, 1, 0)"
+        "INSERT INTO conductor (host, incarnation, state, wanted, wanted_by, wanted_reason, weight, "
+        "shards_owned, ring_version, threads, threads_busy, threads_written_off, rpc_version, started_at, "
+        "heartbeat_at, schema_number, clock_ahead) VALUES "
+        "('old', 'old/1', 'active', 'active', '', '', 1, 0, '', 1, 0, 0, '0.9', 0, ?, 1, 0)"
     )
     with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as conn:
         conn.execute(row, (value,))
