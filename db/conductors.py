@@ -81,9 +81,9 @@ def report(conn: Connection, conductor: ConductorRecord) -> StateRequest:
     dialect = conn.dialect.name
     if dialect not in _REPORTS:
         _REPORTS[dialect] = _report_statement(conn)
+    values = {f"new_{name}": value for name, value in asdict(conductor).items()}
     # A first report stores that nothing is requested; a later one leaves the request as it is.
-    request = dict(zip(_WANTED, astuple(StateRequest()), strict=True))
-    values = {f"new_{name}": value for name, value in {**asdict(conductor), **request}.items()}
+    values |= {f"new_{name}": value for name, value in zip(_WANTED, astuple(StateRequest()), strict=True)}
     result = conn.execute(_REPORTS[dialect], values)
     if not conn.dialect.insert_returning:
         c = tables.conductor.c
