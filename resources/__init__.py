@@ -9,7 +9,7 @@ from ..shapes import Json
 from ..template.constraints import AllowedPattern, AllowedValues, Custom, Length, Modulo, Range
 from .contract.context import StepContext
 from .contract.guests import Presigned
-from .contract.views import ReplacementView, ResourceView, Sibling, StackFacts
+from .contract.views import DeletionView, ReplacementView, ResourceView, Sibling, StackFacts
 from .errors import (
     Cancelled,
     NotSupported,
@@ -32,6 +32,7 @@ __all__ = [
     "Attribute",
     "Cancelled",
     "Custom",
+    "DeletionView",
     "Done",
     "ImpliedDependency",
     "Json",

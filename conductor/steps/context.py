@@ -3,12 +3,13 @@
 import functools
 import threading
 import typing
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from ...db import credentials, resources
 from ...db.engine import Database
 from ...db.errors import NotFound
+from ...db.queries.deletions import open_deletions
 from ...db.states import TaskKind
 from ...db.work.claim import Claim
 from ...engine.signal_urls import SignalAddresses
@@ -17,7 +18,13 @@ from ...resources.contract.children import Children
 from ...resources.contract.cloud import RemoteCloud
 from ...resources.contract.guests import GuestAccess, Presigned, StackUser
 from ...resources.contract.software import Software
-from ...resources.contract.views import ReferencedResource, ReplacementView, Sibling, StackFacts
+from ...resources.contract.views import (
+    DeletionView,
+    ReferencedResource,
+    ReplacementView,
+    Sibling,
+    StackFacts,
+)
 from ...resources.errors import Cancelled, PermanentError, RetryableError
 from ...sealing.sealer import Sealer
 from ...sealing.stored import in_clear, metadata_in_clear
@@ -29,6 +36,8 @@ from .shared_reads import SharedReads
 from .software import SoftwareAccess, SoftwareLimits, StepSoftware
 
 T = typing.TypeVar("T")
+DELETIONS_KEPT = 0.5
+"""Seconds for which the list of a stack's deletions is shared by the steps of a conductor."""
 
 if typing.TYPE_CHECKING:
     from keystoneauth1.adapter import Adapter
@@ -150,6 +159,19 @@ class RunningStepContext:
             return None
         data = self._secrets.open_value(replacement.data) or {}
         return ReplacementView(replacement.plugin, str(replacement.key), replacement.physical_id, data)
+
+    def deletions(self) -> Sequence[DeletionView]:
+        """Return the resources that the deletion of the stack has still to delete."""
+        traversal = self._claim.task.traversal
+
+        def read() -> Sequence[DeletionView]:
+            rows = self._services.database.read(lambda conn: open_deletions(conn, traversal))
+            return [
+                DeletionView(row.task_id, row.plugin, row.physical_id, row.successors, row.is_certain)
+                for row in rows
+            ]
+
+        return self._services.shared.get(("deletions", traversal), read, DELETIONS_KEPT)
 
     def signal_url(self, resource_name: str) -> str:
         """Return the address at which signals for a resource arrive, with a token."""

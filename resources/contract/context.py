@@ -1,7 +1,7 @@
 """The context of a step: calls for its resource, siblings, sessions; and the list of a type's things."""
 
 import typing
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...shapes import Json, JsonMap
@@ -9,7 +9,7 @@ from .children import Children
 from .cloud import RemoteCloud
 from .guests import GuestAccess, Presigned, StackUser
 from .software import Software
-from .views import ReferencedResource, ReplacementView, Sibling
+from .views import DeletionView, ReferencedResource, ReplacementView, Sibling
 
 if typing.TYPE_CHECKING:
     from keystoneauth1.adapter import Adapter
@@ -47,6 +47,13 @@ class StepContext(typing.Protocol):
 
     def replacement(self) -> ReplacementView | None:
         """Return the resource that has replaced this one (one database read); None: there is none."""
+
+    def deletions(self) -> Sequence[DeletionView]:
+        """Return the resources that the deletion of the stack has still to delete, as of a second ago.
+
+        Empty: the stack is not being deleted.  All steps of a conductor share the database read, whose cost
+        grows with the stack.
+        """
 
     def signal_url(self, resource_name: str) -> str:
         """Return the URL for signals to a resource of this stack, for clients with a Keystone token."""

@@ -86,6 +86,24 @@ class ReferencedResource:
 
 
 @dataclass(frozen=True)
+class DeletionView:
+    """A resource that the deletion of the stack has still to delete.
+
+    :ivar number: identifies it among the others.
+    :ivar type: its type after the environment's mapping.
+    :ivar physical_id: id of its thing outside; None: it has none.
+    :ivar successors: numbers of the resources whose deletion waits for the end of this one.
+    :ivar is_certain: whether its thing will be deleted: no policy keeps it, and no breakpoint holds it.
+    """
+
+    number: int
+    type: str
+    physical_id: str | None
+    successors: Sequence[int] = ()
+    is_certain: bool = True
+
+
+@dataclass(frozen=True)
 class ReplacementView:
     """The resource that an update has made in the place of another one.
 

@@ -9,6 +9,7 @@ from stoker.resources.contract.children import ChildGoal, ChildInputs, ChildStat
 from stoker.resources.contract.guests import GuestAccess, Presigned, StackUser
 from stoker.resources.contract.software import ConfigSpec, DeploymentSpec, DeploymentState
 from stoker.resources.contract.views import (
+    DeletionView,
     ReferencedResource,
     ReplacementView,
     ResourceView,
@@ -149,6 +150,7 @@ class FakeContext:
     :ivar row: number of the resource's row.
     :ivar cancelled: the next checkpoint or pause ends the step.
     :ivar siblings: resources by name, for `peer`.
+    :ivar to_delete: resources that the stack's deletion has still to delete.
     :ivar paused: seconds of each pause so far.
     """
 
@@ -158,6 +160,7 @@ class FakeContext:
         self.cancelled = False
         self.siblings: dict[str, Sibling] = {}
         self.referred: dict[str, ReferencedResource] = {}
+        self.to_delete: list[DeletionView] = []
         self.paused: list[float] = []
         self.children = FakeChildren()
         self.software = FakeSoftware()
@@ -184,6 +187,9 @@ class FakeContext:
 
     def replacement(self) -> ReplacementView | None:
         return None
+
+    def deletions(self) -> Sequence[DeletionView]:
+        return self.to_delete
 
     def signal_url(self, resource_name: str) -> str:
         return (

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from harness.fake_context import FakeContext
 from harness.scripted_service import ScriptedService
 from keystoneauth1.adapter import Adapter
+from stoker.conductor.steps.shared_reads import SharedReads
 from stoker.resources.contract.views import ReplacementView
 
 Json = typing.Any
@@ -29,3 +30,16 @@ class ScriptedContext(FakeContext):
 
     def replacement(self) -> ReplacementView | None:
         return self.replaced_by
+
+
+class SharingContext(ScriptedContext):
+    """A step's context that keeps what steps share."""
+
+    def __init__(self, scripted: ScriptedService) -> None:
+        super().__init__(scripted)
+        self._reads = SharedReads(self.now)
+
+    def shared(
+        self, key: Hashable, make: Callable[[], Json], max_age: float, *, checked_by_use: bool = False
+    ) -> Json:
+        return self._reads.get(key, make, max_age)

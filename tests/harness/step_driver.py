@@ -4,7 +4,7 @@ import dataclasses
 import time
 import typing
 import uuid
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
@@ -14,6 +14,7 @@ from stoker.keystone.service_clients import NoSuchService, ServiceClients, Servi
 from stoker.resources.contract.children import Children
 from stoker.resources.contract.guests import GuestAccess, Presigned
 from stoker.resources.contract.views import (
+    DeletionView,
     ReferencedResource,
     ReplacementView,
     ResourceView,
@@ -73,6 +74,9 @@ class Context:
 
     def referenced(self, physical_id: str) -> ReferencedResource | None:
         raise AssertionError(physical_id)
+
+    def deletions(self) -> Sequence[DeletionView]:
+        return ()
 
     def signal_url(self, resource_name: str) -> str:
         raise AssertionError(resource_name)

@@ -2,13 +2,11 @@
 
 import dataclasses
 import typing
-from collections.abc import Callable, Hashable
 
 import pytest
 from harness.fake_context import START, after, run, target_of
-from harness.scripted_context import ScriptedContext
+from harness.scripted_context import ScriptedContext, SharingContext
 from harness.scripted_service import Answer, ScriptedService
-from stoker.conductor.steps.shared_reads import SharedReads
 from stoker.resources.errors import PermanentError, PropertyError, RetryableError
 from stoker.resources.openstack.marks import mark_of
 from stoker.resources.openstack.octavia.base import TURN
@@ -27,19 +25,6 @@ POOL = RESOURCE_TYPES["OS::Octavia::Pool"]()
 MEMBER = RESOURCE_TYPES["OS::Octavia::PoolMember"]()
 POLICY = RESOURCE_TYPES["OS::Octavia::L7Policy"]()
 BUSY = Answer(409, {"faultstring": f"Load Balancer {BALANCER_ID} is immutable and cannot be updated."})
-
-
-class SharingContext(ScriptedContext):
-    """A step's context that keeps what steps share."""
-
-    def __init__(self, scripted: ScriptedService) -> None:
-        super().__init__(scripted)
-        self._reads = SharedReads(self.now)
-
-    def shared(
-        self, key: Hashable, make: Callable[[], Json], max_age: float, *, checked_by_use: bool = False
-    ) -> Json:
-        return self._reads.get(key, make, max_age)
 
 
 @pytest.fixture

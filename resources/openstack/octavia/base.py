@@ -2,11 +2,12 @@
 
 As long as it works on a balancer, it answers 409 to every change of it and of its parts.  A step that meets
 that waits for its turn: it reads the state of what is worked on, and repeats its request once that is free.
+A balancer that is deleted with its stack goes with all its parts by one request, where `cascade` allows it.
 """
 
 import dataclasses
+import functools
 import re
-import threading
 import typing
 from collections.abc import Callable, Collection, Mapping
 from contextlib import contextmanager
@@ -19,22 +20,23 @@ from ...steps import Poll, Step
 from ..declared import DeclaredType
 from ..marks import TagMark
 from ..polling import FIRST_PAUSE, pause
-from ..service import INTERFACES, Conflict, RemoteNotFound, Service
-from ..statuses import StatusMeaning
+from ..service import INTERFACES, LATE_CALL, Conflict, RemoteNotFound, Service
+from .cascade import tree_to_delete
+from .state import BALANCERS, PENDING, PROVISIONED, ReadState
 
 TURN = "turn"
 """Key of the progress of a step that waits: the path of what the service works on."""
+CASCADED = "cascaded"
+"""Key of the progress of a deletion that has deleted the whole balancer: the moment of that."""
 CHANGED = "changed"
 """Key of the progress of an update that waits: the names of the properties that have changed."""
-PENDING = ("PENDING_CREATE", "PENDING_UPDATE", "PENDING_DELETE")
-PROVISIONED = StatusMeaning(pending=PENDING, field="provisioning_status")
 _IMMUTABLE = re.compile(r"\b(?P<kind>[A-Za-z0-9 ]+?) (?P<id>[0-9a-fA-F-]{36}) is immutable")
 _WORKED_ON = re.compile(
     r"Invalid state PENDING_\w+ of (?P<kind>loadbalancer) resource (?P<id>[0-9a-fA-F-]{36})"
 )
 """The texts of the two refusals."""
 _COLLECTIONS: Mapping[str, str] = {
-    "loadbalancer": "/lbaas/loadbalancers",
+    "loadbalancer": BALANCERS,
     "listener": "/lbaas/listeners",
     "pool": "/lbaas/pools",
     "l7policy": "/lbaas/l7policies",
@@ -51,24 +53,6 @@ class NotItsTurn(RetryableError):
     def __init__(self, reason: str, path: str) -> None:
         super().__init__(reason)
         self.path = path
-
-
-class ReadState:
-    """The state of a balancer as it was read, for all steps that wait for it.  One of them may continue.
-
-    The others would be refused: the first one's change makes the service work on the balancer again.
-    Thread-safe.
-
-    :ivar status: its state; "": there is no such thing.
-    """
-
-    def __init__(self, status: str) -> None:
-        self.status = status
-        self._taken = threading.Lock()
-
-    def take(self) -> bool:
-        """Return whether the caller is the first one."""
-        return self._taken.acquire(blocking=False)
 
 
 class BalancerService(Service):
@@ -166,17 +150,48 @@ class BalancerPart(OctaviaType):
         return self._after_wait(progress, lambda: update(target, changed, context), context)
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
-        """Delete the thing, at once or when it is its turn."""
-        delete = super().handle_delete
-        return self._in_turn({"since": context.now()}, lambda: delete(target, context), context)
+        """Delete the thing, with its balancer where that is allowed, at once or when it is its turn."""
+        progress = {"since": context.now()}
+        return self._in_turn(progress, lambda: self._delete(target, progress, context), context)
 
     def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Delete the thing, if that had to wait; then poll until it is gone."""
         if TURN not in progress:
             check = super().check_delete_complete
             return self._in_turn(progress, lambda: check(target, progress, context), context)
-        delete = super().handle_delete
-        return self._after_wait(progress, lambda: delete(target, context), context)
+        status = self._turn_state(progress, context).status
+        if progress[TURN].startswith(f"{BALANCERS}/") and not status:
+            return self._deleted(target, context)
+        delete = functools.partial(self._delete, target, progress, context)
+        if status in PROVISIONED.bad and self._may_cascade(target, progress, context):
+            return self._in_turn(progress, delete, context)
+        return self._after_wait(progress, delete, context)
+
+    def _delete(self, target: ResourceView, progress: JsonMap, context: StepContext) -> Step:
+        """Delete the thing, or the whole balancer that it is a part of."""
+        service = self.service_for(context)
+        tree = tree_to_delete(target, service, context)
+        if tree is None:
+            return super().handle_delete(target, context)
+        if tree.status not in PENDING and tree.take():
+            try:
+                if tree.has_grown(service):
+                    return super().handle_delete(target, context)
+                service.delete(tree.path, cascade="true")
+            except RemoteNotFound:
+                return self._deleted(target, context)
+            progress = {**progress, CASCADED: context.now()}
+        return self._wait_for_turn(progress, tree.path, context)
+
+    def _may_cascade(self, target: ResourceView, progress: JsonMap, context: StepContext) -> bool:
+        """Return whether a balancer that has failed goes with the thing.
+
+        A state of failure that was read just after the request may be the one from before it; later it says
+        that the service could not delete the balancer.
+        """
+        if context.now() - progress.get(CASCADED, context.now()) > LATE_CALL:
+            return False
+        return tree_to_delete(target, self.service_for(context), context) is not None
 
     def _in_turn(self, progress: JsonMap, step: Callable[[], Step], context: StepContext) -> Step:
         """Return the step that the function makes; where others have their turn, the next poll.
@@ -186,8 +201,10 @@ class BalancerPart(OctaviaType):
         try:
             return step()
         except NotItsTurn as error:
-            waits = {**progress, TURN: error.path}
-            return Poll(progress=waits, after=pause(progress["since"], context.now()))
+            return self._wait_for_turn(progress, error.path, context)
+
+    def _wait_for_turn(self, progress: JsonMap, path: str, context: StepContext) -> Poll:
+        return Poll(progress={**progress, TURN: path}, after=pause(progress["since"], context.now()))
 
     def _after_wait(self, progress: JsonMap, step: Callable[[], Step], context: StepContext) -> Step:
         """Return the step that the function makes, once nothing is worked on any more.
@@ -195,7 +212,7 @@ class BalancerPart(OctaviaType):
         :raises PermanentError: what was worked on has failed, so that it takes no more changes.
         """
         path = progress[TURN]
-        state = context.shared(("turn", path), lambda: ReadState(self._status(path, context)), FIRST_PAUSE)
+        state = self._turn_state(progress, context)
         if state.status in PROVISIONED.bad:
             text = f"load-balancer: {path.rpartition('/')[2]} has provisioning_status {state.status}"
             help_text = "it takes no changes until an administrator has failed it over"
@@ -203,6 +220,11 @@ class BalancerPart(OctaviaType):
         if state.status in PENDING or not state.take():
             return Poll(progress=progress, after=pause(progress["since"], context.now()))
         return self._in_turn(progress, step, context)
+
+    def _turn_state(self, progress: JsonMap, context: StepContext) -> ReadState:
+        """Return the state of what a step waits for, which all steps of the project share."""
+        path = progress[TURN]
+        return context.shared(("turn", path), lambda: ReadState(self._status(path, context)), FIRST_PAUSE)
 
     def _status(self, path: str, context: StepContext) -> str:
         """Return the state of a balancer or a part of it; "": there is none."""

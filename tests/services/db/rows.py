@@ -169,14 +169,13 @@ def _tasks(graph: Graph, needs: Mapping[str, Sequence[str]], **fields: typing.An
         Task(
             id=graph.tasks[name],
             resource_id=graph.resources[name],
-            kind=TaskKind.CREATE,
             state=TaskState.WAITING if needed else TaskState.READY,
             pending=len(needed),
             due_at=None if needed else NOW + 5,
             finish_id=graph.number,
             inputs={needed_name: graph.resources[needed_name] for needed_name in needed},
             successors=[graph.tasks[successor] for successor in needs if name in needs[successor]],
-            **{**_common(graph), **fields},
+            **{"kind": TaskKind.CREATE, **_common(graph), **fields},
         )
         for name, needed in needs.items()
     ]
