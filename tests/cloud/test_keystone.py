@@ -1,6 +1,7 @@
 """Types of the identity service on a real Keystone."""
 
 import dataclasses
+import json
 import typing
 import uuid
 from collections.abc import Callable, Iterator
@@ -8,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from harness.cloud.maker import Maker
 from harness.cloud.project import Project
+from harness.cloud.stacks import Stack, Stacks
 from harness.step_driver import Driven
 from openstack import exceptions
 from openstack.identity.v3._proxy import Proxy
@@ -114,6 +116,29 @@ def test_roles_of_somebody_else_stay(keystone: Make, identity: Proxy, project: P
         roles.act("check")
     roles.delete()
     assert granted() == member
+
+
+def test_roles_of_a_stack_that_heat_had_are_taken_away_with_it(
+    operator_stacks: Stacks, identity: Proxy, project: Project
+) -> None:
+    """Heat's document has no data of the resource."""
+    roles = [{"role": "reader", "project": project.id}]
+    assignment = {
+        "type": "OS::Keystone::UserRoleAssignment",
+        "properties": {"user": project.name, "roles": roles},
+    }
+    template = {"heat_template_version": "2018-08-31", "resources": {"assignment": assignment}}
+    first = operator_stacks.create("before", template)
+    document = operator_stacks.call("DELETE", f"{first.path}/abandon").body
+    document["resources"]["assignment"]["resource_data"] = {}
+    adopted = {"stack_name": "after", "adopt_stack_data": json.dumps(document), "timeout_mins": 60}
+    answer = operator_stacks.call("POST", "/stacks", adopted)
+    second = Stack(operator_stacks, f"/stacks/after/{answer.body['stack']['id']}")
+    second.wait("ADOPT_COMPLETE")
+    reader = identity.find_role("reader").id
+    assert reader in {item.role["id"] for item in identity.role_assignments(user_id=project.user_id)}
+    second.delete()
+    assert reader not in {item.role["id"] for item in identity.role_assignments(user_id=project.user_id)}
 
 
 def test_a_group_gets_roles(keystone: Make, identity: Proxy, project: Project) -> None:

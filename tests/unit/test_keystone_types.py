@@ -78,6 +78,27 @@ def test_grants_that_were_there_before_are_never_taken_away(
     assert [line for line in scripted.requests if line.startswith("DELETE")] == [f"DELETE {domain}"]
 
 
+@pytest.mark.parametrize(
+    ("data", "revoked"),
+    [
+        pytest.param({}, [f"DELETE {PATH}"], id="Heat's document"),
+        pytest.param({"owner": OWNER, "given": []}, [], id="Stoker's document: nothing was new"),
+    ],
+)
+def test_an_adopted_assignment_takes_its_grants_away(
+    scripted: ScriptedService, context: ScriptedContext, data: Json, revoked: list[str]
+) -> None:
+    assignment = {"role": {"id": ROLE}, "scope": {"project": {"id": PLACE}}}
+    scripted.answers[f"GET /role_assignments?user.id={OWNER}"] = Answer(
+        200, {"role_assignments": [assignment]}
+    )
+    scripted.answers[f"DELETE {PATH}"] = Answer(204)
+    target = target_of(ROLES, {"user": OWNER, "roles": [ENTRY]}, creation_key=KEY, data=data)
+    target = run(ROLES, "adopt", target, context)
+    run(ROLES, "delete", target, context)
+    assert [line for line in scripted.requests if line.startswith("DELETE")] == revoked
+
+
 def test_an_owner_gives_its_roles_to_the_next_one(
     scripted: ScriptedService, context: ScriptedContext
 ) -> None:

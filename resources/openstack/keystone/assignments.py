@@ -78,12 +78,7 @@ class RoleAssignment(ResourceType):
 
         :raises RemoteNotFound: a role is missing.
         """
-        owner = self._owner(target.properties, context)
-        grants = grants_of(target.properties["roles"], context)
-        if missing := grants - present(_service(context), self.kind, owner):
-            places, place, role = min(missing)
-            text = f"identity: {self.kind} {owner} has no role {role} in {places[:-1]} {place}"
-            raise RemoteNotFound(text)
+        self._checked(target, context)
         return Done()
 
     def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
@@ -91,8 +86,28 @@ class RoleAssignment(ResourceType):
         return False
 
     def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
-        """Check that the owner has the roles; those of Heat's resource have no physical id."""
-        return self.handle_check(target, context)
+        """Check that the owner has the roles, and take them over.  Heat's resource has no physical id.
+
+        A document of Stoker's says which of them are the resource's.  One of Heat's does not: then all are,
+        as in Heat.
+
+        :raises RemoteNotFound: a role is missing.
+        """
+        owner, grants = self._checked(target, context)
+        return Done() if GIVEN in target.data else Done(data=_data(owner, grants))
+
+    def _checked(self, target: ResourceView, context: StepContext) -> tuple[str, set[Grant]]:
+        """Return the owner and the grants that the template names, all of which are there.
+
+        :raises RemoteNotFound: a role is missing.
+        """
+        owner = self._owner(target.properties, context)
+        grants = grants_of(target.properties["roles"], context)
+        if missing := grants - present(_service(context), self.kind, owner):
+            places, place, role = min(missing)
+            text = f"identity: {self.kind} {owner} has no role {role} in {places[:-1]} {place}"
+            raise RemoteNotFound(text)
+        return owner, grants
 
     def _grant(self, target: ResourceView, context: StepContext) -> Step:
         owner = str(target.data[OWNER])
@@ -104,11 +119,11 @@ class RoleAssignment(ResourceType):
         return resolve(context, f"keystone.{self.kind}", properties[self.kind])
 
     def _given(self, target: ResourceView, context: StepContext) -> tuple[str, set[Grant]]:
-        """Return the owner and the grants that are this resource's; of an adopted one all that it names."""
+        """Return the owner and the grants that are this resource's; of an imported one all that it names."""
         if GIVEN in target.data:
             return str(target.data[OWNER]), {(item[0], item[1], item[2]) for item in target.data[GIVEN]}
         if target.physical_id is None and target.creation_key:
-            return "", set()  # Its creation has not come so far.
+            return "", set()  # Its creation, or its adoption, has not come so far.
         properties = target.previous or target.properties
         return self._owner(properties, context), grants_of(properties["roles"], context)
 
