@@ -57,8 +57,6 @@ class ResourceType:
     #: Type of the OpenStack service that it needs, such as ``compute``: where the service catalog of a
     #: request's user has none, the type is not available to them.  None: it needs no service.
     service: typing.ClassVar[str | None] = None
-    #: No test runs it on its service, which the tests have not: only its schema and its calls are tested.
-    tested_by_schema: typing.ClassVar[bool] = False
     #: Its resources need the service for some of their properties only, or leave it to nested stacks.
     works_without_cloud: typing.ClassVar[bool] = False
     #: The mark by which a thing is recognized after a lost creation, for the reference of types.

@@ -5,6 +5,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from directives import Generated, heading, literal, table
+from harness.heat_schemas import compared
+from harness.tested_types import evidence
 from sphinx.application import Sphinx
 from stoker.resources.implied import ImpliedDependency
 from stoker.resources.openstack.declared import DeclaredThing
@@ -56,19 +58,27 @@ class CloudTypeTable(Generated):
 
     def lines(self) -> Iterator[str]:
         header = ("Type", "Service", "Properties", "Attributes", "Tested")
-        yield from table(header, map(_row, _cloud_types()), "40 20 10 10 20")
+        yield from table(header, cloud_type_rows(), "40 20 10 10 20")
+
+
+def cloud_type_rows() -> Iterator[Sequence[str]]:
+    """Yield the cells of each type, as far as they come from its schema and from the tests."""
+    declared_types = dict(_cloud_types())
+    tested = evidence(declared_types)
+    for name, declared in declared_types.items():
+        comparison = compared(name)
+        counts = (_of_heat(comparison.properties), _of_heat(comparison.attributes))
+        yield (_reference(name), f"``{declared.service}``", *counts, tested[name])
+
+
+def _of_heat(parts: Mapping[str, bool]) -> str:
+    """Return how many parts are as in Heat, and of how many, where some are not."""
+    same = sum(parts.values())
+    return str(same) if same == len(parts) else f"{same} of {len(parts)}"
 
 
 def _cloud_types() -> list[tuple[str, type[ResourceType]]]:
     return [(name, declared) for name, declared in _own_types() if declared.service]
-
-
-def _row(item: tuple[str, type[ResourceType]]) -> Sequence[str]:
-    name, declared = item
-    properties = len(list(_walked(declared.properties_schema)))
-    attributes = len({**BASE_ATTRIBUTES, **declared.attributes_schema})
-    tested = "schema and calls" if declared.tested_by_schema else "on the service"
-    return (_reference(name), f"``{declared.service}``", str(properties), str(attributes), tested)
 
 
 def _own_types(plugin: str | None = None) -> list[tuple[str, type[ResourceType]]]:

@@ -11,14 +11,11 @@ from harness.cloud.site import IMAGE
 from harness.cloud.stacks import Stacks
 from harness.cloud.stoker import stoker_on
 from harness.fault_proxy import LateProxy
+from harness.tested_types import WITHOUT_SERVICE
 from stoker.resources.registry import ResourceRegistry
 
 Json = typing.Any
 SERVICES = ("OS::Cinder::", "OS::Neutron::", "OS::Nova::")
-
-
-def is_without_service(name: str) -> bool:
-    return ResourceRegistry.installed().get(name).tested_by_schema
 
 
 CINDER_OF_OPERATORS = ("EncryptedVolumeType", "QoSAssociation", "QoSSpecs", "Quota", "VolumeType")
@@ -31,8 +28,7 @@ OPERATORS = {
     *(f"OS::Cinder::{name}" for name in CINDER_OF_OPERATORS),
     *(f"OS::Nova::{name}" for name in NOVA_OF_OPERATORS),
     *(f"OS::Neutron::{name}" for name in NEUTRON_OF_OPERATORS),
-    # Neutron has no such extension here.
-    *(name for name in ResourceRegistry.installed().names() if is_without_service(name)),
+    *WITHOUT_SERVICE,
     "OS::Neutron::Trunk",  # As a Net with one more call; its parent port cannot be a server's here.
 }
 """Types that this test leaves out."""

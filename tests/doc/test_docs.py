@@ -15,6 +15,7 @@ import pytest
 import yaml
 from client.serving import Service
 from harness import plugin_page
+from harness.tested_types import evidence
 from harness.waiting import wait_for
 from stoker.api import policy
 from stoker.cli.config import about, options
@@ -213,6 +214,19 @@ def assert_has_way_of_working(pages: dict[str, str], name: str) -> None:
     assert " Status: " in part or not (status or issubclass(declared, DeclaredThing))
     for value in status.pending if status else ():
         assert value in words(part.partition(" Status: ")[2].partition(" Properties¶")[0])
+
+
+def test_the_table_of_types_says_how_the_tests_try_each(pages: dict[str, str]) -> None:
+    services = {name: declared.service for name, (_, declared) in TYPES.items() if declared.service}
+    page = pages["reference/types"]
+    count = r"\d+( of \d+)?"
+    absent = [
+        f"{name}: {how}"
+        for name, how in evidence(services).items()
+        if re.search(rf"\b{name} {services[name]} {count} {count} {how} (OS|AWS|How)\b", page) is None
+    ]
+    assert absent == []
+    assert " OS::Neutron::NetworkGateway network 10 of 11 2 schema and calls " in page
 
 
 def test_the_reference_documents_changes_and_old_names_of_a_type(pages: dict[str, str]) -> None:

@@ -1,71 +1,26 @@
-"""The schemas of the types are those of Heat 27; doc/cloud_types.md has a table of what differs, and why.
+"""The schemas of the types are those of Heat 27; doc/cloud_types.md has a table of what differs, and why."""
 
-heat_types.json holds what Heat 27.0.1 answers to ``GET /resource_types/TYPE``, without descriptions.
-That Heat had no Neutron with chains of services, taps and L2 gateways; of these types it holds what Heat's
-source declares.
-"""
-
-import json
 import pathlib
-import re
-import typing
 
 import pytest
-from stoker.resources.registry import ResourceRegistry
-from stoker.resources.rendering import resource_type_schema
+from harness.heat_schemas import HEAT, REGISTRY, compared
+from harness.tested_types import (
+    WITHOUT_SERVICE,
+    Evidence,
+    evidence,
+    types_in_source,
+    types_in_template,
+    types_on_services,
+)
 
-Json = typing.Any
 ROOT = pathlib.Path(__file__).parents[2]
-HEAT = json.loads(pathlib.Path(__file__).with_name("heat_types.json").read_text())
-REGISTRY = ResourceRegistry.installed()
-COMPARED = ("type", "required", "default", "update_allowed", "immutable", "constraints", "schema")
-
-
-def _comparable(schema: Json) -> Json:
-    """A property in the form of heat_types.json: without what is empty, and without texts."""
-    compared = {name: schema[name] for name in COMPARED if name in schema}
-    if compared.get("schema"):
-        compared["schema"] = {name: _comparable(inner) for name, inner in compared["schema"].items()}
-    if compared.get("constraints"):
-        compared["constraints"] = [
-            {name: value for name, value in item.items() if name != "description"}
-            for item in compared["constraints"]
-        ]
-    empty: tuple[Json, ...] = (None, False, [], {})
-    return {
-        name: value
-        for name, value in compared.items()
-        if value not in empty or (name == "default" and value is not None)
-    }
-
-
-def _flat(properties: Json, prefix: str = "") -> dict[str, Json]:
-    """All properties by path, nested ones too, without their inner ones."""
-    flat: dict[str, Json] = {}
-    for name, schema in properties.items():
-        flat[prefix + name] = {key: value for key, value in schema.items() if key != "schema"}
-        flat |= _flat(schema.get("schema") or {}, f"{prefix}{name}.")
-    return flat
-
-
-def differences(name: str) -> list[str]:
-    """``TYPE property PATH`` or ``TYPE attribute NAME`` for each that is not as in Heat."""
-    schema = resource_type_schema(name, REGISTRY.get(name))
-    our_properties = _flat({key: _comparable(value) for key, value in schema["properties"].items()})
-    heat_properties = _flat(HEAT[name]["properties"])
-    differences = [
-        f"property {path}"
-        for path in sorted({*our_properties, *heat_properties})
-        if our_properties.get(path) != heat_properties.get(path)
-    ]
-    our_attributes = {key: value.get("type") for key, value in schema["attributes"].items()}
-    heats = HEAT[name]["attributes"]
-    differences += [
-        f"attribute {key}"
-        for key in sorted({*our_attributes, *heats})
-        if our_attributes.get(key, "") != heats.get(key, "")
-    ]
-    return differences
+MODULE = '''
+"""OS::Nova::Flavor is not created here."""
+PLAIN = "OS::Nova::Server"
+TEMPLATE = "resources: {net: {type: OS::Neutron::Net}, host: {type: Acme::Host}}"
+def make(kind): return new(f"OS::Keystone::{kind}")
+make("User"), make("Volume"), resource("Octavia::Pool"), other(kind="Domain")
+'''
 
 
 def _documented() -> dict[str, list[str]]:
@@ -82,23 +37,34 @@ def test_each_type_has_heats_schema(subtests: pytest.Subtests) -> None:
     documented = _documented()
     for name in sorted(HEAT.keys() & set(REGISTRY.names())):
         with subtests.test(name):
-            assert sorted(differences(name)) == sorted(documented.get(name, []))
+            assert sorted(compared(name).differences()) == sorted(documented.get(name, []))
 
 
-def test_all_types_of_clouds_are_compared() -> None:
-    clouds = [
-        name for name in REGISTRY.names() if name.split("::")[1] in ("Neutron", "Nova", "Cinder", "Glance")
-    ]
-    assert set(clouds) <= set(HEAT)
-    assert len(clouds) >= 17
+def test_all_types_of_services_are_compared() -> None:
+    clouds = {name for name in REGISTRY.names() if REGISTRY.get(name).service}
+    assert clouds - HEAT.keys() == set()
+    assert len(clouds) >= 115
 
 
-def test_each_type_of_a_cloud_is_tried_on_its_service_or_says_that_it_is_not() -> None:
-    """Types of CloudFormation are translations of others."""
-    texts = [
-        file.read_text() for file in (ROOT / "tests/cloud").rglob("*") if file.suffix in (".py", ".yaml")
-    ]
-    words = set(re.findall(r"\w+", "\n".join(texts)))
-    names = [name for name in REGISTRY.names() if not name.startswith(("AWS::", "OS::Heat::"))]
-    on_service = [name for name in names if not REGISTRY.get(name).tested_by_schema]
-    assert [name for name in on_service if name.rpartition("::")[2] not in words] == []
+def test_each_type_of_a_service_is_created_there_or_the_reason_is_listed() -> None:
+    """Else the reference of types would say of a new type that no service is needed to test it."""
+    clouds = {name for name in REGISTRY.names() if REGISTRY.get(name).service}
+    assert clouds - types_on_services(clouds) == set(WITHOUT_SERVICE)
+
+
+def test_types_that_a_module_creates() -> None:
+    created = set(types_in_source(MODULE))
+    assert {
+        "OS::Nova::Server",
+        "OS::Neutron::Net",
+        "OS::Keystone::User",
+        "OS::Cinder::Volume",
+        "OS::Octavia::Pool",
+    } <= created
+    assert {"OS::Nova::Flavor", "OS::Keystone::Domain", "OS::Zaqar::Queue"}.isdisjoint(created)
+    assert list(types_in_template("{'Type': \"AWS::EC2::VPC\"}")) == ["AWS::EC2::VPC"]
+
+
+def test_how_types_are_tested() -> None:
+    names = ("OS::Nova::Server", "OS::Magnum::Cluster", "OS::Neutron::PortChain")
+    assert list(evidence(names).values()) == [Evidence.SERVICE, Evidence.CALLS, Evidence.SCHEMA]

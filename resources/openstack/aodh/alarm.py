@@ -121,7 +121,6 @@ class Alarm(DeclaredType):
     :cvar kind: the service's type of the alarms; the rule is the field of this name and ``_rule``.
     """
 
-    tested_by_schema = True
     service = "alarm"
     path = "/alarms"
     is_listed = False  # Its lists are of another form.

@@ -37,7 +37,6 @@ def _secret(text: str, *, is_secret: bool = False) -> Attribute:
 class Order(KeyManagerType):
     """An order; the secret or the container that it makes stays when it is deleted, as in Heat."""
 
-    tested_by_schema = True
     support_status = OLD
     description = "An order of a key, a pair of keys or a certificate."
     path = "/orders"

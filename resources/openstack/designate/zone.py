@@ -30,7 +30,6 @@ RECORD_TYPES = AllowedValues(
 class NameType(DeclaredType):
     """Base of the two types."""
 
-    tested_by_schema = True
     service = "dns"
     item = ""
     slow_delete = True

@@ -29,7 +29,6 @@ class ContainerType(ComparedType):
     """Base of the two types: a change is a patch, a list of operations."""
 
     support_status = SupportStatus(version="9.0.0")
-    tested_by_schema = True
     service = "container-infrastructure-management"
     item = ""
     id_field = "uuid"

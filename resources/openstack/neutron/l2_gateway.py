@@ -32,7 +32,6 @@ class L2Gateway(ComparedType, NeutronType):
 
     support_status = SupportStatus(version="12.0.0")
     description = "A bridge between virtual networks and devices outside."
-    tested_by_schema = True
     path = "/l2-gateways"
     item = "l2_gateway"
     identity = "the name; which gateways had it before is stored first"
@@ -76,7 +75,6 @@ class L2GatewayConnection(ComparedType, NeutronType):
 
     support_status = SupportStatus(version="12.0.0")
     description = "A network that a gateway bridges."
-    tested_by_schema = True
     path = "/l2-gateway-connections"
     item = "l2_gateway_connection"
     identity = "the gateway, the network and the segment; which connections were there before is stored first"

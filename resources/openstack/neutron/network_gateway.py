@@ -45,7 +45,6 @@ class NetworkGateway(ComparedType, NeutronType):
 
     support_status = SupportStatus(version="2014.1")
     description = "A gateway between networks and devices outside."
-    tested_by_schema = True
     path = "/network-gateways"
     item = "network_gateway"
     identity = "the name; which gateways had it before is stored first"

@@ -17,7 +17,6 @@ class FlowClassifier(DescribedType):
 
     support_status = SupportStatus("UNSUPPORTED", version="8.0.0")
     description = "A description of the packets that go through a chain of services."
-    tested_by_schema = True
     path = "/sfc/flow_classifiers"
     item = "flow_classifier"
     references = {
@@ -61,7 +60,6 @@ class PortPair(DescribedType):
 
     support_status = SupportStatus("UNSUPPORTED", version="7.0.0")
     description = "The ports by which packets enter and leave a service of a chain."
-    tested_by_schema = True
     path = "/sfc/port_pairs"
     item = "port_pair"
     references = {
@@ -89,7 +87,6 @@ class PortPairGroup(DescribedType):
 
     support_status = SupportStatus("UNSUPPORTED", version="8.0.0")
     description = "Port pairs that share the packets of one step of a chain."
-    tested_by_schema = True
     path = "/sfc/port_pair_groups"
     item = "port_pair_group"
     references = {"port_pairs": NamedRemote("neutron.port_pair", "port_pairs")}
@@ -112,7 +109,6 @@ class PortChain(DescribedType):
 
     support_status = SupportStatus("UNSUPPORTED", version="8.0.0")
     description = "The services that packets go through, in their order."
-    tested_by_schema = True
     path = "/sfc/port_chains"
     item = "port_chain"
     references = {

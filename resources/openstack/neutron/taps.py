@@ -18,7 +18,6 @@ class TapService(DescribedType):
 
     support_status = SupportStatus(version="12.0.0")
     description = "A port that gets copies of the traffic of others."
-    tested_by_schema = True
     path = "/taas/tap_services"
     item = "tap_service"
     status = WORKED_ON
@@ -37,7 +36,6 @@ class TapFlow(DescribedType):
 
     support_status = SupportStatus(version="12.0.0")
     description = "Traffic of a port of which a tap service gets copies."
-    tested_by_schema = True
     path = "/taas/tap_flows"
     item = "tap_flow"
     status = WORKED_ON

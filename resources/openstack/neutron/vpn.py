@@ -43,7 +43,6 @@ class VPNService(DescribedType):
     """The end of private networks at a router; it is complete before a connection makes it active."""
 
     description = "The end of a private network at a router."
-    tested_by_schema = True
     path = "/vpn/vpnservices"
     item = "vpnservice"
     slow_delete = True
@@ -79,7 +78,6 @@ class IKEPolicy(DescribedType):
     """Rules by which the ends of a connection agree on keys."""
 
     description = "How the two ends of a connection agree on keys."
-    tested_by_schema = True
     path = "/vpn/ikepolicies"
     item = "ikepolicy"
     items = "ikepolicies"
@@ -130,7 +128,6 @@ class IPsecPolicy(DescribedType):
     """Protection of the packets of a connection."""
 
     description = "How the packets of a connection are protected."
-    tested_by_schema = True
     path = "/vpn/ipsecpolicies"
     item = "ipsecpolicy"
     items = "ipsecpolicies"
@@ -165,7 +162,6 @@ class IPsecSiteConnection(DescribedType):
     """A connection to another site."""
 
     description = "A connection of a VPN service to another site."
-    tested_by_schema = True
     path = "/vpn/ipsec-site-connections"
     item = "ipsec_site_connection"
     slow_delete = True

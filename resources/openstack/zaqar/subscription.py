@@ -125,7 +125,6 @@ class MistralTrigger(Subscription):
     """A subscription that begins a workflow with each message."""
 
     description = "Begins a workflow of Mistral with each message of a queue."
-    tested_by_schema = True
     properties_schema = {
         "queue_name": QUEUE,
         "ttl": TTL,
