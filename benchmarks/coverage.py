@@ -1,4 +1,4 @@
-"""How many templates of a folder would run, and what the others lack: each is validated, nothing is made.
+"""How many templates of a folder would run, and what the others lack: each is validated, nothing is created.
 
 Usage:
     python benchmarks/coverage.py DIRECTORY…        such as clones of public repositories
@@ -22,13 +22,13 @@ from collections.abc import Iterator, Mapping, Sequence
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
 
 from client.serving import PATIENT, Service
-from harness.cloud.checkout import Checkout, Sample, read
+from harness.cloud.checkout import SUFFIXES, Checkout, Sample, read
 from stoker.resources.registry import ResourceRegistry
 from stoker.resources.rendering import resource_type_schema
 
 Json = typing.Any
+HOT = "heat_template_version"
 FORMATS = ("AWSTemplateFormatVersion", "HeatTemplateFormatVersion")
-SUFFIXES = (".yaml", ".yml", ".template", ".json")
 RUNS = "would run"
 LACKS = "lacks types"
 REFUSED = "refused"
@@ -88,28 +88,51 @@ def judged(judge: Judge, folder: pathlib.Path) -> Iterator[Judged]:
         if not isinstance(sample, Sample):
             yield Judged(f"{folder.name}/{sample[0]}", UNREADABLE, sample[1])
             continue
-        environment = {**sample.environment, "parameters": _json(sample.parameters())}
+        environment = {**sample.environment, "parameters": _chosen(sample)}
         body = {"template": sample.template, "files": sample.files, "environment": environment}
         yield judge.judge(f"{folder.name}/{sample.name}", sample.types, body)
-    for path in sorted(folder.rglob("*")):
-        template = read(path) if path.suffix in SUFFIXES and path.is_file() else None
-        if not isinstance(template, dict) or not any(name in template for name in FORMATS):
-            continue
-        resources = template.get("Resources") or {}
-        bodies = [body for body in resources.values() if isinstance(body, dict)]
-        types = frozenset(str(body["Type"]) for body in bodies if "::" in str(body.get("Type")))
-        body = {"template": template, "environment": {"parameters": _values(template)}}
-        yield judge.judge(f"{folder.name}/{path.relative_to(folder)}", types, body)
+    files = (path for path in sorted(folder.rglob("*")) if path.suffix in SUFFIXES and path.is_file())
+    for path in files:
+        name = f"{folder.name}/{path.relative_to(folder)}"
+        template = read(path)
+        if template is None and any(each in path.read_text(errors="replace") for each in (HOT, *FORMATS)):
+            yield Judged(name, UNREADABLE, "it is no YAML")
+        elif isinstance(template, dict) and any(each in template for each in FORMATS):
+            body = {"template": template, "environment": {"parameters": _values(template)}}
+            yield judge.judge(name, _types(template), body)
 
 
-def _values(template: Json) -> dict[str, Json]:
-    """Return values for the parameters of a template of CloudFormation's that have no default."""
+def _chosen(sample: Sample) -> dict[str, Json]:
+    """Return values for the parameters of a template; none where its sections are of a wrong form."""
+    try:
+        return _json(sample.parameters())
+    except Exception:  # noqa: BLE001 - anything may be there; Stoker's refusal says what
+        return {}
+
+
+def _types(template: Mapping[str, Json]) -> frozenset[str]:
+    """Return the types of the resources of a template of CloudFormation's format."""
+    bodies = [body for _, body in _entries(template, "Resources")]
+    return frozenset(str(body["Type"]) for body in bodies if "::" in str(body.get("Type")))
+
+
+def _values(template: Mapping[str, Json]) -> dict[str, Json]:
+    """Return values for the parameters of a template of CloudFormation's format that have no default."""
     values: dict[str, Json] = {}
-    for name, definition in (template.get("Parameters") or {}).items():
-        if isinstance(definition, dict) and "Default" not in definition:
-            allowed = definition.get("AllowedValues") or [VALUES.get(definition.get("Type"), "Some1text2")]
-            values[name] = allowed[0]
+    for name, definition in _entries(template, "Parameters"):
+        if "Default" not in definition:
+            allowed = definition.get("AllowedValues")
+            value = VALUES.get(str(definition.get("Type")), "Some1text2")
+            values[name] = allowed[0] if isinstance(allowed, list) and allowed else value
     return values
+
+
+def _entries(template: Mapping[str, Json], section: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    """Yield names and definitions of a section, without those of a wrong form, which Stoker refuses."""
+    entries = template.get(section)
+    for name, definition in entries.items() if isinstance(entries, dict) else ():
+        if isinstance(definition, dict):
+            yield name, definition
 
 
 def _json(values: Mapping[str, Json]) -> dict[str, Json]:
@@ -120,9 +143,10 @@ def _json(values: Mapping[str, Json]) -> dict[str, Json]:
 def report(results: Sequence[Judged]) -> None:
     """Print how many would run, and what the others lack."""
     counts = collections.Counter(each.result for each in results)
-    share = 100 * counts[RUNS] / len(results) if results else 0.0
+    share = 100 * counts[RUNS] / len(results)
     print(f"{len(results)} templates; {counts[RUNS]} would run ({share:.1f} %)")
-    print(", ".join(f"{counts[name]} {name}" for name in (LACKS, REFUSED, UNREADABLE) if counts[name]))
+    if others := [f"{counts[name]} {name}" for name in (LACKS, REFUSED, UNREADABLE) if counts[name]]:
+        print(", ".join(others))
     lacks = collections.Counter(name for each in results for name in each.lacks)
     reasons = collections.Counter(
         each.reason[:LONGEST_REASON] for each in results if each.result in (REFUSED, UNREADABLE)
@@ -142,6 +166,9 @@ def main() -> int:
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the results there, too")
     parser.add_argument("--config", type=pathlib.Path, metavar="FILE", help="more of Stoker's configuration")
     options = parser.parse_args()
+    for folder in options.folders:
+        if not folder.is_dir():
+            parser.error(f"{folder} is no directory")
     results: list[Judged] = []
     with tempfile.TemporaryDirectory(prefix="stoker-coverage-") as name:
         service = Service(pathlib.Path(name), conductors=1, config=options.config, env=PATIENT)
@@ -154,10 +181,14 @@ def main() -> int:
                         print(f"{each.name:60} {each.result:12} {each.reason[:300]}", flush=True)
         finally:
             service.stop()
+    if not results:
+        folders = ", ".join(map(str, options.folders))
+        print(f"no templates below {folders}: none has {HOT} or {FORMATS[0]}", file=sys.stderr)
+        return 2
     report(results)
     if options.json:
         options.json.write_text(json.dumps([dataclasses.asdict(each) for each in results]))
-    return 0 if results else 2
+    return 0
 
 
 if __name__ == "__main__":

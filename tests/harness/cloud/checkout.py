@@ -16,7 +16,7 @@ from harness.cloud.uses import Reader, Schemas, Use, Uses
 from heatclient.common import template_utils
 
 Json = typing.Any
-SUFFIXES = (".yaml", ".yml", ".template", ".hot")
+SUFFIXES = (".yaml", ".yml", ".template", ".hot", ".json")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Checkout:
             urllib.request.install_opener(opener)
         for path in sorted(self.root.rglob("*")):
             name = str(path.relative_to(self.root))
-            if path.suffix not in SUFFIXES or not fnmatch.fnmatch(name, only):
+            if path.suffix not in SUFFIXES or not path.is_file() or not fnmatch.fnmatch(name, only):
                 continue
             template = read(path)
             if not isinstance(template, dict) or "heat_template_version" not in template:
