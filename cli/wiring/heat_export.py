@@ -11,12 +11,9 @@ from ...heat_export.run import Export, ExportParts
 from ...heat_export.stoker_rows import StokerDatabase
 from ...heat_import.run import CLAIMED_BY
 from ...keystone.trusts import KeystoneTrusts
-from ...sandbox.pool import install
-from ..config.language_options import helper_limits
-from .database import open_database
-from .environment_files import installed_types, with_operator_files
 from .parts import make_trusts
 from .secrets import make_sealer
+from .stack_moves import open_for_moves
 
 
 @contextlib.contextmanager
@@ -28,20 +25,14 @@ def open_export(
     :raises WrongConfiguration: an option is missing or wrong.
     :raises KeystoneUnavailable: Keystone does not say whose trusts Stoker's account has.
     """
-    catalogue = with_operator_files(installed_types(conf), conf)
-    helpers = install(helper_limits(conf))
-    try:
-        database, _ = open_database(conf, long_work=True)
-        trusts = make_trusts(conf, catalogue)
+    with open_for_moves(conf) as opened:
+        trusts = make_trusts(conf, opened.catalogue)
         parts = ExportParts(
-            registry=catalogue,
+            registry=opened.catalogue,
             sealer=make_sealer(conf),
             cipher=cipher,
             claimed_by=CLAIMED_BY,
-            clock=database.clock,
+            clock=opened.database.clock,
             trustors=trusts.trustors() if isinstance(trusts, KeystoneTrusts) else {},
         )
-        yield Export(StokerDatabase(database), heat, parts, progress=progress)
-        database.close()
-    finally:
-        helpers.close()
+        yield Export(StokerDatabase(opened.database), heat, parts, progress=progress)

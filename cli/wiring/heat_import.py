@@ -15,13 +15,11 @@ from ...heat_import.verify import Verifier
 from ...keystone.delegated_auth import NO_TRUSTS
 from ...keystone.delegations import Delegations
 from ...keystone.trusts import KeystoneTrusts
-from ...sandbox.pool import install
-from ..config.language_options import helper_limits, region
-from .database import open_database
+from ..config.language_options import region
 from .engine import engine_settings
-from .environment_files import installed_types, with_operator_files
 from .parts import make_trusts
 from .secrets import make_addresses, make_sealer, signal_root
+from .stack_moves import open_for_moves
 
 
 class _NoHints(Hints):
@@ -46,12 +44,11 @@ def open_import(
     :raises WrongConfiguration: an option is missing or wrong.
     :raises KeystoneUnavailable: Keystone does not say which trusts Stoker's account may use.
     """
-    catalogue = with_operator_files(installed_types(conf), conf)
-    sealer = make_sealer(conf)
-    helpers = install(helper_limits(conf))
-    try:
-        database, shard_count = open_database(conf, long_work=True)
-        settings = engine_settings(conf, shard_count)
+    with open_for_moves(conf) as opened:
+        catalogue = opened.catalogue
+        database = opened.database
+        sealer = make_sealer(conf)
+        settings = engine_settings(conf, opened.shard_count)
         context = EngineContext(
             database=database,
             registry=catalogue,
@@ -66,6 +63,3 @@ def open_import(
         trusts = make_trusts(conf, catalogue)
         builder = TreeBuilder(context, near, trusts.held() if isinstance(trusts, KeystoneTrusts) else None)
         yield Import(context, heat, builder, verify=Verifier(context).differences, progress=progress)
-        database.close()
-    finally:
-        helpers.close()
