@@ -1,10 +1,13 @@
 """An empty Stoker, and a database of Heat's beside it, without services."""
 
+import contextlib
 import pathlib
 import typing
+from collections.abc import Iterator, Sequence
 
 import sqlalchemy as sa
-from harness.heat_database import KEY, HeatStore
+from harness.heat_answers import PROJECT, ScriptedHeat
+from harness.heat_database import KEY, HeatRow, HeatStore
 from oslo_config import cfg
 from stoker.cli.commands.database import migrate
 from stoker.cli.config import options
@@ -19,10 +22,27 @@ from stoker.heat_database.crypt import HeatCipher
 from stoker.heat_database.reader import HeatDatabase, Selection
 from stoker.heat_database.report import Report
 from stoker.heat_export.run import ExportOptions
+from stoker.heat_import.api_reader import HeatApi
 from stoker.heat_import.run import Options
 from stoker.sealing.sealer import Sealer
 
 Json = typing.Any
+VERSION = {"heat_template_version": "2021-04-16"}
+VALUE = {"type": "OS::Heat::Value", "properties": {"value": "v"}}
+
+
+def template(named: Json, **sections: Json) -> Json:
+    return {**VERSION, "resources": named, **sections}
+
+
+def value_row(name: str = "v", value: Json = "v", **fields: Json) -> HeatRow:
+    return HeatRow(name, f"stack-{name}", {"value": value}, **fields)
+
+
+def only(report: Report) -> typing.Any:
+    """The entry of the only stack in a report."""
+    [entry] = report.stacks
+    return entry
 
 
 class Installation:
@@ -49,6 +69,17 @@ class Installation:
         with open_import(self.conf, heat, lambda done, total: None) as run:
             return run.run(Options(selection, verifies=True, **settings))
 
+    def run_by_api(
+        self, heat: ScriptedHeat, parameters: Json = None, *, names: Sequence[str] = (), dry_run: bool = False
+    ) -> Report:
+        """Import by Heat's API.
+
+        :param names: names of the root stacks; none: all.
+        """
+        api = HeatApi(heat.get, PROJECT, parameters)
+        with open_import(self.conf, api, lambda done, total: None) as run:
+            return run.run(Options(Selection(stacks=names), verifies=True, dry_run=dry_run))
+
     def export(self, **settings: Json) -> Report:
         """Export into Heat's database."""
         selection = settings.pop("selection", Selection())
@@ -69,3 +100,12 @@ class Installation:
         with sa.create_engine(self.url).connect() as conn:
             tables = sa.inspect(conn).get_table_names()
             return "".join(str(list(conn.execute(sa.text(f"SELECT * FROM {name}")))) for name in tables)
+
+
+@contextlib.contextmanager
+def installed(directory: pathlib.Path) -> Iterator[Installation]:
+    """An installation in a folder, as long as the context."""
+    installation = Installation(directory)
+    with contextlib.closing(installation.database):
+        yield installation
+    installation.conf.reset()

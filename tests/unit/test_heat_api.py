@@ -1,6 +1,5 @@
 """The import of stacks by Heat's API: what Heat answers becomes Stoker's rows."""
 
-import contextlib
 import pathlib
 import typing
 import uuid
@@ -9,23 +8,17 @@ from collections.abc import Iterator
 import pytest
 import yaml
 from harness.heat_answers import PROJECT, Answered, AnsweredStack, ScriptedHeat
+from harness.heat_installation import VALUE, Installation, installed, only, template
 from harness.programs import BIN, run
-from oslo_config import cfg
-from stoker.cli.commands.database import migrate
-from stoker.cli.config import options
-from stoker.cli.wiring.database import connect
 from stoker.cli.wiring.heat_api import NoCredentials, project_root
 from stoker.cli.wiring.heat_import import open_import
-from stoker.db import events, imported_keys, resources, stacks
-from stoker.db.engine import Database
+from stoker.db import events, imported_keys
 from stoker.db.ids import StackId
-from stoker.db.rows import Resource, Stack
 from stoker.heat_database.reader import Selection
-from stoker.heat_database.report import Disposition, Report
+from stoker.heat_database.report import Disposition
 from stoker.heat_import.api_answers import in_order, path_of_link, referred_attributes
 from stoker.heat_import.api_reader import LOST, NO_EXPORT, HeatApi, NoSuchStacks
 from stoker.heat_import.run import Options
-from stoker.sealing.sealer import Sealer
 
 Json = typing.Any
 CREATED = 1_700_000_000.0
@@ -33,12 +26,8 @@ HIDDEN = {"secret": {"type": "string", "hidden": True}}
 RANDOM = {"type": "OS::Heat::RandomString", "properties": {"length": 4}}
 
 
-def template(named: Json, **sections: Json) -> Json:
-    return {"heat_template_version": "2021-04-16", **sections, "resources": named}
-
-
 def value_stack(name: str = "plain", **fields: Json) -> AnsweredStack:
-    body = template({"v": {"type": "OS::Heat::Value", "properties": {"value": "v"}}})
+    body = template({"v": VALUE})
     return AnsweredStack(name, body, [Answered("v", "OS::Heat::Value", f"{name}-v")], **fields)
 
 
@@ -53,55 +42,15 @@ def hidden_stack(name: str = "hidden") -> AnsweredStack:
     )
 
 
-class Installation:
-    """An empty Stoker."""
-
-    def __init__(self, directory: pathlib.Path) -> None:
-        self.config = directory / "stoker.conf"
-        lines = ["[database]", f"connection = sqlite:///{directory}/stoker.sqlite"]
-        lines += ["[secrets]", f"key = {Sealer.generate_key()}", "[api]", "auth_strategy = none"]
-        self.config.write_text("\n".join(lines))
-        cfg.CONF.reset()  # Another test of the process may have read a configuration.
-        self.conf: cfg.ConfigOpts = options.load([], program="stoker-manage", files=[self.config])
-        self.database: Database = connect(self.conf)
-        migrate(self.database, expand=False, contract=False)
-
-    def run(
-        self,
-        heat: ScriptedHeat,
-        parameters: Json = None,
-        *,
-        stacks_named: typing.Sequence[str] = (),
-        dry_run: bool = False,
-    ) -> Report:
-        api = HeatApi(heat.get, PROJECT, parameters)
-        with open_import(self.conf, api, lambda done, total: None) as run:
-            return run.run(Options(Selection(stacks=stacks_named), verifies=True, dry_run=dry_run))
-
-    def stack(self, stack_id: str) -> Stack:
-        return self.database.read(lambda conn: stacks.get(conn, StackId(stack_id)))
-
-    def rows(self, stack_id: str) -> dict[str, Resource]:
-        rows = self.database.read(lambda conn: resources.of_stack(conn, StackId(stack_id)))
-        return {row.name: row for row in rows}
-
-
 @pytest.fixture
 def installation(tmp_path: pathlib.Path) -> Iterator[Installation]:
-    installation = Installation(tmp_path)
-    with contextlib.closing(installation.database):
+    with installed(tmp_path) as installation:
         yield installation
-    installation.conf.reset()
-
-
-def only(report: Report) -> typing.Any:
-    [entry] = report.stacks
-    return entry
 
 
 def test_a_stack_keeps_its_ids_its_facts_and_its_events(installation: Installation) -> None:
     moved = value_stack()
-    report = installation.run(ScriptedHeat(moved))
+    report = installation.run_by_api(ScriptedHeat(moved))
     entry = only(report)
     assert (entry.disposition, entry.differences, entry.notes) == (Disposition.MOVED, [], [])
     assert report.notes == [LOST]
@@ -118,17 +67,17 @@ def test_a_stack_keeps_its_ids_its_facts_and_its_events(installation: Installati
 
 def test_a_dry_run_stores_nothing_and_a_second_run_skips_what_is_there(installation: Installation) -> None:
     heat = ScriptedHeat(value_stack("one"), value_stack("two"))
-    assert installation.run(heat, dry_run=True).counts() == {"moves": 2}
-    assert installation.run(heat, stacks_named=["two"]).counts() == {"moved": 1}
+    assert installation.run_by_api(heat, dry_run=True).counts() == {"moves": 2}
+    assert installation.run_by_api(heat, names=["two"]).counts() == {"moved": 1}
     heat.requests.clear()
-    assert installation.run(heat).counts() == {"moved": 1, "present": 1}
+    assert installation.run_by_api(heat).counts() == {"moved": 1, "present": 1}
     assert not any(heat.stacks[1].id in path for path in heat.requests)
-    assert installation.run(heat).counts() == {"present": 2}
+    assert installation.run_by_api(heat).counts() == {"present": 2}
 
 
 def test_an_export_has_hidden_values_and_they_are_sealed(installation: Installation) -> None:
     stack = hidden_stack()
-    entry = only(installation.run(ScriptedHeat(stack)))
+    entry = only(installation.run_by_api(ScriptedHeat(stack)))
     assert (entry.disposition, entry.differences) == (Disposition.MOVED, [])
     assert "hush-hush" not in str(installation.stack(stack.id))
     assert "hush-hush" not in str(installation.rows(stack.id))
@@ -137,13 +86,13 @@ def test_an_export_has_hidden_values_and_they_are_sealed(installation: Installat
 def test_without_an_export_hidden_values_are_asked_for_by_name(installation: Installation) -> None:
     heat = ScriptedHeat(hidden_stack())
     heat.exports = False
-    report = installation.run(heat)
+    report = installation.run_by_api(heat)
     assert only(report).disposition == Disposition.STAYS
     assert "the value of secret: give it by --environment FILE" in only(report).reasons[0]
     assert report.notes == [LOST, NO_EXPORT]
-    wrong = only(installation.run(heat, {"secret": "hush-hush", "word": "x"}))
+    wrong = only(installation.run_by_api(heat, {"secret": "hush-hush", "word": "x"}))
     assert wrong.reasons[0].startswith("word: Heat shows that value, or has no such parameter")
-    assert only(installation.run(heat, {"secret": "hush-hush"})).disposition == Disposition.MOVED
+    assert only(installation.run_by_api(heat, {"secret": "hush-hush"})).disposition == Disposition.MOVED
 
 
 def test_nested_stacks_keep_their_ids(installation: Installation) -> None:
@@ -157,7 +106,7 @@ def test_nested_stacks_keep_their_ids(installation: Installation) -> None:
         files={"child.yaml": yaml.safe_dump(inner)},
     )
     child.fields = {"parent": outer.id}
-    entry = only(installation.run(ScriptedHeat(outer)))
+    entry = only(installation.run_by_api(ScriptedHeat(outer)))
     assert (entry.disposition, entry.differences, entry.stacks) == (Disposition.MOVED, [], 2)
     stack = installation.stack(child.id)
     assert (stack.parent_id, stack.name) == (outer.id, "outer-one")
@@ -174,7 +123,7 @@ def test_values_that_types_have_stored_come_from_the_export_or_from_attributes(
     stack = AnsweredStack("random", body, [random])
     heat = ScriptedHeat(stack)
     heat.exports = exports
-    assert only(installation.run(heat)).disposition == Disposition.MOVED
+    assert only(installation.run_by_api(heat)).disposition == Disposition.MOVED
     assert installation.rows(stack.id)["r"].data
 
 
@@ -189,10 +138,10 @@ def test_addresses_stay_where_heat_exports_keys_and_are_named_where_it_does_not(
         resource = Answered("p", "OS::Heat::ScalingPolicy", "scaled-p", data=keys if exports else {})
         heats[exports] = ScriptedHeat(AnsweredStack(f"scaled-{exports}", body, [resource]))
         heats[exports].exports = exports
-    assert only(installation.run(heats[False])).notes == [
+    assert only(installation.run_by_api(heats[False])).notes == [
         "p: its addresses for signals are new ones: give them to those that signal"
     ]
-    assert only(installation.run(heats[True])).notes == []
+    assert only(installation.run_by_api(heats[True])).notes == []
     assert installation.database.read(lambda conn: imported_keys.find(conn, "key-of-alice")) is not None
 
 
@@ -207,7 +156,7 @@ def test_attributes_are_asked_for_where_the_template_refers_to_them(installation
     ]
     stack = AnsweredStack("nets", body, nets)
     heat = ScriptedHeat(stack)
-    assert only(installation.run(heat)).differences == []
+    assert only(installation.run_by_api(heat)).differences == []
     assert [path for path in heat.requests if "with_attr" in path] == [
         f"{stack.path}/resources/net?with_attr=mtu"
     ]
@@ -224,7 +173,7 @@ def test_attributes_are_asked_for_where_the_template_refers_to_them(installation
 def test_a_stack_whose_goal_the_api_does_not_show_stays(
     installation: Installation, status: str, words: str
 ) -> None:
-    entry = only(installation.run(ScriptedHeat(value_stack(fields={"stack_status": status}))))
+    entry = only(installation.run_by_api(ScriptedHeat(value_stack(fields={"stack_status": status}))))
     assert entry.disposition == Disposition.STAYS
     assert words in entry.reasons[0]
 
@@ -247,20 +196,20 @@ def test_a_stack_that_changes_while_it_is_read_stays(installation: Installation)
 def test_what_heat_refuses_is_said_and_other_stacks_move(installation: Installation) -> None:
     heat = ScriptedHeat(value_stack("one"), value_stack("two"))
     heat.refused[f"{heat.stacks[0].path}/events"] = 403
-    report = installation.run(heat)
+    report = installation.run_by_api(heat)
     assert report.counts() == {"moved": 1, "stays": 1}
     assert report.stacks[0].reasons[0].startswith("Heat answers 403 to GET /stacks/one/")
 
 
 def test_snapshots_that_stay_are_named(installation: Installation) -> None:
-    entry = only(installation.run(ScriptedHeat(value_stack(snapshots=["before", "after"]))))
+    entry = only(installation.run_by_api(ScriptedHeat(value_stack(snapshots=["before", "after"]))))
     assert entry.notes == ["its snapshots are not moved, and their copies stay in the cloud: before, after"]
 
 
 def test_more_stacks_than_one_page_are_read(installation: Installation) -> None:
     heat = ScriptedHeat(*(value_stack(f"s{number}") for number in range(101)))
     assert HeatApi(heat.get, PROJECT).count(Selection()) == 101
-    assert installation.run(heat, stacks_named=["s100"]).counts() == {"moved": 1}
+    assert installation.run_by_api(heat, names=["s100"]).counts() == {"moved": 1}
 
 
 def test_a_stack_that_does_not_exist_is_named() -> None:
@@ -294,7 +243,7 @@ def test_software_configs_and_deployments_keep_their_ids(installation: Installat
     heat.configs = [{"id": ids[name], **config} for name in ("config", "derived")]
     deployment = {"id": ids["deployment"], "config_id": ids["derived"], "server_id": "server-1"}
     heat.deployments = [{**deployment, "status": "COMPLETE", "output_values": {"y": "1"}}]
-    report = installation.run(heat)
+    report = installation.run_by_api(heat)
     assert only(report).differences == []
     assert (installation.rows(stack.id)["d"].attributes or {})["y"] == "1"
     assert (report.configs, report.deployments) == (0, 0)
@@ -362,10 +311,10 @@ def test_wrong_options_are_refused(
     installation: Installation, tmp_path: pathlib.Path, arguments: list[str], words: str
 ) -> None:
     (tmp_path / "wrong.yaml").write_text("resource_registry: {}\n")
-    given = [text.format(directory=tmp_path) for text in arguments]
+    options = [text.format(directory=tmp_path) for text in arguments]
     address = "http://127.0.0.1:9/v1/demo"
     environment = {"OS_AUTH_TYPE": "none", "OS_ENDPOINT": address, "PATH": ""}
     command = [BIN / "stoker-manage", "--config-file", installation.config, "import-heat", "--heat", address]
-    done = run([*command, *given], env=environment)
+    done = run([*command, *options], env=environment)
     assert done.returncode == 1, done
     assert words in done.stderr

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 import sqlalchemy as sa
 from harness.heat_database import CREATED, KEY, HeatRow, HeatStore, encrypted
-from harness.heat_installation import Installation
+from harness.heat_installation import VALUE, Installation, installed, only, template, value_row
 from harness.programs import BIN, run
 from sqlalchemy.engine import Connection
 from stoker.db import resources, snapshots, stacks
@@ -23,40 +23,23 @@ from stoker.heat_database import heat_tables
 from stoker.heat_database.crypt import HeatCipher
 from stoker.heat_database.heat_rows import HeatResource, HeatTree
 from stoker.heat_database.reader import HeatDatabase, Selection
-from stoker.heat_database.report import Disposition, Report
+from stoker.heat_database.report import Disposition
 from stoker.heat_export import identity
 from stoker.heat_export.run import SCHEMAS
 from stoker.heat_export.type_data import ResourceKeys, heat_data, notes_of
 
 Json = typing.Any
-VERSION = {"heat_template_version": "2021-04-16"}
 SECRET = "the-secret-of-alice"
 HIDDEN = {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "p"}}}
-VALUE = {"type": "OS::Heat::Value", "properties": {"value": "v"}}
 UUID = "6fb4c1a2-8f3e-4d57-a1b2-c3d4e5f60718"
 CHANGED = CREATED + 60
 DELETED_AT = CREATED + 90
 
 
-def template(named: Json, **sections: Json) -> Json:
-    return {**VERSION, "resources": named, **sections}
-
-
-def value_row(name: str = "v", value: Json = "v", **fields: Json) -> HeatRow:
-    return HeatRow(name, f"stack-{name}", {"value": value}, **fields)
-
-
 @pytest.fixture
 def installation(tmp_path: pathlib.Path) -> Iterator[Installation]:
-    installation = Installation(tmp_path)
-    with contextlib.closing(installation.database):
+    with installed(tmp_path) as installation:
         yield installation
-    installation.conf.reset()
-
-
-def only(report: Report) -> typing.Any:
-    [entry] = report.stacks
-    return entry
 
 
 def plain_stack(installation: Installation, name: str = "plain") -> str:

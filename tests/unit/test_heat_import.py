@@ -1,7 +1,6 @@
 """The import of stacks from a database of Heat's: rows as Heat's engine leaves them become Stoker's."""
 
 import base64
-import contextlib
 import json
 import pathlib
 import subprocess
@@ -13,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from harness.heat_database import CREATED, KEY, HeatRow, encrypted
-from harness.heat_installation import Installation
+from harness.heat_installation import VALUE, Installation, installed, only, template, value_row
 from harness.programs import BIN, run
 from stoker.db import events, imported_keys, snapshots, stacks
 from stoker.db.ids import StackId
@@ -21,33 +20,16 @@ from stoker.db.rows import FailureCause
 from stoker.heat_database import heat_tables
 from stoker.heat_database.crypt import HeatCipher, WrongKey
 from stoker.heat_database.reader import Selection, UnfitDatabase
-from stoker.heat_database.report import Disposition, Report
+from stoker.heat_database.report import Disposition
 from stoker.heat_import.run import CLAIMED_BY
 
 Json = typing.Any
-VERSION = {"heat_template_version": "2021-04-16"}
-VALUE = {"type": "OS::Heat::Value", "properties": {"value": "v"}}
-
-
-def template(named: Json, **sections: Json) -> Json:
-    return {**VERSION, "resources": named, **sections}
-
-
-def value_row(name: str = "v", value: Json = "v", **fields: Json) -> HeatRow:
-    return HeatRow(name, f"stack-{name}", {"value": value}, **fields)
 
 
 @pytest.fixture
 def installation(tmp_path: pathlib.Path) -> Iterator[Installation]:
-    installation = Installation(tmp_path)
-    with contextlib.closing(installation.database):
+    with installed(tmp_path) as installation:
         yield installation
-    installation.conf.reset()
-
-
-def only(report: Report) -> typing.Any:
-    [entry] = report.stacks
-    return entry
 
 
 def test_a_stack_keeps_its_ids_its_facts_and_its_events(installation: Installation) -> None:
