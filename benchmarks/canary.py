@@ -1,4 +1,4 @@
-"""Whether an installation answers rightly, and how late: users create, change and delete stacks for an hour.
+"""A canary for an installation: users create, change and delete stacks for an hour, and check the answers.
 
 Usage:
     python benchmarks/canary.py http://stoker.example:8004/v1           with OS_* variables, or OS_CLOUD

@@ -1,4 +1,4 @@
-"""What the observation of drift costs: processor time and requests for many resources of one project.
+"""The cost of observing drift: processor time and requests for many resources of one project.
 
 Usage:
     python benchmarks/drift.py [--resources 10000] [--in-stack 10] [--interval 3600]
@@ -124,8 +124,10 @@ def fill(database: Database, cloud: ScriptedCloud, count: int, in_stack: int) ->
         for place in range(min(in_stack, count - number)):
             kind = kinds[place % len(kinds)]
             path, _, properties, fields = KINDS[kind]
-            thing = str(uuid.uuid4())
-            cloud.things[path].append({"id": thing, "status": "ACTIVE", "description": "x" * 100, **fields})
+            physical_id = str(uuid.uuid4())
+            cloud.things[path].append(
+                {"id": physical_id, "status": "ACTIVE", "description": "x" * 100, **fields}
+            )
             number += 1
             rows.append(
                 Resource(
@@ -139,7 +141,7 @@ def fill(database: Database, cloud: ScriptedCloud, count: int, in_stack: int) ->
                     reason="",
                     created_at=1000.0,
                     updated_at=1000.0,
-                    physical_id=thing,
+                    physical_id=physical_id,
                     properties=properties,
                     definition={"type": kind, "plugin": kind, "properties": properties},
                 )

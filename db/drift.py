@@ -374,7 +374,7 @@ def of_tree(conn: Connection, stack_id: StackId, project_id: str) -> TreeDrift:
     for row in rows:
         names[row["stack_id"]] = row["name"]
         outcomes.append(_stack_drift({key: value for key, value in row.items() if key != "name"}))
-    shown = conn.execute(
+    differences = conn.execute(
         sa.select(f, r.c.name, r.c.type, r.c.physical_id)
         .join(r, r.c.id == f.c.resource_id)
         .where(f.c.stack_id.in_(sorted(names)))
@@ -393,7 +393,7 @@ def of_tree(conn: Connection, stack_id: StackId, project_id: str) -> TreeDrift:
             since=row["since"],
             properties=row["properties"],
         )
-        for row in shown
+        for row in differences
     ]
     states = [outcome.state for outcome in outcomes]
     return TreeDrift(

@@ -94,9 +94,9 @@ def drift_lines(drift: JsonMap) -> Iterator[str]:
     yield from (f"! not known: {reason}" for reason in drift["unknown"])
     for resource in drift["resources"]:
         yield ""
-        thing = f"{resource['resource_type']}, {resource['physical_resource_id']}"
+        label = f"{resource['resource_type']}, {resource['physical_resource_id']}"
         word = "is gone" if resource["difference"] == "GONE" else "has changed"
-        yield f"{resource['resource_path']} ({thing}) {word}, since {resource['since']}"
+        yield f"{resource['resource_path']} ({label}) {word}, since {resource['since']}"
         for item in resource["properties"]:
             template, cloud = (json.dumps(item[side], ensure_ascii=False) for side in ("template", "cloud"))
             yield f"  {item['name']}: {template} in the template, {cloud} in the cloud"

@@ -87,12 +87,12 @@ def rebalance(request: Request) -> Reply:
 
 def _request_state(request: Request, state: str, reason: str = "") -> Reply:
     host = request.path["host"]
-    wanted = StateRequest(state, request.caller.user or "", request.services.clock(), reason)
+    state_request = StateRequest(state, request.caller.user or "", request.services.clock(), reason)
     try:
-        request.services.database.write(lambda conn: conductors.request_state(conn, host, wanted))
+        request.services.database.write(lambda conn: conductors.request_state(conn, host, state_request))
     except NotFound as error:
         raise not_found("Conductor", host) from error
-    return Reply({"host": host, **views.state_request(wanted)}, 202)
+    return Reply({"host": host, **views.state_request(state_request)}, 202)
 
 
 def conductor(request: Request) -> Reply:

@@ -114,7 +114,9 @@ def shop(project: Project) -> Mapping[str, str]:
 
 def make_shop(project: Project) -> Mapping[str, str]:
     connection = project.connection
-    network, compute, storage = connection.network, connection.compute, connection.block_storage
+    network = connection.network
+    compute = connection.compute
+    storage = connection.block_storage
     ids = {"key_pair_shop-key": compute.create_keypair(name="shop-key").name}
     group = compute.create_server_group(name="apart", policy="anti-affinity")
     ids["server_group_apart"] = group.id

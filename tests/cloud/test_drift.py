@@ -97,8 +97,8 @@ def test_what_is_changed_by_hand_is_seen_and_healed(observed: Stacks, project: P
     events = observed.call("GET", f"{stack.path}/events").body["events"]
     recorded = [one["resource_name"] for one in events if one["resource_status"] == "DRIFT_DETECTED"]
     assert sorted(recorded) == ["router", "server"]
-    shown = command(observed, "shop")
-    assert (shown.returncode, "router (OS::Neutron::Router" in shown.stdout) == (2, True), shown
+    outcome = command(observed, "shop")
+    assert (outcome.returncode, "router (OS::Neutron::Router" in outcome.stdout) == (2, True), outcome
 
     heal = {"heal": True, "allow_replace": True}
     settings = {"resource_registry": {"resources": {"*": {"stoker": {"drift": heal}}}}}

@@ -144,15 +144,15 @@ def test_secrets_are_masked_on_both_sides(world: World, watch: Watch) -> None:
 def test_a_stack_heals_itself_once_in_an_interval(world: World, watch: Watch) -> None:
     stack = created(world, template(a=volume(value="x")))
     update(world, stack, template(a=volume(value="x")), policy(**HEAL))
-    thing = str(rows(world, stack)["a"].physical_id)
-    world.cloud.live[thing] = {"value": "y"}
+    physical_id = str(rows(world, stack)["a"].physical_id)
+    world.cloud.live[physical_id] = {"value": "y"}
     traversals = {world.stack(stack.id).traversal}
     for _ in range(3):
         watch.look(stack)
         traversals.add(world.stack(stack.id).traversal)
     assert len(traversals) == 2, "one healing"
     assert world.stack(stack.id).status == Status.COMPLETE
-    assert rows(world, stack)["a"].physical_id == thing
+    assert rows(world, stack)["a"].physical_id == physical_id
     world.clock.now += INTERVAL + 1
     watch.look(stack)
     assert world.stack(stack.id).traversal not in traversals
@@ -181,8 +181,8 @@ def test_a_nested_stack_heals_itself_and_counts_for_its_root(world: World, watch
     stack = world.create("s", document, files={"inner.yaml": inside}, environment=settings)
     assert world.settle(lambda: ended(world, stack), within=60)
     nested = children(world, stack)["n"]
-    thing = str(rows(world, world.stack(nested.id))["v"].physical_id)
-    world.cloud.live[thing] = {"value": "y"}
+    physical_id = str(rows(world, world.stack(nested.id))["v"].physical_id)
+    world.cloud.live[physical_id] = {"value": "y"}
     watch.observer.observe(stack.project_id)
     summary = world.database.read(lambda conn: drift.summaries(conn, [stack.id]))
     assert not summary, "the healing has begun, so that the outcome is out of date"
