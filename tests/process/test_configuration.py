@@ -10,6 +10,7 @@ import time
 import pytest
 import sqlalchemy as sa
 from harness import programs
+from harness.ports import free_port
 from harness.programs import BIN
 from services.db.rows import a_stack, store
 from stoker.db.engine import Database
@@ -51,7 +52,7 @@ CONDUCTOR_ONLY = [
 ]
 USABLE = (
     "[DEFAULT]\ntransport_url = kombu+memory://\n[coordination]\nbackend_url = file://{folder}/group\n"
-    "[api]\nauth_strategy = none\n"
+    "[api]\nauth_strategy = none\nbind_port = {port}\n"
 )
 
 
@@ -77,7 +78,7 @@ def run(
 
 def write(folder: pathlib.Path, text: str, database: str) -> None:
     """Write the configuration: wrong lines after right ones."""
-    usable = USABLE.format(folder=folder)
+    usable = USABLE.format(folder=folder, port=free_port())
     (folder / "wrong.yaml").write_text("'stacks:create': 'rule:no_such_rule'\n")
     (folder / "stoker.conf").write_text(usable + database + text.replace("{folder}", str(folder)))
 
