@@ -21,6 +21,7 @@ from ..daemon.version import VERSION
 from ..daemon.workers import WorkerSettings, run_workers
 from ..http.server import HttpServer, listen, unanswered
 from ..wiring.api import make_api, requests
+from ..wiring.database import require_configuration
 from ..wiring.http import make_http
 from ..wiring.metrics import recorder_of_api, shared_metrics, text_of
 from ..wiring.parts import Parts, open_parts
@@ -119,6 +120,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run_workers(conf: cfg.ConfigOpts, arguments: list[str], signals: SignalQueue, count: int) -> int:
+    require_configuration(conf)  # Else the default port, which may be taken, is what the error is about.
     listener = listen(conf.api.bind_host, conf.api.bind_port)
     host = conf.api.bind_host
     port = listener.getsockname()[1]
