@@ -22,7 +22,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: guests heat horizon demo demo-cloud serve cloud templates cloud-databases test test-full test-rest test-long test-cloud chaos quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers simulate bench bench-check docs dist constraints clean
+.PHONY: guests heat horizon demo demo-cloud serve cloud templates cloud-databases test test-full test-rest test-long test-cloud chaos quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers images simulate bench bench-check docs dist image constraints clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -58,7 +58,7 @@ test-rest: prepared
 	$(BIN)/python -m pytest -q -n $(WORKERS) --tier rest --budget $$((end - $$(date +%s))) -m "not alone" $(CHECKED); others=$$?; \
 	[ $$alone -eq 0 ] && { [ $$others -eq 0 ] || [ $$others -eq 5 ]; }  # 5: no time was left for any
 
-test-long: test-deps
+test-long: test-deps images
 	$(BIN)/python -m pytest -q -m long $(PYTEST_ARGS)
 
 # All types of clouds on a real one, with the tests that `make test` leaves out.
@@ -117,6 +117,9 @@ servers: .venv/test.stamp
 all-servers: servers
 	tools/install-test-deps test full
 
+images: servers
+	tools/install-test-deps images
+
 simulate: .venv/test.stamp
 	$(BIN)/python -m pytest -q -n auto tests/simulation/test_schedules.py tests/simulation/test_cancel_anywhere.py --seeds $(SEEDS)
 
@@ -134,6 +137,10 @@ bench-check: .venv/test.stamp
 # Source archive, wheel, SBOM and checksums in dist/, of the version that the tag says.
 dist: .venv/dist.stamp
 	tools/dist $(BIN)/python .venv/dist $(CURDIR)/dist
+
+# The image that Containerfile describes, of the packages; IMAGE_ARGS="--build-arg EXTRAS=mysql,redis" chooses other drivers.
+image: dist
+	$(QUIET) "Building the image localhost/stoker" podman build --format docker -t localhost/stoker $(IMAGE_ARGS) .
 
 # The newest versions of all libraries; run the tests with them before they are committed.
 constraints: .venv/bin/python
