@@ -121,7 +121,8 @@ images: servers
 	tools/install-test-deps images
 
 simulate: .venv/test.stamp
-	$(BIN)/python -m pytest -q -n auto tests/simulation/test_schedules.py tests/simulation/test_cancel_anywhere.py --seeds $(SEEDS)
+	$(BIN)/python -m pytest -q -n auto tests/simulation/test_cancel_anywhere.py --seeds $(SEEDS)
+	cd tests && ../$(BIN)/python -W ignore -m simulation.campaign --seeds $(SEEDS) $(ARGS)
 
 docs: .venv/test.stamp
 	$(BIN)/python -m sphinx -q -W --keep-going -b html doc doc/build

@@ -99,6 +99,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--seed", type=int, default=None, help="the one schedule that the simulation tries, or chaos"
     )
+    parser.addoption("--focus", default=None, help="a fault and an action of `make simulate`: kill:UPDATE")
     parser.addoption(
         "--servers", type=int, default=12, help="how many servers there are in the chaos on a cloud"
     )

@@ -8,10 +8,12 @@ The names of the invariants are those of the design.
 import pathlib
 import sqlite3
 import typing
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import sqlalchemy as sa
 from simulation.cloud import Cloud
+from simulation.coverage import Arrow
 from simulation.world import World
 from sqlalchemy.engine import Connection
 from stoker.db.engine import Database
@@ -69,6 +71,18 @@ WHEN NEW.state = 'running' AND OLD.state <> 'running' BEGIN
     INSERT INTO violation SELECT 'I3: task ' || NEW.id || ' was begun before task ' || before.id
     FROM task AS before, json_each(before.successors) AS successor
     WHERE before.stack_id = NEW.stack_id AND successor.value = NEW.id AND before.state NOT IN ({_sql(FINAL)});
+END;
+CREATE TABLE unwatched (uuid TEXT PRIMARY KEY);
+CREATE TRIGGER unwatched AFTER INSERT ON event BEGIN
+    INSERT INTO unwatched SELECT NEW.uuid FROM stack
+    JOIN stack AS root ON root.id = stack.root_id JOIN content ON content.id = root.environment_id
+    WHERE stack.id = NEW.stack_id AND ifnull(json_array_length(content.body, '$.event_sinks'), 0) = 0
+    AND (root.action <> 'ROLLBACK' OR NOT root.has_sinks);
+END;
+CREATE TABLE arrow (source TEXT, target TEXT, count INTEGER, PRIMARY KEY (source, target));
+CREATE TRIGGER counted AFTER UPDATE OF state ON task WHEN NEW.state <> OLD.state BEGIN
+    INSERT INTO arrow VALUES (OLD.state, NEW.state, 1)
+    ON CONFLICT (source, target) DO UPDATE SET count = count + 1;
 END;
 CREATE TRIGGER moved AFTER UPDATE OF state ON task
 WHEN NOT ({_ALLOWED}) BEGIN
@@ -178,6 +192,23 @@ class Audit:
         """Ids of the stacks that are not final, or wait to be rolled back."""
         query = "SELECT id FROM stack WHERE status = 'IN_PROGRESS' OR rollback_at IS NOT NULL"
         return {stack_id for (stack_id,) in self._own.execute(query)}
+
+    def in_progress(self) -> set[str]:
+        """Actions that stacks are in."""
+        query = "SELECT DISTINCT action FROM stack WHERE status = 'IN_PROGRESS'"
+        return {action for (action,) in self._own.execute(query)}
+
+    def unwatched(self) -> set[str]:
+        """Ids of events of stacks that had no event sinks at that moment.
+
+        A rollback to nothing has no environment, and keeps the sinks that there were.
+        """
+        return {uuid for (uuid,) in self._own.execute("SELECT uuid FROM unwatched")}
+
+    def arrows(self) -> Counter[Arrow]:
+        """How often tasks went from one state to another."""
+        rows = self._own.execute("SELECT source, target, count FROM arrow").fetchall()
+        return Counter({Arrow(source, target): count for source, target, count in rows})
 
     def stacks(self) -> list[tuple[str, str, str, str]]:
         """(name, traversal, action, status) of all."""

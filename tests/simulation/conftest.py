@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from simulation.coverage import Pair
 from simulation.repeatable import repeatable
 
 
@@ -13,6 +14,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         count = metafunc.config.getoption("--seeds")
         seeds = range(count) if only is None else [only]
         metafunc.parametrize("simulation_seed", seeds)
+
+
+@pytest.fixture
+def focus(request: pytest.FixtureRequest) -> Pair | None:
+    """The focus of the schedules, of the option --focus."""
+    text = request.config.getoption("--focus")
+    return None if text is None else Pair.parse(text)
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ from unittest import mock
 import sqlalchemy as sa
 from simulation.audit import Audit
 from simulation.cloud import LOST
+from simulation.coverage import FAULTS, Coverage, Focus, Pair
 from simulation.reference import Made
 from simulation.repeatable import repeatable
 from simulation.users import Users
@@ -39,14 +40,22 @@ DELETIONS = 10
 """Tries: a chain of resources may hang at each of its links."""
 
 
-def play(seed: int, folder: pathlib.Path, length: int = LENGTH, *, nested: bool = False) -> "Run":
+def play(
+    seed: int,
+    folder: pathlib.Path,
+    length: int = LENGTH,
+    *,
+    nested: bool = False,
+    focus: Pair | None = None,
+) -> "Run":
     """One run from its beginning to its end, with everything that must hold; the same each time.
 
     :param nested: there are stacks inside of the stacks.
+    :param focus: the fault that happens most, and the action during which it does; None: as chance will.
     :raises AssertionError: something does not hold.
     """
     with repeatable(seed):
-        run = Run(seed, folder, nested=nested)
+        run = Run(seed, folder, nested=nested, focus=focus)
         with run.audited():
             run.go(length)
             run.check()
@@ -58,10 +67,13 @@ def play(seed: int, folder: pathlib.Path, length: int = LENGTH, *, nested: bool 
 class Run:
     """One run of one seed.
 
-    :ivar told: the events of the schedule in order, to see what led to a failure.
+    :ivar history: the events of the schedule in order, to see what led to a failure.
+    :ivar coverage: the faults so far; the changes of tasks' states, too, once it has ended.
     """
 
-    def __init__(self, seed: int, folder: pathlib.Path, *, nested: bool = False) -> None:
+    def __init__(
+        self, seed: int, folder: pathlib.Path, *, nested: bool = False, focus: Pair | None = None
+    ) -> None:
         self.dice = random.Random(seed)
         self.world = World(
             folder,
@@ -75,6 +87,8 @@ class Run:
             self.world.sinks = [{"type": "zaqar-queue", "target": "q", "ttl": 1_209_600}]
         self.world.unannounced = random.Random(f"unannounced {seed}").choice([0.0, 0.5, 1.0])
         self.history: list[str] = []
+        self.coverage = Coverage(runs=1)
+        self._focus = Focus(focus, seed)
         self._audit = Audit(self.world.database, folder / "sim.sqlite", self.world.cloud)
         self._interrupted = False
 
@@ -83,9 +97,11 @@ class Run:
         """Every transaction is checked."""
         database = self.world.database
         database.observers = [self._audit.after_commit, self._compare]
+        database.on_fault = self._note_fault
         with mock.patch.object(commit, "exchange", self._audit.exchange):
             yield
         database.observers = []
+        self.coverage.arrows = self._audit.arrows()
         self._audit.close()
         database.close()
 
@@ -117,20 +133,28 @@ class Run:
             (weather.exhaust, 1.2),
         ]  # fmt: skip
         self._do(users.create)
-        weights = [weight for _, weight in actions]
+        weights = [self._focus.weight(action.__name__, weight) for action, weight in actions]
         chosen = self.dice.choices(actions, weights, k=length)
         for action, _ in chosen:
             self._do(action)
+            if self._focus.is_set and (fault := self._focus.fault_now(self._audit.in_progress())):
+                self._do(getattr(weather, fault))
         weather.end()
         self._settle(self._all_settled)
         self._end_calls()
 
     def _do(self, action: Callable[[], str | None]) -> None:
+        in_progress = self._audit.in_progress() if action.__name__ in FAULTS else ()
         note = action()
+        if note and note != "ends":
+            self.coverage.note(action.__name__, in_progress)
         if note:
             self.history.append(f"{self.world.clock.now - 1_000_000:.1f} {action.__name__} {note}")
         self._audit.after_event(self.world)
         self._hold()
+
+    def _note_fault(self, fault: str) -> None:
+        self.coverage.note(fault, self._audit.in_progress())
 
     def _interlude(self) -> None:
         """Whoever wants to write is held up in the middle of its work, while all others continue: what it
@@ -143,6 +167,7 @@ class Run:
         self._interrupted = True
         was_cut_off = held.cut_off
         self.history.append(f"{self.world.clock.now - 1_000_000:.1f} {held.host} is held up before it writes")
+        self._note_fault("hold_up")
         self.world.pause(held.host)
         others = [
             (weather.work, 10), (weather.step, 5), (weather.deliver, 3), (weather.duty, 10),
@@ -230,10 +255,11 @@ class Run:
         assert not wrong, "\n".join([f"I7: {wrong}", *self.history])
 
     def _events(self) -> Iterator[Event]:
-        """The events of all trees of stacks that have event sinks, each until its root was deleted.
+        """The events that event sinks must have got, of each tree until its root was deleted.
 
         Where a stack was rolled back to nothing, its snapshots and its document have no sinks.
         """
+        unwatched = self._audit.unwatched()
         for name, stack in self.users.stacks.items():
             now = self.users.now(name)
             environment = self.world.database.read(
@@ -243,7 +269,8 @@ class Run:
                 continue
             query = EventQuery(stack.id, nested_depth=-1)
             for event, _ in self.world.database.read(lambda conn, q=query: events.list_events(conn, q)):
-                yield event
+                if event.uuid not in unwatched:
+                    yield event
                 is_of_stack = (event.stack_id, event.resource_name) == (stack.id, stack.name)
                 if is_of_stack and (event.action, event.status) == ("DELETE", Status.COMPLETE):
                     break

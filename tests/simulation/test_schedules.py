@@ -1,7 +1,7 @@
 """Stoker's code under random schedules with faults.
 
 A failing seed is replayed by ``python -m pytest tests/simulation --seed N``; more seeds than the usual ones
-are tried with ``--seeds COUNT``.
+are tried with ``--seeds COUNT``, and by ``make simulate``, which counts what they cover.
 """
 
 import os
@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 
+from simulation.coverage import Pair
 from simulation.schedule import play
 
 TESTS = pathlib.Path(__file__).parents[1]
@@ -25,13 +26,15 @@ with tempfile.TemporaryDirectory() as folder:
 
 
 def test_the_invariants_hold_whatever_is_lost_late_doubled_or_killed(
-    simulation_seed: int, tmp_path: pathlib.Path
+    simulation_seed: int, tmp_path: pathlib.Path, focus: Pair | None
 ) -> None:
-    play(simulation_seed, tmp_path)
+    play(simulation_seed, tmp_path, focus=focus)
 
 
-def test_they_hold_in_trees_of_stacks_too(simulation_seed: int, tmp_path: pathlib.Path) -> None:
-    play(simulation_seed, tmp_path, nested=True)
+def test_they_hold_in_trees_of_stacks_too(
+    simulation_seed: int, tmp_path: pathlib.Path, focus: Pair | None
+) -> None:
+    play(simulation_seed, tmp_path, nested=True, focus=focus)
 
 
 def test_a_seed_replays_exactly(tmp_path: pathlib.Path) -> None:

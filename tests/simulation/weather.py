@@ -120,10 +120,11 @@ class Weather:
         if self.world.bus.stops:
             self.world.deliver_stop(self.dice.randrange(len(self.world.bus.stops)))
 
-    def lose_cancel(self) -> None:
+    def lose_cancel(self) -> str | None:
         waiting: list[Json] = self.dice.choice([self.world.bus.cancels, self.world.bus.stops])
-        if waiting:
-            waiting.pop(self.dice.randrange(len(waiting)))
+        if not waiting:
+            return None
+        return str(waiting.pop(self.dice.randrange(len(waiting))))
 
     def go_on(self) -> str | None:
         """A call that hangs returns."""

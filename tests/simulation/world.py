@@ -156,6 +156,7 @@ class FaultyDatabase(Database):
     :ivar interrupted: probability that a transaction is held up before it begins, while others continue.
     :ivar interlude: what happens meanwhile.
     :ivar observers: called after each commit.
+    :ivar on_fault: called with "fail_before" or "fail_after" when it fails by chance.
     :ivar exhausted: whether memory is short for whoever writes now: MemoryError, before or after the commit.
     :ivar planned: what becomes of the next transactions, whatever the odds: "before", "after": an error then;
         "": none.
@@ -170,6 +171,7 @@ class FaultyDatabase(Database):
         self.interlude: Callable[[], None] = lambda: None
         self.observers: list[Callable[[], None]] = []
         self.planned: list[str] = []
+        self.on_fault: Callable[[str], None] = lambda fault: None
         self.exhausted: Callable[[], bool] = lambda: False
 
     def write(self, transaction: Callable[..., typing.Any], *, brief: bool = False) -> typing.Any:
@@ -180,6 +182,7 @@ class FaultyDatabase(Database):
         if exhausted and self._dice.random() < 0.5:
             raise MemoryError("the simulation says so, before")
         if plan == "before" or (plan is None and self._dice.random() < self.before):
+            self.on_fault("fail_before")
             raise Unavailable("the simulation says so, before")
         result = super().write(transaction, brief=brief)
         for observer in self.observers:
@@ -187,6 +190,7 @@ class FaultyDatabase(Database):
         if exhausted:
             raise MemoryError("the simulation says so, after")
         if plan == "after" or (plan is None and self._dice.random() < self.after):
+            self.on_fault("fail_after")
             raise Unavailable("the simulation says so, after")
         return result
 
