@@ -1,5 +1,6 @@
 """The order in which projects take places that all of them share: helper processes, threads of the API."""
 
+import math
 import time
 from collections.abc import Callable, Iterable
 
@@ -48,7 +49,9 @@ class FairShares:
 
     A project holds its share of the places at most.  The last one that is free is kept for light users, so
     that a newcomer need not wait for the end of others' computations.  Of those who wait, the project that
-    holds the fewest goes first; of several, the one that has used least of late.
+    holds the fewest goes first; of several, the one that has used least of late.  Uses that differ by less
+    than a factor of two count as equal, and then the one goes first that came first.  Were they compared
+    exactly, of many projects with the same load each would wait for seconds now and then.
 
     :param places: the number of places; a single one is not kept for light users.
     :param share: places of one project; 0: half of them, rounded up.
@@ -109,9 +112,12 @@ class FairShares:
         if len(self._uses) > MOST_REMEMBERED:
             self._forget()
 
-    def _rank(self, project: str, now: float) -> tuple[int, float]:
+    def _rank(self, project: str, now: float) -> tuple[int, int]:
         use = self._uses.get(project)
-        return (0, 0.0) if use is None else (use.held, use.spent_until(now))
+        if use is None:
+            return 0, 0
+        spent = use.spent_until(now)
+        return use.held, 0 if spent <= LIGHT else math.frexp(spent / LIGHT)[1]
 
     def _forget(self) -> None:
         """Forget the half that has used least."""

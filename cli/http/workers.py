@@ -1,6 +1,7 @@
 """The threads that answer requests, and the order in which they take them."""
 
 import collections
+import itertools
 import logging
 import threading
 import typing
@@ -49,10 +50,11 @@ class _FairQueue:
     def __init__(self, shares: FairShares, on_end: Callable[[str], None]) -> None:
         self.shares = shares
         self._on_end = on_end
-        self._tasks: dict[str, collections.deque[Serviced]] = {}
+        self._tasks: dict[str, collections.deque[tuple[int, Serviced]]] = {}
+        self._arrivals = itertools.count()
 
     def __bool__(self) -> bool:
-        return self.shares.first_of(self._tasks) is not None
+        return any(map(self.shares.room, self._tasks))
 
     @property
     def waits(self) -> bool:
@@ -67,17 +69,21 @@ class _FairQueue:
 
     def append(self, item: tuple[str, Serviced]) -> None:
         project, task = item
-        self._tasks.setdefault(project, collections.deque()).append(task)
+        self._tasks.setdefault(project, collections.deque()).append((next(self._arrivals), task))
 
     def popleft(self) -> _Turn:
-        project = self.shares.first_of(self._tasks)
+        project = self.shares.first_of(sorted(self._tasks, key=self._arrival_of))
         assert project is not None
         tasks = self._tasks[project]
-        task = tasks.popleft()
+        _, task = tasks.popleft()
         if not tasks:
             del self._tasks[project]
         self.shares.take(project)
         return _Turn(task, lambda: self._on_end(project))
+
+    def _arrival_of(self, project: str) -> int:
+        """Return the number of the project's oldest task."""
+        return self._tasks[project][0][0]
 
 
 class Workers(ThreadedTaskDispatcher):

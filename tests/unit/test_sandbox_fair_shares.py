@@ -56,6 +56,13 @@ def test_who_has_used_least_of_late_goes_first(clock: Clock) -> None:
     assert order_of(shares, "b", "a", "newcomer") == ["newcomer", "a", "b"]
 
 
+def test_of_similar_uses_who_came_first_goes_first(clock: Clock) -> None:
+    shares = FairShares(4, monotonic=clock)
+    make_heavy(shares, clock, "a", "b", "c", "c", "c")
+    assert order_of(shares, "c", "b", "a") == ["b", "a", "c"]
+    assert order_of(FairShares(4, share=2, monotonic=clock), "b", "a") == ["b", "a"]
+
+
 def test_what_runs_counts_and_what_was_used_is_forgiven(clock: Clock) -> None:
     shares = FairShares(4, monotonic=clock)
     shares.take("a")
