@@ -162,7 +162,7 @@ def own_deployment() -> Iterator[tuple[str, Callable[[], Usage], Callable[[int],
             cpu = sum(_cpu(daemon.pid) for daemon in installation.conductors.values())
             query = "SELECT sum(calls) FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat%'"
             statements = int(str(postgres.execute(query)[0][0]))
-            return Usage(cpu, statements, _messages(rabbit))
+            return Usage(cpu, statements, messages(rabbit))
 
         try:
             yield installation.url, usage, lambda count: floor.measure(url, rabbit.create_vhost(), count)
@@ -175,8 +175,8 @@ def _cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def _messages(rabbit: RabbitMQ) -> int:
-    """Published to the broker since it started, replies and fan-outs included."""
+def messages(rabbit: RabbitMQ) -> int:
+    """Return the messages published to the broker since it started, replies and fan-outs included."""
     output = rabbit.control(
         "eval",
         "maps:get(messages_received_total, "

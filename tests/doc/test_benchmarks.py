@@ -28,6 +28,8 @@ SMALL = {
     "idle": ["--few", "10", "--stacks", "1000", "--seconds", "3"],
     "nested": ["--children", "20", "--depth", "2", "--width", "2", "--wakes", "5"],
     "ring": [],
+    "scaling": ["--resources", "40", "--seconds", "0.05", "--conductors", "1,2"],
+    "sizing": ["--stacks", "4", "--clients", "2"],
     "timeouts": ["--stacks", "60", "--within", "10"],
 }
 """Arguments that make each quick."""
