@@ -101,6 +101,10 @@ class StepRunner(Steps):
         except HelperUnavailable as error:
             LOG.warning("Resource %s: retrying its step, expressions cannot be evaluated: %s", where, error)
             return StepResult(claim, None, poll_after=STALLED, progress=progress)
+        except MemoryError:
+            # The failure of its conductor; timeouts end a step that never gets as much as it wants.
+            LOG.warning("Resource %s: retrying its step, memory is short", where)
+            return StepResult(claim, None, poll_after=STALLED, progress=progress)
         except Exception as error:  # noqa: BLE001 - top of a thread: a plugin's bug fails its resource only
             # The traceback may hold values that were unsealed for the step.
             text = outcomes.secrets.redact(traceback.format_exc())

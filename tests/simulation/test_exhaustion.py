@@ -154,6 +154,18 @@ def test_a_step_that_breaks_without_a_result_is_given_back(
     assert breaks.calls > 2
 
 
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_step_for_which_memory_is_short_is_retried(
+    world: World, monkeypatch: pytest.MonkeyPatch, after: bool
+) -> None:
+    [conductor] = world.conductors.values()
+    breaks = Breaks(conductor.runner._step, 2, after=after)  # noqa: SLF001
+    monkeypatch.setattr(conductor.runner, "_step", breaks)
+    stack = world.create("s", template(**MANY))
+    complete(world, stack)
+    assert breaks.calls > 2
+
+
 def test_a_hanging_step_is_detached_although_an_error_has_lost_its_grace_period(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
