@@ -23,6 +23,7 @@ from stoker.template.constraints import (
     Modulo,
     Range,
 )
+from type_examples import example_of
 
 ACTIONS = ("suspend", "resume", "check", "snapshot", "signal")
 """Actions that a type may implement, besides create, update and delete."""
@@ -34,12 +35,13 @@ class ResourceTypes(Generated):
     required_arguments = 1
 
     def lines(self) -> Iterator[str]:
-        for name, declared in _own_types(self.arguments[0]):
+        for name, declared in own_types(self.arguments[0]):
             yield from (f".. _{_label(name)}:", "")
             yield from heading(name, "-")
             yield from (declared.description, "")
             yield from _support(declared)
             yield from _facts(declared)
+            yield from _example(name, declared)
             yield from _section("Properties", _properties(declared.properties_schema))
             yield from _section("Update policy", _properties(declared.update_policy_schema))
             yield from _section("Attributes", _attributes({**BASE_ATTRIBUTES, **declared.attributes_schema}))
@@ -49,7 +51,7 @@ class ResourceTypeList(Generated):
     """A table of all types of Stoker's."""
 
     def lines(self) -> Iterator[str]:
-        rows = [(_reference(name), declared.description.splitlines()[0]) for name, declared in _own_types()]
+        rows = [(_reference(name), declared.description.splitlines()[0]) for name, declared in own_types()]
         yield from table(("Type", "What it is"), rows, "35 65")
 
 
@@ -78,10 +80,10 @@ def _of_heat(parts: Mapping[str, bool]) -> str:
 
 
 def _cloud_types() -> list[tuple[str, type[ResourceType]]]:
-    return [(name, declared) for name, declared in _own_types() if declared.service]
+    return [(name, declared) for name, declared in own_types() if declared.service]
 
 
-def _own_types(plugin: str | None = None) -> list[tuple[str, type[ResourceType]]]:
+def own_types(plugin: str | None = None) -> list[tuple[str, type[ResourceType]]]:
     """Return the types of Stoker itself that are not hidden, and none of other installed packages.
 
     :param plugin: name of the one entry point whose types are returned.
@@ -140,6 +142,15 @@ def _facts(declared: type[ResourceType]) -> Iterator[str]:
             yield f"* **{name}:** {first}"
             yield from (f"  {line}" for line in more)
     yield ""
+
+
+def _example(name: str, declared: type[ResourceType]) -> Iterator[str]:
+    """Yield an example, and where it is from."""
+    example = example_of(name, declared)
+    yield from heading("Example", "~")
+    if example.source:
+        yield from (f"From ``{example.source}``, which the tests run on a cloud:", "")
+    yield from (".. code-block:: yaml", "", *(f"   {line}" for line in example.lines()), "")
 
 
 def _drift(declared: type[ResourceType]) -> str:

@@ -1,6 +1,7 @@
 """The documentation builds without warnings, names all there is, and its examples work unchanged."""
 
 import html
+import importlib
 import importlib.metadata
 import json
 import pathlib
@@ -303,6 +304,24 @@ def test_an_example_gives_what_the_guide_says(service: Service, example: Example
     outputs = service.get(path)["stack"]["outputs"]
     assert {output["output_key"]: output["output_value"] for output in outputs} == example.outputs
     assert not [output for output in outputs if output.get("output_error")]
+
+
+def test_each_type_has_an_example_that_is_valid(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Examples from templates are tested with those."""
+    monkeypatch.syspath_prepend(str(DOC / "ext"))
+    type_examples = importlib.import_module("type_examples")
+    types = importlib.import_module("stoker_types").own_types()
+    files = {"first_stack.yaml": (ROOT / "examples" / "first_stack.yaml").read_text()}
+    problems = {}
+    for name, declared in types:
+        example = type_examples.example_of(name, declared)
+        assert name in str(example.lines())
+        template = {"heat_template_version": "2018-08-31", "resources": example.resources}
+        body = {"template": template, "files": files}
+        if not example.source and (answer := service.call("POST", "/v1/x/validate", body)).status != 200:
+            problems[name] = answer.error["message"]
+    assert len(types) > 100
+    assert not problems
 
 
 @pytest.mark.full
