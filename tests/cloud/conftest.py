@@ -14,6 +14,7 @@ from harness.cloud.server import joined
 from harness.cloud.stacks import Stacks
 from harness.cloud.stoker import stoker_on
 from harness.once import run_of
+from harness.telemetry import Telemetry
 
 LONG = (
     "test_bad_input",
@@ -129,6 +130,18 @@ def objects(cloud: Cloud, project: Project) -> None:
 def secrets(cloud: Cloud, project: Project) -> None:
     """Barbican runs, and the project's tokens know it."""
     _start(cloud, "barbican", project)
+
+
+@pytest.fixture
+def alarms(cloud: Cloud, project: Project) -> None:
+    """Aodh runs, with Gnocchi, and the project's tokens know it."""
+    _start(cloud, "aodh", project)
+
+
+@pytest.fixture
+def telemetry(alarms: None, cloud: Cloud, project: Project) -> Telemetry:
+    """Writes measures of the project's servers to Gnocchi."""
+    return Telemetry(cloud, project)
 
 
 def _start(cloud: Cloud, name: str, *projects: Project) -> None:

@@ -3,6 +3,7 @@
 import signal
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import SimpleNamespace
 
 import pytest
 from harness import proctree
@@ -45,6 +46,7 @@ def test_a_server_with_network_and_volume_is_made_seen_and_removed(project: Proj
 
 
 LISTS: Mapping[str, Callable[[Connection, str], Iterable[Json]]] = {
+    "alarms": lambda c, _: (SimpleNamespace(name=alarm["name"]) for alarm in c.alarm.get("/alarms").json()),
     "load balancers": lambda c, _: c.load_balancer.load_balancers(),
     "servers": lambda c, _: c.compute.servers(details=False),
     "server groups": lambda c, _: c.compute.server_groups(),
@@ -95,6 +97,8 @@ def make_one_of_each_kind(project: Project) -> None:
     c.network.create_address_group(name="addresses", addresses=["192.0.2.0/24"])
     c.network.create_security_group(name="group")
     project.admin.network.create_qos_policy(name="slow", project_id=project.id)
+    alarm = {"name": "alarm", "type": "event", "event_rule": {}}
+    assert c.alarm.post("/alarms", json=alarm).status_code == 201
     c.compute.create_keypair(name="key")
     c.compute.create_server_group(name="servers", policy="soft-anti-affinity")
     c.image.create_image(name="image", data=b"x", disk_format="raw", container_format="bare")
@@ -114,7 +118,7 @@ def make_one_of_each_kind(project: Project) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("balancers")
+@pytest.mark.usefixtures("balancers", "alarms")
 def test_all_that_services_list_of_a_project_is_found_and_removed(project: Project) -> None:
     """The rows of the databases are what the lists show, for each kind."""
     make_one_of_each_kind(project)
@@ -140,7 +144,7 @@ def test_a_server_that_never_ran_is_found_and_removed(project: Project) -> None:
         project.clean()
     finally:
         admin.compute.delete_flavor(huge)
-    assert (project.leftovers(), listed(project)) == ({}, {})
+    assert (project.leftovers(), [*LISTS["servers"](c, project.id)]) == ({}, [])
 
 
 def test_limits_of_a_project_are_taken_back(project: Project) -> None:

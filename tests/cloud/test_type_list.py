@@ -6,6 +6,9 @@ import pathlib
 from harness.cloud.access import Cloud
 from harness.programs import BIN, run
 
+MAGNUM = "container-infrastructure-management"
+"""The type of a service that no test starts."""
+
 
 def listed(config: pathlib.Path, *arguments: str) -> dict[str, tuple[str, str]]:
     """Service and endpoint by type."""
@@ -20,13 +23,13 @@ def test_types_without_an_endpoint_are_listed_so(cloud: Cloud, tmp_path: pathlib
     config.write_text(cloud.stoker_options())
     types = listed(config)
     assert types["OS::Nova::Server"] == ("compute", "yes")
-    assert types["OS::Aodh::EventAlarm"] == ("alarm", "no")
+    assert types["OS::Magnum::Cluster"] == (MAGNUM, "no")
     assert types["OS::Heat::RandomString"] == ("", "")
     missing = listed(config, "--unavailable")
     assert {endpoint for _, endpoint in missing.values()} == {"no"}
     assert missing == {name: row for name, row in types.items() if row[1] == "no"}
-    config.write_text(cloud.stoker_options() + "[clients_aodh]\nendpoint_override = http://alarms.test\n")
-    assert listed(config)["OS::Aodh::EventAlarm"] == ("alarm", "yes")
+    config.write_text(cloud.stoker_options() + "[clients_magnum]\nendpoint_override = http://magnum.test\n")
+    assert listed(config)["OS::Magnum::Cluster"] == (MAGNUM, "yes")
     config.write_text(cloud.stoker_options().replace("username = stoker", "username = nobody"))
     refused = run([BIN / "stoker-manage", "--config-file", config, "type", "list"])
     assert refused.returncode == 1

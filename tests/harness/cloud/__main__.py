@@ -41,7 +41,9 @@ def main() -> int:
     try:
         cloud.start_servers()
         cloud.start()
-        cloud.start([service for service in OPTIONAL if service.name in arguments.include])
+        for service in OPTIONAL:
+            if service.name in arguments.include:
+                cloud.start_optional(service)
         _tell(cloud.layout)
         return _serve(cloud, arguments.until)
     finally:
@@ -110,7 +112,7 @@ def _start_requested(cloud: Running) -> None:
         if request.exists() and not answer.exists():
             unfinished = answer.with_suffix(".unfinished")
             try:
-                cloud.start([service])
+                cloud.start_optional(service)
                 unfinished.touch()
             except (ProcessEnded, TimeoutError) as error:
                 unfinished.write_text(str(error))

@@ -204,6 +204,30 @@ def barbican(layout: Layout) -> Ini:
     }
 
 
+def gnocchi(layout: Layout) -> Ini:
+    """Measures in files, which are worked on every second."""
+    state = layout.state("gnocchi")
+    return {
+        "DEFAULT": {"log_file": layout.log("gnocchi"), "coordination_url": f"file://{state}/members"},
+        "indexer": {"url": layout.database_of("gnocchi")},
+        "storage": {"driver": "file", "file_basepath": state / "measures"},
+        "metricd": {"workers": 1, "metric_processing_delay": 1, "metric_reporting_delay": -1},
+        "api": {"auth_mode": "keystone"},
+        "keystone_authtoken": _usual(layout, "gnocchi")["keystone_authtoken"],
+    }
+
+
+def aodh(layout: Layout) -> Ini:
+    """Alarms that are evaluated every second; measures may be some seconds late."""
+    return {
+        "DEFAULT": {**_default(layout, "aodh"), "additional_ingestion_lag": 10},
+        "database": {"connection": layout.database_of("aodh")},
+        "evaluator": {"evaluation_interval": 1},
+        "service_credentials": _account(layout),
+        **_usual(layout, "aodh"),
+    }
+
+
 def swift(layout: Layout) -> Ini:
     """The proxy; installed/swift_server.py writes the configuration of what is behind it."""
     filters = ("catch_errors", "cache", "listing_formats", "tempurl", "authtoken", "keystoneauth")

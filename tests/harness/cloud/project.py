@@ -26,6 +26,7 @@ def _delete_router(connection: Connection, router: str) -> None:
 
 
 DELETE: Mapping[str, Delete] = {
+    "alarms": lambda c, key: c.alarm.delete(f"/alarms/{key}"),
     "load balancers": lambda c, key: c.load_balancer.delete_load_balancer(key, cascade=True),
     "servers": lambda c, key: c.compute.delete_server(key),
     "server groups": lambda c, key: c.compute.delete_server_group(key),

@@ -38,6 +38,7 @@ THERE = "deleted = 0"
 RUNS = f"{THERE} AND COALESCE(vm_state, '') <> 'deleted'"
 """A server in this state has nothing any more; its row is marked as deleted a moment later."""
 TABLES: Mapping[str, Sequence[Table]] = {
+    "alarms": [Table("aodh.alarm", key="alarm_id")],
     "servers": [
         Table("nova_cell1.instances", key="uuid", title="display_name", only=RUNS),
         Table("nova_cell0.instances", key="uuid", title="display_name", only=RUNS),

@@ -69,12 +69,12 @@ class Running:
         for service in new:
             self._launch(service.name, service.command(self.layout), service.environment(self.layout))
         self._wait(began, [name for name in ASKED_FIRST if name in self._processes], self._answers)
-        daemons = {daemon.name: daemon for service in new for daemon in service.daemons}
+        readers = {daemon.name: daemon for service in new for daemon in service.daemons if daemon.queue}
         for service in new:
             for daemon in service.daemons:
                 self._launch(daemon.name, daemon.command(service.path(self.layout), self.layout))
         self._wait(began, [service.name for service in new], self._answers)
-        self._wait(began, list(daemons), lambda name: self._reads(daemons[name]))
+        self._wait(began, list(readers), lambda name: self._reads(readers[name]))
         headers = self._admin()
         self._ask(new, headers)
         offers = {service.name: service.offers for service in new if service.offers}
@@ -82,6 +82,13 @@ class Running:
         for service in new:
             if service in OPTIONAL:
                 self._enter(service, headers)
+
+    def start_optional(self, service: Service) -> None:
+        """Start an optional service that does not run yet, after those that it asks."""
+        for other in OPTIONAL:
+            if other.name in service.after:
+                self.start([other])
+        self.start([service])
 
     def ended(self) -> str | None:
         """The story of a part that has ended; None while all run."""
@@ -160,7 +167,8 @@ class Running:
         answer = requests.get(url, headers=headers, timeout=120)
         if answer.status_code != 200:
             raise ProcessEnded(f"{url}: {answer.status_code} {answer.text}")
-        return next(value for value in answer.json().values() if isinstance(value, list))
+        body = answer.json()
+        return body if isinstance(body, list) else next(filter(_is_list, body.values()))
 
     def _reads(self, daemon: Daemon) -> bool:
         """True if the daemon reads its queue."""
@@ -174,6 +182,10 @@ class Running:
     def _story(self, name: str) -> str:
         logs = [self.layout.log(name).with_suffix(".out"), self.layout.log(name)]
         return "\n".join(log.read_text(errors="replace")[-3000:] for log in logs if log.exists())
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
 
 
 def _endpoints(layout: Layout) -> Sequence[str]:

@@ -28,7 +28,12 @@ def alone(layout: Layout) -> Mapping[str, str]:
 def barbican_environment(layout: Layout) -> Mapping[str, str]:
     """Return the variables by which it finds its files."""
     paste = HOME / "etc/barbican/barbican-api-paste.ini"
-    return {"HOME": str(layout.config("barbican")), "BARBICAN_PASTE": str(paste)}
+    return {**home("barbican")(layout), "BARBICAN_PASTE": str(paste)}
+
+
+def home(service: str) -> Callable[[Layout], Mapping[str, str]]:
+    """Return the variables of a service that reads its configuration from the user's home only."""
+    return lambda layout: {"HOME": str(layout.config(service))}
 
 
 def nova_files(layout: Layout) -> None:
@@ -45,7 +50,7 @@ def octavia_files(layout: Layout) -> None:
 class Daemon:
     """A program beside a service's API.
 
-    :ivar queue: what it reads once it serves.
+    :ivar queue: what it reads once it serves; "": it reads none, and nothing waits for it.
     :ivar script: of the folder ``installed``; "": the program that is installed by this name.
     """
 
@@ -76,6 +81,7 @@ class Service:
     :ivar needs_argument: the application finds its configuration by an argument only.
     :ivar files: writes the further files that it reads.
     :ivar environment: variables of its API, beside those of all programs.
+    :ivar after: names of optional services that it asks, so they are in the service catalog before it starts.
     :ivar script: of the folder ``installed``, which gets the configuration and the folder of the service's
         state; "": the API is a WSGI application.
     """
@@ -93,6 +99,7 @@ class Service:
     needs_argument: bool = False
     files: Callable[[Layout], None] = nothing
     environment: Callable[[Layout], Mapping[str, str]] = alone
+    after: Sequence[str] = ()
     script: str = ""
 
     def path(self, layout: Layout) -> str:
@@ -232,9 +239,31 @@ SWIFT = _service(
     endpoints=[("object-store", "/v1/AUTH_$(project_id)s")],
     databases=[],
 )
+GNOCCHI = _service(
+    "gnocchi",
+    configuration.gnocchi,
+    _manage("gnocchi-upgrade", "--sacks-number 2"),
+    application="gnocchi.wsgi.api",
+    file=".gnocchi/gnocchi.conf",
+    endpoints=[("metric", "")],
+    probe="/v1/metric",
+    daemons=[Daemon("gnocchi-metricd", "")],
+    environment=home("gnocchi"),
+)
+AODH = _service(
+    "aodh",
+    configuration.aodh,
+    _manage("aodh-dbsync", ""),
+    file=".aodh/aodh.conf",
+    endpoints=[("alarming", "")],
+    probe="/v2/alarms",
+    daemons=[Daemon("aodh-evaluator", ""), Daemon("aodh-notifier", "alarming.sample")],
+    environment=home("aodh"),
+    after=["gnocchi"],
+)
 SERVICES = (KEYSTONE, GLANCE, PLACEMENT, NEUTRON, NOVA, CINDER)
 """The services in the order of their starts; one that another asks while it starts comes before it."""
-OPTIONAL = (BARBICAN, OCTAVIA, SWIFT)
+OPTIONAL = (BARBICAN, OCTAVIA, SWIFT, GNOCCHI, AODH)
 """Services that a cloud starts, and enters into its service catalog, once somebody asks for them.  Their
 databases are made with those of the others."""
 ALL = (*SERVICES, *OPTIONAL)
