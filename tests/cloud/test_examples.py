@@ -1,12 +1,17 @@
 """The examples on a cloud, as the services see what comes of them."""
 
+import functools
 import typing
 
 import pytest
-from harness.cloud.stacks import Stack, Stacks
+from harness.cloud.stacks import WITHIN, Stack, Stacks
 from harness.examples import example
+from harness.telemetry import Telemetry
+from harness.waiting import wait_for
 
 Json = typing.Any
+SECOND = 1e9
+"""Nanoseconds."""
 
 
 @pytest.mark.commit
@@ -114,6 +119,22 @@ def test_a_balancer_has_the_servers_as_members(stacks: Stacks) -> None:
     assert [member.address for member in members] == outputs["members"]
     balancer = stacks.project.connection.load_balancer.get_load_balancer(stack.physical_id("balancer"))
     assert outputs["address"] == balancer.vip_address
+    ends_clean(stack)
+
+
+def test_the_load_of_servers_scales_their_group(stacks: Stacks, telemetry: Telemetry) -> None:
+    limits = {"busy": 0.8 * SECOND, "idle": 0.2 * SECOND, "period": 1, "cooldown": 0}
+    stack = stacks.create("scaled", **example("autoscaling", most_servers=2, **limits))
+
+    def has_servers_with_load(count: int, nanoseconds: float) -> bool:
+        for server in stacks.project.connection.compute.servers():
+            telemetry.report([server.id], server.metadata["metering.server_group"], nanoseconds)
+        return bool(stack.outputs()["servers"] == count)
+
+    for count, load in ((2, SECOND), (1, 0.0)):
+        condition = functools.partial(has_servers_with_load, count, load)
+        wait_for(condition, WITHIN, lambda: str(stack.show()), pause=0.5)
+        assert set(stack.outputs()["addresses"]) == server_addresses(stacks)
     ends_clean(stack)
 
 
