@@ -19,18 +19,6 @@ SCRIPTED = "ScriptedService"
 SHORT_NAMES = ("OS::Cinder::", "OS::Neutron::", "OS::Nova::")
 """Types that the fixture ``make`` takes by their last part; a module has others where it completes a name."""
 WITHOUT_SERVICE: Mapping[str, str] = {
-    **dict.fromkeys(
-        (
-            "OS::Aodh::CompositeAlarm",
-            "OS::Aodh::EventAlarm",
-            "OS::Aodh::GnocchiAggregationByMetricsAlarm",
-            "OS::Aodh::GnocchiAggregationByResourcesAlarm",
-            "OS::Aodh::GnocchiResourcesAlarm",
-            "OS::Aodh::LBMemberHealthAlarm",
-            "OS::Aodh::PrometheusAlarm",
-        ),
-        "the cloud of the tests has no Aodh",
-    ),
     "OS::Barbican::Order": "Barbican works on orders in a process that the cloud of the tests does not have",
     "OS::Designate::RecordSet": "the cloud of the tests has no Designate",
     "OS::Designate::Zone": "the cloud of the tests has no Designate",

@@ -1,5 +1,6 @@
 """Alarms on scripted answers of the alarming service."""
 
+import json
 import typing
 
 import pytest
@@ -73,6 +74,52 @@ def test_a_suspended_alarm_is_not_evaluated(scripted: ScriptedService, context: 
     bodies = [each for each in scripted.sent if each]
     assert [body["enabled"] for body in bodies] == [False, True, False]
     assert {tuple(body["alarm_actions"]) for body in bodies} == {(URL,)}
+
+
+RULE = "gnocchi_aggregation_by_resources_threshold_rule"
+
+
+def limited(query: Json) -> str:
+    """The query as the service keeps it, within a condition of its own."""
+    return json.dumps({"and": [{"=": {"created_by_project_id": "p"}}, query]})
+
+
+def test_a_suspension_sends_the_query_of_the_template(
+    scripted: ScriptedService, context: ScriptedContext
+) -> None:
+    has_alarm(scripted, **{RULE: {**PROPERTIES, "query": limited({})}})
+    for action in ("suspend", "resume"):
+        run(ALARM, action, target_of(ALARM, PROPERTIES, physical_id="a"), context)
+    assert [body[RULE]["query"] for body in scripted.sent if body] == ["{}", "{}"]
+
+
+@pytest.mark.parametrize(
+    ("query", "reported"),
+    [
+        (limited({"=": {"a": 1}}), '{"=":{"a":1}}'),
+        (limited(json.loads(limited({"=": {"a": 1}}))), '{"=":{"a":1}}'),
+        ('{"=": {"a": 1}}', '{"=":{"a":1}}'),
+        (limited({"=": {"a": 2}}), limited({"=": {"a": 2}})),
+    ],
+    ids=["limited", "limited twice", "as it is", "another"],
+)
+def test_a_query_is_compared_without_the_conditions_of_the_service(
+    scripted: ScriptedService, context: ScriptedContext, query: str, reported: str
+) -> None:
+    has_alarm(scripted, time_constraints=[], **{RULE: {**PROPERTIES, "query": query}})
+    target = target_of(ALARM, {**PROPERTIES, "query": '{"=":{"a":1}}'}, physical_id="a")
+    assert ALARM.live_properties(target, context)["query"] == reported
+
+
+def test_times_are_compared_without_what_the_service_fills_in(
+    scripted: ScriptedService, context: ScriptedContext
+) -> None:
+    time = {"name": "night", "start": "0 23 * * *", "duration": 60}
+    target = target_of(EVENT, {"time_constraints": [time]}, physical_id="a")
+    has_alarm(scripted, time_constraints=[{**time, "description": "every night", "timezone": ""}])
+    assert EVENT.live_properties(target, context)["time_constraints"] == [time]
+    has_alarm(scripted, time_constraints=[time, time])
+    assert EVENT.live_properties(target, context)["time_constraints"] == [time, time]
 
 
 def test_a_lost_creation_is_found_by_the_name(scripted: ScriptedService, context: ScriptedContext) -> None:

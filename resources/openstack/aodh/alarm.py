@@ -5,6 +5,7 @@ found again.  Its actions are addresses, which may carry signatures: they are no
 service.
 """
 
+import json
 import typing
 import urllib.parse
 from collections.abc import Collection, Mapping, Sequence
@@ -166,6 +167,7 @@ class Alarm(DeclaredType):
         alarm = self.service_for(context).get(self.path_of(target))
         rule = alarm.get(self._rule_field())
         values = {**(rule if isinstance(rule, Mapping) else {}), **alarm}
+        values["time_constraints"] = _times(target.properties["time_constraints"] or (), values)
         return {
             name: values[name]
             for name, value in target.properties.items()
@@ -173,7 +175,9 @@ class Alarm(DeclaredType):
         }
 
     def _enable(self, target: ResourceView, context: StepContext, *, enabled: bool) -> Step:
-        body = self._whole(target, {"enabled": enabled}, context)
+        # The service adds conditions to the queries of rules.  A rule that is sent back would get them twice.
+        fields = {"enabled": enabled, self._rule_field(): self.rule(target, context)}
+        body = self._whole(target, fields, context)
         self.service_for(context).put(self.path_of(target), body)
         return Done()
 
@@ -240,6 +244,13 @@ class GnocchiAggregationByResourcesAlarm(Alarm):
         **GNOCCHI,
         **COMMON,
     }
+
+    def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
+        """Return the properties, with the query as the template has it where the service runs just that."""
+        live = dict(super().live_properties(target, context))
+        if "query" in live and _is_limited(live["query"], target.properties["query"]):
+            live["query"] = target.properties["query"]
+        return live
 
 
 class PrometheusAlarm(Alarm):
@@ -360,3 +371,34 @@ class CompositeAlarm(Alarm):
 
 def _query(queue: str) -> str:
     return urllib.parse.urlencode({"queue_name": queue})
+
+
+def _times(declared: Sequence[JsonMap], alarm: JsonMap) -> Sequence[JsonMap]:
+    """Return the time constraints of an alarm without fields that the service has filled in.
+
+    :param declared: the template's.
+    """
+    times: Sequence[JsonMap] = alarm["time_constraints"]
+    if len(times) != len(declared):
+        return times
+    return [
+        {name: value for name, value in time.items() if fields.get(name) is not None}
+        for fields, time in zip(declared, times, strict=True)
+    ]
+
+
+def _is_limited(query: str, declared: str) -> bool:
+    """Return whether a query is that of the template, within conditions that limit it to the project.
+
+    :param query: the service's, as JSON.
+    :param declared: the template's, as JSON.
+    """
+    condition = json.loads(query)
+    expected = json.loads(declared)
+    while condition != expected:
+        match condition:
+            case {"and": [_, inner]}:
+                condition = inner
+            case _:
+                return False
+    return True
