@@ -144,6 +144,12 @@ def telemetry(alarms: None, cloud: Cloud, project: Project) -> Telemetry:
     return Telemetry(cloud, project)
 
 
+@pytest.fixture
+def names(cloud: Cloud, project: Project) -> None:
+    """Designate runs, and the project's tokens know it."""
+    _start(cloud, "designate", project)
+
+
 def _start(cloud: Cloud, name: str, *projects: Project) -> None:
     cloud.start(name)
     for lent in projects:

@@ -61,6 +61,7 @@ LISTS: Mapping[str, Callable[[Connection, str], Iterable[Json]]] = {
     "ports": lambda c, project: c.network.ports(project_id=project),
     "subnets": lambda c, project: c.network.subnets(project_id=project),
     "networks": lambda c, project: c.network.networks(project_id=project),
+    "DNS zones": lambda c, _: c.dns.zones(),
     "subnet pools": lambda c, project: c.network.subnet_pools(project_id=project),
     "address scopes": lambda c, project: c.network.address_scopes(project_id=project),
     "address groups": lambda c, project: c.network.address_groups(project_id=project),
@@ -99,6 +100,7 @@ def make_one_of_each_kind(project: Project) -> None:
     project.admin.network.create_qos_policy(name="slow", project_id=project.id)
     alarm = {"name": "alarm", "type": "event", "event_rule": {}}
     assert c.alarm.post("/alarms", json=alarm).status_code == 201
+    c.dns.create_zone(name=f"{project.name}.test.", email="a@cloud.test")
     c.compute.create_keypair(name="key")
     c.compute.create_server_group(name="servers", policy="soft-anti-affinity")
     c.image.create_image(name="image", data=b"x", disk_format="raw", container_format="bare")
@@ -118,7 +120,7 @@ def make_one_of_each_kind(project: Project) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("balancers", "alarms")
+@pytest.mark.usefixtures("balancers", "alarms", "names")
 def test_all_that_services_list_of_a_project_is_found_and_removed(project: Project) -> None:
     """The rows of the databases are what the lists show, for each kind."""
     make_one_of_each_kind(project)

@@ -5,6 +5,7 @@ import os
 import pathlib
 import pwd
 import uuid
+from collections.abc import Mapping, Sequence
 
 from harness.cloud.layout import COMPUTE_HOST, HOME, PASSWORD, REGION, Ini, Layout, Section
 from harness.ports import HOST
@@ -226,6 +227,43 @@ def aodh(layout: Layout) -> Ini:
         "service_credentials": _account(layout),
         **_usual(layout, "aodh"),
     }
+
+
+def designate(layout: Layout) -> Ini:
+    """Zones in the database; `designate_pool` says who answers for them."""
+    name_server = f"{HOST}:{layout.ports['designate-mdns']}"
+    kinds = ("zones", "zone_recordsets", "zone_records")
+    return {
+        "DEFAULT": {
+            **_default(layout, "designate"),
+            **{f"quota_{kind}": UNLIMITED for kind in kinds},
+        },
+        "storage:sqlalchemy": {"connection": layout.database_of("designate")},
+        "service:api": {"auth_strategy": "keystone", "api_base_uri": layout.url("designate")},
+        "service:central": {"workers": 1},
+        "service:producer": {"workers": 1},
+        "service:mdns": {"workers": 1, "listen": name_server},
+        # A deletion ends when no name server answers for the zone.  Designate's own one always does: the
+        # worker stops after these retries, and Designate deletes the zone then, too.
+        "service:worker": {"workers": 1, "poll_delay": 0, "poll_retry_interval": 1, "poll_max_retries": 3},
+        "producer_task:increment_serial": {"interval": 1},
+        **_usual(layout, "designate"),
+    }
+
+
+def designate_pool(layout: Layout) -> Sequence[Mapping[str, object]]:
+    """The pool of all zones: nothing is made for them, and Designate's own name server answers."""
+    address = {"host": HOST, "port": layout.ports["designate-mdns"]}
+    return [
+        {
+            "id": "794ccc2c-d751-44fe-b57f-8894c9f5c842",  # The default one's.
+            "name": "default",
+            "attributes": {},
+            "ns_records": [{"hostname": "ns.cloud.test.", "priority": 1}],
+            "nameservers": [address],
+            "targets": [{"type": "fake", "masters": [address], "options": address}],
+        }
+    ]
 
 
 def swift(layout: Layout) -> Ini:

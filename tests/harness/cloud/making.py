@@ -3,26 +3,21 @@
 import contextlib
 import fcntl
 import hashlib
-import os
 import pathlib
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from harness.cloud import configuration, contents
 from harness.cloud.database import pack
-from harness.cloud.layout import BIN, HOME, INSTALLED, Layout
-from harness.cloud.running import Running
+from harness.cloud.layout import HOME, INSTALLED, Layout
+from harness.cloud.running import Running, run
 from harness.cloud.services import ALL, KEYSTONE, Service
-from harness.processes import ProcessEnded
 
 KEPT = HOME / "databases"
 VERSIONS = 3
 """Archives that are kept, those made last: checkouts of several branches may share an environment."""
-WITHIN = 600
-"""Seconds for one command that makes a schema."""
 AT_ONCE = 3
 MAKERS = ("configuration.py", "contents.py", "layout.py", "making.py", "services.py")
 
@@ -73,7 +68,7 @@ def _make(folder: pathlib.Path, prepared: pathlib.Path) -> None:
         cloud.start([KEYSTONE])
         contents.make_accounts(cloud.layout)
         cloud.start()
-        _run(cloud.layout, "nova-manage", "--config-file", _config("nova", cloud.layout), *DISCOVER)
+        run(cloud.layout, "nova-manage", "--config-file", _config("nova", cloud.layout), *DISCOVER)
         contents.make_things(cloud.layout)
         cloud.stop_services()
         unfinished = prepared.with_suffix(".unfinished")
@@ -95,20 +90,4 @@ def _config(name: str, layout: Layout) -> str:
 
 def _make_schema(layout: Layout, service: Service) -> None:
     for program, *arguments in service.schema(layout):
-        _run(layout, program, "--config-file", service.path(layout), *arguments)
-
-
-def _run(layout: Layout, program: str, *arguments: str) -> None:
-    """Run a program of the cloud's to its end.
-
-    :raises ProcessEnded: it failed.
-    """
-    env = {**os.environ, **layout.environment()}
-    command = [BIN / program, *arguments]
-    done = subprocess.run(
-        command, env=env, capture_output=True, text=True, timeout=WITHIN, cwd=layout.directory, check=False
-    )
-    if done.returncode:
-        raise ProcessEnded(
-            f"{program} {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
-        )
+        run(layout, program, "--config-file", service.path(layout), *arguments)

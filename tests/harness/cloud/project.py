@@ -41,6 +41,7 @@ DELETE: Mapping[str, Delete] = {
     "ports": lambda c, key: c.network.delete_port(key),
     "subnets": lambda c, key: c.network.delete_subnet(key),
     "networks": lambda c, key: c.network.delete_network(key),
+    "DNS zones": lambda c, key: c.dns.delete_zone(key),
     "subnet pools": lambda c, key: c.network.delete_subnet_pool(key),
     "address scopes": lambda c, key: c.network.delete_address_scope(key),
     "address groups": lambda c, key: c.network.delete_address_group(key),

@@ -57,6 +57,7 @@ TABLES: Mapping[str, Sequence[Table]] = {
     "ports": [Table("neutron.ports")],
     "subnets": [Table("neutron.subnets")],
     "networks": [Table("neutron.networks")],
+    "DNS zones": [Table("designate.zones", owner="tenant_id", only="deleted = '0'")],
     "subnet pools": [Table("neutron.subnetpools")],
     "address scopes": [Table("neutron.address_scopes")],
     "address groups": [Table("neutron.address_groups")],

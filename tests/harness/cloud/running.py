@@ -1,6 +1,8 @@
 """Starts the parts of a cloud as children of this process, and waits until they serve."""
 
+import os
 import pathlib
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +22,8 @@ from harness.waiting import over
 Headers = Mapping[str, str]
 START_WITHIN = 600.0
 """Seconds for all services together, on a machine that has much else to do."""
+COMMAND_WITHIN = 600
+"""Seconds for one command that ends, such as one that makes a schema."""
 ASKED_FIRST = ("keystone", "placement")
 """Services that daemons ask while they start; they end where one does not answer."""
 SEEN = (
@@ -44,7 +48,7 @@ class Running:
         self.database = CloudDatabase(prepared / "database.tar.gz" if prepared else None)
         self.broker = RabbitMQ()
         self._processes: dict[str, Process] = {}
-        ports = {service.name: free_port() for service in ALL}
+        ports = {name: free_port() for service in ALL for name in (service.name, *service.ports)}
         self.layout = Layout(directory, ports, self.database.url, self.broker.url)
 
     def start_servers(self) -> None:
@@ -69,12 +73,7 @@ class Running:
         for service in new:
             self._launch(service.name, service.command(self.layout), service.environment(self.layout))
         self._wait(began, [name for name in ASKED_FIRST if name in self._processes], self._answers)
-        readers = {daemon.name: daemon for service in new for daemon in service.daemons if daemon.queue}
-        for service in new:
-            for daemon in service.daemons:
-                self._launch(daemon.name, daemon.command(service.path(self.layout), self.layout))
-        self._wait(began, [service.name for service in new], self._answers)
-        self._wait(began, list(readers), lambda name: self._reads(readers[name]))
+        self._start_daemons(began, new)
         headers = self._admin()
         self._ask(new, headers)
         offers = {service.name: service.offers for service in new if service.offers}
@@ -109,6 +108,21 @@ class Running:
         self.broker.close()
         self.database.close()
 
+    def _start_daemons(self, began: float, services: Sequence[Service]) -> None:
+        """Start the daemons of services, and wait until both serve."""
+        readers = {daemon.name: daemon for service in services for daemon in service.daemons if daemon.queue}
+        for service in services:
+            for daemon in service.daemons:
+                self._launch(daemon.name, daemon.command(service.path(self.layout), self.layout))
+                if daemon.is_asked:
+                    self._wait(began, [daemon.name], lambda name: self._reads(readers[name]))
+        self._wait(began, [service.name for service in services], self._answers)
+        self._wait(began, list(readers), lambda name: self._reads(readers[name]))
+        self._wait(began, [port for service in services for port in service.ports], self._listens)
+        for service in services:
+            for program, *arguments in service.settings(self.layout):
+                run(self.layout, program, "--config-file", service.path(self.layout), *arguments)
+
     def _launch(self, name: str, command: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
         log = self.layout.log(name).with_suffix(".out")
         env = {**self.layout.environment(), **(variables or {})}
@@ -129,6 +143,11 @@ class Running:
             return requests.get(self.layout.url(name), timeout=30).status_code < 500
         except (requests.ConnectionError, requests.Timeout):
             return False
+
+    def _listens(self, name: str) -> bool:
+        """Return whether a daemon listens on its port."""
+        with socket.socket() as connection:
+            return connection.connect_ex((HOST, self.layout.ports[name])) == 0
 
     def _admin(self) -> Headers:
         """The headers of an admin's requests."""
@@ -196,3 +215,25 @@ def _endpoints(layout: Layout) -> Sequence[str]:
         for service in SERVICES
         for kind, path in service.endpoints
     ]
+
+
+def run(layout: Layout, program: str, *arguments: str) -> None:
+    """Run a program of the cloud's to its end.
+
+    :raises ProcessEnded: it failed.
+    """
+    env = {**os.environ, **layout.environment()}
+    command = [BIN / program, *arguments]
+    done = subprocess.run(
+        command,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_WITHIN,
+        cwd=layout.directory,
+        check=False,
+    )
+    if done.returncode:
+        raise ProcessEnded(
+            f"{program} {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        )

@@ -2,7 +2,9 @@
 
 import dataclasses
 import grp
+import json
 import os
+import pathlib
 import pwd
 import shutil
 import typing
@@ -25,6 +27,11 @@ def alone(layout: Layout) -> Mapping[str, str]:
     return {}
 
 
+def unset(layout: Layout) -> Sequence[Command]:
+    """Return no commands."""
+    return []
+
+
 def barbican_environment(layout: Layout) -> Mapping[str, str]:
     """Return the variables by which it finds its files."""
     paste = HOME / "etc/barbican/barbican-api-paste.ini"
@@ -41,6 +48,17 @@ def nova_files(layout: Layout) -> None:
     shutil.copy(HOME / "etc/nova/api-paste.ini", layout.config("nova"))
 
 
+def designate_files(layout: Layout) -> None:
+    """Copy what Designate reads from beside its configuration, and write its pool."""
+    shutil.copy(HOME / "etc/designate/api-paste.ini", layout.config("designate"))
+    pool_file(layout).write_text(json.dumps(configuration.designate_pool(layout)))
+
+
+def pool_file(layout: Layout) -> pathlib.Path:
+    """The file with the pool of Designate."""
+    return layout.config("designate") / "pools.yaml"
+
+
 def octavia_files(layout: Layout) -> None:
     """Write the authority that signs the certificates of Octavia's machines, which are never made."""
     write_certificate(configuration.octavia_authority(layout), "octavia.test")
@@ -52,11 +70,13 @@ class Daemon:
 
     :ivar queue: what it reads once it serves; "": it reads none, and nothing waits for it.
     :ivar script: of the folder ``installed``; "": the program that is installed by this name.
+    :ivar is_asked: the daemons after it ask it as soon as they run, so they start once it serves.
     """
 
     name: str
     queue: str
     script: str = ""
+    is_asked: bool = False
 
     def command(self, config: str, layout: Layout) -> Command:
         """How to start it."""
@@ -82,6 +102,8 @@ class Service:
     :ivar files: writes the further files that it reads.
     :ivar environment: variables of its API, beside those of all programs.
     :ivar after: names of optional services that it asks, so they are in the service catalog before it starts.
+    :ivar settings: commands that configure it after each start, without ``--config-file``.
+    :ivar ports: names of further ports, on which its daemons listen.
     :ivar script: of the folder ``installed``, which gets the configuration and the folder of the service's
         state; "": the API is a WSGI application.
     """
@@ -100,6 +122,8 @@ class Service:
     files: Callable[[Layout], None] = nothing
     environment: Callable[[Layout], Mapping[str, str]] = alone
     after: Sequence[str] = ()
+    settings: Schema = unset
+    ports: Sequence[str] = ()
     script: str = ""
 
     def path(self, layout: Layout) -> str:
@@ -261,9 +285,26 @@ AODH = _service(
     environment=home("aodh"),
     after=["gnocchi"],
 )
+DESIGNATE = _service(
+    "designate",
+    configuration.designate,
+    _manage("designate-manage", "database sync"),
+    endpoints=[("dns", "")],
+    probe="/v2/zones",
+    daemons=[
+        Daemon("designate-central", "central", is_asked=True),
+        Daemon("designate-worker", "worker"),
+        Daemon("designate-producer", "producer"),
+        Daemon("designate-mdns", ""),
+    ],
+    files=designate_files,
+    environment=lambda layout: {"OS_DESIGNATE_CONFIG_DIR": str(layout.config("designate"))},
+    settings=lambda layout: [["designate-manage", "pool", "update", "--file", str(pool_file(layout))]],
+    ports=["designate-mdns"],
+)
 SERVICES = (KEYSTONE, GLANCE, PLACEMENT, NEUTRON, NOVA, CINDER)
 """The services in the order of their starts; one that another asks while it starts comes before it."""
-OPTIONAL = (BARBICAN, OCTAVIA, SWIFT, GNOCCHI, AODH)
+OPTIONAL = (BARBICAN, OCTAVIA, SWIFT, GNOCCHI, AODH, DESIGNATE)
 """Services that a cloud starts, and enters into its service catalog, once somebody asks for them.  Their
 databases are made with those of the others."""
 ALL = (*SERVICES, *OPTIONAL)
