@@ -20,8 +20,6 @@ SHORT_NAMES = ("OS::Cinder::", "OS::Neutron::", "OS::Nova::")
 """Types that the fixture ``make`` takes by their last part; a module has others where it completes a name."""
 WITHOUT_SERVICE: Mapping[str, str] = {
     "OS::Barbican::Order": "Barbican works on orders in a process that the cloud of the tests does not have",
-    "OS::Designate::RecordSet": "the cloud of the tests has no Designate",
-    "OS::Designate::Zone": "the cloud of the tests has no Designate",
     "OS::Heat::InstanceGroup": "AWS::AutoScaling::AutoScalingGroup, which is one, is tested there",
     "OS::Magnum::Cluster": "the cloud of the tests has no Magnum",
     "OS::Magnum::ClusterTemplate": "the cloud of the tests has no Magnum",

@@ -70,6 +70,17 @@ def test_a_record_set_is_in_its_zone(scripted: ScriptedService, context: Scripte
     run(RECORDS, "delete", target_of(RECORDS, {**properties, "zone": "gone."}, physical_id="r"), context)
 
 
+def test_the_order_of_records_is_no_change(scripted: ScriptedService, context: ScriptedContext) -> None:
+    properties = {"zone": ZONE_ID, "type": "A", "records": ["192.0.2.2", "192.0.2.1"]}
+    target = target_of(RECORDS, properties, physical_id="r")
+    for reported, expected in (
+        (["192.0.2.1", "192.0.2.2"], ["192.0.2.2", "192.0.2.1"]),
+        (["192.0.2.1", "192.0.2.3"], ["192.0.2.1", "192.0.2.3"]),
+    ):
+        scripted.answers[f"GET {SET}/r"] = Answer(200, {"id": "r", "type": "A", "records": reported})
+        assert RECORDS.live_properties(target, context)["records"] == expected
+
+
 @pytest.mark.parametrize(
     ("properties", "why"),
     [

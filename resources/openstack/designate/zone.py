@@ -137,6 +137,14 @@ class RecordSet(PartType, NameType):
         """Return the fields of a new record set; it gets a name in any case, as in Heat."""
         return {"name": target.physical_name, **super().create_body(target, context)}
 
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+        """Return the properties, with the records as in the template where only their order differs."""
+        live = dict(super().reported_properties(target, remote, context))
+        records = target.properties["records"]
+        if sorted(live.get("records", ())) == sorted(records):
+            live["records"] = records
+        return live
+
     def update_body(
         self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
