@@ -69,8 +69,9 @@ DEFERRED = [
         default=False,
         help="Whether further trusts can be made with the trust of a stack, as deep as Keystone allows. "
         "Stacks in another region (`region_name` of OS::Heat::Stack) need it: the orchestration service "
-        "there makes a trust of its own. False: a service that gets a token of the trust cannot act longer "
-        "than the token. Stacks that exist already keep their trusts.",
+        "there makes a trust of its own. So do alarms with queues, for which Aodh makes one. False: a "
+        "service that gets a token of the trust cannot act longer than the token. Stacks that exist "
+        "already keep their trusts.",
     ),
 ]
 MORE_OF_STACKS = [*STACK_LIMITS, *ENVIRONMENTS, *SIGNALS, *TASK_LOSSES, *DEFERRED]

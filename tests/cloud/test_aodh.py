@@ -165,6 +165,26 @@ def test_a_query_that_somebody_changed_is_reported(make: Maker, project: Project
     alarm.delete()
 
 
+def test_an_alarm_with_a_queue_has_one_trust(make: Maker, project: Project) -> None:
+    """Aodh writes to the queue in the name of the user."""
+    alarm = make("OS::Aodh::EventAlarm", alarm_queues=["orders"], alarm_actions=["http://a.test/1"])
+    actions = ["http://a.test/1", "trust+zaqar:?queue_name=orders"]
+    assert alarm_view(project, alarm.id)["alarm_actions"] == actions
+    [trust] = trusts(project)
+    alarm.update(severity="critical")
+    alarm.act("suspend").act("resume")
+    assert alarm_view(project, alarm.id)["alarm_actions"] == actions
+    assert trusts(project) == [trust]
+    alarm.delete()
+    assert trusts(project) == []
+
+
+def trusts(project: Project) -> list[str]:
+    """Ids of the trusts that the project's user has made."""
+    identity = project.connection.identity
+    return [trust.id for trust in identity.trusts(trustor_user_id=project.user_id)]
+
+
 def test_a_lost_creation_is_found_again(make: Maker) -> None:
     alarm = make.new("OS::Aodh::EventAlarm")
     step = alarm.plugin.handle_create(alarm.target, alarm.context)

@@ -1,6 +1,7 @@
 """Types of the messaging service on a real Zaqar."""
 
 import dataclasses
+import pathlib
 import typing
 import urllib.parse
 import uuid
@@ -11,6 +12,9 @@ import requests
 from harness.cloud.access import Cloud
 from harness.cloud.maker import Maker
 from harness.cloud.project import Project
+from harness.cloud.stacks import WITHIN, Stacks
+from harness.cloud.stoker import stoker_on
+from harness.waiting import wait_for
 from harness.zaqar import Zaqar
 from stoker.resources.errors import PermanentError
 from stoker.resources.openstack.service import Conflict
@@ -124,3 +128,26 @@ def test_a_signed_address(messages: Zaqar, make: Maker, project: Project) -> Non
     assert requests.get(f"{path}/subscriptions", headers=headers, timeout=120).status_code != 200
     signed.delete()
     queue.delete()
+
+
+@pytest.mark.usefixtures("messages", "alarms")
+def test_an_alarm_writes_to_a_queue_where_trusts_may_make_others(
+    cloud: Cloud, project: Project, tmp_path: pathlib.Path
+) -> None:
+    """Aodh makes a trust with the token of the stack's."""
+    alarm = {"type": "OS::Aodh::EventAlarm", "properties": {"alarm_queues": [{"get_resource": "queue"}]}}
+    resources = {"queue": {"type": QUEUE}, "alarm": alarm}
+    connection = project.connection
+
+    def trusts() -> int:
+        return len(list(connection.identity.trusts(trustor_user_id=project.user_id)))
+
+    with stoker_on(cloud, tmp_path, "[stacks]\nallow_trusts_redelegation = true\n") as service:
+        template = {"heat_template_version": "2018-08-31", "resources": resources}
+        stack = Stacks(service, project).create("queues", template)
+        view = connection.alarm.get(f"/alarms/{stack.physical_id('alarm')}").json()
+        query = urllib.parse.urlencode({"queue_name": stack.physical_id("queue")})
+        assert view["alarm_actions"] == [f"trust+zaqar:?{query}"]
+        assert trusts() == 2
+        stack.delete()
+        wait_for(lambda: trusts() == 0, WITHIN)  # The stack's own is revoked after its end.
