@@ -11,6 +11,7 @@ from .handlers import (
     actions,
     cloudformation,
     console,
+    description,
     drift,
     events,
     guests,
@@ -60,8 +61,11 @@ _CLOUDFORMATION = cloudformation.CloudFormation(
     )
 )
 
+_DESCRIPTION = description.ApiDescription(lambda: ROUTES)
+
 ROUTES: Routes = {
     "/": {"GET": Operation(meta.versions, None)},
+    "/v1/openapi.json": {"GET": Operation(_DESCRIPTION.show, None)},
     "/v1": {
         "GET": Operation(_CLOUDFORMATION.root, None, signed=True),
         "POST": Operation(_CLOUDFORMATION.query, None, signed=True),

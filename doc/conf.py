@@ -4,6 +4,8 @@ import importlib.metadata
 import pathlib
 import sys
 
+from stoker.cli.daemon import threading_backend  # noqa: F401  - before oslo, which the extensions import
+
 DOC = pathlib.Path(__file__).parent
 # The tests say how each resource type is tested, and compare it with Heat's.
 sys.path[:0] = [str(DOC / "ext"), str(DOC.parent / "tests")]

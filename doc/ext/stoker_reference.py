@@ -15,6 +15,8 @@ from collections.abc import Iterator
 import yaml
 from directives import Generated, heading, table
 from sphinx.application import Sphinx
+from stoker.api.openapi import describe
+from stoker.api.routes import ROUTES
 from stoker.cli.programs import manage
 from stoker.observe.metrics import METRICS
 
@@ -51,6 +53,32 @@ class Metrics(Generated):
             for metric in METRICS
         ]
         yield from table(("Name", "Kind", "Labels", "Of", "Meaning"), rows, "30 10 15 15 40")
+
+
+class Api(Generated):
+    """A table of the API's operations for each of their tags."""
+
+    def lines(self) -> Iterator[str]:
+        by_tag: dict[str, list[tuple[str, ...]]] = {}
+        for path, operations in describe(ROUTES)["paths"].items():
+            for method, operation in operations.items():
+                by_tag.setdefault(operation["tags"][0], []).append(_operation(method, path, operation))
+        for tag in sorted(by_tag):
+            yield from heading(tag, "-")
+            header = ("Request", "Id", "Meaning", "Parameters of the query", "Success")
+            yield from table(header, by_tag[tag], "35 15 20 20 10")
+
+
+def _operation(method: str, path: str, operation: Json) -> tuple[str, ...]:
+    """Return the row of an operation."""
+    queries = [item["name"] for item in operation["parameters"] if item["in"] == "query"]
+    return (
+        f"``{method.upper()} {path}``",
+        f"``{operation['operationId']}``",
+        operation["summary"],
+        ", ".join(f"``{name}``" for name in queries) or "–",
+        ", ".join(status for status in operation["responses"] if status < "400"),
+    )
 
 
 class Commands(Generated):
@@ -118,6 +146,7 @@ def _texts(section: Json) -> list[str]:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives at Sphinx."""
+    app.add_directive("stoker-api", Api)
     app.add_directive("stoker-metrics", Metrics)
     app.add_directive("stoker-commands", Commands)
     app.add_directive("stoker-release-notes", ReleaseNotes)
