@@ -29,7 +29,7 @@ from .bodies import NamedRemote, fields, live_fields, without_nulls
 from .marks import FieldMark, Mark, mark_of, marked
 from .names import resolve
 from .polling import FIRST_PAUSE, Poller, pause
-from .service import LATE_CALL, Conflict, Interface, RemoteNotFound, Service, in_use, service_of
+from .service import LATE_CALL, Conflict, Interface, RemoteNotFound, Service, in_use, object_of, service_of
 from .statuses import StatusMeaning
 
 REMOTE = "thing"
@@ -221,8 +221,7 @@ class DeclaredThing(ResourceType):
         return {self.item: body} if self.item else body
 
     def _unwrapped(self, answer: Json) -> JsonMap:
-        remote = answer[self.item] if self.item else answer
-        return typing.cast(JsonMap, remote)
+        return object_of(answer, self.item)
 
     def _poller(self) -> Poller:
         return Poller(self.list_path or self.path, self._items(), self.list_queries)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ...shapes import Json, JsonMap
 from ..contract.context import StepContext
 from ..errors import PermanentError
-from .service import RemoteNotFound, Service, service_of
+from .service import RemoteNotFound, Service, object_of, service_of
 
 KEPT = 60.0
 """Seconds for which a name that was found keeps its id."""
@@ -250,6 +250,7 @@ def _by_name(service: Service, kind: Kind, value: str) -> str:
 
 def _member(body: Json) -> JsonMap:
     """Return the thing in the answer to a GET: the value of its only key, or the answer, as Glance has it."""
+    body = object_of(body)
     inner = next(iter(body.values())) if len(body) == 1 else body
     return inner if isinstance(inner, Mapping) else body
 

@@ -3,6 +3,7 @@
 A reason carries the service, the status code, the service's own text, and its request id.
 """
 
+import json
 import re
 import typing
 from collections.abc import Mapping, Sequence
@@ -47,6 +48,60 @@ class Conflict(PermanentError):
         super().__init__(reason, kind="Conflict")
 
 
+class UnreadableAnswer(RetryableError):
+    """The service, or a proxy in front of it, has answered something that its API does not know.
+
+    A later answer may be right: half an answer and a proxy's page come with a success, too.
+    """
+
+    def __init__(self, service: str, problem: str) -> None:
+        super().__init__(f"{service}: the answer cannot be read: {problem[:MOST_TEXT]}")
+
+
+class RemoteMap(dict[str, typing.Any]):
+    """An object of an answer.  A field that it lacks is an error of the service, not of the type."""
+
+    def __missing__(self, name: str) -> typing.NoReturn:
+        raise UnreadableAnswer("a service", f"it lacks the field {name}")
+
+
+def object_of(value: Json, name: str = "") -> JsonMap:
+    """Return an object of an answer, or the object that is a field of it.
+
+    :param name: the field; empty: the value itself is the object.
+    :raises UnreadableAnswer: it is no object, or lacks the field.
+    """
+    if name and isinstance(value, Mapping):
+        value = value[name]
+    if not isinstance(value, Mapping):
+        raise UnreadableAnswer("a service", f"{name or 'the answer'} is no object")
+    return value
+
+
+def objects_of(value: JsonMap, name: str) -> list[JsonMap]:
+    """Return the objects of a list that is a field of an answer's object; none where the field is null.
+
+    :raises UnreadableAnswer: the field is missing, or no list of objects.
+    """
+    members = value[name]
+    if members is None:
+        return []
+    if not isinstance(members, list) or not all(isinstance(member, Mapping) for member in members):
+        raise UnreadableAnswer("a service", f"{name} is no list of objects")
+    return [*members]
+
+
+def texts_of(value: JsonMap, name: str) -> list[str]:
+    """Return the texts of a list that is a field of an answer's object.
+
+    :raises UnreadableAnswer: the field is missing, or no list of texts.
+    """
+    members = value[name]
+    if not isinstance(members, list) or not all(isinstance(member, str) for member in members):
+        raise UnreadableAnswer("a service", f"{name} is no list of texts")
+    return [*members]
+
+
 class Service:
     """Calls of one service with the rights of the stack's user; what they raise, a step may raise.
 
@@ -58,19 +113,30 @@ class Service:
         self.name = str(adapter.service_type)
 
     def get(self, path: str, **query: str | int | bool) -> Json:
-        """Return the body of the answer to a GET.
+        """Return the body of the answer to a GET, an object or a list.
 
         :raises RemoteNotFound, PermanentError, RetryableError: the errors of `step_error`.
         """
-        return self._request("GET", path, params=query)
+        answer = self._request("GET", path, params=query)
+        if not isinstance(answer, Mapping | list):
+            raise UnreadableAnswer(self.name, "it is neither an object nor a list")
+        return answer
+
+    def act_by_get(self, path: str, **query: str | int | bool) -> None:
+        """Let the service do something that it takes a GET for, and whose answer says nothing.
+
+        :raises RemoteNotFound, PermanentError, RetryableError: the errors of `step_error`.
+        """
+        self._send("GET", path, params=query)
 
     def get_as(self, media_type: str, path: str) -> Json:
-        """Return JSON that the service has as another media type.
+        """Return JSON that a user has stored at the service as another media type.
 
         :raises ValueError: the answer is no JSON.
         :raises RemoteNotFound, PermanentError, RetryableError: the errors of `step_error`.
         """
-        return self._request("GET", path, headers={"Accept": media_type})
+        answer = self._send("GET", path, headers={"Accept": media_type})
+        return answer.json() if answer.content else None
 
     def head(self, path: str) -> Mapping[str, str]:
         """Return the headers of the answer to a HEAD, their names in lower case.
@@ -145,16 +211,19 @@ class Service:
         :param items: key of the members in an answer; links to further pages are ``ITEMS_links`` or ``next``.
         :raises PermanentError, RetryableError: the errors of `step_error`.
         """
-        answer = self.get(path, **query)
-        members: list[Json] = list(answer[items])
+        answer = object_of(self.get(path, **query))
+        members = objects_of(answer, items)
         while (following := _next_page(answer, items)) is not None:
-            answer = self._request("GET", following)
-            members += answer[items]
+            answer = object_of(self._request("GET", following))
+            members += objects_of(answer, items)
         return members
 
     def _request(self, method: str, path: str, **arguments: typing.Any) -> Json:
         answer = self._send(method, path, **arguments)
-        return answer.json() if answer.content else None
+        try:
+            return json.loads(answer.content, object_hook=RemoteMap) if answer.content else None
+        except (ValueError, RecursionError) as error:
+            raise UnreadableAnswer(self.name, f"it is no JSON: {error}") from error
 
     def _send(self, method: str, path: str, **arguments: typing.Any) -> Response:
         if headers := arguments.get("headers"):
@@ -171,7 +240,7 @@ class Service:
 def _next_page(answer: JsonMap, items: str) -> str | None:
     """Return the address of the next page, None for the last one: the services have two forms of it."""
     for link in answer.get(f"{items}_links") or ():
-        if link["rel"] == "next":
+        if object_of(link)["rel"] == "next":
             return str(link["href"])
     following = answer.get("next")  # Glance's form: a path from the root of the service.
     return str(following).removeprefix("/v2") if isinstance(following, str) and answer[items] else None

@@ -16,7 +16,11 @@ from stoker.resources.openstack.service import (
     Conflict,
     RemoteNotFound,
     Service,
+    UnreadableAnswer,
     in_use,
+    object_of,
+    objects_of,
+    texts_of,
 )
 
 Json = typing.Any
@@ -177,3 +181,30 @@ def test_lists_of_images_are_read_to_their_end(scripted: ScriptedService) -> Non
     scripted.answers["GET /images?marker=a"] = Answer(200, {"images": [{"id": "b"}]})
     service = Service(scripted.adapter("image"))
     assert [item["id"] for item in service.list_all("/images", "images")] == ["a", "b"]
+
+
+@pytest.mark.parametrize("body", ["<html>a proxy's page</html>", '{"things": [{"id":', "17"])
+def test_an_answer_that_cannot_be_read_may_be_right_later(scripted: ScriptedService, body: str) -> None:
+    scripted.answers["GET /things"] = Answer(200, body)
+    with pytest.raises(UnreadableAnswer, match=r"^network: the answer cannot be read: it is "):
+        Service(scripted.adapter("network")).list_all("/things", "things")
+
+
+@pytest.mark.parametrize("body", [{}, {"things": None, "next": 1}, {"things": "x"}, {"things": [1]}])
+def test_a_list_without_its_members_is_not_an_empty_one(scripted: ScriptedService, body: Json) -> None:
+    scripted.answers["GET /things"] = Answer(200, body)
+    service = Service(scripted.adapter("network"))
+    if body.get("things", "") is None:
+        assert service.list_all("/things", "things") == []
+    else:
+        with pytest.raises(UnreadableAnswer, match=r"lacks the field things|things is no list of objects"):
+            service.list_all("/things", "things")
+
+
+def test_parts_of_an_answer_have_their_kinds(scripted: ScriptedService) -> None:
+    scripted.answers["GET /thing"] = Answer(200, {"a": {"b": 1}, "c": [{}], "d": ["x"]})
+    thing = Service(scripted.adapter("network")).get("/thing")
+    assert (object_of(thing, "a"), objects_of(thing, "c"), texts_of(thing, "d")) == ({"b": 1}, [{}], ["x"])
+    for read, name in ((object_of, "c"), (objects_of, "d"), (texts_of, "c"), (object_of, "absent")):
+        with pytest.raises(UnreadableAnswer):
+            read(thing, name)

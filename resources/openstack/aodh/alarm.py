@@ -19,6 +19,7 @@ from ...steps import Done, Step
 from ..bodies import without_nulls
 from ..declared import DeclaredType
 from ..names import resolve
+from ..service import object_of
 
 ACTIONS: Mapping[str, str] = {
     "alarm_actions": "alarm_queues",
@@ -198,7 +199,7 @@ class Alarm(DeclaredType):
         return f"{self.kind}_rule"
 
     def _unwrapped(self, answer: Json) -> JsonMap:
-        return {name: value for name, value in answer.items() if name not in ACTIONS}
+        return {name: value for name, value in object_of(answer).items() if name not in ACTIONS}
 
 
 class GnocchiResourcesAlarm(Alarm):

@@ -41,7 +41,7 @@ class KeyManagerType(ComparedType):
 
         :raises RemoteNotFound: the thing does not exist.
         """
-        remote = dict(service.get(f"{self.path}/{last_part(physical_id)}"))
+        remote = self._unwrapped(service.get(f"{self.path}/{last_part(physical_id)}"))
         return {**remote, self.id_field: remote.get(self.id_field) or physical_id}
 
     def path_of(self, target: ResourceView) -> str:

@@ -10,6 +10,7 @@ from ...contract.views import ResourceView
 from ...errors import PropertyError
 from ...schema import Attribute, Property, SupportStatus
 from ..declared import REMOTE
+from ..service import objects_of
 from .base import KeyManagerType
 
 SECRET = (Custom(check_name="barbican.secret"),)
@@ -52,10 +53,17 @@ class SecretContainer(KeyManagerType):
         refs = [{"name": key, "secret_ref": address} for key, address in self.refs(target.properties)]
         return {"name": name, "type": self.kind, "secret_refs": refs}
 
+    def _unwrapped(self, answer: Json) -> JsonMap:
+        """Return the container, whose secrets become an attribute."""
+        container = super()._unwrapped(answer)
+        if "secret_refs" in container:
+            objects_of(container, "secret_refs")
+        return container
+
     def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the fields of the stored answer; the secrets as a map."""
         refs = (target.data.get(REMOTE) or {}).get("secret_refs") or ()
-        by_name = {item.get("name"): item["secret_ref"] for item in refs}
+        by_name = {item.get("name"): item.get("secret_ref") for item in refs}
         return {**super().attribute_values(target), "secret_refs": by_name}
 
 

@@ -65,7 +65,7 @@ class QoSSpecs(ComparedType):
 
     def before_delete(self, target: ResourceView, context: StepContext) -> None:
         """End all associations, which would keep the specs from being deleted."""
-        self.service_for(context).get(f"{self.path_of(target)}/disassociate_all")
+        self.service_for(context).act_by_get(f"{self.path_of(target)}/disassociate_all")
 
     def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
         return {"specs": remote.get("specs") or {}}
@@ -187,7 +187,7 @@ def _call(action: str, types: Sequence[str], path: str, context: StepContext) ->
     """Associate or disassociate volume types, which the service does by a GET."""
     for volume_type in types:
         try:
-            _service(context).get(f"{path}/{action}", vol_type_id=volume_type)
+            _service(context).act_by_get(f"{path}/{action}", vol_type_id=volume_type)
         except RemoteNotFound:
             if action == "associate":
                 raise

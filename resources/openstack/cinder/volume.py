@@ -12,7 +12,7 @@ from ..declared import MORE, REMOTE, DeclaredType
 from ..marks import MARK_NAME, MetadataMark
 from ..names import resolve
 from ..polling import FIRST_PAUSE, pause
-from ..service import RemoteNotFound
+from ..service import RemoteNotFound, object_of
 from ..statuses import StatusMeaning
 from .volume_backups import VolumeBackups, restore
 from .volume_changes import VolumeChange, VolumeChanges, act
@@ -215,13 +215,20 @@ class Volume(VolumeBackups, DeclaredType):
         )
         return sorted(str(item["id"]) for item in snapshots)
 
+    def _unwrapped(self, answer: Json) -> JsonMap:
+        """Return the volume, whose metadata are read in many places."""
+        volume = super()._unwrapped(answer)
+        if volume.get("metadata") is not None:
+            object_of(volume, "metadata")
+        return volume
+
     # -- attributes --------------------------------------------------------------------------------
 
     def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
         """Return the fields; the metadata without the entries of others."""
         live = dict(super().reported_properties(target, remote, context))
         hidden = {*ADMINISTRATIVE} - {*target.properties["metadata"]}
-        metadata = {name: value for name, value in live["metadata"].items() if name not in hidden}
+        metadata = {name: value for name, value in object_of(live, "metadata").items() if name not in hidden}
         return {**live, "metadata": metadata}
 
     def attribute_values(self, target: ResourceView) -> JsonMap:

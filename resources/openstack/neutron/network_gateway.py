@@ -10,7 +10,7 @@ from ...errors import PropertyError
 from ...schema import Attribute, Property, SupportStatus
 from ..compared import ComparedType
 from ..names import resolve
-from ..service import RemoteNotFound
+from ..service import RemoteNotFound, objects_of
 from .base import NeutronType
 from .schema import HIDDEN, NAME, SHOWN
 
@@ -125,7 +125,8 @@ class NetworkGateway(ComparedType, NeutronType):
 
     def _connections(self, target: ResourceView, context: StepContext) -> Sequence[JsonMap]:
         gateway = self.get(self.service_for(context), self.id_of(target))
-        return [_connection(item) for item in gateway.get("connections") or ()]
+        present = objects_of(gateway, "connections") if "connections" in gateway else []
+        return [_connection(item) for item in present]
 
     def _call(self, action: str, connection: JsonMap, target: ResourceView, context: StepContext) -> None:
         try:

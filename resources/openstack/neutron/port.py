@@ -14,7 +14,7 @@ from ..bodies import NamedRemote
 from ..declared import REMOTE
 from ..marks import mark_of
 from ..names import resolve
-from ..service import Conflict, RemoteNotFound, in_use
+from ..service import Conflict, RemoteNotFound, in_use, objects_of
 from .base import BUILT, NeutronType
 from .schema import EXTRA_PROPERTIES, HIDDEN, NETWORK, SHOWN, TAGS
 
@@ -158,7 +158,7 @@ class Port(NeutronType):
         data = super().refresh(target, context)
         service = self.service_for(context)
         port = data[REMOTE]
-        subnets = dict.fromkeys(item["subnet_id"] for item in port["fixed_ips"])
+        subnets = dict.fromkeys(item["subnet_id"] for item in objects_of(port, "fixed_ips"))
         return {
             **data,
             "network": service.get(f"/networks/{port['network_id']}")["network"],

@@ -9,6 +9,7 @@ from ...contract.views import ResourceView
 from ...schema import Attribute, Property, SupportStatus
 from ..bodies import NamedRemote
 from ..names import resolve
+from ..service import objects_of
 from .base import BUILT, DescribedType
 from .schema import SHOWN
 
@@ -77,7 +78,9 @@ class Trunk(DescribedType):
         service = self.service_for(context)
         path = self.path_of(target)
         expected = {_identity(port): port for port in _sub_ports(target, context)}
-        present = {_identity(port): port for port in self.get(service, self.id_of(target))["sub_ports"]}
+        present = {
+            _identity(port): port for port in objects_of(self.get(service, self.id_of(target)), "sub_ports")
+        }
         if removed := [{"port_id": present[key]["port_id"]} for key in present.keys() - expected.keys()]:
             service.put(f"{path}/remove_subports", {"sub_ports": removed})
         if new := [expected[key] for key in expected.keys() - present.keys()]:

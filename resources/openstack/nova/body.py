@@ -11,7 +11,7 @@ from ...contract.views import ResourceView, physical_name
 from ..bodies import Find, without_nulls
 from ..marks import TagMark, mark_of
 from ..names import resolve
-from ..service import service_of
+from ..service import object_of, service_of
 from .interfaces import Nic, ServerPorts, nics_of
 from .user_data import server_user_data
 
@@ -161,5 +161,4 @@ def create_server(target: ResourceView, context: StepContext, ports: ServerPorts
     hints = properties["scheduler_hints"]
     headers = {"OpenStack_API_Version": OLDEST_FILES} if properties["personality"] else {}
     whole = {"server": body, **({"os:scheduler_hints": hints} if hints else {})}
-    server: JsonMap = service_of(context, "compute").post("/servers", whole, **headers)["server"]
-    return server
+    return object_of(service_of(context, "compute").post("/servers", whole, **headers), "server")

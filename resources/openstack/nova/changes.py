@@ -13,6 +13,7 @@ from ...contract.views import ResourceView
 from ...errors import PermanentError
 from ..bodies import without_nulls
 from ..names import KINDS, NameNotFound, quoted, resolve
+from ..service import object_of
 from .body import encoded, metadata_field, server_name
 from .compute import SERVER_STATUS, ServerCalls, fault_of, is_mark, is_settled, unknown_status, users_tags
 from .interfaces import (
@@ -161,8 +162,8 @@ class ServerChange:
 
     def _size_stages(self, server: JsonMap) -> list[Stage]:
         flavor = resolve(self._context, "nova.flavor", self._target.properties["flavor"])
-        flavor_of_server = self._calls.service.get(f"{KINDS['nova.flavor'].path}/{quoted(flavor)}")["flavor"]
-        stage = {"do": "resize", "flavor": flavor, "name": flavor_of_server["name"]}
+        flavor_of_server = self._calls.service.get(f"{KINDS['nova.flavor'].path}/{quoted(flavor)}")
+        stage = {"do": "resize", "flavor": flavor, "name": object_of(flavor_of_server, "flavor")["name"]}
         return [] if _has_flavor(server, stage) and is_settled(server) else [stage]
 
     def _resize(self, stage: Stage) -> Stage | None:
@@ -276,7 +277,7 @@ def live_networks(target: ResourceView, context: StepContext) -> dict[str, Json]
 
 
 def _live_flavor(declared: str, context: StepContext, server: JsonMap) -> str:
-    flavor = server["flavor"]
+    flavor = object_of(server, "flavor")
     named = str(flavor.get("original_name") or flavor.get("id"))
     same = _resolved("nova.flavor", declared, context)
     return declared if same is not None and same == _resolved("nova.flavor", named, context) else named

@@ -8,7 +8,7 @@ from ...contract.context import StepContext
 from ...contract.views import ResourceView
 from ...schema import Attribute, Property, SupportStatus
 from ..compared import ComparedType
-from ..service import Conflict, RemoteNotFound
+from ..service import Conflict, RemoteNotFound, texts_of
 
 ZONE = "availability_zone"
 """The service has it among the metadata, too."""
@@ -77,7 +77,7 @@ class HostAggregate(ComparedType):
     def _set_hosts(self, target: ResourceView, hosts: Collection[str], context: StepContext) -> None:
         service = self.service_for(context)
         path = f"{self.path_of(target)}/action"
-        present = self.get(service, self.id_of(target))["hosts"]
+        present = texts_of(self.get(service, self.id_of(target)), "hosts")
         for host in sorted(set(present) - set(hosts)):
             try:
                 service.post(path, {"remove_host": {"host": host}})

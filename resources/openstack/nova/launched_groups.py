@@ -280,7 +280,7 @@ def _check_configuration(reference: Json, others: Mapping[str, ResourceDefinitio
         text = f"{other.name} is a resource of the type {other.type}, not {LAUNCH_CONFIGURATION}"
     elif is_deferred(reference):
         return
-    elif reference in others:
+    elif isinstance(reference, str) and reference in others:
         text = f"({reference}) requires a reference to the configuration not just the name of the resource."
     else:
         text = f"({reference}) reference can not be found."
