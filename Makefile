@@ -10,6 +10,8 @@ WORKERS ?= $(shell expr $$(nproc) + 3)
 BUDGET ?= 2400
 SEEDS ?= 1000
 SERVERS ?= 100
+# For `make fuzz`: inputs for all subjects together.
+INPUTS ?= 20000
 # What `make check` has run.
 ARCHITECTURE := tests/unit/test_architecture.py tests/unit/test_names.py
 CHECKED := $(ARCHITECTURE:%=--ignore %) --deselect tests/doc/test_prose.py::test_everything_else_is_clean
@@ -22,7 +24,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: guests heat horizon demo demo-cloud serve cloud templates cloud-databases test test-full test-rest test-long test-cloud chaos quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers images simulate bench bench-check docs dist image constraints clean
+.PHONY: guests heat horizon demo demo-cloud serve cloud templates cloud-databases test test-full test-rest test-long test-cloud chaos fuzz quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers images simulate bench bench-check docs dist image constraints clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -68,6 +70,10 @@ test-cloud: prepared
 # As test-cloud with twelve servers: conductors are killed and services fail, while stacks are created, updated and deleted.
 chaos: test-deps
 	$(BIN)/python -m pytest -q -s tests/cloud/test_chaos.py --servers $(SERVERS) $(if $(SEED),--seed $(SEED)) $(PYTEST_ARGS)
+
+# Random inputs to all parts that take some, or to SUBJECTS; those that break the law become files in tests/fuzz/cases.
+fuzz: .venv/test.stamp
+	cd tests && ../$(BIN)/python -m fuzz --inputs $(INPUTS) $(if $(SEED),--seed $(SEED)) $(SUBJECTS)
 
 # What one runs while one works: less than a minute on two cores.
 quick: .venv/test.stamp

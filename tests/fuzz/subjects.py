@@ -1,0 +1,16 @@
+"""The table of subjects."""
+
+import pathlib
+from collections.abc import Callable, Mapping
+
+from fuzz.routes import Routes
+from fuzz.running import Subject
+from fuzz.services import Services
+from fuzz.templates import Templates
+
+SUBJECTS: Mapping[str, Callable[[pathlib.Path], Subject]] = {
+    "templates": lambda folder: Templates(),
+    "routes": Routes,
+    "services": lambda folder: Services(),
+}
+"""Functions from an empty folder to a subject, by its name."""
