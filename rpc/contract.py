@@ -9,6 +9,7 @@ does not understand: see level.py.
 """
 
 import enum
+import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,14 @@ VERSIONS = {"1.0": "conductors of release 0.1"}
 LOWEST = next(iter(VERSIONS))
 VERSION = next(reversed(VERSIONS))
 """The highest one, which conductors report as theirs."""
+LONGEST_TEXT = 255
+"""Characters of an id."""
+LARGEST_NUMBER = 2**63 - 1
+"""The largest number that a column of ids holds."""
+
+
+class Malformed(Exception):
+    """A message whose arguments are not those of its kind; nothing of it is carried out."""
 
 
 class HintReceiver(typing.Protocol):
@@ -82,16 +91,47 @@ class Hint:
     host: str | None = None
 
 
-def _run_tasks(receiver: HintReceiver, traversal: str, tasks: list[int]) -> None:
-    receiver.enqueue(TraversalId(traversal), [TaskId(task) for task in tasks])
+def _run_tasks(receiver: HintReceiver, traversal: Json, tasks: Json) -> None:
+    receiver.enqueue(TraversalId(_text(traversal)), _task_ids(tasks))
 
 
-def _cancel(receiver: HintReceiver, traversal: str, spared: list[int], request: str | None = None) -> None:
-    receiver.cancel(TraversalId(traversal), [TaskId(task) for task in spared], request)
+def _cancel(receiver: HintReceiver, traversal: Json, spared: Json, request: Json = None) -> None:
+    user_request = None if request is None else _text(request)
+    receiver.cancel(TraversalId(_text(traversal)), _task_ids(spared), user_request)
 
 
-def _stop_tasks(receiver: HintReceiver, claims: list[tuple[int, int]]) -> None:
-    receiver.stop_tasks([(TaskId(task), attempt) for task, attempt in claims])
+def _stop_tasks(receiver: HintReceiver, claims: Json) -> None:
+    pairs = [_numbers(pair) for pair in _list(claims)]
+    if any(len(pair) != 2 for pair in pairs):
+        raise Malformed("a claim is a task and an attempt")
+    receiver.stop_tasks([(TaskId(task), attempt) for task, attempt in pairs])
+
+
+def _text(value: Json) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+        raise Malformed(f"an id is a text of {LONGEST_TEXT} characters or less")
+    return value
+
+
+def _list(value: Json) -> Sequence[Json]:
+    if not isinstance(value, list | tuple):
+        raise Malformed("tasks and claims are lists")
+    return value
+
+
+def _numbers(value: Json) -> list[int]:
+    """Return the numbers of a list, all of which a column can hold.
+
+    Another form would end a turn of the work loop by an error, with all else that the turn was to do.
+    """
+    numbers = [*_list(value)]
+    if not all(type(number) is int and 0 <= number <= LARGEST_NUMBER for number in numbers):
+        raise Malformed(f"tasks and attempts are whole numbers from 0 to {LARGEST_NUMBER}")
+    return numbers
+
+
+def _task_ids(value: Json) -> list[TaskId]:
+    return [TaskId(number) for number in _numbers(value)]
 
 
 def _look_now(receiver: HintReceiver) -> None:
@@ -112,11 +152,20 @@ MESSAGES: dict[str, Message] = {
 """All messages, by the name of their method on the wire, which never changes."""
 
 
+_SIGNATURES = {name: inspect.signature(message.deliver) for name, message in MESSAGES.items()}
+
+
 def deliver(receiver: HintReceiver, hint: Hint) -> None:
-    """Call the receiver with a message."""
-    MESSAGES[hint.method].deliver(
-        receiver, **{name: value for name, value in hint.arguments.items() if value is not None}
-    )
+    """Call the receiver with a message.
+
+    :raises Malformed: the arguments are not those of the message.
+    """
+    arguments = {name: value for name, value in hint.arguments.items() if value is not None}
+    try:
+        bound = _SIGNATURES[hint.method].bind(receiver, **arguments)
+    except TypeError as error:
+        raise Malformed(str(error)) from error
+    MESSAGES[hint.method].deliver(*bound.args, **bound.kwargs)
 
 
 def wire_form(hint: Hint, allows: Callable[[str], bool]) -> tuple[str, dict[str, Json]]:

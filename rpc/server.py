@@ -12,7 +12,7 @@ from oslo_messaging.rpc.server import RPCServer
 
 from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
-from .contract import MESSAGES, VERSION, WORK_TOPIC, Hint, HintReceiver, deliver
+from .contract import MESSAGES, VERSION, WORK_TOPIC, Hint, HintReceiver, Malformed, deliver
 
 LOG = logging.getLogger(__name__)
 WAKE_EVERY = 0.1
@@ -34,7 +34,7 @@ def _endpoint(receiver: HintReceiver) -> object:
 
 
 class _Dispatcher(RPCDispatcher):  # type: ignore[misc]
-    """Refuses messages of unknown versions, with a line in the log that says the remedy.
+    """Refuses messages of unknown versions or forms, with a line in the log that says the remedy.
 
     :param endpoint: gets all others.
     """
@@ -52,16 +52,19 @@ class _Dispatcher(RPCDispatcher):  # type: ignore[misc]
         except UnsupportedVersion as error:
             self._refuse(str(error.method), str(error.version))
             return None
+        except Malformed as error:
+            method = str(incoming.message.get("method"))
+            self._recorder.add(metrics.HINTS_REFUSED, method)
+            if self._is_due((method, "form")):
+                LOG.error(
+                    "A message (%s) was refused: %s; its sender is no conductor of Stoker", method, error
+                )
+            return None
 
     def _refuse(self, method: str, version: str) -> None:
         self._recorder.add(metrics.HINTS_REFUSED, method)
-        level = logging.DEBUG
-        now = self._clock()
-        if now >= self._warn_at.get((method, version), now):
-            self._warn_at[method, version] = now + WARN_EVERY
-            level = logging.ERROR
         LOG.log(
-            level,
+            logging.ERROR if self._is_due((method, version)) else logging.DEBUG,
             "A message (%s) of version %s was refused, this conductor understands %s: pin what the others "
             "send by [upgrade_levels] conductor until this one is upgraded. Its work is found in the "
             "database, later",
@@ -69,6 +72,14 @@ class _Dispatcher(RPCDispatcher):  # type: ignore[misc]
             version,
             VERSION,
         )
+
+    def _is_due(self, key: tuple[str, str]) -> bool:
+        """Return whether a line about messages of one kind is due, and note it."""
+        now = self._clock()
+        if now < self._warn_at.get(key, now):
+            return False
+        self._warn_at[key] = now + WARN_EVERY
+        return True
 
 
 class HintServer:

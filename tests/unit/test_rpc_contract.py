@@ -6,7 +6,7 @@ import pytest
 from harness.next_messages import speak_next
 from stoker.db.ids import MemberId, TaskId, TraversalId
 from stoker.rpc.client import HintSender
-from stoker.rpc.contract import LOWEST, MESSAGES, Hint, Reach, deliver, parsed, wire_form
+from stoker.rpc.contract import LOWEST, MESSAGES, Hint, Malformed, Reach, deliver, parsed, wire_form
 
 TRAVERSAL = TraversalId("trv")
 WIRE = {
@@ -113,3 +113,31 @@ def test_without_a_newer_argument_nobody_asks_which_versions_are_allowed() -> No
         raise AssertionError("the database would be read")
 
     assert wire_form(Hint("run_tasks", {"traversal": "trv", "tasks": [1]}), refuse)[0] == LOWEST
+
+
+WRONG = [
+    ("run_tasks", {"traversal": "trv"}),
+    ("run_tasks", {"traversal": "trv", "tasks": [1], "more": 1}),
+    ("run_tasks", {"traversal": {}, "tasks": [1]}),
+    ("run_tasks", {"traversal": "x" * 256, "tasks": [1]}),
+    ("run_tasks", {"traversal": "trv", "tasks": "12"}),
+    ("run_tasks", {"traversal": "trv", "tasks": [True]}),
+    ("run_tasks", {"traversal": "trv", "tasks": [2**63]}),
+    ("cancel", {"traversal": "trv", "spared": [{}]}),
+    ("cancel", {"traversal": "trv", "spared": [], "request": 1}),
+    ("stop_tasks", {"claims": [[1]]}),
+    ("stop_tasks", {"claims": [[{}, 2]]}),
+    ("look_now", {"now": 1}),
+]
+
+
+def test_a_message_in_a_wrong_form_reaches_nobody() -> None:
+    receiver = Called()
+    taken = []
+    for method, arguments in WRONG:
+        try:
+            deliver(receiver, Hint(method, arguments))
+        except Malformed:
+            continue
+        taken.append((method, arguments))
+    assert (taken, receiver.calls) == ([], [])

@@ -207,6 +207,18 @@ def test_a_version_that_is_not_understood_is_refused_with_what_to_do(
     assert "pin what the others send by [upgrade_levels] conductor" in lines[0]
 
 
+def test_a_message_in_a_wrong_form_is_refused_and_the_next_one_is_taken(
+    hearing: Hearing, caplog: pytest.LogCaptureFixture
+) -> None:
+    for tasks in ("1", [1.5], [1]):
+        hearing.client.cast({}, "run_tasks", traversal=NEW, tasks=tasks)
+    wait_for(lambda: len(hearing.receiver.messages) == 1, 60)
+    wait_for(lambda: hearing.counting.of(metrics.HINTS_REFUSED, "run_tasks") == 2, 60)
+    assert hearing.receiver.messages == [(NEW, [1])]
+    [line] = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+    assert line.startswith("A message (run_tasks) was refused: tasks and claims are lists")
+
+
 def test_the_outbox_tells_whose_request_it_is() -> None:
     messages: list[object] = []
 
