@@ -18,6 +18,8 @@ from stoker.resources.contract.views import StackFacts
 Json = typing.Any
 PROJECT = "tenant"
 OTHER = "other"
+ROUNDS = 300
+"""Rounds of a conductor after which its work must be done."""
 SERVER = "11111111-2222-4333-8444-555555555555"
 VERSION = "2021-04-16"
 CHILD = "heat_template_version: 2021-04-16\nresources: {leaf: {type: OS::Heat::RandomString}}\n"
@@ -130,9 +132,16 @@ class Installation:
 
         :raises Broken: an error has reached its top.
         """
-        self.world.calm()
-        if self.world.broken:
-            raise Broken("conductor", self.world.broken.pop(), "conductor")
+        self.world.look_all()
+        for _ in range(ROUNDS):
+            is_busy = self.world.calm_once()
+            if self.world.broken:
+                raise Broken(
+                    "conductor", self.world.broken[0], self.world.broken[0].strip().rpartition("\n")[2]
+                )
+            if not is_busy:
+                return
+        raise Broken("conductor", f"it is not done after {ROUNDS} rounds", "rounds")
 
     @property
     def is_whole(self) -> bool:

@@ -3,6 +3,8 @@
 import pathlib
 from collections.abc import Callable, Mapping
 
+from fuzz.guests import GuestRequests
+from fuzz.messages import Messages
 from fuzz.routes import Routes
 from fuzz.running import Subject
 from fuzz.services import Services
@@ -11,6 +13,8 @@ from fuzz.templates import Templates
 SUBJECTS: Mapping[str, Callable[[pathlib.Path], Subject]] = {
     "templates": lambda folder: Templates(),
     "routes": Routes,
+    "guests": GuestRequests,
+    "messages": Messages,
     "services": lambda folder: Services(),
 }
 """Functions from an empty folder to a subject, by its name."""
