@@ -1,9 +1,11 @@
 """``make fuzz``: gives random inputs to the parts of the product, and prints which of them break the law."""
 
 import argparse
+import contextlib
 import logging
 import pathlib
 import resource
+import signal
 import sys
 import tempfile
 import time
@@ -36,6 +38,8 @@ def main() -> int:
         parser.error(f"there is no subject {', '.join(sorted(unknown))}; there are {', '.join(SUBJECTS)}")
     names = options.subjects or list(SUBJECTS)
     seed = options.seed if options.seed is not None else time.time_ns() % 1_000_000
+    # A shell lets commands in the background ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     logging.disable(logging.CRITICAL)
@@ -62,7 +66,9 @@ def _run(subject: Subject, inputs: int, seed: int, folder: pathlib.Path) -> int:
     examine(lambda: None)
     report = Report()
     began = time.monotonic()
-    try_inputs(subject, inputs, seed, report)
+    # Ctrl-C ends a subject early; what it has found until then is printed and kept.
+    with contextlib.suppress(KeyboardInterrupt):
+        try_inputs(subject, inputs, seed, report)
     seconds = time.monotonic() - began
     rate = f"{report.inputs / seconds:.0f}"
     slowest = f"{report.slowest:.2f} s"
