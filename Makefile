@@ -24,7 +24,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: guests heat horizon demo demo-cloud serve cloud templates cloud-databases test test-full test-rest test-long test-cloud chaos fuzz quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers images simulate bench bench-check docs dist image constraints clean
+.PHONY: guests heat horizon demo demo-cloud serve cloud templates cloud-databases test test-full test-rest test-long test-cloud chaos fuzz attack quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers images simulate bench bench-check docs dist image constraints clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -74,6 +74,11 @@ chaos: test-deps
 # Random inputs to all parts that take some, or to SUBJECTS; those that break the law become files in tests/fuzz/cases.
 fuzz: .venv/test.stamp
 	cd tests && ../$(BIN)/python -m fuzz --inputs $(INPUTS) $(if $(SEED),--seed $(SEED)) $(SUBJECTS)
+
+# Tries every hole that was ever found, on an installation of its own, or at URL; ATTACKER and VICTIM are users of
+# two projects in clouds.yaml.
+attack: .venv/test.stamp
+	cd tests && ../$(BIN)/python -W ignore -m attack $(URL) $(if $(ATTACKER),--cloud $(ATTACKER)) $(if $(VICTIM),--victim $(VICTIM)) $(if $(CASES),--cases $(CASES))
 
 # What one runs while one works: less than a minute on two cores.
 quick: .venv/test.stamp

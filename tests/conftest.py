@@ -136,6 +136,8 @@ LANES = Lanes(
         Lane("tests/client/", "client"),
         Lane("tests/services/db/", "databases"),
         Lane("tests/api/", "api"),
+        Lane("tests/attack/", "attack"),
+        Lane("tests/fuzz/", "fuzz"),
         Lane("tests/unit/test_wheel.py", "wheel"),
         Lane("tests/doc/test_tutorial.py", "tutorial"),
         Lane("tests/doc/", "doc"),
