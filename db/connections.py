@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
 from oslo_db.sqlalchemy import exc_filters
-from sqlalchemy.engine import Connection, Engine, make_url
+from sqlalchemy.engine import Connection, Engine, ExceptionContext, make_url
 
 from .errors import RetryTransaction, TooSlow, Unavailable
 
@@ -74,6 +74,7 @@ def make_engine(url: str, pool_size: int, limits: DatabaseLimits) -> Engine:
         defaults = _connect_args(backend, limits).items()
         options["connect_args"] = {name: value for name, value in defaults if name not in url_options}
     engine = sa.create_engine(url, **options)
+    sa.event.listen(engine, "handle_error", _leave_read_only_server)
     exc_filters.register_engine(engine)
     if backend == "sqlite":
         _prepare_sqlite(engine, limits)
@@ -188,6 +189,15 @@ def _prepare_sqlite(engine: Engine, limits: DatabaseLimits) -> None:
         conn.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
 
+def _leave_read_only_server(context: ExceptionContext) -> None:
+    """Take the connection for lost where its server takes no writes.
+
+    After a failover that is the former primary, or a standby: a new connection leads to the present one.
+    """
+    if _is_read_only(context.original_exception):
+        context.is_disconnect = True
+
+
 def _mariadb_lock(limits: DatabaseLimits) -> int:
     """Return whole seconds, and MariaDB's maximum where there is no limit."""
     return max(1, round(limits.lock)) if limits.lock else 1073741824
@@ -202,6 +212,10 @@ _INSUFFICIENT_RESOURCES = "53"
 """Class of PostgreSQL's codes: disk full, out of memory, too many connections."""
 _MARIADB_FULL = (1021, 1114)
 """ER_DISK_FULL, ER_RECORD_FILE_FULL."""
+_READ_ONLY = "25006"
+"""PostgreSQL's code read_only_sql_transaction."""
+_MARIADB_READ_ONLY = (1290, 1836)
+"""ER_OPTION_PREVENTS_STATEMENT, ER_READ_ONLY_MODE."""
 _LOCK_TIMEOUT = "55P03"
 _CANCELED = "57014"
 _IDLE_IN_TRANSACTION = "25P03"
@@ -270,6 +284,11 @@ def _is_too_long(error: BaseException | None) -> bool:
 def _is_idle(error: BaseException | None) -> bool:
     """Return whether PostgreSQL has ended the transaction because our process did nothing for too long."""
     return _sqlstate(error) == _IDLE_IN_TRANSACTION
+
+
+def _is_read_only(error: BaseException | None) -> bool:
+    """Return whether the server takes no writes: it is a standby, or an operator has said so."""
+    return _sqlstate(error) == _READ_ONLY or _code(error) in _MARIADB_READ_ONLY
 
 
 def _is_full(error: BaseException | None) -> bool:

@@ -7,7 +7,7 @@ import typing
 from collections.abc import Iterator
 
 import pytest
-from harness import templates
+from harness import clock, templates
 from harness.deployment import Servers
 from harness.processes import Process
 from harness.waiting import wait_for
@@ -16,17 +16,6 @@ Json = typing.Any
 HOURS = 7200.0
 TIMEOUT = 12.0
 COUNT = 30
-CLOCK = """
-import os, time
-real, path = time.time, os.environ.get("CLOCK_AHEAD")
-def ahead():
-    try:
-        return float(open(path).read())
-    except (OSError, ValueError, TypeError):
-        return 0.0
-time.time = lambda: real() + ahead()
-"""
-"""A sitecustomize.py: the host's clock is ahead by the seconds in a file."""
 
 
 class Hosts:
@@ -34,13 +23,12 @@ class Hosts:
 
     def __init__(self, directory: pathlib.Path, servers: Servers) -> None:
         self._directory = directory
-        (directory / "sitecustomize.py").write_text(CLOCK)
         options = f"[stacks]\ntimeout = {TIMEOUT}\ncancel_grace = 1\n"
         self.deployment = servers.deployment(directory, options, kind=Process)
         plain = dict(self.deployment.env)
         for host, ahead in (("api", HOURS), ("one", HOURS), ("two", -HOURS), ("three", 0.0)):
             self.set(host, ahead)
-            path = ":".join(filter(None, [str(directory), plain.get("PYTHONPATH")]))
+            path = ":".join(filter(None, [str(clock.FOLDER), plain.get("PYTHONPATH")]))
             self.deployment.env = {**plain, "CLOCK_AHEAD": str(self._file(host)), "PYTHONPATH": path}
             if host == "api":
                 self.deployment.start_api()

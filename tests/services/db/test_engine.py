@@ -264,6 +264,28 @@ def test_a_full_disk_counts_as_a_database_that_is_away(database: Database) -> No
         database.write(fill)
 
 
+READ_ONLY = {
+    "postgresql": "SET transaction_read_only = on",
+    "mysql": "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1290, MESSAGE_TEXT = 'read-only'",
+}
+
+
+@on("postgresql", "mariadb")
+def test_a_server_that_takes_no_writes_is_left_for_the_one_that_a_new_connection_leads_to(
+    database: Database,
+) -> None:
+    connections: list[object] = []
+
+    def write(conn: sa.Connection) -> None:
+        connections.append(conn.connection.dbapi_connection)
+        if len(connections) == 1:
+            conn.exec_driver_sql(READ_ONLY[database.dialect])
+        add(conn, "written")
+
+    database.write(write)
+    assert len(set(map(id, connections))) == 2
+
+
 def test_a_new_file_is_its_owners_alone(tmp_path: pathlib.Path) -> None:
     private = tmp_path / "own.sqlite"
     shared = tmp_path / "shared.sqlite"
