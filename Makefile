@@ -12,6 +12,7 @@ SEEDS ?= 1000
 SERVERS ?= 100
 # For `make fuzz`: inputs for all subjects together.
 INPUTS ?= 20000
+CHAOS ?= 1200
 # What `make check` has run.
 ARCHITECTURE := tests/unit/test_architecture.py tests/unit/test_names.py
 CHECKED := $(ARCHITECTURE:%=--ignore %) --deselect tests/doc/test_prose.py::test_everything_else_is_clean
@@ -24,7 +25,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: guests heat horizon demo demo-cloud serve cloud templates cloud-databases test test-full test-rest test-long test-cloud chaos fuzz attack quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers images simulate bench bench-check docs dist image constraints clean
+.PHONY: guests heat horizon demo demo-cloud serve cloud templates cloud-databases test test-full test-rest test-long test-cloud chaos chaos-cloud fuzz attack quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers images simulate bench bench-check docs dist image constraints clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -67,8 +68,12 @@ test-long: test-deps images
 test-cloud: prepared
 	$(BIN)/python -m pytest -q -n $(WORKERS) tests/cloud $(PYTEST_ARGS)
 
+# Real daemons while all that can fail fails, CHAOS seconds on each set of back ends, or on SET; the reports are in var/chaos.
+chaos: all-servers
+	PYTHONPATH=tests $(BIN)/python -m chaos.run --seconds $(CHAOS) $(SET:%=--set %) $(SEED:%=--seed %)
+
 # As test-cloud with twelve servers: conductors are killed and services fail, while stacks are created, updated and deleted.
-chaos: test-deps
+chaos-cloud: test-deps
 	$(BIN)/python -m pytest -q -s tests/cloud/test_chaos.py --servers $(SERVERS) $(if $(SEED),--seed $(SEED)) $(PYTEST_ARGS)
 
 # Random inputs to all parts that take some, or to SUBJECTS; those that break the law become files in tests/fuzz/cases.

@@ -131,6 +131,7 @@ LANES = Lanes(
         Lane("tests/console/", "console"),
         Lane("tests/deploy/", "deploy"),
         Lane("tests/process/"),
+        Lane("tests/chaos/test_chaos.py", "chaos"),
         Lane("tests/services/ring/", "ring"),
         Lane("tests/services/test_harness_", "servers"),
         Lane("tests/client/", "client"),

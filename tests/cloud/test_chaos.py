@@ -1,6 +1,6 @@
 """Chaos on a real cloud: conductors die and services fail, and yet nothing is made twice or orphaned.
 
-``make chaos`` runs it with a hundred servers.
+``make chaos-cloud`` runs it with a hundred servers.
 """
 
 import collections

@@ -3,19 +3,31 @@
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 
 from harness.ports import HOST, free_port
 from harness.server import Server, find_program
 
 
+def peer_address() -> str:
+    """Return a free address at which a node may listen to others."""
+    return f"http://{HOST}:{free_port()}"
+
+
 class Etcd(Server):
-    """An etcd cluster of one."""
+    """A node of an etcd cluster, or a cluster of one.
+
+    :param members: addresses of all nodes by their names, at which they listen to each other; None: this
+        node is alone.
+    :param member: the node's own name.
+    """
 
     name = "etcd"
 
-    def __init__(self) -> None:
+    def __init__(self, members: Mapping[str, str] | None = None, member: str = "stoker") -> None:
         super().__init__()
-        self._peer_port: int | None = None
+        self._members = members
+        self._member = member
 
     @property
     def url(self) -> str:
@@ -28,18 +40,18 @@ class Etcd(Server):
         return f"http://{HOST}:{self.port}"
 
     def _command(self) -> list[str]:
-        if self._peer_port is None:
-            self._peer_port = free_port()
-        peer = f"http://{HOST}:{self._peer_port}"
+        if self._members is None:
+            self._members = {self._member: peer_address()}
+        peer = self._members[self._member]
         return [
             str(find_program("etcd", "etcd-server")),
-            "--name=stoker",
+            f"--name={self._member}",
             f"--data-dir={self.directory / 'data'}",
             f"--listen-client-urls={self.client_url}",
             f"--advertise-client-urls={self.client_url}",
             f"--listen-peer-urls={peer}",
             f"--initial-advertise-peer-urls={peer}",
-            f"--initial-cluster=stoker={peer}",
+            "--initial-cluster=" + ",".join(f"{name}={url}" for name, url in self._members.items()),
             "--logger=zap",
             "--log-outputs=stderr",
         ]
@@ -53,3 +65,7 @@ class Etcd(Server):
                 return bool(json.load(answer).get("health") == "true")
         except (OSError, urllib.error.URLError, ValueError):
             return False
+
+    def begin(self) -> None:
+        """Start it without waiting: the first nodes of a cluster answer once there is a majority."""
+        self._launch()

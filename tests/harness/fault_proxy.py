@@ -28,9 +28,17 @@ class Fault(enum.StrEnum):
     LOST = "the connection is closed instead of the answer"
     HUNG = "no answer, not passed on"
     LATE = "no answer, and passed on once the client has gone"
+    DENIED = "401, not passed on"
+    TIMED_OUT = "504 instead of the answer"
+    TWICE = "passed on twice"
+    HALF = "half of the answer, and the connection is closed"
 
 
-_STATUS = {Fault.ERROR: 500, Fault.UNAVAILABLE: 503, Fault.BUSY: 429}
+USUAL = tuple(
+    fault for fault in Fault if fault not in (Fault.DENIED, Fault.TIMED_OUT, Fault.TWICE, Fault.HALF)
+)
+"""Faults that every service of a cloud must expect; the others are for services that know keys."""
+_STATUS = {Fault.ERROR: 500, Fault.UNAVAILABLE: 503, Fault.BUSY: 429, Fault.DENIED: 401}
 
 
 class BusyServer(http.server.ThreadingHTTPServer):
@@ -60,7 +68,7 @@ class FaultProxy:
         seed: int,
         share: float,
         hangs: float,
-        faults: Sequence[Fault] = tuple(Fault),
+        faults: Sequence[Fault] = USUAL,
     ) -> None:
         self.faulty = threading.Event()
         self.counts: collections.Counter[str] = collections.Counter()
@@ -151,17 +159,32 @@ def _handler(proxy: FaultProxy, target: str) -> type[http.server.BaseHTTPRequest
             with proxy.under_way(), contextlib.suppress(OSError):
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 fault = proxy.chosen(self.command, self.path)
-                if fault is None:
-                    self._answer(self._passed_on(body))
-                elif fault in _STATUS:
+                if fault in _STATUS:
                     self._fail(_STATUS[fault])
+                elif fault in (None, Fault.TWICE, Fault.HALF, Fault.TIMED_OUT):
+                    self._pass_on(body, fault)
                 else:
                     if fault in (Fault.HUNG, Fault.LATE):
                         proxy.hang()
                     if fault in (Fault.LOST, Fault.LATE):
                         self._passed_on(body)
-                    self.close_connection = True
-                    self.connection.shutdown(socket.SHUT_RDWR)
+                    self._cut()
+
+        def _pass_on(self, body: bytes, fault: Fault | None) -> None:
+            if fault == Fault.TWICE:
+                self._passed_on(body)
+            response = self._passed_on(body)
+            if fault == Fault.TIMED_OUT:
+                self._fail(504)
+            elif fault == Fault.HALF:
+                self._answer(response, part=len(response.content) // 2)
+                self._cut()
+            else:
+                self._answer(response)
+
+        def _cut(self) -> None:
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
 
         def _passed_on(self, body: bytes) -> requests.Response:
             # With its Host: so the addresses in answers are the proxy's.
@@ -172,12 +195,12 @@ def _handler(proxy: FaultProxy, target: str) -> type[http.server.BaseHTTPRequest
                 self.command, url, data=body, headers=headers, timeout=120, allow_redirects=False
             )
 
-        def _answer(self, response: requests.Response) -> None:
+        def _answer(self, response: requests.Response, *, part: int | None = None) -> None:
             self.send_response(response.status_code)
             for name, value in response.headers.items():
                 if name.lower() not in (*_OWN, "date", "server"):
                     self.send_header(name, value)
-            self._end(response.content)
+            self._end(response.content, part=part)
 
         def _fail(self, status: int) -> None:
             self.send_response(status)
@@ -185,11 +208,11 @@ def _handler(proxy: FaultProxy, target: str) -> type[http.server.BaseHTTPRequest
                 self.send_header("Retry-After", "1")
             self._end(b'{"error": {"message": "a fault of the test"}}')
 
-        def _end(self, body: bytes) -> None:
+        def _end(self, body: bytes, *, part: int | None = None) -> None:
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             if self.command != "HEAD":
-                self.wfile.write(body)
+                self.wfile.write(body[:part])
 
         def log_message(self, *args: typing.Any) -> None:
             """It says nothing."""

@@ -3,6 +3,7 @@
 import pathlib
 import typing
 import uuid
+from collections.abc import Sequence
 
 import amqp
 from harness.ports import HOST, free_port
@@ -12,6 +13,7 @@ from harness.server import Server, find_program
 PROGRAMS = pathlib.Path("/usr/lib/rabbitmq/bin")
 PACKAGE = "rabbitmq-server"
 VHOSTS_AT_ONCE = 8
+COOKIE = "stokertests"
 # Idle schedulers must not spin: there are as many as cores, and the tests need the cores.
 ERLANG = "+sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}"
 CONFIGURATION = """\
@@ -21,6 +23,7 @@ handshake_timeout = 300000
 log.console = true
 log.console.level = info
 log.file = false
+cluster_partition_handling = autoheal
 """
 ADD_VHOST = (
     'rabbit_vhost:add(<<"{name}">>, <<"tests">>), '
@@ -30,13 +33,17 @@ ADD_VHOST = (
 
 
 class RabbitMQ(Server):
-    """A RabbitMQ node with a port mapper (epmd), cookie and home of its own, and no plugins."""
+    """A RabbitMQ node with a port mapper (epmd), cookie and home of its own, and no plugins.
+
+    :param mapper: another node, whose port mapper this one uses, so that they find each other.
+    """
 
     name = "RabbitMQ"
     start_within = 90.0
 
-    def __init__(self) -> None:
+    def __init__(self, mapper: "RabbitMQ | None" = None) -> None:
         super().__init__()
+        self._mapper = mapper
         self._ready_vhosts: list[str] = []
         self._epmd: Process | None = None
         self._epmd_port = 0
@@ -50,6 +57,31 @@ class RabbitMQ(Server):
     def url_of(self, vhost: str) -> str:
         """oslo.messaging URL of a vhost; "" stands for `/`."""
         return f"rabbit://guest:guest@{HOST}:{self.port}/{vhost}"
+
+    @property
+    def node(self) -> str:
+        """Its name in a cluster."""
+        return f"stoker{self.port}@localhost"
+
+    @property
+    def epmd_port(self) -> int:
+        """The port of its port mapper, once it was started."""
+        return self._epmd_port
+
+    def join(self, other: "RabbitMQ") -> None:
+        """Join the cluster of another node, without what this one has."""
+        self.control("stop_app")
+        self.control("reset")
+        self.control("join_cluster", other.node)
+        self.control("start_app")
+
+    def isolate(self, others: Sequence["RabbitMQ"], *, is_alone: bool) -> None:
+        """Cut its connections to other nodes by a wrong password for them, or allow them again."""
+        cookie = "wrong" if is_alone else COOKIE
+        for other in others:
+            self.control("eval", f"erlang:set_cookie('{other.node}', {cookie}).")
+            if is_alone:
+                self.control("eval", f"erlang:disconnect_node('{other.node}').")
 
     def create_vhost(self) -> str:
         """Make an empty vhost; its oslo.messaging URL."""
@@ -79,16 +111,16 @@ class RabbitMQ(Server):
 
     def _prepare(self) -> None:
         find_program("rabbitmq-server", PACKAGE)
-        self._epmd_port = free_port()
+        self._epmd_port = free_port() if self._mapper is None else self._mapper.epmd_port
         self._node_port = free_port()
         (self.directory / "rabbitmq.conf").write_text(CONFIGURATION.format(host=HOST, port=self.port))
         (self.directory / "enabled_plugins").write_text("[].\n")
         cookie = self.directory / ".erlang.cookie"
-        cookie.write_text("stokertests")
+        cookie.write_text(COOKIE)
         cookie.chmod(0o400)
 
     def _command(self) -> list[str]:
-        if self._epmd is None or not self._epmd.is_running:
+        if self._mapper is None and (self._epmd is None or not self._epmd.is_running):
             # Otherwise the node starts a port mapper as a daemon, which nobody would stop.
             self._epmd = Process(
                 [find_program("epmd", PACKAGE), "-address", HOST, "-port", str(self._epmd_port)],
@@ -105,7 +137,7 @@ class RabbitMQ(Server):
             "HOME": str(directory),
             "ERL_EPMD_PORT": str(self._epmd_port),
             "ERL_EPMD_ADDRESS": HOST,
-            "RABBITMQ_NODENAME": f"stoker{self.port}@localhost",
+            "RABBITMQ_NODENAME": self.node,
             "RABBITMQ_DIST_PORT": str(self._node_port),
             "RABBITMQ_CONF_ENV_FILE": str(directory / "rabbitmq-env.conf"),
             "RABBITMQ_CONFIG_FILE": str(directory / "rabbitmq.conf"),

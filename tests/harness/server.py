@@ -121,6 +121,12 @@ class Server(abc.ABC):
         """
         if self.is_running:
             return
+        self._launch()
+        self.wait_ready()
+        self._started()
+
+    def _launch(self) -> None:
+        """Start it without waiting."""
         if self._directory is None:
             self._prepare()
         self._process = Process(
@@ -130,8 +136,6 @@ class Server(abc.ABC):
             directory=self.directory,
             user=self._user(),
         )
-        self.wait_ready()
-        self._started()
 
     def wait_ready(self) -> None:
         """Wait until it answers."""
