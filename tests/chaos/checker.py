@@ -29,7 +29,7 @@ ACTIONS = {
     "suspend": {"SUSPEND"},
     "resume": {"RESUME"},
     "check": {"CHECK"},
-    "cancel": {"ROLLBACK", "UPDATE", "CREATE"},
+    "cancel": {"ROLLBACK", "CREATE", "UPDATE", "SUSPEND", "RESUME", "CHECK"},
 }
 """The actions that a stack may show after a request, until the next one."""
 TIMED_OUT = "timed out"

@@ -215,6 +215,11 @@ def test_a_read_that_goes_back_is_found(index: int, changed: Read, violation: st
     assert any(violation in text for text in wrong), wrong
 
 
+def test_a_cancelled_action_is_shown_as_it_was() -> None:
+    writes = [WRITES[0], write("check", 1, 10.0), write("cancel", 1, 12.0)]
+    assert checker.reads_never_go_back(writes, [read("CHECK", "FAILED", 1, 15.0)]) == []
+
+
 def test_a_request_without_an_answer_may_take_effect_late_or_never() -> None:
     late = write("update", 2, 10.0, outcome=Outcome.UNKNOWN)
     writes = [WRITES[0], late, write("check", 1, 20.0)]

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import enum
 import random
+import socket
+import struct
 import threading
 import typing
 from collections.abc import Coroutine, Sequence
@@ -66,7 +68,7 @@ class Link:
 
     def _reset(self) -> None:
         for writer in self._writers:
-            writer.transport.abort()
+            _reset(writer)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.add(writer)
@@ -74,6 +76,7 @@ class Link:
         try:
             await self._passes.wait()
             if self._state == LinkState.CUT:
+                _reset(writer)
                 return
             far_reader, far_writer = await self._connect()
             self._writers.add(far_writer)
@@ -141,6 +144,14 @@ class Links:
         for link in self._all:
             await link.enter(LinkState.CUT)
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    """Close a connection so that the other end sees an error, not an end."""
+    peer = writer.get_extra_info("socket")
+    with contextlib.suppress(OSError):
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
 
 
 def _run(loop: asyncio.AbstractEventLoop, job: Coroutine[typing.Any, typing.Any, T]) -> T:

@@ -1,5 +1,6 @@
 """The servers that the tests start: each answers, survives a restart, and leaves no process behind."""
 
+import contextlib
 import os
 import pathlib
 import subprocess
@@ -9,9 +10,11 @@ import tempfile
 import pytest
 import sqlalchemy as sa
 from harness import proctree
-from harness.etcd import Etcd
-from harness.mariadb import MariaDB
+from harness.etcd import Etcd, peer_address
+from harness.galera import Galera
+from harness.mariadb import PASSWORD, USER, MariaDB
 from harness.memcached import Memcached
+from harness.ports import HOST
 from harness.postgresql import PostgreSQL
 from harness.processes import Process
 from harness.prometheus import Prometheus
@@ -53,6 +56,65 @@ def test_a_database_keeps_its_data_over_a_restart_and_a_kill(
         server.start()
         with engine.begin() as conn:
             assert conn.exec_driver_sql("SELECT name FROM kept").scalar() == "still here"
+
+
+@pytest.mark.full
+def test_a_galera_cluster_serves_while_a_node_is_cut_off_or_dead(tmp_path: pathlib.Path) -> None:
+    galera = Galera()
+    try:
+        galera.start(tmp_path)
+        assert galera.proxy is not None
+        url = f"mysql+pymysql://{USER}:{PASSWORD}@{HOST}:{galera.proxy.port}/{galera.create_database()}"
+        engine = sa.create_engine(url, poolclass=sa.NullPool)
+
+        def node() -> str | None:
+            with contextlib.suppress(sa.exc.SQLAlchemyError), engine.begin() as conn:
+                conn.exec_driver_sql("INSERT INTO kept VALUES (1)")
+                return str(conn.exec_driver_sql("SELECT @@wsrep_node_name").scalar())
+            return None
+
+        with engine.begin() as conn:
+            conn.exec_driver_sql("CREATE TABLE kept (number INTEGER)")
+        wait_for(lambda: node() == "node0", 60)
+        galera.nodes[0].isolate(is_alone=True)
+        wait_for(lambda: node() == "node1", 60)
+        galera.nodes[0].isolate(is_alone=False)
+        wait_for(lambda: node() == "node0", 60)
+        galera.nodes[0].kill()
+        wait_for(lambda: node() == "node1", 60)
+        galera.nodes[0].start()
+        wait_for(lambda: node() == "node0", 60)
+    finally:
+        galera.close()
+
+
+@pytest.mark.full
+def test_nodes_of_rabbitmq_form_a_cluster_that_is_partitioned_and_heals() -> None:
+    with RabbitMQ() as first, RabbitMQ(first) as second:
+        second.join(first)
+        peers = f"[{second.node}]"
+        assert first.control("eval", "nodes().").strip() == peers
+        second.isolate([first], is_alone=True)
+        wait_for(lambda: first.control("eval", "nodes().").strip() == "[]", 60)
+        second.isolate([first], is_alone=False)
+        wait_for(lambda: first.control("eval", "nodes().").strip() == peers, 120)
+
+
+@pytest.mark.full
+def test_a_cluster_of_etcd_answers_while_a_node_is_dead() -> None:
+    members = {name: peer_address() for name in ("one", "two", "three")}
+    nodes = [Etcd(members, name) for name in members]
+    try:
+        for node in nodes:
+            node.begin()
+        for node in nodes:
+            node.wait_ready()
+        nodes[0].kill()
+        nodes[1].wait_ready()
+        nodes[0].start()
+    finally:
+        for node in nodes:
+            node.close()
 
 
 @pytest.mark.full
