@@ -214,8 +214,9 @@ _MARIADB_FULL = (1021, 1114)
 """ER_DISK_FULL, ER_RECORD_FILE_FULL."""
 _READ_ONLY = "25006"
 """PostgreSQL's code read_only_sql_transaction."""
-_MARIADB_READ_ONLY = (1290, 1836)
-"""ER_OPTION_PREVENTS_STATEMENT, ER_READ_ONLY_MODE."""
+_MARIADB_READ_ONLY = (1180, 1290, 1836)
+"""ER_ERROR_DURING_COMMIT (a node of Galera without the majority), ER_OPTION_PREVENTS_STATEMENT,
+ER_READ_ONLY_MODE."""
 _LOCK_TIMEOUT = "55P03"
 _CANCELED = "57014"
 _IDLE_IN_TRANSACTION = "25P03"
@@ -287,7 +288,7 @@ def _is_idle(error: BaseException | None) -> bool:
 
 
 def _is_read_only(error: BaseException | None) -> bool:
-    """Return whether the server takes no writes: it is a standby, or an operator has said so."""
+    """Return whether the server takes no writes: it is a standby, is cut off, or an operator has said so."""
     return _sqlstate(error) == _READ_ONLY or _code(error) in _MARIADB_READ_ONLY
 
 

@@ -5,7 +5,9 @@ import stat
 import subprocess
 import sys
 import threading
+import typing
 
+import pymysql
 import pytest
 import sqlalchemy as sa
 from harness.mariadb import MariaDB
@@ -284,6 +286,21 @@ def test_a_server_that_takes_no_writes_is_left_for_the_one_that_a_new_connection
 
     database.write(write)
     assert len(set(map(id, connections))) == 2
+
+
+@on("mariadb")
+def test_a_commit_on_a_node_of_galera_without_the_majority_may_have_taken_place(database: Database) -> None:
+    def refuse() -> None:
+        raise pymysql.err.OperationalError(1180, "(provider status: Not connected to Primary Component)")
+
+    def write(conn: sa.Connection) -> None:
+        add(conn, "unsure")
+        connection: typing.Any = conn.connection.dbapi_connection
+        connection.commit = refuse
+
+    with pytest.raises(Unavailable, match="lost during a commit"):
+        database.write(write)
+    database.write(lambda conn: add(conn, "sure"))
 
 
 def test_a_new_file_is_its_owners_alone(tmp_path: pathlib.Path) -> None:
