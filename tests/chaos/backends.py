@@ -88,11 +88,12 @@ def rabbitmq_backend(server: RabbitMQ) -> Backend:
         lambda: _ignore(server.control("set_disk_free_limit", "100TB")),
         lambda: _ignore(server.control("set_disk_free_limit", "50MB")),
     )
+    emptied = Switch("emptied", "broker", lambda: server.empty_vhost(vhost), lambda: None)
     return Backend(
         [[(HOST, server.port)]],
         lambda ports: f"rabbit://guest:guest@{HOST}:{ports[0]}/{vhost}",
         [("rabbitmq", server)],
-        [full],
+        [full, emptied],
     )
 
 
@@ -132,6 +133,12 @@ def mysql_url(port: int, database: str) -> str:
     return f"mysql+pymysql://{USER}:{PASSWORD}@{HOST}:{port}/{database}?{options}"
 
 
+def _group_backend(server: Server, url: Callable[[Sequence[int]], str]) -> Backend:
+    """Return the coordination backend of one node, which can lose its data."""
+    emptied = Switch("emptied", "group", server.lose_data, server.start)
+    return Backend([[(HOST, server.port)]], url, [(server.name.lower(), server)], [emptied])
+
+
 def _postgresql(_: pathlib.Path) -> BackendSet:
     database = PostgreSQL()
     broker = RabbitMQ()
@@ -141,9 +148,7 @@ def _postgresql(_: pathlib.Path) -> BackendSet:
     roles = {
         DATABASE: postgresql_backend(database),
         BROKER: rabbitmq_backend(broker),
-        GROUP: Backend(
-            [[(HOST, group.port)]], lambda ports: f"etcd3+http://{HOST}:{ports[0]}", [("etcd", group)]
-        ),
+        GROUP: _group_backend(group, lambda ports: f"etcd3+http://{HOST}:{ports[0]}"),
     }
     return BackendSet(roles, close=lambda: _close(servers))
 
@@ -160,9 +165,7 @@ def _mariadb(_: pathlib.Path) -> BackendSet:
             [[(HOST, database.port)]], lambda ports: mysql_url(ports[0], name), [("mariadb", database)]
         ),
         BROKER: rabbitmq_backend(broker),
-        GROUP: Backend(
-            [[(HOST, group.port)]], lambda ports: f"redis://{HOST}:{ports[0]}", [("redis", group)]
-        ),
+        GROUP: _group_backend(group, lambda ports: f"redis://{HOST}:{ports[0]}"),
     }
     return BackendSet(roles, close=lambda: _close(servers))
 

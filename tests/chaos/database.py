@@ -1,6 +1,7 @@
 """Reads of the rows behind the API, for the checker: with nothing in between, and not by Stoker's code."""
 
 import contextlib
+import logging
 import threading
 import time
 import typing
@@ -24,12 +25,14 @@ WHERE state NOT IN ('done', 'failed', 'cancelled')
 """
 MEMBERS = "SELECT host, shards_owned FROM conductor WHERE state = 'active'"
 
+logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)  # A connection that breaks is no news here.
+
 
 class Rows:
     """The rows of an installation."""
 
     def __init__(self, url: str) -> None:
-        self._engine = sa.create_engine(url, poolclass=sa.NullPool)
+        self._engine = sa.create_engine(url, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT")
 
     def query(self, sql: str) -> Sequence[typing.Any]:
         """Return the rows of a query."""

@@ -92,6 +92,12 @@ class RabbitMQ(Server):
             self._ready_vhosts = names
         return self.url_of(self._ready_vhosts.pop(0))
 
+    def empty_vhost(self, vhost: str) -> None:
+        """Lose all that a vhost has."""
+        self.control("delete_vhost", vhost)
+        self.control("add_vhost", vhost)
+        self.control("set_permissions", "-p", vhost, "guest", ".*", ".*", ".*")
+
     def control(self, *arguments: str) -> str:
         """Run rabbitmqctl; what it printed.
 

@@ -172,6 +172,15 @@ class Server(abc.ABC):
         if self.is_running:
             self.process.kill()
 
+    def lose_data(self) -> None:
+        """Kill it if it runs, and remove its data; its port stays.  For servers that need no preparation."""
+        self.kill()
+        for path in self.directory.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
     def close(self) -> None:
         """Kill it if it runs, and remove its data.  Then it can be started afresh, at another port."""
         self.kill()
