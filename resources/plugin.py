@@ -271,6 +271,10 @@ class ResourceType:
         """
         return {}
 
+    def key_on(self, remote: JsonMap) -> str | None:
+        """Return the key of the creation that a thing of the collection carries; None: it carries none."""
+        return None
+
     def configure(self, values: JsonMap) -> None:  # noqa: B027 - most need nothing
         """Take values of the configuration, once, before anything else is called."""
 

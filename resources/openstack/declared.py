@@ -391,6 +391,9 @@ class DeclaredType(DeclaredThing):
     def remote(self, target: ResourceView, context: StepContext) -> JsonMap:
         return self.get(self.service_for(context), self.id_of(target))
 
+    def key_on(self, remote: JsonMap) -> str | None:
+        return None if self.mark is None else self.mark.key_on(remote)
+
     def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
         """Return the properties that are fields of the thing, but for names of other things."""
         return live_fields(self, target.properties, remote)

@@ -6,7 +6,7 @@ finds by its mark the result of the first one.
 
 import typing
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ...shapes import Json, JsonMap
 from .service import Service
@@ -37,6 +37,13 @@ class Mark(typing.Protocol):
     def is_on(self, remote: JsonMap, mark: str) -> bool:
         """Return whether a member of that list has the mark indeed."""
 
+    def texts(self, remote: JsonMap) -> Sequence[Json]:
+        """Return the values of a thing that may be its mark."""
+
+    def key_on(self, remote: JsonMap) -> str | None:
+        """Return the idempotency key of whose mark a thing has; None: it has no mark."""
+        return next(filter(None, map(_key_of, self.texts(remote))), None)
+
 
 class FieldMark(Mark):
     """A mark in a text field that the type's users do not set, such as ``description``."""
@@ -56,6 +63,9 @@ class FieldMark(Mark):
 
     def is_on(self, remote: JsonMap, mark: str) -> bool:
         return bool(remote.get(self._name) == mark)
+
+    def texts(self, remote: JsonMap) -> Sequence[Json]:
+        return (remote.get(self._name),)
 
 
 class NameMark(FieldMark):
@@ -83,6 +93,9 @@ class TagMark(Mark):
     def is_on(self, remote: JsonMap, mark: str) -> bool:
         return mark in (remote.get("tags") or ())
 
+    def texts(self, remote: JsonMap) -> Sequence[Json]:
+        return tuple(remote.get("tags") or ())
+
 
 class MetadataMark(Mark):
     """A mark in the metadata, under `MARK_NAME`."""
@@ -97,6 +110,20 @@ class MetadataMark(Mark):
 
     def is_on(self, remote: JsonMap, mark: str) -> bool:
         return bool((remote.get("metadata") or {}).get(MARK_NAME) == mark)
+
+    def texts(self, remote: JsonMap) -> Sequence[Json]:
+        return ((remote.get("metadata") or {}).get(MARK_NAME),)
+
+
+def _key_of(text: Json) -> str | None:
+    """Return the key of a mark; None: the text is no mark."""
+    if not isinstance(text, str) or not text.startswith(PREFIX):
+        return None
+    key = text.removeprefix(PREFIX)
+    try:
+        return key if str(uuid.UUID(key)) == key else None
+    except ValueError:
+        return None
 
 
 def marked(mark: Mark, value: str, service: Service, path: str, items: str) -> list[str]:

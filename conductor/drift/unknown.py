@@ -1,0 +1,140 @@
+"""Finds things that Stoker has made and of which no row knows, as after a restored backup."""
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...db.ids import ResourceId, StackId
+from ...db.queries import known_things
+from ...resources.contract.context import Collection
+from ...resources.errors import StepError
+from ...resources.plugin import ResourceType
+from ...shapes import JsonMap
+from .context import DriftServices, observation_context
+from .lists import MOST_CREDENTIALS
+
+PAGE = 1000
+"""Rows that one query reads."""
+
+
+@dataclass(frozen=True)
+class UnknownThing:
+    """A thing with a mark of Stoker's, and without a row.
+
+    :ivar type: the first resource type of its collection, by name.
+    :ivar name: "": it has none.
+    :ivar created_at: as the service says it; "": it does not.
+    :ivar key: the idempotency key of its creation.
+    """
+
+    project_id: str
+    type: str
+    physical_id: str
+    name: str
+    created_at: str
+    key: str
+
+
+@dataclass(frozen=True)
+class UnreadList:
+    """A list of a project that could not be read: what is in it was not compared.
+
+    :ivar types: the resource types whose things it has.
+    """
+
+    project_id: str
+    types: Sequence[str]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result for a project."""
+
+    things: Sequence[UnknownThing]
+    unread: Sequence[UnreadList]
+
+
+class UnknownThings:
+    """Compares the lists of projects with the rows.  It changes nothing."""
+
+    def __init__(self, services: DriftServices) -> None:
+        self._services = services
+        by_collection: dict[Collection, list[tuple[str, ResourceType]]] = {}
+        for name, plugin in sorted(services.registry.listed.items(), key=_by_name):
+            collection = plugin.collection()
+            if collection is not None:
+                by_collection.setdefault(collection, []).append((name, plugin))
+        self._collections: Mapping[Collection, Sequence[tuple[str, ResourceType]]] = by_collection
+
+    def of_project(self, project_id: str) -> Comparison:
+        """Return the things of a project of which no row knows.
+
+        :raises Unavailable: the database does not answer.
+        """
+        read = functools.partial(known_things.living_roots, project_id=project_id, limit=MOST_CREDENTIALS)
+        roots = self._services.database.read(read)
+        lists: list[tuple[Collection, Mapping[str, JsonMap]]] = []
+        unread: list[UnreadList] = []
+        for collection, types in self._collections.items():
+            try:
+                lists.append((collection, self._read(collection, project_id, roots)))
+            except StepError as error:
+                unread.append(UnreadList(project_id, [name for name, _ in types], str(error)))
+        # The rows come last: the key of a creation is stored before the thing is made.
+        keys: set[str | None] = set()
+        ids: set[str | None] = set()
+        for row in self._rows(project_id):
+            keys.add(row.key)
+            ids.add(row.physical_id)
+        things = [
+            thing
+            for collection, remotes in lists
+            for physical_id, remote in remotes.items()
+            if physical_id not in ids
+            and (thing := self._thing(collection, project_id, physical_id, remote)) is not None
+            and thing.key not in keys
+        ]
+        return Comparison(things, unread)
+
+    def _read(
+        self, collection: Collection, project_id: str, roots: Sequence[StackId]
+    ) -> Mapping[str, JsonMap]:
+        """Read a list with the rights of the first stack that has them.
+
+        :raises StepError: none has.
+        """
+        last = StepError("the project has no stack whose user's rights could be used")
+        for root_id in roots:
+            context = observation_context(project_id, root_id, self._services)
+            try:
+                return collection.read(context, project_id)
+            except StepError as error:
+                last = error
+        raise last
+
+    def _rows(self, project_id: str) -> Iterator[known_things.ThingOfRow]:
+        last = ResourceId(0)
+        while True:
+            read = functools.partial(known_things.of_project, project_id=project_id, after=last, limit=PAGE)
+            page = self._services.database.read(read)
+            yield from page
+            if len(page) < PAGE:
+                return
+            last = page[-1].resource_id
+
+    def _thing(
+        self, collection: Collection, project_id: str, physical_id: str, remote: JsonMap
+    ) -> UnknownThing | None:
+        """Return a thing with a mark; None: Stoker has not made it."""
+        for name, plugin in self._collections[collection]:
+            if (key := plugin.key_on(remote)) is not None:
+                created = remote.get("created_at") or remote.get("created") or ""
+                label = str(remote.get("name") or "")
+                return UnknownThing(project_id, name, physical_id, label, str(created), key)
+        return None
+
+
+def _by_name(item: tuple[str, ResourceType]) -> tuple[bool, str]:
+    """Return a key that sorts the types of OpenStack before their other names."""
+    return not item[0].startswith("OS::"), item[0]
