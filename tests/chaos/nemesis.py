@@ -70,7 +70,7 @@ class Nemesis:
             [fault for host in fleet.hosts.values() for fault in link_faults(host)],
             [fault for role, backend in backends.roles.items() for fault in node_faults(role, backend)],
             ledger_faults(ledger),
-            [_clock_fault(host, self._random) for host in fleet.hosts.values() if host.clock is not None],
+            [fault for host in fleet.hosts.values() for fault in clock_faults(host)],
         ]
         self._groups = [group for group in self._groups if group]
         self._busy: set[str] = set()
@@ -182,8 +182,17 @@ def ledger_faults(ledger: FaultyLedger) -> Sequence[Fault]:
     return [faulty, faulty, killed]
 
 
-def _clock_fault(host: Host, chosen_by: random.Random) -> Fault:
-    def step() -> None:
-        host.set_clock(chosen_by.choice([-HOURS, -30.0, 30.0, HOURS]))
-
-    return Fault("clock set", f"clock of {host.daemon.name}", step, lambda: host.set_clock(0.0), (2.0, 15.0))
+def clock_faults(host: Host) -> Sequence[Fault]:
+    """Return the faults of a host's clock."""
+    if host.clock is None:
+        return []
+    return [
+        Fault(
+            "clock set",
+            f"clock of {host.daemon.name}",
+            functools.partial(host.set_clock, ahead),
+            functools.partial(host.set_clock, 0.0),
+            (2.0, 15.0),
+        )
+        for ahead in (-HOURS, -30.0, 30.0, HOURS)
+    ]

@@ -20,7 +20,7 @@ from chaos.backends import EMBEDDED, SETS
 from chaos.client import Client, Http, Stacks, read_stack
 from chaos.database import Rows
 from chaos.fleet import Daemon, EmbeddedFleet, Fleet, ServedFleet
-from chaos.history import History, Unsettled
+from chaos.history import History, Unsettled, load
 from chaos.ledger import journal
 from chaos.nemesis import FaultyLedger, Nemesis
 from chaos.report import summary, write_report
@@ -73,10 +73,13 @@ def run(name: str, *, seconds: float, seed: int, folder: pathlib.Path) -> Result
             fleet = ServedFleet(folder, backends, links, ledger=ledger.proxy.url)
         stack.callback(fleet.stop)
         fleet.start()
-        _drive(Stage(fleet, Nemesis(fleet, backends, ledger, history, seed=seed), history, seed), seconds)
-        rows = Rows(fleet.database_url)
-        history.add(*rows.events(), *rows.stacks(), *rows.resources())
-    history.save(folder / "history.jsonl")
+        stage = Stage(fleet, Nemesis(fleet, backends, ledger, history, seed=seed), history, seed)
+        try:
+            _drive(stage, seconds)
+            rows = Rows(fleet.database_url)
+            history.add(*rows.events(), *rows.stacks(), *rows.resources())
+        finally:
+            history.save(folder / "history.jsonl")
     violations = checker.violations(history, journal(folder / LEDGER))
     text = summary(name, seed, history, violations)
     write_report(folder, f"Chaos: {name}, seed {seed}", text, history)
@@ -157,6 +160,13 @@ def _ledger(folder: pathlib.Path, seed: int) -> Iterator[FaultyLedger]:
         daemon.kill()
 
 
+def _check(folder: pathlib.Path) -> int:
+    """Apply the rules to the records of a run."""
+    violations = checker.violations(load(folder / "history.jsonl"), journal(folder / LEDGER))
+    print(*violations, f"{len(violations)} violations", sep="\n")
+    return 1 if violations else 0
+
+
 def main() -> int:
     """Run chaos on each set; return 1 where a rule was violated."""
     parser = argparse.ArgumentParser(prog="chaos")
@@ -165,7 +175,12 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=1200.0, help="for which faults happen, for each set")
     parser.add_argument("--seed", type=int, default=None, help="of the load and the faults; by chance")
+    parser.add_argument(
+        "--check", type=pathlib.Path, metavar="FOLDER", help="check a run again, and run none"
+    )
     options = parser.parse_args()
+    if options.check is not None:
+        return _check(options.check)
     seed = options.seed if options.seed is not None else random.randrange(10**6)
     is_green = True
     for name in options.set or SETS:
