@@ -38,6 +38,21 @@ def signal_key(conn: Connection, fresh: Json) -> Json:
     return _get_or_insert(conn, SIGNAL_KEY, fresh)
 
 
+def stored_signal_key(conn: Connection) -> Json:
+    """Return the key that signs the addresses of signals, sealed; None: there is none yet."""
+    s = tables.setting
+    return conn.execute(sa.select(s.c.value).where(s.c.name == SIGNAL_KEY)).scalar()
+
+
+def forget_signal_key(conn: Connection, stored: Json) -> None:
+    """Remove that key, so that the next process makes another one.
+
+    :param stored: the key as it was read; another one stays.
+    """
+    s = tables.setting
+    conn.execute(sa.delete(s).where(s.c.name == SIGNAL_KEY, s.c.value == stored))
+
+
 def _get_or_insert(conn: Connection, name: str, first: Json) -> Json:
     s = tables.setting
     query = sa.select(s.c.value).where(s.c.name == name)

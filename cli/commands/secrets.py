@@ -1,4 +1,4 @@
-"""``stoker-manage secrets rotate``: replace older sealing keys."""
+"""``stoker-manage secrets``: replace older sealing keys, and begin again after the loss of one."""
 
 import argparse
 import collections
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from cliff.command import Command
 
 from ...sealing.rotation import BATCH, Rotation, RotationRound
-from ..wiring.secrets import make_sealer
+from ..wiring.secrets import forget_lost_key, make_sealer
 from .base import AdminError
 from .progress import ProgressLine
 from .sessions import session_of
@@ -96,6 +96,26 @@ class SecretsRotate(Command):
         elif not counts.quiet:
             out.write("an older key still seals: is the first key the first one on all hosts?\n")
         return NEEDED if needed or unfinished or not counts.quiet else DONE
+
+
+class SecretsForget(Command):
+    """Make a new secret for signatures where the sealing key of the present one is lost.
+
+    Without it no program starts.  Presigned addresses and keys that servers and alarms have are refused from
+    then on.  Other values that the lost key has sealed stay as they are.
+    """
+
+    def take_action(self, parsed: typing.Any) -> None:
+        """Run the command."""
+        session = session_of(self)
+        if not forget_lost_key(session.database, make_sealer(session.conf)):
+            raise AdminError(
+                "nothing is lost: the configured keys open the secret for signatures, or none is stored"
+            )
+        self.app.stdout.write(
+            "the next program that starts makes a new secret for signatures; addresses and keys that servers "
+            "and alarms have are refused from now on\n"
+        )
 
 
 def _counted(counts: RotationRound, key: str) -> str:

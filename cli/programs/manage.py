@@ -42,6 +42,7 @@ COMMANDS = {
         "ring rebalance": "ring:RingRebalance",
         "ring drain": "ring:RingDrain",
         "ring undrain": "ring:RingUndrain",
+        "secrets forget": "secrets:SecretsForget",
         "secrets rotate": "secrets:SecretsRotate",
         "service list": "services:ServiceList",
         "service clean": "services:ServiceClean",

@@ -40,13 +40,28 @@ def make_addresses(conf: cfg.ConfigOpts, database: Database, sealer: Sealer) -> 
     try:
         key = bytes.fromhex(installation_sealer.open(stored[ARGS][0]))
     except SealError as error:
-        raise WrongConfiguration(f"[secrets] key: {error}") from error
+        raise WrongConfiguration(
+            f"[secrets] key: {error}; if it is lost, run stoker-manage secrets forget"
+        ) from error
     return SignalAddresses(
         conf.api.public_url.rstrip("/"),
         key,
         signal_root=_root(conf.guests.waitcondition_url),
         metadata_root=_root(conf.guests.metadata_url),
     )
+
+
+def forget_lost_key(database: Database, sealer: Sealer) -> bool:
+    """Remove the installation's own secret where no configured key opens it; return whether that was so."""
+    stored = database.read(installation.stored_signal_key)
+    if stored is None:
+        return False
+    try:
+        sealer.of_installation(installation.SIGNAL_KEY).open(stored[ARGS][0])
+    except SealError:
+        database.write(lambda conn: installation.forget_signal_key(conn, stored))
+        return True
+    return False
 
 
 def signal_root(conf: cfg.ConfigOpts) -> str:

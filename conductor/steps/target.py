@@ -1,6 +1,8 @@
 """Builds the view that a resource's type gets, and the columns of the values that the type returns."""
 
+import contextlib
 import json
+import logging
 
 from ...db.states import DELETING, TaskKind
 from ...db.work.claim import Claim
@@ -12,6 +14,7 @@ from ...resources.guests import COLLECT_CONFIG, collect_config
 from ...resources.plugin import ResourceType
 from ...resources.properties import changed, resolve_properties, resolve_reported, resolve_stored
 from ...resources.steps import Park, Poll, Step
+from ...sealing.sealer import SealError
 from ...sealing.stored import StoredLookup, metadata_in_clear
 from ...shapes import Json, JsonMap
 from ...template.budget import Budget
@@ -20,6 +23,7 @@ from ...template.errors import TemplateError
 from ...template.residual import evaluate, holds_secret, is_deferred, is_node, mapping, members, partial
 from .secrets import ClaimLookup, SealedLookup, Secrets
 
+LOG = logging.getLogger(__name__)
 GIVEN = (TaskKind.CREATE, TaskKind.UPDATE, TaskKind.ADOPT)
 """Kinds of tasks that give a resource new properties; all others work with the ones it has."""
 
@@ -36,7 +40,7 @@ def make_target(
     giving = _gives_properties(claim)
     before_definition = TaskDefinition.from_json(resource.definition)
     is_new = giving and claim.task.kind == TaskKind.CREATE
-    before = {} if is_new else properties_before(claim, plugin, secrets)
+    before = {} if is_new else _readable_before(claim, plugin, secrets)
     stored: dict[str, Json] = {}
     properties = before
     metadata = None
@@ -58,7 +62,12 @@ def make_target(
             stored["metadata"] = partial(definition.metadata, SealedLookup(claim))
             stored["generation"] = resource.generation + (resource.metadata is not None)
     if metadata is None:
-        metadata = metadata_in_clear(resource, secrets.open)
+        try:
+            metadata = metadata_in_clear(resource, secrets.open)
+        except SealError:
+            if claim.task.kind not in DELETING:
+                raise
+            metadata = {}
     secrets.properties = _secret_names(stored["properties"] if giving else resource.properties, properties)
     schema = plugin.update_policy_schema
     policy = evaluate(definition.update_policy, ClaimLookup(claim, secrets)) if giving else {}
@@ -136,7 +145,14 @@ def _data(claim: Claim, plugin: ResourceType, secrets: Secrets) -> JsonMap:
     if not data:
         return {}
     is_new = claim.task.kind == TaskKind.ADOPT and not is_sensitive(plugin)
-    return (secrets.peek(data) if is_new else secrets.open_value(data)) or {}
+    if is_new:
+        return secrets.peek(data) or {}
+    try:
+        return secrets.open_value(data) or {}
+    except SealError:
+        if claim.task.kind not in DELETING:
+            raise
+    return {}
 
 
 def is_sensitive(plugin: ResourceType) -> bool:
@@ -149,6 +165,24 @@ def _adopted_metadata(metadata: Json, definition: TaskDefinition, claim: Claim, 
     if evaluate(definition.metadata, ClaimLookup(claim, secrets)) == metadata:
         return partial(definition.metadata, SealedLookup(claim))
     return secrets.protect(metadata)
+
+
+def _readable_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> JsonMap:
+    """Return the properties that were last given to the type.
+
+    A deletion continues without those that a lost key has sealed: else nobody could delete the stack.
+    """
+    try:
+        return properties_before(claim, plugin, secrets)
+    except SealError as error:
+        if claim.task.kind not in DELETING:
+            raise
+        LOG.warning("Resource %s is deleted without a value: %s", claim.resource.name, error)
+    values: dict[str, Json] = {}
+    for name, part in members(claim.resource.properties).items():
+        with contextlib.suppress(SealError):
+            values[name] = evaluate(part, StoredLookup(secrets.open))
+    return resolve_stored(plugin.properties_schema, values)
 
 
 def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> JsonMap:
