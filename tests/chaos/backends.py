@@ -85,7 +85,7 @@ def rabbitmq_backend(server: RabbitMQ) -> Backend:
     # An alarm blocks publishers as a full disk does.
     full = Switch(
         *("disk full", "broker"),
-        lambda: _ignore(server.control("set_disk_free_limit", "100TB")),
+        lambda: _ignore(server.control("set_disk_free_limit", str(10**15))),
         lambda: _ignore(server.control("set_disk_free_limit", "50MB")),
     )
     emptied = Switch("emptied", "broker", lambda: server.empty_vhost(vhost), lambda: None)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from chaos.backends import Backend, BackendSet
 from chaos.fleet import Daemon, Fleet, Host
-from chaos.history import FaultSpan, History
+from chaos.history import FaultSpan, History, Unsettled
 from harness.fault_proxy import FaultProxy
 from harness.tcp_link import Link, LinkState
 
@@ -87,7 +87,8 @@ class Nemesis:
                     seconds = self._random.uniform(*fault.seconds)
                     jobs.append(pool.submit(self._happen, fault, seconds, stop))
         for job in jobs:
-            job.result()
+            if (error := job.exception()) is not None:
+                self._history.add(Unsettled(f"a fault could not happen or end: {error}"))
 
     def heal(self) -> None:
         """Let all daemons run, and wait until no late request to the ledger is under way."""
