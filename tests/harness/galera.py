@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 import pymysql
 from harness.fault_proxy import BusyServer
 from harness.haproxy import HAProxy
-from harness.mariadb import SETTINGS, MariaDB
+from harness.mariadb import PASSWORD, SETTINGS, USER, MariaDB
 from harness.ports import HOST, free_port
 from harness.server import find_program
+from harness.waiting import wait_for
 
 LIBRARY = pathlib.Path("/usr/lib/galera/libgalera_smm.so")
 SYNCED = "4"
@@ -177,6 +178,18 @@ class Galera:
         config.write_text(PROXY)
         self.proxy = HAProxy(config, {"ADDRESS": "FRONTEND", "SERVERS": "\n".join(servers)})
         self.proxy.start()
+        wait_for(self._serves, 120, lambda: "the proxy leads to no node")
+
+    def _serves(self) -> bool:
+        """Return whether the proxy leads to a node."""
+        assert self.proxy is not None
+        try:
+            pymysql.connect(
+                host=HOST, port=self.proxy.port, user=USER, password=PASSWORD, connect_timeout=CHECK_WITHIN
+            ).close()
+        except pymysql.MySQLError:
+            return False
+        return True
 
     def create_database(self) -> str:
         """Make an empty database; return its name."""
