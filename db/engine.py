@@ -406,8 +406,9 @@ class Database:
     def _connect(self) -> Connection:
         try:
             return self._engine.connect()
-        except (sa.exc.OperationalError, oslo_errors.DBConnectionError) as error:
+        except (sa.exc.OperationalError, oslo_errors.DBConnectionError, NotImplementedError) as error:
             # Refused, starting up, going down, too many connections: each may be over at the next try.
+            # SQLAlchemy examines the first one, and cannot invalidate it if it is lost meanwhile.
             raise RetryTransaction from error
         except sa.exc.TimeoutError as error:
             raise Unavailable(f"No connection became free: {error}") from error

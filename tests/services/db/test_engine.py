@@ -303,6 +303,26 @@ def test_a_commit_on_a_node_of_galera_without_the_majority_may_have_taken_place(
     database.write(lambda conn: add(conn, "sure"))
 
 
+@on("mariadb")
+def test_a_first_connection_that_is_lost_while_it_is_examined_is_made_again(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = pymysql.Connection.query
+    lost = []
+
+    def lose_once(self: typing.Any, sql: typing.Any, *arguments: typing.Any, **options: typing.Any) -> int:
+        if "lower_case_table_names" in str(sql) and not lost:
+            lost.append(sql)
+            raise pymysql.err.OperationalError(2013, "Lost connection to MySQL server during query")
+        return query(self, sql, *arguments, **options)
+
+    monkeypatch.setattr(pymysql.Connection, "query", lose_once)
+    fresh = Database(database.url)
+    assert fresh.read(lambda conn: conn.execute(sa.select(1)).scalar_one()) == 1
+    assert lost
+    fresh.close()
+
+
 def test_a_new_file_is_its_owners_alone(tmp_path: pathlib.Path) -> None:
     private = tmp_path / "own.sqlite"
     shared = tmp_path / "shared.sqlite"
