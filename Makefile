@@ -61,7 +61,7 @@ test-rest: prepared
 	$(BIN)/python -m pytest -q -n $(WORKERS) --tier rest --budget $$((end - $$(date +%s))) -m "not alone" $(CHECKED); others=$$?; \
 	[ $$alone -eq 0 ] && { [ $$others -eq 0 ] || [ $$others -eq 5 ]; }  # 5: no time was left for any
 
-test-long: test-deps images
+test-long: test-deps images .venv/ansible.stamp
 	$(BIN)/python -m pytest -q -m long $(PYTEST_ARGS)
 
 # All types of clouds on a real one, with the tests that `make test` leaves out.

@@ -97,14 +97,17 @@ class Machine:
             folder.rmdir()
         self._cgroup.rmdir()
 
-    def call(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run a program in there."""
-        enter = ["nsenter", "-t", str(self._init), "-p", "-m", "-u", "-i", "-C"]
-        return subprocess.run([*enter, *command], capture_output=True, text=True, timeout=300, check=False)
+    def call(self, *command: str, within: float = 300.0) -> subprocess.CompletedProcess[str]:
+        """Run a program in there.
 
-    def run(self, *command: str) -> str:
+        :param within: seconds.
+        """
+        enter = ["nsenter", "-t", str(self._init), "-p", "-m", "-u", "-i", "-C"]
+        return subprocess.run([*enter, *command], capture_output=True, text=True, timeout=within, check=False)
+
+    def run(self, *command: str, within: float = 300.0) -> str:
         """Run a program in there, which must succeed; its output."""
-        done = self.call(*command)
+        done = self.call(*command, within=within)
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}\n{self._story()}"
         return done.stdout
 

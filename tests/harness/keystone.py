@@ -119,6 +119,17 @@ class Keystone(Server):
         (role_row,) = self._admin("GET", f"/roles?name={role}")["roles"]
         self._admin("PUT", f"/projects/{project}/users/{user}/roles/{role_row['id']}")
 
+    def endpoints(self, region: str) -> dict[str, str]:
+        """Return the URLs of a region's endpoints, by interface."""
+        rows = self._admin("GET", f"/endpoints?region_id={region}")["endpoints"]
+        return {row["interface"]: row["url"] for row in rows}
+
+    def roles(self, user: str, project: str) -> set[str]:
+        """Return the names of a user's roles in a project, by the names of both."""
+        query = f"user.id={self.id_of('user', user)}&scope.project.id={self.id_of('project', project)}"
+        rows = self._admin("GET", f"/role_assignments?include_names&{query}")["role_assignments"]
+        return {row["role"]["name"] for row in rows}
+
     def id_of(self, kind: str, name: str) -> str:
         """The id of the project or user of this name."""
         (entry,) = self._admin("GET", f"/{kind}s?name={name}")[f"{kind}s"]

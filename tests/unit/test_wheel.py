@@ -14,12 +14,12 @@ import zipfile
 
 import pytest
 from harness.programs import BIN, run
+from harness.wheel import build_wheel
 from stoker.cli.commands.files import files_of
 from stoker.cli.config import about
 from stoker.cli.programs import manage
 
 ROOT = pathlib.Path(__file__).parents[2]
-LEFT_OUT = shutil.ignore_patterns(".*", "build", "dist", "share", "*.egg-info", "var", "__pycache__")
 DATA = ".data/data/"
 """The folder of a wheel whose files are installed below the prefix."""
 OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
@@ -27,13 +27,7 @@ OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """Built from a copy: a build leaves files behind."""
-    base = tmp_path_factory.mktemp("wheel")
-    shutil.copytree(ROOT, base / "source", ignore=LEFT_OUT)
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "-w", str(base), str(base / "source")], check=True)
-    (path,) = base.glob("*.whl")
-    return zipfile.ZipFile(path)
+    return zipfile.ZipFile(build_wheel(tmp_path_factory.mktemp("wheel")))
 
 
 def test_a_wheel_holds_stoker_and_nothing_beside_it(wheel: zipfile.ZipFile) -> None:
