@@ -24,6 +24,7 @@ GROUP = "stoker.manage"
 COMMANDS = {
     name: EntryPoint(name, f"stoker.cli.commands.{place}", GROUP)
     for name, place in {
+        "config from-heat": "from_heat:ConfigFromHeat",
         "config validate": "config:ConfigValidate",
         "db purge": "purge:DbPurge",
         "db sync": "database:DbSync",

@@ -7,6 +7,7 @@ namespace of entry points, and `stoker-manage` has none (it starts faster withou
 import importlib.metadata
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import typing
@@ -17,6 +18,7 @@ from directives import Generated, heading, table
 from sphinx.application import Sphinx
 from stoker.api.openapi import describe
 from stoker.api.routes import ROUTES
+from stoker.cli.config.heat_options import OF_LIBRARIES, OPTIONS
 from stoker.cli.programs import manage
 from stoker.observe.metrics import METRICS
 
@@ -95,6 +97,22 @@ class Commands(Generated):
                 yield ""
 
 
+class HeatOptions(Generated):
+    """A table of all options of Heat's, with the options of Stoker that have the same effect."""
+
+    def lines(self) -> Iterator[str]:
+        rows = [
+            (
+                f"``[{option.section}] {option.name}``",
+                f"``[{option.target.replace('.', '] ', 1)}``" if option.target else "–",
+                "copied" if option.target and option.convert else "left out",
+                re.sub("`+", "``", option.note),
+            )
+            for option in (*OPTIONS, *OF_LIBRARIES)
+        ]
+        yield from table(("heat.conf", "stoker.conf", "``from-heat``", "Remark"), rows, "30 30 10 30")
+
+
 def _programs() -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield the title of a section, and its commands with their help."""
     for words in (("stoker", "serve"), ("stoker-api",), ("stoker-conductor",), ("stoker-status",)):
@@ -149,5 +167,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("stoker-api", Api)
     app.add_directive("stoker-metrics", Metrics)
     app.add_directive("stoker-commands", Commands)
+    app.add_directive("stoker-heat-options", HeatOptions)
     app.add_directive("stoker-release-notes", ReleaseNotes)
     return {"parallel_read_safe": True}

@@ -1,0 +1,129 @@
+"""``stoker-manage config from-heat``: a configuration that does what Heat's does."""
+
+import os
+import pathlib
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+
+from cliff.command import Command
+from oslo_config import cfg
+
+from ..config.heat_options import heat_option
+from .base import AdminError
+from .config import known_options
+
+Sections = Mapping[str, Mapping[str, Sequence[str]]]
+"""Sections of a file, each with the values of its options."""
+SECRET = 0o600
+"""The mode of the written file: it has passwords."""
+REMAINING = """\
+# Heat's configuration does not say these; doc/install.md does.
+# [database] connection, [coordination] backend_url, [secrets] key, [api] bind_host and public_url
+"""
+
+
+class Translation:
+    """The translation of a heat.conf.
+
+    :ivar sections: options of stoker.conf, by section.
+    :ivar remarks: a line for each option of Heat's that has no counterpart, without its value.
+    """
+
+    def __init__(self, heat: Sections) -> None:
+        self.sections: dict[str, dict[str, list[str]]] = {}
+        self.remarks: list[str] = []
+        plugins = {name for values in heat.values() for name in values.get("auth_type", ())}
+        self._options = known_options(plugins)
+        for section, values in heat.items():
+            for name, texts in values.items():
+                self._translate(section, name.replace("-", "_"), texts)
+
+    def _translate(self, section: str, name: str, texts: Sequence[str]) -> None:
+        option = heat_option(section, name)
+        if option is None:
+            if name in self._options.get(section, {}):
+                self._set(section, name, texts)
+            else:
+                self._leave(section, name, "Stoker does not have it.")
+            return
+        target = option.target_of(section, name)
+        if not target or option.convert is None:
+            similar = f" Compare [{target.replace('.', '] ', 1)}." if target else ""
+            self._leave(section, name, option.note + similar)
+            return
+        target_section, target_name = target.split(".", 1)
+        if target_name not in self._options.get(target_section, {}):
+            self._leave(section, name, "Stoker has no such client.")
+            return
+        self._set(target_section, target_name, [option.convert(text) for text in texts])
+
+    def _set(self, section: str, name: str, texts: Sequence[str]) -> None:
+        self.sections.setdefault(section, {})[name] = list(texts)
+
+    def _leave(self, section: str, name: str, reason: str) -> None:
+        self.remarks.append(f"[{section}] {name}: {reason}")
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of stoker.conf."""
+        yield REMAINING
+        for section, values in self.sections.items():
+            yield f"[{section}]"
+            for name, texts in values.items():
+                for text in texts:
+                    yield f"{name} = " + text.replace("\n", "\n    ")
+            yield ""
+
+
+def read_sections(path: pathlib.Path) -> Sections:
+    """Return the sections of a configuration file.
+
+    :raises AdminError: it cannot be read.
+    """
+    sections: dict[str, dict[str, list[str]]] = {}
+    try:
+        cfg.ConfigParser(str(path), sections).parse()
+    except (cfg.ParseError, OSError, UnicodeDecodeError) as error:
+        raise AdminError(f"{path} cannot be read: {error}") from error
+    return sections
+
+
+def write_secretly(path: pathlib.Path, text: str) -> None:
+    """Write a new file that its owner alone may read.
+
+    :raises AdminError: it is there already, or cannot be written.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, SECRET)
+    except OSError as error:
+        raise AdminError(f"{path} cannot be written: {error.strerror}") from error
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+class ConfigFromHeat(Command):
+    """Write the configuration that does what a heat.conf does, and list what it leaves out.
+
+    The written file has the passwords of Heat's, and can be read by its owner only.  Nothing else shows them.
+    Options that both services have from the same libraries are copied.
+    """
+
+    def get_parser(self, prog_name: str) -> typing.Any:
+        """Return the parser with the command's arguments."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("heat_conf", metavar="HEAT_CONF", type=pathlib.Path, help="the file of Heat's")
+        parser.add_argument(
+            "stoker_conf", metavar="STOKER_CONF", type=pathlib.Path, help="the new file to write"
+        )
+        return parser
+
+    def take_action(self, parsed: typing.Any) -> int:
+        """Run the command."""
+        translation = Translation(read_sections(parsed.heat_conf))
+        write_secretly(parsed.stoker_conf, "\n".join(translation.lines()))
+        for remark in translation.remarks:
+            self.app.stdout.write(f"left out: {remark}\n")
+        count = sum(map(len, translation.sections.values()))
+        self.app.stdout.write(
+            f"{parsed.stoker_conf} has {count} options; {len(translation.remarks)} were left out\n"
+        )
+        return 0
