@@ -1,7 +1,7 @@
 """The WSGI application: brings each request to its handler, and the reply, or an error, back.
 
-It reads no headers of proxies and sends none for CORS: a proxy in front of the API does both, so of
-oslo.middleware neither http_proxy_to_wsgi nor cors is needed.
+Of a proxy's headers it reads the scheme only, and it sends none for CORS, which a proxy in front of the API
+does.  So of oslo.middleware neither http_proxy_to_wsgi, which believes the host, too, nor cors is needed.
 
 It logs and measures each request, knows those that run, and makes the request ids.  oslo.middleware's
 request_id would make them in a wrapper around Falcon, where there is no route yet.  The id would come here by
@@ -264,7 +264,7 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
         path=path,
         query=query,
         body=body,
-        base_url=req.prefix,
+        base_url=_base_url(req),
         query_string=req.query_string,
         cloud=None if caller.access is None else services.cloud(caller.access),
         method=req.method,
@@ -277,6 +277,16 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
         if operation.shared is not None and "CACHE-CONTROL" in req.headers:
             return api.answers.answer(request, operation)
         return operation.handler(request)
+
+
+def _base_url(req: falcon.Request) -> str:
+    """Return the address under which the client reaches the API.
+
+    A proxy that ends TLS says so in `X-Forwarded-Proto`, or in `Forwarded`.  No other scheme is believed, and
+    the host is that of `Host`.
+    """
+    scheme = "https" if req.forwarded_scheme == "https" else req.scheme
+    return f"{scheme}://{req.netloc}{req.root_path}"
 
 
 def _sent_path(req: falcon.Request) -> str:

@@ -43,6 +43,16 @@ def test_a_create_answers_201_with_the_id_and_the_link_in_body_and_header(
     assert answer.headers["X-Openstack-Request-Id"].startswith("req-")
 
 
+@pytest.mark.parametrize(("forwarded", "scheme"), [("https", "https"), ("http", "http"), ("ftp", "http")])
+def test_links_have_the_scheme_of_the_proxy_that_ends_tls(
+    service: Service, tenant: str, forwarded: str, scheme: str
+) -> None:
+    path = service.create(tenant, "proxied", flat(1))
+    headers = {"X-Forwarded-Proto": forwarded, "X-Forwarded-Host": "evil.example.org"}
+    answer = service.call("GET", f"/v1/{tenant}/stacks/proxied", headers=headers)
+    assert answer.headers["Location"] == service.url.replace("http", scheme, 1) + path
+
+
 def test_a_shown_stack_has_heats_fields(service: Service, tenant: str) -> None:
     path = service.created(
         tenant, "rich", rich(), parameters={"secret": "s3cret"}, tags="one,two", timeout_mins=7
