@@ -178,6 +178,8 @@ SECRETS = [
 
 QUIET = [
     *("amqp=WARN", "kombu=ERROR", "oslo.messaging=ERROR", "alembic=WARN", "sqlalchemy=WARN"),
+    # On Python 3.11 it logs an entry point, which contains itself when oslo.log's JSON formatter unfolds it.
+    "stevedore=WARN",
     *("keystoneauth=WARN", "urllib3=WARN"),
 ]
 """Libraries that log too much by default; the last two log addresses, which may hold secret values."""
