@@ -26,7 +26,7 @@ root_doc = "index"
 exclude_patterns = ["build"]
 html_theme = "alabaster"
 html_theme_options = {
-    "description": "Heat templates on a hash ring of conductors",
+    "description": f"Heat templates on a hash ring of conductors. Version {version}",
     "fixed_sidebar": True,
     "page_width": "1100px",
 }

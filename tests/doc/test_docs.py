@@ -16,6 +16,7 @@ import pytest
 import yaml
 from client.serving import Service
 from harness import plugin_page
+from harness.browser import Browser
 from harness.tested_types import evidence
 from harness.waiting import wait_for
 from stoker.api import policy
@@ -37,16 +38,21 @@ SIGNAL = {"status": "SUCCESS", "data": "all is well"}
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The text of each page, without what is markup."""
+def site(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """The folder with the pages."""
     target = tmp_path_factory.mktemp("doc") / "html"
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", DOC, target]
     done = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
+    return target
+
+
+@pytest.fixture(scope="module")
+def pages(site: pathlib.Path) -> dict[str, str]:
+    """The text of each page, without what is markup."""
     return {
-        str(path.relative_to(target).with_suffix("")): _text(path.read_text())
-        for path in target.rglob("*.html")
+        str(path.relative_to(site).with_suffix("")): _text(path.read_text()) for path in site.rglob("*.html")
     }
 
 
@@ -65,6 +71,23 @@ def test_every_document_is_a_page(pages: dict[str, str]) -> None:
         str(path.relative_to(DOC).with_suffix("")) for path in [*DOC.rglob("*.md"), *DOC.rglob("*.rst")]
     }
     assert sources <= set(pages)
+
+
+@pytest.mark.full
+@pytest.mark.needs("chromium")
+def test_the_search_needs_no_network_and_each_page_has_the_version(site: pathlib.Path) -> None:
+    with Browser() as browser:
+        page = browser.page()
+        addresses: list[str] = []
+        page.on("request", lambda request: addresses.append(request.url))
+        page.goto(f"file://{site}/install.html")
+        assert importlib.metadata.version("stoker") in page.inner_text("p.blurb")
+        page.fill("input[name=q]", "superseded")
+        page.press("input[name=q]", "Enter")
+        page.wait_for_selector("ul.search li a")
+        assert "Glossary" in page.locator("ul.search li a").all_inner_texts()
+        browser.close_pages()
+    assert [address for address in addresses if not address.startswith(("file:", "data:"))] == []
 
 
 def test_every_document_that_a_help_text_names_exists() -> None:
