@@ -15,6 +15,7 @@ PURPOSES = {
     "share/stoker/policy.yaml.sample": "all rules of the policy",
     "share/stoker/examples/": "templates",
     "share/stoker/grafana/": "dashboard for Grafana",
+    "share/stoker/haproxy/": "proxy in front of the API: configuration of HAProxy",
     "share/stoker/older_types/": "types whose services are gone",
     "share/stoker/systemd/stoker.sysusers": "the daemons' account, for systemd-sysusers",
     "share/stoker/systemd/": "unit of systemd",

@@ -114,7 +114,7 @@ def data_files(wheel: zipfile.ZipFile) -> dict[str, str]:
 
 def test_a_wheel_holds_all_that_an_operator_installs(wheel: zipfile.ZipFile) -> None:
     sources = {"constraints.txt": ".", "etc/*.sample": ".", "examples/*.yaml": "examples"}
-    sources |= {"etc/grafana/*": "grafana", "systemd/*": "systemd"}
+    sources |= {"etc/grafana/*": "grafana", "etc/haproxy/*": "haproxy", "systemd/*": "systemd"}
     sources |= {f"etc/older_types/{name}/*": f"older_types/{name}" for name in ("environment.d", "templates")}
     expected = {
         str(pathlib.PurePath("share/stoker", target, path.name)): path.read_text()
