@@ -12,7 +12,7 @@ from ..keystone.service_clients import NoSuchService, ServiceClients, ServiceUna
 from ..planning.requests import Question
 from ..resources.errors import StepError
 from ..resources.openstack.names import KINDS, NameNotFound, NameNotUnique, find
-from ..resources.openstack.service import INTERFACES, Service
+from ..resources.openstack.service import INTERFACES, Service, UnreadableAnswer
 from ..shapes import Json
 from .cloud import ANSWERED_WITHIN, NotAnswered
 
@@ -59,12 +59,12 @@ class ServiceQuestions:
             find(Service(adapter), kind, question.value)
         except (NameNotFound, NameNotUnique, NoSuchService) as error:
             return str(error)
+        except (UnreadableAnswer, AttributeError, KeyError, TypeError, ValueError) as error:
+            raise _not_answered(kind.service, "its answer is malformed") from error
         except StepError as error:
             raise _not_answered(kind.service, getattr(error, "kind", "unavailable or too slow")) from error
         except ServiceUnavailable as error:
             raise _not_answered(kind.service, "its versions are unknown") from error
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise _not_answered(kind.service, "its answer is malformed") from error
         return None
 
 

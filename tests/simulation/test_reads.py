@@ -28,6 +28,7 @@ NONE = {
     "/",
     "/v1",
     "/healthcheck",
+    "/v1/openapi.json",
     "/v1/{tenant_id}/resource_types",
     "/v1/{tenant_id}/resource_types/{type_name}",
     "/v1/{tenant_id}/resource_types/{type_name}/template",
