@@ -245,6 +245,7 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
     else:
         project_id = None if operation.everywhere else path.get("tenant_id", "")
         caller = services.auth.identify(project_id, req.headers)
+    req.context.caller = caller
     signed = None
     body = None
     if operation.signed:

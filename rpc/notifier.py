@@ -7,6 +7,7 @@ orchestration.stack.ACTION.start, .end, .error  a stack has started or ended an 
 orchestration.breakpoint.reached, .cleared      a resource is held at a breakpoint, or is no longer
 orchestration.drift.detected, .resolved         a resource differs from the cloud, or no longer
 orchestration.autoscaling.start, .end, .error   a signal scales a group, or that has ended; as Heat's
+audit.http.response                             a request was answered; see api/audit.py
 =============================================== ===================================================
 
 One may be lost, with the process that was to send it; none is sent for an action that did not happen.
@@ -25,6 +26,8 @@ from .bus import LOCAL
 from .outbox import SendQueue
 
 SERVICE = "orchestration"
+AUDITED = "audit.http.response"
+"""The event type that keystonemiddleware's audit filter gives its events, too."""
 NO_DESCRIPTION = "No description"
 LEVELS = ("INFO", "DEBUG", "AUDIT", "SAMPLE", "WARN", "ERROR", "CRITICAL")
 NEED_A_BROKER = frozenset({"messaging", "messagingv2", "routing"})
@@ -58,6 +61,10 @@ class Notifier:
         """Queue notifications; returns at once."""
         for notification in notifications:
             self._queue.put(functools.partial(self._send, notification))
+
+    def audit(self, event: Json) -> None:
+        """Queue an audit event of a request; returns at once."""
+        self._queue.put(functools.partial(self._sender.info, {}, AUDITED, event))
 
     def _send(self, notification: Notification) -> None:
         failed = notification.kind == EventKind.STACK and notification.status == "FAILED"

@@ -21,6 +21,21 @@ NOTIFICATIONS = [
         help="Priority of the notifications, which also ends their topic; those of failures have ERROR.",
     ),
 ]
+AUDIT = [
+    cfg.StrOpt(
+        "requests",
+        default="none",
+        choices=[
+            ("none", "no request"),
+            ("changes", "requests that create, change or delete, and refused ones of that kind"),
+            ("all", "reads, too, but for health checks, metrics and the pages of the console"),
+        ],
+        help="Requests of which the API sends audit events in the form of CADF, as notifications "
+        "`audit.http.response`; [oslo_messaging_notifications] driver must name a driver. Events of all "
+        "requests are as many as the requests.",
+    ),
+]
+"""Options of the audit of requests."""
 UPGRADE_LEVELS = [
     cfg.StrOpt(
         "conductor",

@@ -21,7 +21,7 @@ from .database_options import DATABASE
 from .drift_options import DRIFT
 from .errors import WrongConfiguration
 from .language_options import CFN, YAQL
-from .message_options import NOTIFICATIONS, UPGRADE_LEVELS
+from .message_options import AUDIT, NOTIFICATIONS, UPGRADE_LEVELS
 from .metrics_options import METRICS, METRICS_OF_ONE, prefer_argument
 from .stack_options import MORE_OF_STACKS
 
@@ -181,6 +181,8 @@ QUIET = [
     # On Python 3.11 it logs an entry point, which contains itself when oslo.log's JSON formatter unfolds it.
     "stevedore=WARN",
     *("keystoneauth=WARN", "urllib3=WARN"),
+    # The driver `log` of notifications writes them by this name.
+    "oslo.messaging.notification=INFO",
 ]
 """Libraries that log too much by default; the last two log addresses, which may hold secret values."""
 
@@ -196,6 +198,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     "metrics": METRICS,
     "stacks": [*STACKS, *MORE_OF_STACKS],
     "secrets": SECRETS,
+    "audit": AUDIT,
     "upgrade_levels": UPGRADE_LEVELS,
     "yaql": YAQL,
     **CLIENT_GROUPS,

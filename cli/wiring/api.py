@@ -4,13 +4,18 @@ import typing
 from collections.abc import Callable
 from dataclasses import replace
 
-from ...api.app import RequestLog, make_app
+from oslo_config import cfg
+
+from ...api.app import IDENTIFIER, QUIET, RequestLog, make_app
+from ...api.audit import AuditLog
 from ...api.rates import RequestRates
 from ...api.request import ApiLimits
 from ...api.routes import ROUTES
+from ..config.errors import WrongConfiguration
 from .console import make_console
 from .engine import make_engine_context
 from .keystone import behind_keystone
+from .messaging import Notifications
 from .origins import make_origin_guard
 from .pages import make_pages
 from .parts import Parts
@@ -52,7 +57,25 @@ def make_api(
         pages=pages,
         guard=make_origin_guard(parts.conf),
     )
+    if (audit := make_audit(parts.conf, parts.notifications)) is not None:
+        app.add_middleware(audit)
     return behind_keystone(app, parts.conf)
+
+
+def make_audit(conf: cfg.ConfigOpts, notifications: Notifications | None) -> AuditLog | None:
+    """Make the middleware that sends an event of each audited request; None: no request is audited.
+
+    :param notifications: the sender; None: no driver is configured.
+    :raises WrongConfiguration: requests are to be audited, and no driver is configured.
+    """
+    if conf.audit.requests == "none":
+        return None
+    if notifications is None:
+        raise WrongConfiguration(
+            "[audit] requests: events are notifications, and [oslo_messaging_notifications] driver is missing"
+        )
+    reads = conf.audit.requests == "all"
+    return AuditLog(notifications.notifier.audit, reads=reads, quiet=QUIET, identifier=IDENTIFIER)
 
 
 def requests(log: RequestLog) -> str:
