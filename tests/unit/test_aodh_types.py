@@ -100,11 +100,13 @@ def test_a_suspension_sends_the_query_of_the_template(
         (limited(json.loads(limited({"=": {"a": 1}}))), '{"=":{"a":1}}'),
         ('{"=": {"a": 1}}', '{"=":{"a":1}}'),
         (limited({"=": {"a": 2}}), limited({"=": {"a": 2}})),
+        ("{", "{"),
+        (None, None),
     ],
-    ids=["limited", "limited twice", "as it is", "another"],
+    ids=["limited", "limited twice", "as it is", "another", "unreadable", "missing"],
 )
 def test_a_query_is_compared_without_the_conditions_of_the_service(
-    scripted: ScriptedService, context: ScriptedContext, query: str, reported: str
+    scripted: ScriptedService, context: ScriptedContext, query: str | None, reported: str | None
 ) -> None:
     has_alarm(scripted, time_constraints=[], **{RULE: {**PROPERTIES, "query": query}})
     target = target_of(ALARM, {**PROPERTIES, "query": '{"=":{"a":1}}'}, physical_id="a")

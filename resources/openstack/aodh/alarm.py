@@ -388,14 +388,17 @@ def _times(declared: Sequence[JsonMap], alarm: JsonMap) -> Sequence[JsonMap]:
     ]
 
 
-def _is_limited(query: str, declared: str) -> bool:
+def _is_limited(query: Json, declared: Json) -> bool:
     """Return whether a query is that of the template, within conditions that limit it to the project.
 
-    :param query: the service's, as JSON.
+    :param query: the service's: JSON as a text, or whatever it has answered.
     :param declared: the template's, as JSON.
     """
-    condition = json.loads(query)
-    expected = json.loads(declared)
+    try:
+        condition = json.loads(query)
+        expected = json.loads(declared)
+    except (TypeError, ValueError, RecursionError):
+        return False
     while condition != expected:
         match condition:
             case {"and": [_, inner]}:
