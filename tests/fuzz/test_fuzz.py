@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 Json = typing.Any
 INPUTS = 500
+SEED = 1
 """Inputs of each subject that the full tests try."""
 
 
@@ -37,8 +38,9 @@ def test_inputs_that_broke_the_law_once_keep_it(subjects: Mapping[str, Subject])
 @pytest.mark.full
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_random_inputs_keep_it(subjects: Mapping[str, Subject], name: str) -> None:
+    """The same ones in each run: `make fuzz` tries others."""
     report = Report()
-    try_inputs(subjects[name], INPUTS, time.time_ns() % 1_000_000, report)
+    try_inputs(subjects[name], INPUTS, SEED, report)
     assert report.inputs >= INPUTS
     assert not report.failures, [failure[1] for failure in report.failures.values()]
 

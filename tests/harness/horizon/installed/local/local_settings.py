@@ -5,7 +5,8 @@ import sys
 
 AVAILABLE_THEMES = [("default", "Default", "themes/default")]
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
-SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
+# Not in cookies: a session has the service catalog, and browsers drop cookies above 4 KiB.
+SESSION_ENGINE = "django.contrib.sessions.backends.cache"
 SECRET_KEY = "of the tests"
 STATIC_ROOT = os.path.join(sys.prefix, "static")
 COMPRESS_OFFLINE = True
