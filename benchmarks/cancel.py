@@ -12,24 +12,18 @@ cancelled at any moment: a worker that polled the database for cancels would sho
 """
 
 import argparse
-import contextlib
 import pathlib
 import statistics
 import sys
-import tempfile
 import time
 import typing
-from collections.abc import Iterator
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
 
 import sqlalchemy as sa
 from harness.deployment import Deployment
-from harness.etcd import Etcd
-from harness.postgresql import PostgreSQL
-from harness.rabbitmq import RabbitMQ
-from harness.third_party import with_plugins
 from harness.waiting import wait_for
+from own_installation import own_installation
 
 HOSTS = ("one", "two", "three")
 IDLE = 30.0
@@ -37,33 +31,6 @@ IDLE = 30.0
 SETTLED = 25.0
 """Seconds after which the work that follows a start is over, and the conductors rest."""
 Json = typing.Any
-
-
-@contextlib.contextmanager
-def installation(threads: int, grace: float) -> Iterator[Deployment]:
-    """Three conductors with the test's resource types."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        RabbitMQ() as broker,
-        PostgreSQL() as postgresql,
-        Etcd() as etcd,
-    ):
-        directory = pathlib.Path(folder)
-        deployment = Deployment(
-            directory,
-            database_url=postgresql.create_database(),
-            transport_url=broker.create_vhost(),
-            backend_url=etcd.url,
-            options=f"[stacks]\ncancel_grace = {grace}\n"
-            f"[conductor]\nthreads = {threads}\nmost_written_off = 0\n",
-            env=with_plugins(directory / "plugins"),
-        )
-        try:
-            deployment.start_api()
-            deployment.start_conductors(*HOSTS)
-            yield deployment
-        finally:
-            deployment.stop()
 
 
 def value_of(deployment: Deployment, sql: str, **values: Json) -> Json:
@@ -118,7 +85,9 @@ def main() -> None:
     parser.add_argument("--blocked", type=int, default=20)
     parser.add_argument("--grace", type=float, default=2.0)
     options = parser.parse_args()
-    with installation(options.steps // 2, options.grace) as deployment:
+    settings = f"[stacks]\ncancel_grace = {options.grace}\n"
+    settings += f"[conductor]\nthreads = {options.steps // 2}\nmost_written_off = 0\n"
+    with own_installation(*HOSTS, options=settings, has_plugins=True) as deployment:
         took = []
         for number in range(options.runs):
             slow = {"seconds": 60, "slice": 0.05}

@@ -12,52 +12,24 @@ the idle system.
 """
 
 import argparse
-import contextlib
 import json
 import pathlib
 import statistics
 import sys
-import tempfile
 import time
 import typing
-from collections.abc import Iterator
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
 
 import sqlalchemy as sa
 from harness import templates
 from harness.deployment import Deployment
-from harness.etcd import Etcd
-from harness.postgresql import PostgreSQL
-from harness.rabbitmq import RabbitMQ
+from own_installation import own_installation
 
 HOSTS = ("one", "two", "three")
 LEAF = "file:///leaf.yaml"
 WITHIN = 1800.0
 Json = typing.Any
-
-
-@contextlib.contextmanager
-def installation() -> Iterator[Deployment]:
-    """Three conductors."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        RabbitMQ() as broker,
-        PostgreSQL() as postgresql,
-        Etcd() as etcd,
-    ):
-        deployment = Deployment(
-            pathlib.Path(folder),
-            database_url=postgresql.create_database(),
-            transport_url=broker.create_vhost(),
-            backend_url=etcd.url,
-        )
-        try:
-            deployment.start_api()
-            deployment.start_conductors(*HOSTS)
-            yield deployment
-        finally:
-            deployment.stop()
 
 
 def query(deployment: Deployment, sql: str, **values: Json) -> list[Json]:
@@ -176,7 +148,7 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=3)
     parser.add_argument("--wakes", type=int, default=50)
     options = parser.parse_args()
-    with installation() as deployment:
+    with own_installation(*HOSTS) as deployment:
         wakes(deployment, options.wakes)
         wide(deployment, options.children)
         group(deployment, options.children)

@@ -11,23 +11,18 @@ The processor time says how far the cores are from being the limit.
 """
 
 import argparse
-import contextlib
 import pathlib
 import sys
-import tempfile
 import time
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
 
 import idle
 from harness import templates
 from harness.deployment import Deployment
-from harness.etcd import Etcd
-from harness.postgresql import PostgreSQL
-from harness.rabbitmq import RabbitMQ
-from harness.third_party import with_plugins
+from own_installation import own_installation
 
 Json = typing.Any
 STACKS = 40
@@ -49,32 +44,6 @@ class Run(typing.NamedTuple):
     cpu: float
 
 
-@contextlib.contextmanager
-def deployment(conductors: int, threads: int) -> Iterator[Deployment]:
-    """An API and so many conductors, each with so many threads."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        RabbitMQ() as broker,
-        PostgreSQL() as postgresql,
-        Etcd() as etcd,
-    ):
-        directory = pathlib.Path(folder)
-        installation = Deployment(
-            directory,
-            database_url=postgresql.create_database(),
-            transport_url=broker.create_vhost(),
-            backend_url=etcd.url,
-            options=f"[conductor]\nthreads = {threads}\n",
-            env=with_plugins(directory / "plugins"),
-        )
-        try:
-            installation.start_api()
-            installation.start_conductors(*(f"c{number}" for number in range(conductors)))
-            yield installation
-        finally:
-            installation.stop()
-
-
 def measure(installation: Deployment, resources: int, stacks: int, seconds: float) -> Run:
     """Create so many resources in so many stacks, and wait for the last one."""
     each = resources // stacks
@@ -82,8 +51,9 @@ def measure(installation: Deployment, resources: int, stacks: int, seconds: floa
     template = templates.template({f"r{index}": body for index in range(each)})
     pids = [daemon.pid for daemon in installation.conductors.values()]
     before = sum(map(idle.tree_cpu, pids))
+    run = time.time_ns()
     began = time.monotonic()
-    paths = [installation.create(f"s{began:.0f}-{number}", template) for number in range(stacks)]
+    paths = [installation.create(f"s{run}-{number}", template) for number in range(stacks)]
     for path in paths:
         view = installation.wait_final(path, WITHIN)
         assert view["stack_status"] == "CREATE_COMPLETE", view["stack_status_reason"]
@@ -123,7 +93,9 @@ def main() -> int:
     options = parser.parse_args()
     runs: list[Run] = []
     for count in map(int, options.conductors.split(",")):
-        with deployment(count, options.threads) as installation:
+        hosts = [f"c{number}" for number in range(count)]
+        settings = f"[conductor]\nthreads = {options.threads}\n"
+        with own_installation(*hosts, options=settings, has_plugins=True) as installation:
             measure(installation, STACKS, 1, 0.01)  # Compiles statements.
             runs += [
                 measure(installation, options.resources, stacks, options.seconds) for stacks in (1, STACKS)

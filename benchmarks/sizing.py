@@ -1,4 +1,4 @@
-"""What the life of a stack costs each part of an installation, and what so many a day amount to.
+"""The cost of a stack's life for each part of an installation, and that of so many lives a day.
 
 Usage:
     python benchmarks/sizing.py             start RabbitMQ, PostgreSQL, etcd, stoker-api and two conductors
