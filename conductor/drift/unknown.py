@@ -88,12 +88,12 @@ class UnknownThings:
             keys.add(row.key)
             ids.add(row.physical_id)
         things = [
-            thing
+            unknown
             for collection, remotes in lists
             for physical_id, remote in remotes.items()
             if physical_id not in ids
-            and (thing := self._thing(collection, project_id, physical_id, remote)) is not None
-            and thing.key not in keys
+            and (unknown := self._marked(collection, project_id, physical_id, remote)) is not None
+            and unknown.key not in keys
         ]
         return Comparison(things, unread)
 
@@ -123,7 +123,7 @@ class UnknownThings:
                 return
             last = page[-1].resource_id
 
-    def _thing(
+    def _marked(
         self, collection: Collection, project_id: str, physical_id: str, remote: JsonMap
     ) -> UnknownThing | None:
         """Return a thing with a mark; None: Stoker has not made it."""

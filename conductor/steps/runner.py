@@ -94,16 +94,10 @@ class StepRunner(Steps):
             return outcomes.refused(error)
         except (StepError, PropertyError, TemplateError, SealError, UnknownType) as error:
             return outcomes.failed(error)
-        except Unavailable as error:
-            # Not the resource's failure: its step is done again, under the same claim and key.
-            LOG.warning("Resource %s: retrying its step, the database is unavailable: %s", where, error)
-            return StepResult(claim, None, poll_after=STALLED, progress=progress)
-        except HelperUnavailable as error:
-            LOG.warning("Resource %s: retrying its step, expressions cannot be evaluated: %s", where, error)
-            return StepResult(claim, None, poll_after=STALLED, progress=progress)
-        except MemoryError:
-            # The failure of its conductor; timeouts end a step that never gets as much as it wants.
-            LOG.warning("Resource %s: retrying its step, memory is short", where)
+        except (Unavailable, HelperUnavailable, MemoryError) as error:
+            # Not the resource's failure: its step is done again, under the same claim and key.  Timeouts
+            # end a step that never gets as much memory as it wants.
+            LOG.warning("Resource %s: %s", where, _retry_line(error))
             return StepResult(claim, None, poll_after=STALLED, progress=progress)
         except Exception as error:  # noqa: BLE001 - top of a thread: a plugin's bug fails its resource only
             # The traceback may hold values that were unsealed for the step.
@@ -132,3 +126,12 @@ class StepRunner(Steps):
         context = self._context(outcomes, threading.Event())
         KINDS[outcomes.claim.task.kind](outcomes, self._registry, context, progress).cancel()
         return outcomes.stopped()
+
+
+def _retry_line(error: Unavailable | HelperUnavailable | MemoryError) -> str:
+    """Return the log's words for a step that is done again."""
+    if isinstance(error, MemoryError):
+        return "retrying its step, memory is short"
+    if isinstance(error, Unavailable):
+        return f"retrying its step, the database is unavailable: {error}"
+    return f"retrying its step, expressions cannot be evaluated: {error}"
