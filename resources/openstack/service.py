@@ -83,12 +83,7 @@ def objects_of(value: JsonMap, name: str) -> list[JsonMap]:
 
     :raises UnreadableAnswer: the field is missing, or no list of objects.
     """
-    members = value[name]
-    if members is None:
-        return []
-    if not isinstance(members, list) or not all(isinstance(member, Mapping) for member in members):
-        raise UnreadableAnswer("a service", f"{name} is no list of objects")
-    return [*members]
+    return [] if value[name] is None else _list_of(value[name], Mapping, f"{name} is no list of objects")
 
 
 def texts_of(value: JsonMap, name: str) -> list[str]:
@@ -96,9 +91,12 @@ def texts_of(value: JsonMap, name: str) -> list[str]:
 
     :raises UnreadableAnswer: the field is missing, or no list of texts.
     """
-    members = value[name]
-    if not isinstance(members, list) or not all(isinstance(member, str) for member in members):
-        raise UnreadableAnswer("a service", f"{name} is no list of texts")
+    return _list_of(value[name], str, f"{name} is no list of texts")
+
+
+def _list_of(members: Json, kind: type, problem: str) -> list[typing.Any]:
+    if not isinstance(members, list) or not all(isinstance(member, kind) for member in members):
+        raise UnreadableAnswer("a service", problem)
     return [*members]
 
 

@@ -137,15 +137,15 @@ def _fits(plugin: DeclaredType) -> bool:
 
 def _answer(plugin: DeclaredType) -> Json:
     """Return an answer that fits each request: the thing itself, the thing by its key, and a list of it."""
-    thing: dict[str, Json] = {
+    remote: dict[str, Json] = {
         name: None if item.type == "string" else _value(item)
         for name, item in plugin.properties_schema.items()
     }
-    thing |= dict.fromkeys(plugin.attributes_schema, "x")
+    remote |= dict.fromkeys(plugin.attributes_schema, "x")
     status = {"status": "ACTIVE", "provisioning_status": "ACTIVE", "operating_status": "ONLINE"}
-    thing |= {**status, "id": ID, plugin.id_field: ID, "name": "x", "description": "x", "links": []}
+    remote |= {**status, "id": ID, plugin.id_field: ID, "name": "x", "description": "x", "links": []}
     items = plugin.items or f"{plugin.item}s"
-    return {**thing, **({plugin.item: thing} if plugin.item else {}), items: [thing], f"{items}_links": []}
+    return {**remote, **({plugin.item: remote} if plugin.item else {}), items: [remote], f"{items}_links": []}
 
 
 class Services:

@@ -203,8 +203,8 @@ def test_a_list_without_its_members_is_not_an_empty_one(scripted: ScriptedServic
 
 def test_parts_of_an_answer_have_their_kinds(scripted: ScriptedService) -> None:
     scripted.answers["GET /thing"] = Answer(200, {"a": {"b": 1}, "c": [{}], "d": ["x"]})
-    thing = Service(scripted.adapter("network")).get("/thing")
-    assert (object_of(thing, "a"), objects_of(thing, "c"), texts_of(thing, "d")) == ({"b": 1}, [{}], ["x"])
+    answer = Service(scripted.adapter("network")).get("/thing")
+    assert (object_of(answer, "a"), objects_of(answer, "c"), texts_of(answer, "d")) == ({"b": 1}, [{}], ["x"])
     for read, name in ((object_of, "c"), (objects_of, "d"), (texts_of, "c"), (object_of, "absent")):
         with pytest.raises(UnreadableAnswer):
-            read(thing, name)
+            read(answer, name)

@@ -141,7 +141,8 @@ class RecordSet(PartType, NameType):
         """Return the properties, with the records as in the template where only their order differs."""
         live = dict(super().reported_properties(target, remote, context))
         records = target.properties["records"]
-        if sorted(live.get("records", ())) == sorted(records):
+        present = live.get("records")
+        if isinstance(present, list) and sorted(map(str, present)) == sorted(records):
             live["records"] = records
         return live
 
