@@ -1,6 +1,5 @@
 """``stoker-manage config from-heat``: a configuration that does what Heat's does."""
 
-import os
 import pathlib
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from cliff.command import Command
 from oslo_config import cfg
 
+from ..config.files import write_private
 from ..config.heat_options import heat_option
 from .base import AdminError
 from .config import known_options
 
 Sections = Mapping[str, Mapping[str, Sequence[str]]]
 """Sections of a file, each with the values of its options."""
-SECRET = 0o600
-"""The mode of the written file: it has passwords."""
 REMAINING = """\
 # Heat's configuration does not say these; doc/install.md does.
 # [database] connection, [coordination] backend_url, [secrets] key, [api] bind_host and public_url
@@ -87,19 +85,6 @@ def read_sections(path: pathlib.Path) -> Sections:
     return sections
 
 
-def write_secretly(path: pathlib.Path, text: str) -> None:
-    """Write a new file that its owner alone may read.
-
-    :raises AdminError: it is there already, or cannot be written.
-    """
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, SECRET)
-    except OSError as error:
-        raise AdminError(f"{path} cannot be written: {error.strerror}") from error
-    with open(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-
-
 class ConfigFromHeat(Command):
     """Write the configuration that does what a heat.conf does, and list what it leaves out.
 
@@ -119,7 +104,10 @@ class ConfigFromHeat(Command):
     def take_action(self, parsed: typing.Any) -> int:
         """Run the command."""
         translation = Translation(read_sections(parsed.heat_conf))
-        write_secretly(parsed.stoker_conf, "\n".join(translation.lines()))
+        try:
+            write_private(parsed.stoker_conf, "\n".join(translation.lines()))
+        except OSError as error:
+            raise AdminError(f"{parsed.stoker_conf} cannot be written: {error.strerror}") from error
         for remark in translation.remarks:
             self.app.stdout.write(f"left out: {remark}\n")
         count = sum(map(len, translation.sections.values()))

@@ -45,3 +45,13 @@ def missing(conf: cfg.ConfigOpts) -> str | None:
         f"no configuration was found: searched for {names} in {places}; name another file by --config-file "
         f"or by the environment variable {VARIABLE}"
     )
+
+
+def write_private(path: pathlib.Path, text: str) -> None:
+    """Write a new file that its owner alone may read: it has passwords or keys.
+
+    :raises OSError: it is there already, or cannot be written.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)

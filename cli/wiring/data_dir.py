@@ -1,6 +1,5 @@
 """The data directory of the all-in-one: its configuration and its database."""
 
-import os
 import pathlib
 
 from ...db.engine import Database
@@ -8,6 +7,7 @@ from ...db.errors import WrongRevision
 from ...db.schema import revisions
 from ...sealing.sealer import Sealer
 from ..config.errors import WrongConfiguration
+from ..config.files import write_private
 from .database import CONNECTION
 
 # All conductors share one interpreter with the API, on a machine that its user keeps busy.  They must not
@@ -37,9 +37,7 @@ def config_file(data_dir: pathlib.Path) -> pathlib.Path:
     """
     path = data_dir / "stoker.conf"
     if not path.exists():
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w") as file:
-            file.write(CONFIG.format(data=data_dir, key=Sealer.generate_key()))
+        write_private(path, CONFIG.format(data=data_dir, key=Sealer.generate_key()))
     return path
 
 
