@@ -109,7 +109,7 @@ def main() -> int:
     if (attacker is None) != (options.victim is None):
         parser.error("two users are needed: --cloud and --victim")
     if unknown := set(options.cases) - CASES.keys():
-        parser.error(f"there is no attack {', '.join(sorted(unknown))}; see --list")
+        parser.error(f"there is no attack {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
     run = uuid.uuid4().hex[:8]
     parties = (
         [party_of(attacker), party_of(options.victim)]
