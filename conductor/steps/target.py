@@ -3,7 +3,6 @@
 import contextlib
 import json
 import logging
-from collections.abc import Callable
 
 from ...db.states import DELETING, TaskKind
 from ...db.work.claim import Claim
@@ -63,7 +62,12 @@ def make_target(
             stored["metadata"] = partial(definition.metadata, SealedLookup(claim))
             stored["generation"] = resource.generation + (resource.metadata is not None)
     if metadata is None:
-        metadata = _or_nothing(claim, lambda: metadata_in_clear(resource, secrets.open))
+        try:
+            metadata = metadata_in_clear(resource, secrets.open)
+        except SealError:
+            if claim.task.kind not in DELETING:
+                raise
+            metadata = {}
     secrets.properties = _secret_names(stored["properties"] if giving else resource.properties, properties)
     schema = plugin.update_policy_schema
     policy = evaluate(definition.update_policy, ClaimLookup(claim, secrets)) if giving else {}
@@ -143,7 +147,12 @@ def _data(claim: Claim, plugin: ResourceType, secrets: Secrets) -> JsonMap:
     is_new = claim.task.kind == TaskKind.ADOPT and not is_sensitive(plugin)
     if is_new:
         return secrets.peek(data) or {}
-    return _or_nothing(claim, lambda: secrets.open_value(data))
+    try:
+        return secrets.open_value(data) or {}
+    except SealError:
+        if claim.task.kind not in DELETING:
+            raise
+    return {}
 
 
 def is_sensitive(plugin: ResourceType) -> bool:
@@ -174,19 +183,6 @@ def _readable_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> Js
         with contextlib.suppress(SealError):
             values[name] = evaluate(part, StoredLookup(secrets.open))
     return resolve_stored(plugin.properties_schema, values)
-
-
-def _or_nothing(claim: Claim, read: Callable[[], JsonMap | None]) -> JsonMap:
-    """Return stored values; none where there are none, or where a deletion cannot read them.
-
-    :raises SealError: their key is lost, and the task is no deletion.
-    """
-    try:
-        return read() or {}
-    except SealError:
-        if claim.task.kind not in DELETING:
-            raise
-        return {}
 
 
 def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> JsonMap:
