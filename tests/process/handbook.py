@@ -165,6 +165,10 @@ class Stage:
         new = self.deployment.launch_conductor(host)
         wait_for(lambda: new.text().count(READY) > times, 60, new.tail)
 
+    def departures(self, host: str) -> int:
+        """How often the conductor has left the ring because it lost its place in the group."""
+        return self.deployment.conductors[host].text().count("Dropped out of the ring as ")
+
     def holder(self, stack_id: str) -> str:
         """Who holds a task of the stack."""
         held = "SELECT member FROM task WHERE stack_id = :stack AND state = 'running'"
