@@ -150,6 +150,12 @@ def names(cloud: Cloud, project: Project) -> None:
     _start(cloud, "designate", project)
 
 
+@pytest.fixture
+def shares(cloud: Cloud, project: Project, operator: Project) -> None:
+    """Manila runs, and the projects' tokens know it."""
+    _start(cloud, "manila", project, operator)
+
+
 def _start(cloud: Cloud, name: str, *projects: Project) -> None:
     cloud.start(name)
     for lent in projects:

@@ -4,6 +4,7 @@ import base64
 import os
 import pathlib
 import pwd
+import typing
 import uuid
 from collections.abc import Mapping, Sequence
 
@@ -264,6 +265,44 @@ def designate_pool(layout: Layout) -> Sequence[Mapping[str, object]]:
             "targets": [{"type": "fake", "masters": [address], "options": address}],
         }
     ]
+
+
+def manila(layout: Layout) -> Ini:
+    """Shares of the driver that Manila brings for tests: nothing is made for them.
+
+    One backend wants a share network for each share, and its ports in Neutron; the other one takes none.
+    """
+    kinds = ("shares", "snapshots", "gigabytes", "snapshot_gigabytes", "share_networks")
+    backend: dict[str, typing.Any] = {
+        "share_driver": "manila.tests.share.drivers.dummy.DummyDriver",
+        "dummy_driver_default_driver_method_delay": 0,
+        "dummy_driver_driver_methods_delays": "create_share:0.2,update_access:0.2",
+    }
+    return {
+        "DEFAULT": {
+            **_default(layout, "manila"),
+            "api_paste_config": HOME / "etc/manila/api-paste.ini",
+            "enabled_share_backends": "plain,served",
+            "enabled_share_protocols": "NFS,CIFS",
+        },
+        "plain": {**backend, "share_backend_name": "plain", "driver_handles_share_servers": False},
+        "served": {
+            **backend,
+            "share_backend_name": "served",
+            "driver_handles_share_servers": True,
+            "admin_network_config_group": "administration",
+        },
+        "administration": {
+            "network_api_class": "manila.network.standalone_network_plugin.StandaloneNetworkPlugin",
+            "standalone_network_plugin_gateway": "10.254.0.1",
+            "standalone_network_plugin_mask": 16,
+        },
+        "quota": dict.fromkeys(kinds, UNLIMITED),
+        "database": {"connection": layout.database_of("manila")},
+        "coordination": {"backend_url": f"file://{layout.state('manila')}/members"},
+        "neutron": _account(layout),
+        **_usual(layout, "manila"),
+    }
 
 
 def swift(layout: Layout) -> Ini:

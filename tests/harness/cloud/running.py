@@ -76,8 +76,8 @@ class Running:
         self._start_daemons(began, new)
         headers = self._admin()
         self._ask(new, headers)
-        offers = {service.name: service.offers for service in new if service.offers}
-        self._wait(began, list(offers), lambda name: bool(self._list(name, offers[name], headers)))
+        offers = {path: service.name for service in new for path in service.offers}
+        self._wait(began, list(offers), lambda path: bool(self._list(offers[path], path, headers)))
         for service in new:
             if service in OPTIONAL:
                 self._enter(service, headers)

@@ -97,7 +97,7 @@ class Service:
     :ivar endpoints: its entries in the service catalog: type and path; several where clients differ.
     :ivar schema: the commands that make what is in its databases, without ``--config-file``.
     :ivar probe: the path of a list that an admin may read; "": anybody may ask it.
-    :ivar offers: the path of a list that an admin may read; it is empty until the daemons can work.
+    :ivar offers: paths of lists that an admin may read; each is empty until the daemons can work.
     :ivar needs_argument: the application finds its configuration by an argument only.
     :ivar files: writes the further files that it reads.
     :ivar environment: variables of its API, beside those of all programs.
@@ -116,7 +116,7 @@ class Service:
     databases: Sequence[str]
     schema: Schema
     probe: str = ""
-    offers: str = ""
+    offers: Sequence[str] = ()
     daemons: Sequence[Daemon] = ()
     needs_argument: bool = False
     files: Callable[[Layout], None] = nothing
@@ -226,7 +226,7 @@ CINDER = _service(
     endpoints=[("block-storage", "/v3"), ("volumev3", "/v3")],
     probe="/v3/types",
     # Until its scheduler has learned the backend's abilities, each volume fails.
-    offers="/v3/scheduler-stats/get_pools",
+    offers=["/v3/scheduler-stats/get_pools"],
     daemons=[
         Daemon("cinder-scheduler", "cinder-scheduler"),
         Daemon("cinder-volume", "cinder-volume.cloud@nothing"),
@@ -302,9 +302,23 @@ DESIGNATE = _service(
     settings=lambda layout: [["designate-manage", "pool", "update", "--file", str(pool_file(layout))]],
     ports=["designate-mdns"],
 )
+MANILA = _service(
+    "manila",
+    configuration.manila,
+    _manage("manila-manage", "db sync"),
+    endpoints=[("shared-file-system", "/v2")],
+    probe="/v2/share-networks",
+    # Until its scheduler has learned the backends' abilities, each share fails.
+    offers=[f"/v2/scheduler-stats/pools?backend={backend}" for backend in ("plain", "served")],
+    daemons=[
+        Daemon("manila-scheduler", "manila-scheduler"),
+        Daemon("manila-share", "manila-share.cloud@served"),
+    ],
+    needs_argument=True,
+)
 SERVICES = (KEYSTONE, GLANCE, PLACEMENT, NEUTRON, NOVA, CINDER)
 """The services in the order of their starts; one that another asks while it starts comes before it."""
-OPTIONAL = (BARBICAN, OCTAVIA, SWIFT, GNOCCHI, AODH, DESIGNATE)
+OPTIONAL = (BARBICAN, OCTAVIA, SWIFT, GNOCCHI, AODH, DESIGNATE, MANILA)
 """Services that a cloud starts, and enters into its service catalog, once somebody asks for them.  Their
 databases are made with those of the others."""
 ALL = (*SERVICES, *OPTIONAL)
