@@ -2,6 +2,7 @@
 
 import functools
 import time
+from collections.abc import Mapping
 
 import requests
 from keystoneauth1 import discover, exceptions
@@ -18,6 +19,8 @@ KEPT = 256
 """Sessions with certificates of their own that are kept, those used last."""
 _WITHOUT_VERSIONS = frozenset({"object-store"})
 """Services that list no versions: that of the address in the service catalog is the only one."""
+_MICROVERSION_NAMES: Mapping[str, str] = {"application-container": "container"}
+"""Names of services in the header of microversions, where it is not the type in the service catalog."""
 _CREATING = frozenset({"POST", "PATCH"})
 """Methods of calls that are not sent again where a connection has ended: the first may have been received."""
 
@@ -113,6 +116,7 @@ class _ServiceAdapter(Adapter):
         the call at once: a silent service would hold the thread for several timeouts.
         """
         kwargs.setdefault("timeout", self._options.timeout)
+        kwargs.setdefault("microversion_service_type", _MICROVERSION_NAMES.get(str(self.service_type)))
         if method in _CREATING:
             kwargs |= {"connect_retries": 0, "status_code_retries": 0}
         repetitions = kwargs.pop("connect_retries", self._options.connect_retries)

@@ -9,7 +9,6 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
     "AWS::CloudWatch": ("", "Alarm"),
     "AWS::RDS": ("", "DBInstance"),
     "OS::Aodh": ("alarms", "Alarm CombinationAlarm"),
-    "OS::Blazar": ("reservations", "Host Lease"),
     "OS::Ceilometer": (
         "alarms",
         "Alarm CombinationAlarm GnocchiAggregationByMetricsAlarm GnocchiAggregationByResourcesAlarm "
@@ -19,7 +18,6 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
     "OS::Heat": ("", "HARestarter"),
     "OS::Ironic": ("bare metal", "Port"),
     "OS::Magnum": ("container clusters", "Bay BayModel"),
-    "OS::Manila": ("shared file systems", "SecurityService Share ShareNetwork ShareType"),
     "OS::Metering": ("alarms", "Alarm"),
     "OS::Mistral": ("workflows", "CronTrigger ExternalResource Workflow"),
     "OS::Monasca": ("monitoring", "AlarmDefinition Notification"),
@@ -37,7 +35,6 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
     "OS::Senlin": ("clusters", "Cluster Node Policy Profile Receiver"),
     "OS::Trove": ("databases", "Cluster Instance"),
     "OS::Vitrage": ("root causes", "Template"),
-    "OS::Zun": ("containers", "Container"),
 }
 """By the beginning of the names: what the service is for, and the ends of the names.  These are all types of
 Heat 27 and of releases before it that the resource types of Stoker lack."""
@@ -80,6 +77,7 @@ HEAT_TYPES = frozenset(
 """Names of the types of Heat that do not come with Stoker."""
 _CLIENTS: Mapping[str, str] = {
     "alarm": "aodh",
+    "application-container": "zun",
     "block-storage": "cinder",
     "compute": "nova",
     "container-infrastructure-management": "magnum",
@@ -92,6 +90,8 @@ _CLIENTS: Mapping[str, str] = {
     "network": "neutron",
     "object-store": "swift",
     "orchestration": "heat",
+    "reservation": "blazar",
+    "shared-file-system": "manila",
 }
 """Heat's names of services, by types in the catalog, by resource types, or by beginnings of such names."""
 _ALIKE = 0.95

@@ -50,6 +50,12 @@ BY_TYPE: Mapping[str, Mapping[str, Json]] = {
         }
     },
     "OS::Barbican::Order": {"algorithm": "aes", "bit_length": 256, "mode": "cbc"},
+    "OS::Blazar::Lease": {
+        "name": "weekend",
+        "start_date": "2030-01-05 08:00",
+        "end_date": "2030-01-06 20:00",
+        "reservations": [{"resource_type": "physical:host", "min": 1, "max": 2}],
+    },
     "OS::Cinder::Quota": {"volumes": 20, "gigabytes": 500},
     "OS::Designate::Zone": {"name": "example.org.", "email": "hostmaster@example.org"},
     "OS::Glance::WebImage": {
@@ -64,9 +70,16 @@ BY_TYPE: Mapping[str, Mapping[str, Json]] = {
         "resource_properties": {"length": 12},
     },
     "OS::Heat::Stack": {"template": {"get_file": "first_stack.yaml"}},
+    "OS::Manila::Share": {
+        "share_protocol": "NFS",
+        "size": 10,
+        "access_rules": [{"access_type": "ip", "access_to": "192.0.2.0/24", "access_level": "rw"}],
+    },
+    "OS::Manila::ShareNetwork": {"neutron_subnet": "my-subnet"},
     "OS::Neutron::Quota": {"network": 20, "port": 200},
     "OS::Nova::Quota": {"instances": 20, "cores": 40},
     "OS::Octavia::Quota": {"loadbalancer": 5, "pool": 10},
+    "OS::Zun::Container": {"image": "nginx", "networks": [{"network": "my-network"}]},
     "OS::Zaqar::Subscription": {"subscriber": "https://example.org/messages"},
 }
 """Properties that a type's own checks want, or that say more than the schema, by type."""

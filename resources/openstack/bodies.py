@@ -60,6 +60,11 @@ def live_fields(declared: Fields, properties: JsonMap, remote: JsonMap) -> dict[
     return fields
 
 
+def texts(values: JsonMap | None) -> dict[str, str]:
+    """Return values as texts, for services that take and keep nothing else."""
+    return {name: str(value) for name, value in (values or {}).items()}
+
+
 def _resolved(reference: NamedRemote, value: Json, find: Find) -> Json:
     if isinstance(value, list):
         return [find(reference.kind, str(item)) for item in value]

@@ -58,6 +58,8 @@ class DeclaredThing(ResourceType):
     :cvar apart: properties that are no fields of the body.
     :cvar attribute_fields: field by attribute, where the names differ.
     :cvar update_method: HTTP method of changes.
+    :cvar create_query: parameters of a creation, behind a question mark; empty: none.
+    :cvar delete_query: parameters of a deletion.
     :cvar slow_delete: whether the thing exists for a while after its deletion was accepted.
     :cvar id_field: field of the answers that holds the id.
     :cvar answers_in_full: whether the answer to a creation has all fields; else the thing is read after it.
@@ -81,6 +83,8 @@ class DeclaredThing(ResourceType):
     apart: typing.ClassVar[Sequence[str]] = ()
     attribute_fields: typing.ClassVar[Mapping[str, str]] = {}
     update_method: typing.ClassVar[str] = "PUT"
+    create_query: typing.ClassVar[str] = ""
+    delete_query: typing.ClassVar[Mapping[str, str]] = {}
     slow_delete: typing.ClassVar[bool] = False
     id_field: typing.ClassVar[str] = "id"
     answers_in_full: typing.ClassVar[bool] = True
@@ -192,7 +196,7 @@ class DeclaredThing(ResourceType):
     def _delete_double(self, physical_id: str, context: StepContext) -> bool:
         service = self.service_for(context)
         try:
-            service.delete(f"{self.path}/{physical_id}")
+            service.delete(f"{self.path}/{physical_id}", **self.delete_query)
         except RemoteNotFound:
             return False
         except PermanentError as error:
@@ -212,7 +216,8 @@ class DeclaredThing(ResourceType):
         """Return the ids of the things with this mark, the oldest first."""
         if self.mark is None:
             return []
-        return marked(self.mark, mark, self.service_for(context), self.list_path or self.path, self._items())
+        path = self.list_path or self.path
+        return marked(self.mark, mark, self.service_for(context), path, self._items(), self.id_field)
 
     def _items(self) -> str:
         return self.items or f"{self.item}s"
@@ -250,7 +255,8 @@ class DeclaredType(DeclaredThing):
         if self.mark is not None:
             self.mark.put(body, mark_of(target.key))
         try:
-            remote = self._unwrapped(service.post(self.path, self.request(body, target)))
+            path = f"{self.path}{self.create_query}"
+            remote = self._unwrapped(service.post(path, self.request(body, target)))
         except PermanentError as error:
             earlier = self.made_before(error, target, context)
             if earlier is None:
@@ -307,7 +313,7 @@ class DeclaredType(DeclaredThing):
         service = self.service_for(context)
         try:
             self.before_delete(target, context)
-            service.delete(self.path_of(target))
+            service.delete(self.path_of(target), **self.delete_query)
         except RemoteNotFound:
             return self._deleted(target, context)
         except Conflict as error:

@@ -126,15 +126,18 @@ def _key_of(text: Json) -> str | None:
         return None
 
 
-def marked(mark: Mark, value: str, service: Service, path: str, items: str) -> list[str]:
+def marked(
+    mark: Mark, value: str, service: Service, path: str, items: str, id_field: str = "id"
+) -> list[str]:
     """Return the ids of the members of a collection with this mark, the oldest first.
 
     :param items: key of the members in a list.
+    :param id_field: field of a member that holds the id.
     """
     remotes = service.list_all(path, items, **mark.query(value))
     marked_remotes = [remote for remote in remotes if mark.is_on(remote, value)]
     marked_remotes.sort(key=lambda remote: str(remote.get("created_at") or remote.get("created") or ""))
-    return [str(remote["id"]) for remote in marked_remotes]
+    return [str(remote[id_field]) for remote in marked_remotes]
 
 
 def chosen_id(key: str) -> str:

@@ -119,10 +119,16 @@ KINDS: Mapping[str, Kind] = {
         named=False,
         id_field="uuid",
     ),
+    "manila.security_service": Kind("shared-file-system", "/security-services", "security service"),
     "manila.share_network": Kind("shared-file-system", "/share-networks", "share network"),
     "manila.share_snapshot": Kind("shared-file-system", "/snapshots", "share snapshot"),
     "manila.share_type": Kind(
-        "shared-file-system", "/types", "share type", items="share_types", filters=False
+        "shared-file-system",
+        "/types",
+        "share type",
+        items="share_types",
+        filters=False,
+        query={"is_public": "all"},
     ),
     "mistral.workflow": Kind("workflow", "/workflows", "Workflow", named=False),
     "neutron.address_scope": Kind("network", "/address-scopes", "address_scope"),

@@ -348,6 +348,7 @@ class Interface:
 
 INTERFACES: Mapping[str, Interface] = {
     "alarm": Interface("2"),
+    "application-container": Interface("1", "1.36"),
     "baremetal": Interface("1", "1.78"),
     "block-storage": Interface("3", "3.60"),
     "compute": Interface("2.1", "2.96"),

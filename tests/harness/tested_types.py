@@ -20,6 +20,8 @@ SHORT_NAMES = ("OS::Cinder::", "OS::Neutron::", "OS::Nova::")
 """Types that the fixture ``make`` takes by their last part; a module has others where it completes a name."""
 WITHOUT_SERVICE: Mapping[str, str] = {
     "OS::Barbican::Order": "Barbican works on orders in a process that the cloud of the tests does not have",
+    "OS::Blazar::Host": "the cloud of the tests has no Blazar",
+    "OS::Blazar::Lease": "the cloud of the tests has no Blazar",
     "OS::Heat::InstanceGroup": "AWS::AutoScaling::AutoScalingGroup, which is one, is tested there",
     "OS::Magnum::Cluster": "the cloud of the tests has no Magnum",
     "OS::Magnum::ClusterTemplate": "the cloud of the tests has no Magnum",
@@ -42,6 +44,7 @@ WITHOUT_SERVICE: Mapping[str, str] = {
         "it needs an extension that the Neutron of the tests does not have",
     ),
     "OS::Zaqar::MistralTrigger": "the cloud of the tests has no Mistral",
+    "OS::Zun::Container": "the cloud of the tests has no Zun",
 }
 """Types of services that no test creates there, with the reason."""
 _IN_TEXT = re.compile(r"""\btype["']?: *["']?((?:OS|AWS)(?:::\w+)+)""", re.IGNORECASE)

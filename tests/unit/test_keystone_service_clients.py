@@ -24,7 +24,8 @@ Json = typing.Any
 class Compute:
     """A compute service with microversions to 2.50, perhaps behind TLS.
 
-    :ivar asked: method, path, and microversion.
+    :ivar requests: method, path, and microversion.
+    :ivar microversions: the name of the service with the microversion, of each of these.
     :ivar gate: cleared while nothing is answered, but for the versions.
     :ivar shows_versions: answers who asks for its versions; otherwise with `status`, as to everything else.
     :ivar drops: connections that are closed without an answer, but for the versions.
@@ -32,6 +33,7 @@ class Compute:
 
     def __init__(self, certificate: pathlib.Path | None = None) -> None:
         self.requests: list[tuple[str, str, str | None]] = []
+        self.microversions: list[str | None] = []
         self.drops = 0
         self.shows_versions = True
         self.status = 200
@@ -50,6 +52,7 @@ class Compute:
                 service.requests.append(
                     (self.command, self.path, self.headers.get("X-OpenStack-Nova-API-Version"))
                 )
+                service.microversions.append(self.headers.get("OpenStack-API-Version"))
                 service.gate.wait(600)
                 if service.drops:
                     service.drops -= 1
@@ -135,6 +138,18 @@ def test_the_oldest_of_three_microversions_is_used(
     adapter = clients(max_microversion=limit).adapter(compute.session(), "compute", "2.1", requested)
     adapter.get("/servers")
     assert compute.requests == [("GET", "/v2.1/servers", used)]
+
+
+@pytest.mark.parametrize(
+    ("service", "name"), [("application-container", "container"), ("compute", "compute")]
+)
+def test_a_service_is_named_with_its_microversion_as_it_names_itself(
+    compute: Compute, service: str, name: str
+) -> None:
+    options = ClientOptions(services={service: ServiceOptions(endpoint_override=compute.url)})
+    adapter = ServiceClients(options).adapter(compute.session(), service, "2.1", "2.30")
+    adapter.get("/servers")
+    assert compute.microversions == [f"{name} 2.30"]
 
 
 def test_a_read_is_repeated_when_the_connection_ends_and_a_create_never(compute: Compute) -> None:

@@ -1,0 +1,19 @@
+"""The common part of the types of reservations."""
+
+from ....shapes import JsonMap
+from ...contract.views import ResourceView
+from ...schema import SupportStatus
+from ..compared import ComparedType
+
+
+class BlazarType(ComparedType):
+    """Base of the types; as in Heat nothing of them changes in place."""
+
+    support_status = SupportStatus(version="12.0.0")
+    service = "reservation"
+    list_parameters = {}
+    identity = "the name; which of them had it before is stored first"
+
+    def request(self, body: JsonMap, target: ResourceView) -> JsonMap:
+        """Return the body of a creation: the fields."""
+        return body

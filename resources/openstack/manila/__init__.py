@@ -1,0 +1,1 @@
+"""Types of the service for shared file systems."""

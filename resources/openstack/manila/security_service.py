@@ -1,0 +1,47 @@
+"""OS::Manila::SecurityService: a directory service that knows the users of shares."""
+
+from ....shapes import Json, JsonMap
+from ....template.constraints import AllowedValues
+from ...contract.context import StepContext
+from ...contract.views import ResourceView
+from ...schema import Attribute, Property
+from .base import DescribedManilaType
+
+PASSWORD = "password"
+
+
+class SecurityService(DescribedManilaType):
+    """A directory service.  Answers hold its password, which is not kept with them."""
+
+    description = "A directory service, such as LDAP, that knows the users of shares."
+    path = "/security-services"
+    item = "security_service"
+    list_path = "/security-services/detail"
+    properties_schema = {
+        "name": Property("string", "Its name.", update_allowed=True),
+        "type": Property(
+            "string",
+            "The kind of service.",
+            required=True,
+            constraints=(AllowedValues(values=("ldap", "kerberos", "active_directory")),),
+        ),
+        "dns_ip": Property(
+            "string", "Address of the DNS server in the project's network.", update_allowed=True
+        ),
+        "server": Property("string", "Address or host name of the service.", update_allowed=True),
+        "domain": Property("string", "Its domain.", update_allowed=True),
+        "user": Property("string", "User or group of the service.", update_allowed=True),
+        PASSWORD: Property("string", "The user's password.", update_allowed=True, sensitive=True),
+        "description": Property("string", "Its description.", update_allowed=True),
+    }
+    attributes_schema = {"show": Attribute("All that the service reports of it but the password.", "map")}
+
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+        """Return the fields but the password."""
+        live = super().reported_properties(target, remote, context)
+        return {name: value for name, value in live.items() if name != PASSWORD}
+
+    def _unwrapped(self, answer: Json) -> JsonMap:
+        """Return the security service without its password."""
+        remote = super()._unwrapped(answer)
+        return {name: value for name, value in remote.items() if name != PASSWORD}

@@ -1,0 +1,90 @@
+"""OS::Manila::ShareType: a kind of share."""
+
+from collections.abc import Collection, Mapping
+
+from ....shapes import Json, JsonMap
+from ...contract.context import StepContext
+from ...contract.views import ResourceView
+from ...schema import Attribute, Property, SupportStatus
+from ..bodies import texts
+from ..marks import FieldMark
+from ..names import quoted
+from ..service import RemoteNotFound, object_of
+from .base import ManilaType, as_in_template
+
+EXTRA_SPECS = "extra_specs"
+SERVERS = "driver_handles_share_servers"
+SNAPSHOTS = "snapshot_support"
+
+
+class _Mark(FieldMark):
+    """The description; types that are not public are listed on demand only."""
+
+    def query(self, mark: str) -> Mapping[str, str]:
+        """Implement Mark; the service does not filter by it."""
+        return {"is_public": "all"}
+
+
+class ShareType(ManilaType):
+    """A kind of share; for administrators."""
+
+    description = "A kind of share. By default administrators alone may create it."
+    path = "/types"
+    item = "share_type"
+    list_parameters = {"is_public": "all"}
+    mark = _Mark()
+    renamed = {"is_public": "share_type_access:is_public"}
+    apart = (EXTRA_SPECS, SERVERS, SNAPSHOTS)
+    properties_schema = {
+        "name": Property("string", "Its name.", required=True),
+        "is_public": Property("boolean", "All projects may use it.", default=True),
+        SERVERS: Property("boolean", "The drivers of its shares make servers for them.", required=True),
+        EXTRA_SPECS: Property("map", "Its extra specs.", update_allowed=True),
+        SNAPSHOTS: Property(
+            "boolean",
+            "Its shares can have snapshots.",
+            default=True,
+            support_status=SupportStatus(version="6.0.0"),
+        ),
+    }
+    attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
+
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
+        """Return the fields of a new type; two properties are extra specs of their own."""
+        properties = target.properties
+        own = {name: properties[name] for name in (SERVERS, SNAPSHOTS) if properties[name] is not None}
+        specs = texts({**own, **(properties[EXTRA_SPECS] or {})})
+        return {**super().create_body(target, context), EXTRA_SPECS: specs}
+
+    def update_body(
+        self, target: ResourceView, changed: Collection[str], context: StepContext
+    ) -> dict[str, Json]:
+        """Return no fields: extra specs alone change, by calls of their own."""
+        return {}
+
+    def after_update(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
+        """Set the extra specs, and delete those that the template has no more."""
+        specs = texts(target.properties[EXTRA_SPECS])
+        service = self.service_for(context)
+        path = f"{self.path_of(target)}/{EXTRA_SPECS}"
+        present = object_of(service.get(path), EXTRA_SPECS)
+        for name in sorted(present.keys() - specs.keys() - {SERVERS, SNAPSHOTS}):
+            try:
+                service.delete(f"{path}/{quoted(name)}")
+            except RemoteNotFound:
+                continue  # Somebody else has deleted it.
+        if specs:
+            service.post(path, {EXTRA_SPECS: specs})
+
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+        """Return the fields; the extra specs without those that other properties set."""
+        properties = target.properties
+        specs = object_of(remote, EXTRA_SPECS)
+        own = {SERVERS, SNAPSHOTS} - {*(properties[EXTRA_SPECS] or {})}
+        others = {name: value for name, value in specs.items() if name not in own}
+        switches = {name: specs[name].lower() == "true" for name in own if name in specs}
+        return {
+            **super().reported_properties(target, remote, context),
+            **switches,
+            EXTRA_SPECS: as_in_template(others, properties[EXTRA_SPECS]),
+        }
