@@ -26,6 +26,7 @@ from ..http.server import HttpServer
 from ..wiring.api import make_api, requests
 from ..wiring.conductor import make_conductor, start_conductor
 from ..wiring.data_dir import config_file, migrate
+from ..wiring.database import needed_at_start
 from ..wiring.http import make_http
 from ..wiring.metrics import recorder_of_api, text_of
 from ..wiring.parts import Parts, open_parts
@@ -65,6 +66,7 @@ class Embedded:
         self._http: HttpServer | None = None
         self.url = ""
 
+    @needed_at_start()
     def start(self) -> None:
         """Begin to serve.
 

@@ -21,7 +21,7 @@ from ..daemon.version import VERSION
 from ..daemon.workers import WorkerSettings, run_workers
 from ..http.server import HttpServer, listen, unanswered
 from ..wiring.api import make_api, requests
-from ..wiring.database import require_configuration
+from ..wiring.database import needed_at_start, require_configuration
 from ..wiring.http import make_http
 from ..wiring.metrics import recorder_of_api, shared_metrics, text_of
 from ..wiring.parts import Parts, open_parts
@@ -57,6 +57,7 @@ class Api:
         self._parts: Parts | None = None
         self._http: HttpServer | None = None
 
+    @needed_at_start()
     def start(self) -> None:
         """Listen for requests, see Daemon."""
         conf = self._conf

@@ -19,6 +19,7 @@ from ..daemon.systemd import Systemd
 from ..daemon.version import VERSION
 from ..http.server import HttpServer
 from ..wiring.conductor import make_conductor, start_conductor
+from ..wiring.database import needed_at_start
 from ..wiring.metrics import make_recorder, serve_conductor
 from ..wiring.parts import Parts, open_parts
 from ..wiring.reports import start_reports
@@ -48,6 +49,7 @@ class ConductorProcess:
         self._page: HttpServer | None = None
         self._conductor: Conductor | None = None
 
+    @needed_at_start()
     def start(self) -> None:
         """Connect, and begin to work, see Daemon."""
         conf = self._conf

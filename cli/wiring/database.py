@@ -1,6 +1,7 @@
 """The database, from the configuration; an error names the option that is wrong."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 
 import oslo_db.exception
 import sqlalchemy
@@ -118,17 +119,31 @@ def open_database(
     :raises WrongConfiguration: the database has another version or shard count, or cannot be reached.
     """
     database = connect(conf, listener, troubled, committed, long_work=long_work)
-    try:
+    with needed_at_start():
         at = database.read(revisions.current)
-    except DATABASE_ERRORS as error:
-        raise WrongConfiguration(f"{CONNECTION}: the database cannot be used: {error}") from error
     if not (fit := revisions.fit_of(at)).works:
         raise WrongConfiguration(f"{CONNECTION}: {unfit(at, fit)}")
     expected = conf.stacks.shard_count
     try:
-        return database, database.write(lambda conn: installation.shard_count(conn, expected))
+        with needed_at_start():
+            return database, database.write(lambda conn: installation.shard_count(conn, expected))
     except ShardCountMismatch as error:
         raise WrongConfiguration(f"[stacks] shard_count: {error}") from error
+
+
+@contextlib.contextmanager
+def needed_at_start() -> Iterator[None]:
+    """Surround transactions without which a program cannot start; their errors are one line.
+
+    The service manager starts the program again, so it need not wait for the database itself.
+
+    :raises WrongConfiguration: the database cannot be used.
+    """
+    try:
+        yield
+    except DATABASE_ERRORS as error:
+        lines = [line.strip() for line in str(error).splitlines() if not line.startswith("(Background")]
+        raise WrongConfiguration(f"{CONNECTION}: the database cannot be used: {' '.join(lines)}") from error
 
 
 def unfit(at: str | None, fit: Fit) -> str:

@@ -120,6 +120,25 @@ def test_an_empty_database_is_reported_with_the_command_that_sets_it_up(
     assert run("stoker-manage", tmp_path, "ring", "show").returncode == 0
 
 
+@pytest.mark.parametrize("program", ["stoker-api", "stoker-conductor"])
+def test_a_database_that_stays_away_between_two_transactions_of_the_start_is_one_line(
+    tmp_path: pathlib.Path, program: str
+) -> None:
+    path = tmp_path / "own.sqlite"
+    settings = f"[database]\nconnection = sqlite:///{path}\nbusy_timeout = 0.1\nretry_time = 0.1\n"
+    write(tmp_path, KEY, settings)
+    assert run("stoker-manage", tmp_path, "db", "sync").returncode == 0
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")  # It can be read, so the first check of the start is passed.
+        done = run(program, tmp_path)
+    assert done.returncode == 1
+    lines = [line for line in done.stderr.splitlines() if line.startswith(f"{program}: cannot start: ")]
+    assert len(set(lines)) == 1, done.stderr  # one for each worker process
+    assert "[database] connection: the database cannot be used: " in lines[0]
+    assert "database is locked" in lines[0]
+    assert "Traceback" not in done.stderr
+
+
 def test_a_missing_file_is_an_error(tmp_path: pathlib.Path) -> None:
     for program, arguments in (("stoker-api", []), ("stoker-manage", ["ring", "show"])):
         done = run(program, tmp_path, *arguments, real=True)
