@@ -1,7 +1,7 @@
-"""Finds things that Stoker has made and of which no row knows, as after a restored backup."""
+"""Finds things that Stoker has made and that no row has, as after a restored backup."""
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from ...db.ids import ResourceId, StackId
@@ -36,6 +36,17 @@ class UnknownThing:
 
 
 @dataclass(frozen=True)
+class LostThing:
+    """A thing whose mark names a resource that has no thing: it has no physical id, or its own is gone.
+
+    :ivar row: the resource.
+    """
+
+    thing: UnknownThing
+    row: known_things.ThingOfRow
+
+
+@dataclass(frozen=True)
 class UnreadList:
     """A list of a project that could not be read: what is in it was not compared.
 
@@ -49,10 +60,15 @@ class UnreadList:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The result for a project."""
+    """The result for a project.
+
+    :ivar things: the things whose keys no row has.
+    :ivar lost: the things whose keys resources have that lack them.
+    """
 
     things: Sequence[UnknownThing]
     unread: Sequence[UnreadList]
+    lost: Sequence[LostThing]
 
 
 class UnknownThings:
@@ -82,20 +98,34 @@ class UnknownThings:
             except StepError as error:
                 unread.append(UnreadList(project_id, [name for name, _ in types], str(error)))
         # The rows come last: the key of a creation is stored before the thing is made.
-        keys: set[str | None] = set()
+        rows: dict[str | None, known_things.ThingOfRow] = {}
         ids: set[str | None] = set()
         for row in self._rows(project_id):
-            keys.add(row.key)
+            rows[row.key] = row
             ids.add(row.physical_id)
-        things = [
-            unknown
-            for collection, remotes in lists
-            for physical_id, remote in remotes.items()
-            if physical_id not in ids
-            and (unknown := self._marked(collection, project_id, physical_id, remote)) is not None
-            and unknown.key not in keys
-        ]
-        return Comparison(things, unread)
+        things: list[UnknownThing] = []
+        lost: list[LostThing] = []
+        for collection, remotes in lists:
+            for thing in self._without_row(collection, project_id, remotes, ids):
+                if (owner := rows.get(thing.key)) is None:
+                    things.append(thing)
+                elif owner.is_resource and owner.physical_id not in remotes:
+                    lost.append(LostThing(thing, owner))
+        return Comparison(things, unread, lost)
+
+    def _without_row(
+        self,
+        collection: Collection,
+        project_id: str,
+        remotes: Mapping[str, JsonMap],
+        ids: Set[str | None],
+    ) -> Iterator[UnknownThing]:
+        """Yield the things of a list that have a mark, and whose ids no row has."""
+        for physical_id, remote in remotes.items():
+            if physical_id not in ids:
+                thing = self._marked(collection, project_id, physical_id, remote)
+                if thing is not None:
+                    yield thing
 
     def _read(
         self, collection: Collection, project_id: str, roots: Sequence[StackId]

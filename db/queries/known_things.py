@@ -15,11 +15,16 @@ class ThingOfRow:
 
     :ivar key: idempotency key of its creation; None: nothing was begun.
     :ivar physical_id: None: it is not known.
+    :ivar is_resource: whether the row is a resource of a living stack: neither a snapshot's copy nor deleted.
     """
 
     resource_id: ResourceId
     key: str | None
     physical_id: str | None
+    stack_id: StackId
+    stack_name: str
+    name: str
+    is_resource: bool
 
 
 def of_project(conn: Connection, project_id: str, *, after: ResourceId, limit: int) -> list[ThingOfRow]:
@@ -29,14 +34,19 @@ def of_project(conn: Connection, project_id: str, *, after: ResourceId, limit: i
     """
     r = tables.resource
     s = tables.stack
+    is_resource = sa.and_(r.c.snapshot_id.is_(None), s.c.deleted_at.is_(None))
     query = (
-        sa.select(r.c.id, r.c.key, r.c.physical_id)
+        sa.select(
+            *(r.c.id.label("resource_id"), r.c.key, r.c.physical_id, r.c.stack_id, r.c.name),
+            *(s.c.name.label("stack_name"), is_resource.label("is_resource")),
+        )
         .join(s, s.c.id == r.c.stack_id)
         .where(s.c.project_id == project_id, r.c.id > after)
         .order_by(r.c.id)
         .limit(limit)
     )
-    return [ThingOfRow(*row) for row in conn.execute(query)]
+    rows = conn.execute(query).mappings()
+    return [ThingOfRow(**{**row, "is_resource": bool(row["is_resource"])}) for row in rows]
 
 
 def living_roots(conn: Connection, project_id: str, limit: int) -> list[StackId]:

@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 from .. import resources, stacks, traversals
 from ..id_source import ids_of
 from ..ids import MemberId, ResourceId, StackId, TaskId, TraversalId, TraversalNumber, WaitsOn
-from ..rows import OrphanedCreate, ReadyTasks, Resource, Task, Traversal
+from ..rows import OrphanedCreate, ReadyTasks, Resource, Stack, Task, Traversal
 from ..schema import tables
 from ..states import FINAL, Status, TaskKind, TaskState
 from . import tasks, transitions
@@ -34,30 +34,8 @@ def record(conn: Connection, orphan: OrphanedCreate, *, now: float) -> TaskId:
     ids = ids_of(conn)
     task_id = ids.new(TaskId)
     number = ids.new(TraversalNumber)
-    tail = f"-{orphan.resource.name}-{orphan.task.id}"
-    keeper = replace(
-        stack,
-        id=StackId(str(uuid.uuid4())),
-        name=(stack.name[: max(0, NAME_LENGTH - len(tail))] + tail)[-NAME_LENGTH:],
-        live_name=None,
-        parent_id=stack.id,
-        parent_resource_id=None,
-        depth=stack.depth + 1,
-        action="DELETE",
-        status=Status.IN_PROGRESS,
-        reason=f"Waits for the creation of {orphan.resource.name} that did not stop, to remove what it makes",
-        traversal=TraversalId(str(uuid.uuid4())),
-        deadline_at=None,
-        remaining=None,
-        rollback_at=None,
-        failure_cause=None,
-        previous=None,
-        outputs={},
-        created_at=now,
-        updated_at=None,
-        deleted_at=None,
-        tags=(),
-    )
+    reason = f"Waits for the creation of {orphan.resource.name} that did not stop, to remove what it makes"
+    keeper = keeper_of(stack, f"-{orphan.resource.name}-{orphan.task.id}", reason, now=now)
     stacks.insert(conn, keeper)
     row = _unfinished(orphan.resource, ids.new(ResourceId), keeper.id)
     resources.insert_many(conn, [row])
@@ -83,6 +61,36 @@ def record(conn: Connection, orphan: OrphanedCreate, *, now: float) -> TaskId:
     tasks.insert_many(conn, [deletion])
     traversals.insert(conn, Traversal(id=number, open_tasks=1, action="DELETE", **shared))
     return task_id
+
+
+def keeper_of(stack: Stack, tail: str, reason: str, *, now: float) -> Stack:
+    """Return a stack nested in another one, which only deletes things.
+
+    :param tail: the end of its name.
+    """
+    return replace(
+        stack,
+        id=StackId(str(uuid.uuid4())),
+        name=(stack.name[: max(0, NAME_LENGTH - len(tail))] + tail)[-NAME_LENGTH:],
+        live_name=None,
+        parent_id=stack.id,
+        parent_resource_id=None,
+        depth=stack.depth + 1,
+        action="DELETE",
+        status=Status.IN_PROGRESS,
+        reason=reason,
+        traversal=TraversalId(str(uuid.uuid4())),
+        deadline_at=None,
+        remaining=None,
+        rollback_at=None,
+        failure_cause=None,
+        previous=None,
+        outputs={},
+        created_at=now,
+        updated_at=None,
+        deleted_at=None,
+        tags=(),
+    )
 
 
 def _unfinished(created: Resource, row_id: ResourceId, stack_id: StackId) -> Resource:
