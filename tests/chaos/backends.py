@@ -5,7 +5,7 @@ import functools
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 
-from harness.etcd import Etcd, peer_address
+from harness.etcd import Etcd, EtcdCluster
 from harness.galera import Galera
 from harness.mariadb import PASSWORD, USER, MariaDB
 from harness.ports import HOST
@@ -97,8 +97,11 @@ def rabbitmq_backend(server: RabbitMQ) -> Backend:
     )
 
 
-def postgresql_backend(server: PostgreSQL) -> Backend:
-    """Return the database of one node, which can lose its connections and the right to write."""
+def postgresql_backend(server: PostgreSQL, faults: Sequence[Switch] = ()) -> Backend:
+    """Return the database of one node, which can lose its connections and the right to write.
+
+    :param faults: faults beyond those.
+    """
     database = server.create_database().rpartition("/")[2]
     options = "connect_timeout=5&tcp_user_timeout=20000"
 
@@ -117,6 +120,7 @@ def postgresql_backend(server: PostgreSQL) -> Backend:
         lambda ports: f"postgresql+psycopg://stoker@{HOST}:{ports[0]}/{database}?{options}",
         [("postgresql", server)],
         [
+            *faults,
             Switch("connections terminated", "database", terminate, lambda: None),
             Switch(
                 *("read only", "database"),
@@ -139,14 +143,23 @@ def _group_backend(server: Server, url: Callable[[Sequence[int]], str]) -> Backe
     return Backend([[(HOST, server.port)]], url, [(server.name.lower(), server)], [emptied])
 
 
+def _disk_faults(server: Server) -> list[Switch]:
+    """Return the fault of a full disk, where this account may make a disk for it."""
+    if not server.use_small_disk():
+        print(f"no full disk of {server.name}: this account may not mount file systems", flush=True)
+        return []
+    return [Switch("disk full", "database", server.fill_disk, server.free_disk)]
+
+
 def _postgresql(_: pathlib.Path) -> BackendSet:
-    database = PostgreSQL()
+    database = PostgreSQL({"max_wal_size": "96MB", "min_wal_size": "32MB"})
+    faults = _disk_faults(database)
     broker = RabbitMQ()
     group = Etcd()
     servers: Sequence[Server] = (database, broker, group)
     _start(servers)
     roles = {
-        DATABASE: postgresql_backend(database),
+        DATABASE: postgresql_backend(database, faults),
         BROKER: rabbitmq_backend(broker),
         GROUP: _group_backend(group, lambda ports: f"etcd3+http://{HOST}:{ports[0]}"),
     }
@@ -155,6 +168,7 @@ def _postgresql(_: pathlib.Path) -> BackendSet:
 
 def _mariadb(_: pathlib.Path) -> BackendSet:
     database = MariaDB()
+    faults = _disk_faults(database)
     broker = RabbitMQ()
     group = Redis()
     servers: Sequence[Server] = (database, broker, group)
@@ -162,7 +176,10 @@ def _mariadb(_: pathlib.Path) -> BackendSet:
     name = database.create_database().rpartition("/")[2].partition("?")[0]
     roles = {
         DATABASE: Backend(
-            [[(HOST, database.port)]], lambda ports: mysql_url(ports[0], name), [("mariadb", database)]
+            [[(HOST, database.port)]],
+            lambda ports: mysql_url(ports[0], name),
+            [("mariadb", database)],
+            faults,
         ),
         BROKER: rabbitmq_backend(broker),
         GROUP: _group_backend(group, lambda ports: f"redis://{HOST}:{ports[0]}"),
@@ -170,24 +187,24 @@ def _mariadb(_: pathlib.Path) -> BackendSet:
     return BackendSet(roles, close=lambda: _close(servers))
 
 
-def _galera(folder: pathlib.Path) -> BackendSet:
-    """Return clusters of three each, as OpenStack is operated."""
-    galera = Galera()
+def _galera(folder: pathlib.Path, *, several_writers: bool = False) -> BackendSet:
+    """Return clusters of three each, as OpenStack is operated.
+
+    :param several_writers: whether daemons write to all nodes of the database, against the guide.
+    """
+    galera = Galera(several_writers=several_writers)
     first = RabbitMQ()
     brokers = [first, RabbitMQ(first), RabbitMQ(first)]
-    members = {f"etcd-{number}": peer_address() for number in range(3)}
-    group = [Etcd(members, name) for name in members]
+    group = EtcdCluster()
 
     def close() -> None:
         galera.close()
-        _close([*group, *brokers])
+        group.close()
+        _close(brokers)
 
     try:
         galera.start(folder)
-        for etcd in group:
-            etcd.begin()
-        for etcd in group:
-            etcd.wait_ready()
+        group.start()
         for broker in brokers:
             broker.start()
         for broker in brokers[1:]:
@@ -239,12 +256,20 @@ def _broker_cluster(brokers: Sequence[RabbitMQ]) -> Backend:
     )
 
 
-def _etcd_cluster(group: Sequence[Etcd]) -> Backend:
+def _etcd_cluster(group: EtcdCluster) -> Backend:
     """Return the cluster, with each node behind the one address in a fixed order."""
     return Backend(
-        [[(HOST, etcd.port) for etcd in group]],
+        [[(HOST, etcd.port) for etcd in group.nodes]],
         lambda ports: f"etcd3+http://{HOST}:{ports[0]}",
-        [(f"etcd-{number}", etcd) for number, etcd in enumerate(group)],
+        [(f"etcd-{number}", etcd) for number, etcd in enumerate(group.nodes)],
+        [
+            Switch(
+                *("partitioned", f"etcd-{number}"),
+                functools.partial(group.isolate, number, is_alone=True),
+                functools.partial(group.isolate, number, is_alone=False),
+            )
+            for number in range(len(group.nodes))
+        ],
     )
 
 
@@ -270,6 +295,7 @@ EMBEDDED = "embedded"
 SETS: dict[str, Callable[[pathlib.Path], BackendSet]] = {
     "postgresql": _postgresql,
     "galera": _galera,
+    "writers": functools.partial(_galera, several_writers=True),
     "mariadb": _mariadb,
     EMBEDDED: lambda _: BackendSet({}),
 }

@@ -10,17 +10,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from chaos.history import (
     Event,
     Expectation,
+    FinalCopy,
     FinalResource,
     FinalStack,
     History,
+    Kept,
     Outcome,
     Read,
+    Signal,
     Unsettled,
     Write,
 )
 from chaos.ledger import Entry
 
-BEGUN = {"create", "update", "delete", "suspend", "resume", "check"}
+BEGUN = {"create", "update", "delete", "suspend", "resume", "check", "snapshot", "restore"}
 """Requests that begin an action, of which the stack has an event."""
 ACTIONS = {
     "create": {"CREATE", "ROLLBACK"},
@@ -29,9 +32,13 @@ ACTIONS = {
     "suspend": {"SUSPEND"},
     "resume": {"RESUME"},
     "check": {"CHECK"},
-    "cancel": {"ROLLBACK", "CREATE", "UPDATE", "SUSPEND", "RESUME", "CHECK"},
+    "snapshot": {"SNAPSHOT"},
+    "restore": {"RESTORE", "ROLLBACK"},
+    "cancel": {"ROLLBACK", "CREATE", "UPDATE", "SUSPEND", "RESUME", "CHECK", "SNAPSHOT", "RESTORE"},
 }
 """The actions that a stack may show after a request, until the next one."""
+SURE_OF_GOAL = {"create": {"CREATE", "UPDATE"}, "update": {"CREATE", "UPDATE"}, "restore": {"RESTORE"}}
+"""The actions under which a stack shows the goal of a request."""
 TIMED_OUT = "timed out"
 
 
@@ -46,9 +53,11 @@ def violations(history: History, journal: Sequence[Entry]) -> list[str]:
         *accepted_requests_are_there(writes, events),
         *stacks_end(history.of(FinalStack), expectations),
         *nothing_is_leaked_or_doubled(journal, history.of(FinalResource), expectations),
+        *snapshots_have_their_copies(journal, history.of(FinalCopy)),
         *steps_are_in_order(journal),
         *timeouts_strike_once(writes, events),
         *reads_never_go_back(writes, history.of(Read)),
+        *signals_are_kept(history.of(Signal), history.of(Kept)),
     ]
 
 
@@ -133,6 +142,25 @@ def nothing_is_leaked_or_doubled(
     return wrong
 
 
+def snapshots_have_their_copies(journal: Sequence[Entry], copies: Sequence[FinalCopy]) -> list[str]:
+    """Each copy belongs to a snapshot that is there, and each complete one has its copies."""
+    living = set()
+    for entry in journal:
+        if entry.effect == "copy":
+            living.add(entry.item)
+        elif entry.effect == "drop":
+            living.discard(entry.item)
+    owners = collections.Counter(row.copy for row in copies)
+    wrong = [f"{copy} is leaked" for copy in sorted(living - set(owners))]
+    wrong += [f"{copy} belongs to {count} snapshots" for copy, count in owners.items() if count > 1]
+    wrong += [
+        f"{row.copy} of {row.name} is gone, and snapshot {row.snapshot} has it"
+        for row in copies
+        if row.status == "COMPLETE" and row.copy not in living
+    ]
+    return wrong
+
+
 def steps_are_in_order(journal: Sequence[Entry]) -> list[str]:
     """No item is made before its inputs are ready, and none is removed before those that need it."""
     wrong = []
@@ -146,7 +174,7 @@ def steps_are_in_order(journal: Sequence[Entry]) -> list[str]:
             inputs.pop(entry.item, None)
             users = sorted(item for item, needs in inputs.items() if entry.item in needs)
             wrong += [f"{entry.number}: {entry.item} is removed before {item}" for item in users]
-        else:
+        elif entry.effect in ("make", "change"):
             before = inputs.get(entry.item, set())
             inputs[entry.item] = set(entry.body["inputs"])
             early = sorted(inputs[entry.item] - before - ready)
@@ -238,7 +266,7 @@ def _shows(read: Read, write: Write) -> bool:
     """Return whether a read may show the effect of a request."""
     if read.action not in ACTIONS[write.kind]:
         return False
-    is_goal_sure = write.kind in ("create", "update") and read.action in ("CREATE", "UPDATE")
+    is_goal_sure = read.action in SURE_OF_GOAL.get(write.kind, ())
     return not is_goal_sure or read.goal is None or read.goal == write.goal
 
 
@@ -257,4 +285,37 @@ def _starting_again(stack: str, effects: Sequence[Write], reads: Sequence[Read])
         ]
         if not causes:
             wrong.append(f"{stack} has ended {before.action}, and is in progress again at {after.began:.3f}")
+    return wrong
+
+
+def signals_are_kept(signals: Sequence[Signal], reads: Sequence[Kept]) -> list[str]:
+    """Each answer has all signals that were accepted before it, and none that nobody has sent.
+
+    A signal without an answer may reach the target of a later one: the deployment has another config then.
+    """
+    of_stack: dict[str, list[Signal]] = collections.defaultdict(list)
+    for signal in signals:
+        if signal.outcome != Outcome.REFUSED:
+            of_stack[signal.stack].append(signal)
+    wrong = []
+    for read in reads:
+        values = set(read.values)
+        before = [signal for signal in of_stack[read.stack] if signal.began <= read.ended]
+        wrong += [
+            f"{read.target} of {read.stack} has {value} at {read.began:.3f}, which nobody has sent"
+            for value in sorted(values - {signal.value for signal in before})
+        ]
+        stray = {signal.value for signal in before if signal.target != read.target}
+        lost = {
+            signal.value
+            for signal in before
+            if signal.target == read.target
+            and signal.outcome == Outcome.ACCEPTED
+            and signal.ended < read.began
+        }
+        if not values & stray:
+            wrong += [
+                f"{read.target} of {read.stack} lacks {value} at {read.began:.3f}, which was accepted"
+                for value in sorted(lost - values)
+            ]
     return wrong

@@ -4,72 +4,24 @@ import random
 import threading
 import time
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
-import requests
-from chaos.goals import HOLDS, WAITS, Goal, Goals
+from chaos import cloudformation
+from chaos.goals import DEPLOYS, HOLDS, WAITS, Goal, Goals
+from chaos.guest import Guest
 from chaos.history import History, Outcome, Read, Unsettled, Write
+from chaos.http import Answer, Http
 
 Json = typing.Any
-TIMEOUT = (3.0, 30.0)
-"""Seconds for a connection, and for an answer."""
 ENDLESS_TIMEOUT = 60.0
 """Seconds after which a stack times out that never ends by itself: the least that the API allows."""
 LONG = 1800.0
 TEXT = 300
 """Characters that are kept of the answer to a request that was not accepted."""
 GONE = "GONE"
-TRAITS = {"plain": 70, "fails": 8, "endless": 5, HOLDS: 9, WAITS: 8}
-
-
-class Answer(typing.NamedTuple):
-    """An answer, or that there was none.
-
-    :ivar status: 0: the request was not sent; -1: it was sent, and not answered.
-    """
-
-    status: int
-    body: Json
-    began: float
-    ended: float
-    api: str
-    location: str = ""
-
-    @property
-    def outcome(self) -> Outcome:
-        """Return the outcome of a request that changes something."""
-        if 200 <= self.status < 400:
-            return Outcome.ACCEPTED
-        return Outcome.REFUSED if self.status == 0 or 400 <= self.status < 500 else Outcome.UNKNOWN
-
-
-class Http:
-    """Requests to any of an API's processes.  For one thread.
-
-    :param urls: the roots of the processes by name.
-    """
-
-    def __init__(self, urls: Mapping[str, str], chosen_by: random.Random) -> None:
-        self._urls = urls
-        self._random = chosen_by
-        self._session = requests.Session()
-
-    def request(self, method: str, path: str, body: Json = None) -> Answer:
-        """Send a request to a process that is chosen by chance."""
-        api = self._random.choice(sorted(self._urls))
-        began = time.time()
-        try:
-            response = self._session.request(
-                method, self._urls[api] + path, json=body, timeout=TIMEOUT, allow_redirects=False
-            )
-            content = response.json() if response.content else None
-        except requests.ConnectTimeout:
-            return Answer(0, None, began, time.time(), api)
-        except requests.RequestException as error:
-            is_unsent = "NewConnectionError" in repr(error)
-            return Answer(0 if is_unsent else -1, None, began, time.time(), api)
-        location = response.headers.get("Location", "")
-        return Answer(response.status_code, content, began, time.time(), api, location)
+TRAITS = {"plain": 64, "fails": 8, "endless": 5, HOLDS: 8, WAITS: 7, DEPLOYS: 8}
+AMAZONS = 0.5
+"""Share of the requests to CloudFormation's API, of those that have an equal there."""
 
 
 class Stacks:
@@ -113,7 +65,11 @@ def read_stack(http: Http, history: History, path: str) -> Read | None:
 
 
 class Client:
-    """A user with a project of their own.  For one thread at a time."""
+    """A user with a project of their own.  For one thread at a time.
+
+    :ivar path: of the stack; "": there is none.
+    :ivar goal: the goal that the stack was last asked for.
+    """
 
     def __init__(
         self, number: int, urls: Mapping[str, str], history: History, stacks: Stacks, *, seed: int
@@ -122,12 +78,15 @@ class Client:
         self._random = random.Random(f"{seed} {number}")
         self._goals = Goals(self._random)
         self._http = Http(urls, random.Random(f"{seed} {number} api"))
+        self._guest = Guest(self.project, self._http, history, random.Random(f"{seed} {number} guest"))
         self._history = history
         self._stacks = stacks
         self._count = 0
         self.name = ""
         self.path = ""
         self.goal: Goal | None = None
+        self._known: dict[int, Goal] = {}
+        self._snapshots: list[str] = []
 
     @property
     def project(self) -> str:
@@ -149,13 +108,32 @@ class Client:
                 self._act(read)
 
     def _act(self, read: Read) -> None:
-        for kind in self._random.choices(*_weights(read, self.goal)):
-            if kind == "update":
-                self.update(self._trait())
-            elif kind == "delete":
-                self.delete()
-            elif kind != "wait":
-                self.act(kind)
+        weights = _weights(read, self.goal, self.traits, len(self._snapshots))
+        [kind] = self._random.choices(list(weights), list(weights.values()))
+        if kind == "update":
+            self.update(self._trait())
+        elif kind == "delete":
+            self.delete()
+        elif kind in ("snapshot", "restore", "forget"):
+            self._act_on_snapshot(kind)
+        elif kind == "help":
+            self.help()
+        elif kind != "wait":
+            self.act(kind)
+
+    @property
+    def traits(self) -> Set[str]:
+        """The traits of all goals of the stack: a rollback returns to an earlier one."""
+        return {goal.trait for goal in self._known.values()}
+
+    def help(self) -> None:
+        """Do once all that the stack may wait for: continue at breakpoints, signal, apply configs."""
+        if HOLDS in self.traits:
+            self.act("continue")
+        if WAITS in self.traits:
+            self._guest.signal_handle(self.path)
+        if DEPLOYS in self.traits:
+            self._guest.apply(self.path)
 
     def _trait(self) -> str:
         return self._random.choices(list(TRAITS), list(TRAITS.values()))[0]
@@ -167,23 +145,47 @@ class Client:
     def forget(self) -> None:
         """Leave the stack, and begin another one next."""
         self.path = ""
+        self._known.clear()
+        self._snapshots.clear()
 
     def create(self, trait: str) -> None:
         """Create a stack of a new name; search for it where there is no answer."""
         self._count += 1
         self.name = f"s{self.number}-{self._count}"
-        self.goal = self._goals.next(self.name, trait=trait)
-        body = {"stack_name": self.name, **self._request_body()}
-        answer = self._http.request("POST", f"{self.project}/stacks", body)
-        stack = ""
-        if answer.outcome == Outcome.ACCEPTED:
-            stack = str(answer.body["stack"]["id"])
-        elif answer.outcome == Outcome.UNKNOWN:
+        self.goal = self._next_goal(trait)
+        answer, stack = self._send_creation(self._request_body())
+        if answer.outcome == Outcome.UNKNOWN:
             stack = self._found_by_name()
         self._record("create", answer, stack)
         if stack:
             self.path = f"{self.project}/stacks/{self.name}/{stack}"
             self._stacks.add(self.path)
+        else:
+            self._known.clear()
+
+    def _next_goal(self, trait: str) -> Goal:
+        goal = self._goals.next(self.name, trait=trait)
+        self._known[goal.number] = goal
+        return goal
+
+    def _send_creation(self, body: Json) -> tuple[Answer, str]:
+        """Ask for a stack; return the answer, and the id that it has."""
+        if cloudformation.can_have(body) and self._is_amazons():
+            answer = self._action(cloudformation.goal_query("CreateStack", self.name, body))
+            if answer.outcome != Outcome.ACCEPTED:
+                return answer, ""
+            arn = answer.body["CreateStackResponse"]["CreateStackResult"]["StackId"]
+            return answer, str(arn).rpartition("/")[2]
+        answer = self._http.request("POST", f"{self.project}/stacks", {"stack_name": self.name, **body})
+        return answer, str(answer.body["stack"]["id"]) if answer.outcome == Outcome.ACCEPTED else ""
+
+    def _is_amazons(self) -> bool:
+        return self._random.random() < AMAZONS
+
+    def _action(self, query: dict[str, str]) -> Answer:
+        """Ask CloudFormation's API for an action."""
+        form = cloudformation.signed(query, self.project.rpartition("/")[2])
+        return self._http.request("POST", "/v1/", form=form)
 
     def _found_by_name(self) -> str:
         """Return the id of the stack of the name; "": it is not known."""
@@ -199,8 +201,13 @@ class Client:
     def update(self, trait: str) -> Outcome:
         """Update the stack to a new goal."""
         before = self.goal
-        self.goal = self._goals.next(self.name, trait=trait)
-        answer = self._http.request("PUT", self.path, self._request_body())
+        self.goal = self._next_goal(trait)
+        body = self._request_body()
+        if cloudformation.can_have(body) and self._is_amazons():
+            arn = cloudformation.arn_of(self.path)
+            answer = self._action(cloudformation.goal_query("UpdateStack", arn, body))
+        else:
+            answer = self._http.request("PUT", self.path, body)
         self._record("update", answer)
         if answer.outcome == Outcome.REFUSED:
             self.goal = before
@@ -208,20 +215,55 @@ class Client:
 
     def delete(self) -> Outcome:
         """Delete the stack."""
-        answer = self._http.request("DELETE", self.path)
+        if self._is_amazons():
+            answer = self._action(cloudformation.stack_query("DeleteStack", cloudformation.arn_of(self.path)))
+        else:
+            answer = self._http.request("DELETE", self.path)
         self._record("delete", answer)
         return answer.outcome
 
     def act(self, kind: str) -> Outcome:
-        """Begin an action, cancel one, continue at breakpoints or signal."""
-        if kind == "signal":
-            path = f"{self.path}/resources/handle/signal"
-            answer = self._http.request("POST", path, {"status": "SUCCESS", "id": "1", "data": "x"})
+        """Begin an action, cancel one, or continue at breakpoints."""
+        if kind == "cancel" and self._is_amazons():
+            arn = cloudformation.arn_of(self.path)
+            answer = self._action(cloudformation.stack_query("CancelUpdateStack", arn))
         else:
             name = {"cancel": "cancel_update", "stay": "cancel_without_rollback"}.get(kind, kind)
             answer = self._http.request("POST", f"{self.path}/actions", {name: None})
         self._record("cancel" if kind == "stay" else kind, answer)
         return answer.outcome
+
+    def _act_on_snapshot(self, kind: str) -> None:
+        """Take a snapshot, restore one, or delete one."""
+        if kind == "snapshot":
+            answer = self._http.request("POST", f"{self.path}/snapshots", {})
+            self._record(kind, answer)
+            if answer.outcome == Outcome.ACCEPTED:
+                self._snapshots.append(str(answer.body["id"]))
+            return
+        snapshot = self._random.choice(self._snapshots)
+        path = f"{self.path}/snapshots/{snapshot}"
+        if kind == "forget":
+            answer = self._http.request("DELETE", path)
+            if answer.outcome == Outcome.ACCEPTED or answer.status == 404:
+                self._snapshots.remove(snapshot)
+            self._record(kind, answer)
+        else:
+            self._restore(path)
+
+    def _restore(self, path: str) -> None:
+        """Restore a snapshot, which says itself which goal it keeps."""
+        view = self._http.request("GET", path)
+        if view.status != 200:
+            return
+        parameters = view.body["snapshot"]["data"]["environment"]["parameters"]
+        before = self.goal
+        # A creation that was rolled back has left nothing, not even a goal.
+        self.goal = self._known.get(int(parameters.get("goal", 0)))
+        answer = self._http.request("POST", f"{path}/restore")
+        self._record("restore", answer)
+        if answer.outcome == Outcome.REFUSED:
+            self.goal = before
 
     def _request_body(self) -> Json:
         assert self.goal is not None
@@ -251,21 +293,22 @@ class Client:
         self._history.add(write)
 
 
-def _weights(read: Read, goal: Goal | None) -> tuple[Sequence[str], Sequence[int]]:
-    """Return the requests that make sense for a stack, and how likely each is."""
-    trait = goal.trait if goal is not None else ""
+def _weights(read: Read, goal: Goal | None, traits: Set[str], snapshots: int) -> dict[str, int]:
+    """Return the requests that make sense for a stack, and how likely each is.
+
+    :param traits: the traits of all of its goals.
+    :param snapshots: how many it has.
+    """
+    restore = {"restore": 2, "forget": 1} if snapshots else {}
     if read.status == "IN_PROGRESS":
         weights = {"wait": 60, "update": 4, "cancel": 2, "stay": 2, "delete": 2}
-        if trait == "endless":
+        if goal is not None and goal.trait == "endless":
             weights = {"wait": 200, "update": 1, "delete": 1}
-        elif trait == HOLDS:
-            weights["continue"] = 15
-        elif trait == WAITS:
-            weights["signal"] = 15
-    elif read.status == "FAILED":
-        weights = {"update": 6, "delete": 2, "check": 1}
-    elif read.action == "SUSPEND":
-        weights = {"resume": 6, "delete": 1}
-    else:
-        weights = {"update": 6, "suspend": 2, "check": 1, "delete": 2}
-    return list(weights), list(weights.values())
+        if traits & {HOLDS, WAITS, DEPLOYS}:
+            weights["help"] = 15
+        return weights
+    if read.status == "FAILED":
+        return {"update": 6, "delete": 2, "check": 1, **restore}
+    if read.action == "SUSPEND":
+        return {"resume": 6, "delete": 1}
+    return {"update": 6, "suspend": 2, "check": 1, "snapshot": 2, "delete": 2, **restore}

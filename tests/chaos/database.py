@@ -8,7 +8,8 @@ import typing
 from collections.abc import Sequence
 
 import sqlalchemy as sa
-from chaos.history import Event, FinalResource, FinalStack, History, Sample
+from chaos.history import Event, FinalCopy, FinalResource, FinalStack, History, Sample
+from chaos.ledger import copy_of
 
 EVERY = 1.0
 """Seconds between two samples of the ownership."""
@@ -17,7 +18,12 @@ STACKS = "SELECT id, name, root_id, action, status, reason, deleted_at, parent_i
 RESOURCES = """
 SELECT resource.stack_id, resource.name, resource.id, resource.physical_id
 FROM resource JOIN stack ON stack.id = resource.stack_id
-WHERE resource.plugin = 'Chaos::Item' AND stack.deleted_at IS NULL
+WHERE resource.plugin = 'Chaos::Item' AND resource.snapshot_id IS NULL AND stack.deleted_at IS NULL
+"""
+COPIES = """
+SELECT resource.stack_id, resource.name, resource.snapshot_id, resource.status, resource.{key}
+FROM resource JOIN stack ON stack.id = resource.stack_id
+WHERE resource.plugin = 'Chaos::Item' AND resource.snapshot_id IS NOT NULL AND stack.deleted_at IS NULL
 """
 OPEN_TASKS = """
 SELECT id, stack_id, kind, state, member, attempt, due_at, waits_on FROM task
@@ -53,6 +59,14 @@ class Rows:
     def resources(self) -> list[FinalResource]:
         """Return the items of the ledger that living stacks have."""
         return [FinalResource(*row) for row in self.query(RESOURCES)]
+
+    def copies(self) -> list[FinalCopy]:
+        """Return the copies that the snapshots of living stacks have."""
+        quote = self._engine.dialect.identifier_preparer.quote_identifier
+        return [
+            FinalCopy(row.stack_id, row.name, row.snapshot_id, row.status, copy_of(row[4]))
+            for row in self.query(COPIES.format(key=quote("key")))
+        ]
 
     def open_tasks(self) -> Sequence[typing.Any]:
         """Return the tasks that are left to do."""

@@ -8,8 +8,15 @@ from collections.abc import Mapping
 
 Json = typing.Any
 CHILD = "child.yaml"
+HANDLE = "handle"
+SERVER = "server"
+ANSWER = "answer"
+"""The output that a guest signals."""
 HOLDS = "holds"
 WAITS = "waits"
+DEPLOYS = "deploys"
+CFN_SHARE = 0.25
+"""Share of the goals whose template is one of CloudFormation's."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,7 +27,7 @@ class Goal:
     :ivar body: the parts of a request: template, files, environment, parameters.
     :ivar values: values of the items by their labels, once the stack is complete.
     :ivar ends: whether it can be complete by itself: nothing fails, is held or waits for a signal.
-    :ivar trait: plain, fails, endless, holds or waits.
+    :ivar trait: plain, fails, endless, holds, waits or deploys.
     """
 
     number: int
@@ -56,8 +63,9 @@ class Goals:
             files[CHILD] = json.dumps(_template(child_items))
             resources["child"] = {"type": CHILD, "properties": {"goal": self._number}, "depends_on": ["r0"]}
         environment = self._with_trait(trait, resources)
+        is_amazons = self._random.random() < CFN_SHARE
         body = {
-            "template": _template(resources),
+            "template": cloudformation_template(resources) if is_amazons else _template(resources),
             "files": files,
             "environment": environment,
             "parameters": {"goal": self._number},
@@ -93,13 +101,73 @@ class Goals:
         elif trait == HOLDS:
             return {"resource_registry": {"resources": {last: {"hooks": ["pre-create", "pre-update"]}}}}
         elif trait == WAITS:
-            resources["handle"] = {"type": "OS::Heat::WaitConditionHandle"}
-            properties = {"handle": {"get_resource": "handle"}, "count": 1, "timeout": 600}
+            resources[HANDLE] = {"type": "OS::Heat::WaitConditionHandle"}
+            properties = {"handle": {"get_resource": HANDLE}, "count": 1, "timeout": 600}
             resources["wait"] = {"type": "OS::Heat::WaitCondition", "properties": properties}
             resources[last]["depends_on"] = ["wait"]
+        elif trait == DEPLOYS:
+            resources |= self._deployment()
+            resources[last]["depends_on"] = ["deployment"]
         return {}
+
+    def _deployment(self) -> dict[str, Json]:
+        """Return a server with a config that its guest applies."""
+        config = {"group": "script", "config": f"echo {self._number}", "outputs": [{"name": ANSWER}]}
+        deployment = {
+            "config": {"get_resource": "config"},
+            "server": {"get_resource": SERVER},
+            "signal_transport": self._random.choice(["CFN_SIGNAL", "TEMP_URL_SIGNAL"]),
+        }
+        return {
+            "config": {"type": "OS::Heat::SoftwareConfig", "properties": config},
+            SERVER: {
+                "type": "OS::Heat::DeployedServer",
+                "properties": {"software_config_transport": "POLL_TEMP_URL"},
+            },
+            "deployment": {"type": "OS::Heat::SoftwareDeployment", "properties": deployment},
+        }
 
 
 def _template(resources: Json) -> Json:
     parameters = {"goal": {"type": "number"}}
     return {"heat_template_version": "2018-08-31", "parameters": parameters, "resources": resources}
+
+
+AMAZONS: Mapping[str, str] = {
+    "OS::Heat::WaitConditionHandle": "AWS::CloudFormation::WaitConditionHandle",
+    "OS::Heat::WaitCondition": "AWS::CloudFormation::WaitCondition",
+}
+AMAZONS_NAMES: Mapping[str, str] = {"handle": "Handle", "count": "Count", "timeout": "Timeout"}
+
+
+def cloudformation_template(resources: Json) -> Json:
+    """Return resources as a template of CloudFormation's."""
+    return {
+        "AWSTemplateFormatVersion": "2010-09-09",
+        "Parameters": {"goal": {"Type": "Number"}},
+        "Resources": {name: _amazons(resource) for name, resource in resources.items()},
+    }
+
+
+def _amazons(resource: Json) -> Json:
+    """Return a resource in CloudFormation's words."""
+    kind = resource["type"]
+    names = AMAZONS_NAMES if kind in AMAZONS else {}
+    properties = {
+        names.get(name, name): _with_ref(value) for name, value in resource.get("properties", {}).items()
+    }
+    parts = {"Type": AMAZONS.get(kind, kind), "Properties": properties}
+    if "depends_on" in resource:
+        parts["DependsOn"] = resource["depends_on"]
+    return parts
+
+
+def _with_ref(value: Json) -> Json:
+    """Return a value with Ref in the place of get_resource."""
+    if isinstance(value, list):
+        return [_with_ref(item) for item in value]
+    if isinstance(value, dict):
+        if "get_resource" in value:
+            return {"Ref": value["get_resource"]}
+        return {name: _with_ref(item) for name, item in value.items()}
+    return value

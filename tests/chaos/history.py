@@ -29,7 +29,8 @@ class Write:
 
     :ivar stack: the stack's id; "" where a creation was not answered.
     :ivar name: the stack's name, which no other stack of the run has.
-    :ivar kind: create, update, delete, suspend, resume, check, cancel, continue or signal.
+    :ivar kind: create, update, delete, suspend, resume, check, cancel, continue, signal, snapshot, restore or
+        forget, which deletes a snapshot.
     :ivar goal: number of the goal that it asks for; of other kinds: of the goal before.
     :ivar began: wall-clock instants of the request and of its answer.
     :ivar timeout: seconds of the action's timeout; None: it does not matter.
@@ -110,6 +111,48 @@ class FinalResource:
 
 
 @dataclasses.dataclass(frozen=True)
+class FinalCopy:
+    """A row of a snapshot's copy of an item, once all is quiet.
+
+    :ivar copy: the id that the copy has in the ledger.
+    """
+
+    stack: str
+    name: str
+    snapshot: str
+    status: str
+    copy: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Signal:
+    """A signal that a guest has sent.
+
+    :ivar target: the handle, by its physical id; or the config that the guest has applied, by its id.
+    :ivar value: the signal's id; or the output that it brings.
+    """
+
+    stack: str
+    target: str
+    value: str
+    began: float
+    ended: float
+    outcome: Outcome
+    status: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """The signals that the API says to have of a target, at an instant."""
+
+    stack: str
+    target: str
+    values: Sequence[str]
+    began: float
+    ended: float
+
+
+@dataclasses.dataclass(frozen=True)
 class Expectation:
     """A stack as its client has left it.
 
@@ -151,8 +194,8 @@ class Sample:
 KINDS: Mapping[str, type] = {
     kind.__name__: kind
     for kind in (
-        *(Write, Read, Event, FinalStack, FinalResource),
-        *(Expectation, Unsettled, FaultSpan, Sample),
+        *(Write, Read, Event, FinalStack, FinalResource, FinalCopy),
+        *(Signal, Kept, Expectation, Unsettled, FaultSpan, Sample),
     )
 }
 

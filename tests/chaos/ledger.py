@@ -8,6 +8,8 @@
 * ``GET /items/ID`` shows a item, and says whether it is ready.
 * ``PUT /items/ID`` changes its value, its inputs or its state.
 * ``DELETE /items/ID`` removes it.
+* ``PUT /copies/KEY`` makes a copy of the item in the body, or finds the one that the key has made.
+* ``DELETE /copies/KEY`` removes it.  A later PUT of the key is refused.
 """
 
 import contextlib
@@ -32,6 +34,7 @@ PRAGMA synchronous = OFF;
 CREATE TABLE IF NOT EXISTS item (
     id TEXT PRIMARY KEY, key TEXT UNIQUE NOT NULL, body TEXT NOT NULL, ready_at REAL NOT NULL,
     is_ready INTEGER NOT NULL DEFAULT 0, is_removed INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS copy (id TEXT PRIMARY KEY, is_removed INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS spent (key TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS entry (
     number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, effect TEXT NOT NULL,
@@ -45,9 +48,10 @@ FOREVER = 1e12
 class Entry:
     """An effect that the ledger has had.
 
-    :ivar effect: make, ready, change or remove.
-    :ivar item: the id of the item.
-    :ivar body: for make and change: `row` (the resource's number), `key`, `label`, `value`, `inputs`.
+    :ivar effect: make, ready, change or remove an item; copy or drop a copy of one.
+    :ivar item: the id of the item, or of the copy.
+    :ivar body: for make and change: `row` (the resource's number), `key`, `label`, `value`, `inputs`; for
+        copy: `item`.
     """
 
     number: int
@@ -98,6 +102,8 @@ class Ledger:
             ("GET", "items"): self._show,
             ("PUT", "items"): self._change,
             ("DELETE", "items"): self._remove,
+            ("PUT", "copies"): self._copy,
+            ("DELETE", "copies"): self._drop,
         }[method, collection]
         with self._transaction():
             return act(name, body)
@@ -150,11 +156,35 @@ class Ledger:
             self._write("remove", item, None)
         return Reply(204)
 
+    def _copy(self, key: str, body: Json) -> Reply:
+        copy = copy_of(key)
+        if self._db.execute("SELECT 1 FROM spent WHERE key = ?", (copy,)).fetchone():
+            return Reply(409, {"error": "the key is spent"})
+        item = self._show(body["item"], None)
+        if item.status != 200:
+            return item
+        if self._db.execute("INSERT INTO copy (id) VALUES (?) ON CONFLICT DO NOTHING", (copy,)).rowcount:
+            self._write("copy", copy, {"item": body["item"]})
+        return Reply(200, {"id": copy})
+
+    def _drop(self, key: str, _: Json) -> Reply:
+        copy = copy_of(key)
+        self._db.execute("INSERT INTO spent VALUES (?) ON CONFLICT DO NOTHING", (copy,))
+        query = "UPDATE copy SET is_removed = 1 WHERE id = ? AND NOT is_removed"
+        if self._db.execute(query, (copy,)).rowcount:
+            self._write("drop", copy, None)
+        return Reply(204)
+
     def _write(self, effect: str, item: str, body: Json) -> None:
         self._db.execute(
             "INSERT INTO entry (at, effect, item, body) VALUES (?, ?, ?, ?)",
             (self._clock(), effect, item, json.dumps(body)),
         )
+
+
+def copy_of(key: str) -> str:
+    """Return the id of the copy that a key makes."""
+    return f"copy-{key}"
 
 
 def journal(path: pathlib.Path) -> Sequence[Entry]:

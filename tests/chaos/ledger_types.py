@@ -100,6 +100,17 @@ class Item(ResourceType):
     def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         return self._look(_request("GET", f"/items/{target.physical_id}"))
 
+    def handle_snapshot(self, target: ResourceView, context: StepContext) -> Step:
+        copy = _request("PUT", f"/copies/{target.key}", {"item": target.physical_id})
+        if copy is None:
+            raise PermanentError("the item is gone")
+        return Done(data={"copy": copy["id"]})
+
+    def handle_delete_snapshot(self, target: ResourceView, context: StepContext) -> Step:
+        if target.key:
+            _request("DELETE", f"/copies/{target.key}")
+        return Done()
+
     def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         item = _request("GET", f"/keys/{key}")
         return None if item is None else str(item["id"])

@@ -8,7 +8,7 @@ import statistics
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 
-from chaos.history import Event, FaultSpan, History, Outcome, Read, Sample, Write
+from chaos.history import Event, FaultSpan, History, Outcome, Read, Sample, Signal, Write
 
 WIDTH = 1200
 LEFT = 190
@@ -29,12 +29,14 @@ def summary(name: str, seed: int, history: History, violations: Sequence[str]) -
     outcomes = collections.Counter(f"{write.kind} {write.outcome}" for write in writes)
     faults = collections.Counter(span.kind for span in history.of(FaultSpan))
     events = history.of(Event)
+    signals = history.of(Signal)
     timeouts = sum(event.of_stack and "timed out" in event.reason for event in events)
     refused = collections.Counter(write.status for write in writes if write.outcome != Outcome.ACCEPTED)
     lines = [
         f"set {name}, seed {seed}: {'green' if not violations else f'{len(violations)} violations'}",
         f"requests: {len(writes)}, accepted {sum(w.outcome == Outcome.ACCEPTED for w in writes)}; "
         f"reads: {len(history.of(Read))}; events: {len(events)}; timeouts: {timeouts}",
+        f"signals of guests: {len(signals)}, accepted {sum(s.outcome == Outcome.ACCEPTED for s in signals)}",
         f"faults: {sum(faults.values())}: {_counts(faults)}",
         f"outcomes: {_counts(outcomes)}",
         f"statuses of other answers (0: not sent, -1: no answer): {_counts(refused)}",

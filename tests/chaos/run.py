@@ -17,10 +17,11 @@ from collections.abc import Iterator, Sequence
 
 from chaos import checker
 from chaos.backends import EMBEDDED, SETS
-from chaos.client import Client, Http, Stacks, read_stack
+from chaos.client import Client, Stacks, read_stack
 from chaos.database import Rows
 from chaos.fleet import Daemon, EmbeddedFleet, Fleet, ServedFleet
 from chaos.history import History, Unsettled, load
+from chaos.http import Http
 from chaos.ledger import journal
 from chaos.nemesis import FaultyLedger, Nemesis
 from chaos.report import summary, write_report
@@ -77,7 +78,7 @@ def run(name: str, *, seconds: float, seed: int, folder: pathlib.Path) -> Result
         try:
             _drive(stage, seconds)
             rows = Rows(fleet.database_url)
-            history.add(*rows.events(), *rows.stacks(), *rows.resources())
+            history.add(*rows.events(), *rows.stacks(), *rows.resources(), *rows.copies())
         finally:
             history.save(folder / "history.jsonl")
     violations = checker.violations(history, journal(folder / LEDGER))

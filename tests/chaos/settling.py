@@ -4,9 +4,10 @@ import concurrent.futures
 import time
 from collections.abc import Callable, Sequence
 
-from chaos.client import GONE, Client, Http
-from chaos.goals import HOLDS, WAITS
+from chaos.client import GONE, Client
+from chaos.goals import DEPLOYS
 from chaos.history import Expectation, History, Outcome, Read, Unsettled
+from chaos.http import Http
 from harness.waiting import wait_for
 
 WITHIN = 240.0
@@ -52,7 +53,8 @@ def _settle(client: Client) -> Expectation:
     if _ended(client).action == "SUSPEND":
         _insist(lambda: client.act("resume") == Outcome.ACCEPTED, f"{client.name} is resumed")
         _ended(client)
-    _insist(lambda: client.update("plain") == Outcome.ACCEPTED, f"{client.name} is updated")
+    trait = DEPLOYS if client.number else "plain"
+    _insist(lambda: client.update(trait) == Outcome.ACCEPTED, f"{client.name} is updated")
     last = _ended(client)
     if last.status != "COMPLETE":
         raise BadEnd(f"{client.name} ({stack}) is {last.action}_{last.status} after its last update")
@@ -78,11 +80,8 @@ def _ended(client: Client) -> Read:
         if read is None:
             return False
         last[:] = [read]
-        if read.status == "IN_PROGRESS" and client.goal is not None:
-            if client.goal.trait == HOLDS:
-                client.act("continue")
-            elif client.goal.trait == WAITS:
-                client.act("signal")
+        if read.status == "IN_PROGRESS":
+            client.help()
         return read.status != "IN_PROGRESS"
 
     wait_for(has_ended, WITHIN, lambda: f"{client.name} ({client.path}) has not ended: {last}", pause=PAUSE)

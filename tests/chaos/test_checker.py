@@ -9,11 +9,14 @@ from chaos import checker
 from chaos.history import (
     Event,
     Expectation,
+    FinalCopy,
     FinalResource,
     FinalStack,
     History,
+    Kept,
     Outcome,
     Read,
+    Signal,
     Unsettled,
     Write,
     load,
@@ -83,14 +86,34 @@ STACKS = [
     FinalStack("s", "name", "s", "UPDATE", "COMPLETE", "", is_deleted=False),
     FinalStack("t", "other", "t", "DELETE", "COMPLETE", "", is_deleted=True),
 ]
+COPIED = [
+    *JOURNAL,
+    Entry(9, 9.0, "copy", "copy-1", {"item": "b"}),
+    Entry(10, 10.0, "copy", "copy-2", {"item": "b"}),
+    entry(11, "drop", "copy-2"),
+]
+COPIES = [FinalCopy("s", "b", "snapshot-1", "COMPLETE", "copy-1")]
+
+
+def signal(target: str, value: str, began: float, outcome: Outcome = Outcome.ACCEPTED) -> Signal:
+    return Signal("s", target, value, began, began + 1, outcome)
+
+
+SIGNALS = [
+    signal("handle", "one", 50.0),
+    signal("config", "answer", 52.0, Outcome.UNKNOWN),
+    signal("config", "answer", 54.0),
+    signal("handle", "no", 55.0, Outcome.REFUSED),
+]
+KEPT = [Kept("s", "handle", ["one"], 51.5, 51.6), Kept("s", "config", ["answer"], 56.0, 56.5)]
 EXPECTATIONS = [Expectation("s", {"b": "2"}), Expectation("t", None)]
-GOOD = History([*WRITES, *EVENTS, *READS, *RESOURCES, *STACKS, *EXPECTATIONS])
+GOOD = History([*WRITES, *EVENTS, *READS, *RESOURCES, *COPIES, *SIGNALS, *KEPT, *STACKS, *EXPECTATIONS])
 
 
 def test_a_good_run_is_green(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "history.jsonl"
     GOOD.save(path)
-    assert checker.violations(load(path), JOURNAL) == []
+    assert checker.violations(load(path), COPIED) == []
 
 
 def test_what_has_not_settled_is_reported() -> None:
@@ -160,6 +183,39 @@ def test_an_item_that_is_leaked_or_doubled_is_found(
 
 
 @pytest.mark.parametrize(
+    ("journal", "copies", "violation"),
+    [
+        pytest.param(COPIED, [], "copy-1 is leaked", id="leaked"),
+        pytest.param(JOURNAL, COPIES, "copy-1 of b is gone, and snapshot snapshot-1 has it", id="gone"),
+        pytest.param(COPIED, COPIES * 2, "copy-1 belongs to 2 snapshots", id="shared"),
+    ],
+)
+def test_a_copy_without_its_snapshot_or_the_other_way_round_is_found(
+    journal: list[Entry], copies: list[FinalCopy], violation: str
+) -> None:
+    assert checker.snapshots_have_their_copies(journal, copies) == [violation]
+
+
+@pytest.mark.parametrize(
+    ("kept", "violation"),
+    [
+        pytest.param(Kept("s", "handle", [], 51.5, 51.6), "lacks one at 51.500", id="lost"),
+        pytest.param(Kept("s", "handle", ["one", "no"], 60.0, 60.1), "has no at 60.000", id="refused"),
+        pytest.param(Kept("s", "handle", ["one"], 40.0, 40.1), "has one at 40.000", id="not sent"),
+        pytest.param(Kept("s", "config", [], 56.0, 56.1), "lacks answer at 56.000", id="output"),
+    ],
+)
+def test_a_signal_that_is_lost_or_of_nobody_is_found(kept: Kept, violation: str) -> None:
+    [wrong] = checker.signals_are_kept(SIGNALS, [kept])
+    assert violation in wrong
+
+
+def test_a_signal_without_an_answer_may_reach_the_next_config() -> None:
+    late = signal("before", "late", 50.0, Outcome.UNKNOWN)
+    assert not checker.signals_are_kept([*SIGNALS, late], [Kept("s", "config", ["late"], 60.0, 60.1)])
+
+
+@pytest.mark.parametrize(
     ("journal", "violation"),
     [
         pytest.param([JOURNAL[0], JOURNAL[2]], "3: b has make before a", id="not ready"),
@@ -213,6 +269,13 @@ def test_a_read_that_goes_back_is_found(index: int, changed: Read, violation: st
     reads = [*READS[:index], changed, *READS[index + 1 :]]
     wrong = checker.reads_never_go_back(WRITES, reads)
     assert any(violation in text for text in wrong), wrong
+
+
+def test_a_restored_stack_shows_the_goal_of_the_snapshot() -> None:
+    writes = [WRITES[0], write("snapshot", 1, 5.0), WRITES[1], write("restore", 1, 20.0)]
+    assert checker.reads_never_go_back(writes, [read("RESTORE", "COMPLETE", 1, 25.0)]) == []
+    [wrong] = checker.reads_never_go_back(writes, [read("RESTORE", "COMPLETE", 2, 25.0)])
+    assert "RESTORE_COMPLETE of goal 2" in wrong
 
 
 def test_a_cancelled_action_is_shown_as_it_was() -> None:

@@ -1,4 +1,6 @@
-"""A Galera cluster: MariaDB servers that write together, behind an HAProxy that sends all to one of them."""
+"""A Galera cluster: MariaDB servers that write together, behind an HAProxy that sends all to one of them, or
+each connection to the next one.
+"""
 
 import contextlib
 import http.server
@@ -26,6 +28,8 @@ defaults
     timeout connect 5s
     timeout client 1h
     timeout server 1h
+    # A busy machine answers late; a node that does not answer is the check's own finding, within seconds.
+    timeout check 10s
 listen database
     bind ADDRESS
     option httpchk
@@ -39,6 +43,7 @@ class GaleraNode(MariaDB):
 
     :param number: its number in the cluster.
     :param peers: addresses at which all nodes of the cluster listen to each other.
+    :param waits: whether statements wait until the node has all that others had committed before.
     """
 
     name = "Galera"
@@ -54,8 +59,9 @@ class GaleraNode(MariaDB):
         "wsrep-slave-threads": "2",
     }
 
-    def __init__(self, number: int, peers: Sequence[str]) -> None:
+    def __init__(self, number: int, peers: Sequence[str], *, waits: bool = False) -> None:
         super().__init__()
+        self._waits = waits
         self._number = number
         self._peers = peers
         self._transfer_ports = (free_port(), free_port())
@@ -80,6 +86,7 @@ class GaleraNode(MariaDB):
             "evs.inactive_timeout": "PT4S",
         }
         options = {
+            "wsrep-sync-wait": "15" if self._waits else "0",
             "wsrep-node-name": f"node{self._number}",
             "wsrep-node-address": peer,
             "wsrep-sst-receive-address": f"{HOST}:{snapshots}",
@@ -149,13 +156,15 @@ def _handler(node: GaleraNode) -> type[http.server.BaseHTTPRequestHandler]:
 class Galera:
     """A cluster of three behind a proxy.
 
-    :ivar nodes: its nodes, of which the first that serves gets all connections.
+    :param several_writers: whether connections go to all nodes in turn, and not to the first one that serves.
+    :ivar nodes: its nodes.
     :ivar proxy: the proxy.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, several_writers: bool = False) -> None:
         peers = [f"{HOST}:{free_port()}" for _ in range(3)]
-        self.nodes = [GaleraNode(number, peers) for number in range(3)]
+        self._several_writers = several_writers
+        self.nodes = [GaleraNode(number, peers, waits=several_writers) for number in range(3)]
         self._checks: _Checks | None = None
         self.proxy: HAProxy | None = None
 
@@ -171,7 +180,7 @@ class Galera:
         self.nodes[0].is_first = False
         self._checks = _Checks(self.nodes)
         servers = [
-            f"    server node{number} {HOST}:{node.port} check port {port}{' backup' if number else ''}"
+            f"    server node{number} {HOST}:{node.port} check port {port}{self._role(number)}"
             for number, (node, port) in enumerate(zip(self.nodes, self._checks.ports, strict=True))
         ]
         config = folder / "haproxy.cfg"
@@ -179,6 +188,10 @@ class Galera:
         self.proxy = HAProxy(config, {"ADDRESS": "FRONTEND", "SERVERS": "\n".join(servers)})
         self.proxy.start()
         wait_for(self._serves, 120, lambda: "the proxy leads to no node")
+
+    def _role(self, number: int) -> str:
+        """Return HAProxy's word for a node that gets connections only where those before it do not."""
+        return " backup" if number and not self._several_writers else ""
 
     def _serves(self) -> bool:
         """Return whether the proxy leads to a node."""

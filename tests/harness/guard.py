@@ -40,6 +40,13 @@ class Guard:
     def directory_removed(self, path: pathlib.Path) -> None:
         self._tell(f"- directory {path}")
 
+    def mount(self, path: pathlib.Path) -> None:
+        """Unmount what is mounted here, should the run die."""
+        self._tell(f"+ mount {path}")
+
+    def unmounted(self, path: pathlib.Path) -> None:
+        self._tell(f"- mount {path}")
+
     def _tell(self, line: str) -> None:
         with self._lock:
             if self._watcher is None:
@@ -67,6 +74,10 @@ def clean_up(entries: list[str]) -> None:
                 os.killpg(int(value), signal.SIGKILL)
             proctree.send(procs, signal.SIGKILL)
             proctree.wait_gone(procs, 5.0)
+    for entry in entries:
+        kind, _, value = entry.partition(" ")
+        if kind == "mount":
+            subprocess.run(["umount", value], check=False)
     for entry in entries:
         kind, _, value = entry.partition(" ")
         if kind == "directory":

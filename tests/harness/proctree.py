@@ -74,3 +74,18 @@ def wait_gone(procs: list[Proc], within: float) -> list[Proc]:
     while (remaining := [proc for proc in procs if is_alive(proc)]) and time.monotonic() < end:
         time.sleep(0.01)
     return remaining
+
+
+def has_port(pid: int, port: int) -> bool:
+    """Return whether a process has a connection from this port of an IPv4 address."""
+    sockets = set()
+    for line in (PROC / "net" / "tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if int(fields[1].rpartition(":")[2], 16) == port:
+            sockets.add(f"socket:[{fields[9]}]")
+    with contextlib.suppress(OSError):
+        for entry in (PROC / str(pid) / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                if os.readlink(entry) in sockets:
+                    return True
+    return False

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from harness.guard import GUARD
 from harness.ports import free_port
 from harness.processes import Process, ProcessEnded, as_user
+from harness.small_disk import SmallDisk
 from harness.waiting import over
 
 SEARCHED = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
@@ -65,6 +66,7 @@ class Server(abc.ABC):
         self._directory: pathlib.Path | None = None
         self._port: int | None = None
         self._process: Process | None = None
+        self._disk: SmallDisk | None = None
 
     def __enter__(self) -> typing.Self:
         try:
@@ -127,7 +129,7 @@ class Server(abc.ABC):
 
     def _launch(self) -> None:
         """Start it without waiting."""
-        if self._directory is None:
+        if self._process is None or self._directory is None:
             self._prepare()
         self._process = Process(
             self._command(),
@@ -181,9 +183,34 @@ class Server(abc.ABC):
             else:
                 path.unlink()
 
+    def use_small_disk(self) -> bool:
+        """Keep its folder ``data`` on a disk that can be full; return whether there is such a disk.
+
+        Called before the first start.
+        """
+        if not SmallDisk.can_be_mounted():
+            return False
+        self._disk = SmallDisk(self.directory / "data")
+        self._hand_over(self.directory / "data")
+        return self._disk.is_mounted
+
+    def fill_disk(self) -> None:
+        """Leave no space on its disk."""
+        assert self._disk is not None
+        self._disk.fill()
+
+    def free_disk(self) -> None:
+        """Give the space back, and start the server where it has ended for want of it."""
+        assert self._disk is not None
+        self._disk.free()
+        self.start()
+
     def close(self) -> None:
         """Kill it if it runs, and remove its data.  Then it can be started afresh, at another port."""
         self.kill()
+        if self._disk is not None:
+            self._disk.close()
+            self._disk = None
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
             GUARD.directory_removed(self._directory)

@@ -8,7 +8,7 @@ import socket
 import struct
 import threading
 import typing
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 
 from harness.ports import HOST, free_port
 
@@ -46,6 +46,7 @@ class Link:
         self._passes = asyncio.Event()
         self._passes.set()
         self._writers: set[asyncio.StreamWriter] = set()
+        self._is_refused: Callable[[int], bool] = lambda port: False
         self._random = random.Random(self.port)
 
     async def listen(self) -> asyncio.Server:
@@ -66,6 +67,16 @@ class Link:
         else:
             self._passes.set()
 
+    def refuse(self, is_refused: Callable[[int], bool]) -> None:
+        """Reset connections whose client's port is refused, those that are open and those that come."""
+        _run(self._loop, self._refuse(is_refused))
+
+    async def _refuse(self, is_refused: Callable[[int], bool]) -> None:
+        self._is_refused = is_refused
+        for writer in self._writers:
+            if _port_of(writer, "sockname") == self.port and is_refused(_port_of(writer, "peername")):
+                _reset(writer)
+
     def _reset(self) -> None:
         for writer in self._writers:
             _reset(writer)
@@ -75,7 +86,7 @@ class Link:
         far_writer: asyncio.StreamWriter | None = None
         try:
             await self._passes.wait()
-            if self._state == LinkState.CUT:
+            if self._state == LinkState.CUT or self._is_refused(_port_of(writer, "peername")):
                 _reset(writer)
                 return
             far_reader, far_writer = await self._connect()
@@ -144,6 +155,15 @@ class Links:
         for link in self._all:
             await link.enter(LinkState.CUT)
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _port_of(writer: asyncio.StreamWriter, end: str) -> int:
+    """Return the port of an end of a connection; 0: it is closed.
+
+    :param end: sockname or peername.
+    """
+    address = writer.get_extra_info(end)
+    return int(address[1]) if address else 0
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

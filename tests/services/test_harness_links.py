@@ -1,11 +1,13 @@
 """Connections that the tests cut, hold and slow down."""
 
 import contextlib
+import os
 import socket
 import threading
 from collections.abc import Iterator
 
 import pytest
+from harness import proctree
 from harness.ports import HOST, free_port
 from harness.tcp_link import Link, Links, LinkState
 
@@ -53,6 +55,21 @@ def test_an_open_and_a_slow_link_pass_bytes_on(link: Link) -> None:
         link.set(LinkState.SLOW)
         connection.sendall(b"second")
         assert connection.recv(100) == b"second"
+
+
+def test_a_link_resets_the_connections_of_the_clients_that_it_refuses(link: Link) -> None:
+    with connected(link) as refused, connected(link) as other:
+        port = refused.getsockname()[1]
+        assert proctree.has_port(os.getpid(), port)
+        assert not proctree.has_port(os.getppid(), port)
+        link.refuse(lambda client: client == port)
+        with pytest.raises(ConnectionResetError):
+            refused.recv(100)
+        other.sendall(b"second")
+        assert other.recv(100) == b"second"
+        link.refuse(lambda client: True)
+        with pytest.raises(ConnectionResetError), socket.create_connection((HOST, link.port)) as later:
+            later.recv(100)
 
 
 def test_a_cut_link_resets_old_and_new_connections(link: Link) -> None:

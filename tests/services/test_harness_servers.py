@@ -1,16 +1,18 @@
 """The servers that the tests start: each answers, survives a restart, and leaves no process behind."""
 
 import contextlib
+import json
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import urllib.request
 
 import pytest
 import sqlalchemy as sa
 from harness import proctree
-from harness.etcd import Etcd, peer_address
+from harness.etcd import Etcd, EtcdCluster
 from harness.galera import Galera
 from harness.mariadb import PASSWORD, USER, MariaDB
 from harness.memcached import Memcached
@@ -21,6 +23,7 @@ from harness.prometheus import Prometheus
 from harness.rabbitmq import RabbitMQ
 from harness.redis import Redis
 from harness.server import MissingServer, Server, find_program
+from harness.small_disk import SmallDisk
 from harness.waiting import wait_for
 from harness.zookeeper import ZooKeeper
 
@@ -100,21 +103,60 @@ def test_nodes_of_rabbitmq_form_a_cluster_that_is_partitioned_and_heals() -> Non
         wait_for(lambda: first.control("eval", "nodes().").strip() == peers, 120)
 
 
-@pytest.mark.full
-def test_a_cluster_of_etcd_answers_while_a_node_is_dead() -> None:
-    members = {name: peer_address() for name in ("one", "two", "three")}
-    nodes = [Etcd(members, name) for name in members]
+def put(node: Etcd, timeout: float) -> bool:
+    """Store a value by a node; return whether the cluster has taken it."""
+    body = json.dumps({"key": "a2V5", "value": "dmFsdWU="}).encode()
+    request = urllib.request.Request(f"{node.client_url}/v3/kv/put", body)
     try:
-        for node in nodes:
-            node.begin()
-        for node in nodes:
-            node.wait_ready()
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+@pytest.mark.full
+def test_a_cluster_of_etcd_serves_while_a_node_is_dead_or_cut_off() -> None:
+    cluster = EtcdCluster()
+    try:
+        cluster.start()
+        nodes = cluster.nodes
         nodes[0].kill()
         nodes[1].wait_ready()
         nodes[0].start()
+        cluster.isolate(0, is_alone=True)
+        wait_for(lambda: put(nodes[1], 5.0) and put(nodes[2], 5.0), 120)
+        assert not put(nodes[0], 2.0)
+        cluster.isolate(0, is_alone=False)
+        wait_for(lambda: put(nodes[0], 5.0), 120)
     finally:
-        for node in nodes:
-            node.close()
+        cluster.close()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", [PostgreSQL, MariaDB])
+def test_a_database_says_that_its_disk_is_full_and_goes_on_when_it_is_not(
+    kind: type[PostgreSQL] | type[MariaDB],
+) -> None:
+    if not SmallDisk.can_be_mounted():
+        pytest.skip("this account may not mount file systems")
+    with contextlib.closing(kind()) as server:
+        assert server.use_small_disk()
+        server.start()
+        engine = sa.create_engine(server.create_database(), poolclass=sa.NullPool)
+        with engine.begin() as conn:
+            conn.exec_driver_sql("CREATE TABLE kept (line TEXT)")
+
+        def store() -> bool:
+            with contextlib.suppress(sa.exc.SQLAlchemyError), engine.begin() as conn:
+                for _ in range(50):
+                    conn.exec_driver_sql("INSERT INTO kept SELECT repeat('x', 60000)")
+                return True
+            return False
+
+        server.fill_disk()
+        wait_for(lambda: not store(), 300)
+        server.free_disk()
+        wait_for(store, 120)
 
 
 @pytest.mark.full
