@@ -6,6 +6,7 @@ for all statements on it.
 """
 
 import contextlib
+import functools
 import os
 import typing
 from dataclasses import dataclass, replace
@@ -149,6 +150,25 @@ def _prepare_postgresql(engine: Engine, limits: DatabaseLimits) -> None:
                 f"SET idle_in_transaction_session_timeout = {_ms(limits.idle)}"
             )
         dbapi.commit()
+        dbapi.cursor_factory = _plainly_described(dbapi.cursor_factory)
+
+
+@functools.cache
+def _plainly_described(cursor_class: type) -> type:
+    """Return a class of psycopg's cursors that describes the columns of a result by names and types alone.
+
+    psycopg (3.3) makes an object for each column of each result, and looks up its type.  SQLAlchemy reads the
+    names, and those only of the first result of a statement.
+    """
+
+    def description(cursor: typing.Any) -> list[tuple[typing.Any, ...]] | None:
+        result = cursor.pgresult
+        if result is None or not result.nfields:
+            return None
+        fields = range(result.nfields)
+        return [(result.fname(i).decode(), result.ftype(i), None, None, None, None, None) for i in fields]
+
+    return type("PlainlyDescribed", (cursor_class,), {"description": property(description)})
 
 
 def _prepare_mariadb(engine: Engine, limits: DatabaseLimits) -> None:

@@ -89,3 +89,13 @@ def test_rows_are_selected_by_any_list_of_numbers_or_texts(database: Database, s
     assert selected(by_id, ids=[ids[3], ids[1], 1]) == [ids[1], ids[3]]
     assert selected(by_text, ids=["a'b", stack.id]) == ids
     assert selected(by_both, stacks=[stack.id], ids=ids[:1]) == ids[:1]
+
+
+def test_rows_are_selected_by_texts_that_look_like_an_array(database: Database, stack: Stack) -> None:
+    names = ["", "NULL", "a b", "{a,b}", "a,b", 'a"b', "a\\", "a\\\\b", "ü'\n"]
+    rows = [a_resource(stack.id, FIRST_ID + number, name) for number, name in enumerate([*names, "a", "b"])]
+    database.write(lambda conn: bulk.insert(conn, tables.resource, [vars(row) for row in rows]))
+    r = tables.resource.c
+    query = sa.select(r.name).where(bulk.OneOf(r.name), r.stack_id == stack.id).order_by(r.id)
+    stored = database.read(lambda conn: conn.execute(query, {"ids": names}).scalars().all())
+    assert list(stored) == names
