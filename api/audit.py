@@ -4,7 +4,7 @@ keystonemiddleware's filter is not used: its events have the query of the path, 
 addresses, and it sends them while the client waits.
 """
 
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Callable, Collection, Mapping
 
 import falcon
 from pycadf import cadftaxonomy, cadftype
@@ -15,9 +15,9 @@ from pycadf.resource import Resource
 
 from ..shapes import Json
 from .context import RequestContext
+from .request import CHANGING_METHODS
 
 SERVICE = "service/orchestration"
-CHANGES: Set[str] = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _ACTIONS = {
     "POST": cadftaxonomy.ACTION_CREATE,
     "PUT": cadftaxonomy.ACTION_UPDATE,
@@ -56,7 +56,7 @@ class AuditLog:
     ) -> None:
         """Send the event of a request that is answered."""
         route = req.uri_template or ""
-        if route not in self._quiet and (self._reads or req.method in CHANGES):
+        if route not in self._quiet and (self._reads or req.method in CHANGING_METHODS):
             body = _event(req, route, resp.status_code)
             body["initiator"]["request_id"] = resp.get_header(self._identifier) or cadftaxonomy.UNKNOWN
             self._send(body)
@@ -105,7 +105,7 @@ def action_of(method: str, route: str) -> str:
     ('create', 'read/list')
     """
     end = route.rpartition("/")[2]
-    if method in CHANGES:
+    if method in CHANGING_METHODS:
         return _BELOW.get(end, _ACTIONS[method]) if method == "POST" else _ACTIONS[method]
     is_list = end.endswith("s") and "{" not in end
     return str(cadftaxonomy.ACTION_LIST if is_list else cadftaxonomy.ACTION_READ)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from ..shapes import Json
 from .described import BOOLEANS, DESCRIPTIONS, NUMBERS, SIGNED_QUERY, USUAL, Description
 from .policy import RULES
+from .request import CHANGING_METHODS
 
 VERSION = "3.1.1"
 _VARIABLE = re.compile(r"\{(\w+)(:\w+)?\}")
-_CHANGES = ("POST", "PUT", "PATCH", "DELETE")
 _SUMMARIES = {name: text for name, _, text, _, _ in RULES}
 _TEXT: Json = {"type": "string"}
 
@@ -240,7 +240,7 @@ def _wrong(entry: _Route) -> set[int]:
         statuses |= {401, 403}
     if _VARIABLE.search(entry.path) or entry.operation.signed:
         statuses.add(404)
-    if entry.method in _CHANGES:
+    if entry.method in CHANGING_METHODS:
         statuses |= {408, 409, 413, 415}
     if entry.operation.signed:
         statuses |= {401, 405}

@@ -3,7 +3,7 @@
 import itertools
 import re
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import jsonschema
@@ -27,6 +27,9 @@ from .ec2_signatures import SignedRequest
 from .errors import bad_request, not_found
 
 T = typing.TypeVar("T")
+CHANGING_METHODS: Set[str] = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+"""Methods of requests that may change something."""
+
 LARGEST = 2**31 - 1
 """The largest whole number that a column can hold."""
 
