@@ -1,7 +1,7 @@
 """The contract between Stoker and a resource type.
 
 A type is a class derived from `ResourceType`.  One instance serves all resources of the type and all
-threads of a conductor.  It keeps no state; what it must remember goes into the step that it returns.
+threads of a conductor.  It keeps no state: it returns its state with the step.
 Each action is a pair: ``handle_X`` starts it, ``check_X_complete`` polls once whether it has ended.
 Both return a step (steps.py):
 
@@ -31,7 +31,7 @@ NOT_KNOWN: typing.Final = object()
 
 
 class ResourceType:
-    """Base of all resource types; see the module's text for the contract."""
+    """Base of all resource types; the module's docstring has the contract."""
 
     #: The registry gives an instance the defaults of the configuration.
     properties_schema: Mapping[str, Property] = {}
@@ -40,31 +40,31 @@ class ResourceType:
     support_status: typing.ClassVar[SupportStatus] = SUPPORTED
     #: Resources that come first although no property refers to them.
     implied_dependencies: typing.ClassVar[Sequence[ImpliedDependency]] = ()
-    #: Every update of the stack replaces the resource, even where nothing of it has changed.
+    #: Every update of the stack replaces the resource, even if it has not changed.
     always_replaced: typing.ClassVar[bool] = False
     #: Every update of the stack updates the resource, which detects changes itself.
     always_updated: typing.ClassVar[bool] = False
-    #: `handle_update` is called, too, where nothing but another part of the definition has changed, such as
-    #: the metadata.
+    #: `handle_update` is also called if only another part of the definition, such as the metadata, has
+    #: changed.
     updated_when_redefined: typing.ClassVar[bool] = False
     #: Schema of ``update_policy`` in a template.
     update_policy_schema: typing.ClassVar[Mapping[str, Property]] = {}
     #: An update replaces a resource that failed a check, or that a user marked unhealthy, without calling
     #: `needs_replace_failed`.
     replaced_when_check_failed: typing.ClassVar[bool] = True
-    #: Its steps call `work.session()`: stacks get a credential when they are created.
+    #: Its steps call `StepContext.session`, so stacks get a credential when they are created.
     uses_credentials: typing.ClassVar[bool] = False
-    #: Type of the OpenStack service that it needs, such as ``compute``: where the service catalog of a
-    #: request's user has none, the type is not available to them.  None: it needs no service.
+    #: Type of the OpenStack service that it needs, such as ``compute``.  If the service catalog of a user
+    #: lacks the service, the type is not available to this user.  None: it needs no service.
     service: typing.ClassVar[str | None] = None
     #: Its resources need the service for some of their properties only, or leave it to nested stacks.
     works_without_cloud: typing.ClassVar[bool] = False
     #: The mark by which a thing is recognized after a lost creation, for the reference of types.
     identity: typing.ClassVar[str] = ""
-    #: Its signals are outputs, of which `Signal.outputs` is made.  They may be as large as the metadata of a
-    #: handle, and they reach the resource also while it is being deleted.
+    #: Its signals are outputs, which `Signal.outputs` stores.  They may be as large as the metadata of a
+    #: handle, and reach the resource even while it is being deleted.
     takes_outputs: typing.ClassVar[bool] = False
-    #: The collectors that the guest of a server asks before that of its transport.
+    #: The collectors that the guest of a server asks before the collector of its transport.
     guest_collectors: typing.ClassVar[Sequence[str]] = ()
     #: `validate_in_stack` checks something.
     has_rules_in_stack: typing.ClassVar[bool] = False
@@ -76,12 +76,12 @@ class ResourceType:
     renamed_to: typing.ClassVar[str] = ""
     #: The type of which it is a variant: no template can name it.
     variant_of: typing.ClassVar[str | None] = None
-    #: Seconds that each try of an action may take where neither the environment nor ``[stacks]
-    #: resource_timeout`` says so; None: only the stack's timeout limits it.
+    #: Seconds that each try of an action may take if neither the environment nor ``[stacks]
+    #: resource_timeout`` sets a timeout; None: only the stack's timeout limits it.
     default_timeout: typing.ClassVar[float | None] = None
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
-        """Start to create it; if `target.physical_id` is set, a lost attempt created it: continue there."""
+        """Start to create it; if `target.physical_id` is set, a lost attempt has created it: continue."""
         return Done()
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
@@ -142,7 +142,7 @@ class ResourceType:
     def guest_transport(self, target: ResourceView) -> str | None:
         """Return how the guest of the resource, a server, reads its metadata: a key of guests.TRANSPORTS.
 
-        None: it has no guest, or Stoker does not say how it reads.
+        None: the resource has no guest, or the guest's transport is not Stoker's choice.
         """
         return None
 
@@ -157,8 +157,8 @@ class ResourceType:
     def handle_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Start to take a snapshot.
 
-        The snapshot stores the `data` of this action's steps over the data that the resource has now; the
-        resource's own data stays unchanged.
+        The snapshot stores the present data of the resource, with the `data` of this action's steps over it.
+        The resource's own data stays unchanged.
         """
         return Done()
 
@@ -169,8 +169,8 @@ class ResourceType:
     def handle_delete_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Start to delete the things that a snapshot created outside; a missing one is no error.
 
-        :param target: the resource as it was then, with the snapshot's `data` and the `key` of its
-            handle_snapshot; a snapshot that was lost halfway may have nothing but the key.
+        :param target: the resource at the time of the snapshot, with the snapshot's `data` and the `key` of
+            its `handle_snapshot`; a snapshot that was lost halfway may have only the key.
         """
         return Done()
 
@@ -220,7 +220,7 @@ class ResourceType:
     def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether an update must replace a resource whose last action failed.
 
-        It may check the thing outside.  A resource that is kept is updated like any other.  Where nothing has
+        It may check the thing outside.  A resource that is kept is updated like any other.  If nothing has
         changed since its creation failed, the creation is continued: `handle_create` gets its physical id.
         """
         return True
@@ -228,22 +228,22 @@ class ResourceType:
     def prepare_for_replace(self, target: ResourceView, context: StepContext) -> Poll | None:
         """Make room for the replacement: release a name or an address.
 
-        It is called again after a crash, and after a `Poll`, of which only `after` counts.  The call is
-        stored before it is made: an update that keeps the resource after all calls `restore_after_replace`.
+        It is called again after a crash, and after a `Poll`, of which only `after` is used.  The call is
+        stored before it is made: if an update then keeps the resource, it calls `restore_after_replace`.
         """
         return None
 
     def restore_after_replace(self, target: ResourceView, context: StepContext) -> Poll | None:
         """Undo `prepare_for_replace`: the resource is kept, and its replacement will be deleted.
 
-        The replacement may exist still, and have the released name or address: see
-        `StepContext.replacement`.  Nothing works on it any more.  The method is called again after a crash,
-        and after a `Poll`, of which only `after` counts; perhaps although nothing was released.
+        The replacement (`StepContext.replacement`) may still exist, and have the released name or address.
+        No task works on it any more.  The method is called again after a crash, and after a `Poll`, of which
+        only `after` is used.  It may also be called if nothing was released.
         """
         return None
 
     def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the properties that the service reports now, for an update with ``converge``.
+        """Return the present properties of the service's thing, for an update with ``converge``.
 
         :raises PermanentError: the thing is gone.
         """
@@ -254,7 +254,7 @@ class ResourceType:
         return None
 
     def remote(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the thing of a resource, which its `collection` does not have; one request.
+        """Return the thing of a resource that is missing in its `collection`, by one request.
 
         It is called only on types with a collection.
 
@@ -265,34 +265,35 @@ class ResourceType:
     def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
         """Return the properties that a thing of the collection shows, in the form of `live_properties`.
 
-        It makes no request for a single resource.  What it leaves out is not observed.
+        It makes no request for a single resource.  Properties that it omits are not observed.
 
-        :param remote: the thing as the collection has it.
+        :param remote: the thing in the collection.
         """
         return {}
 
     def key_on(self, remote: JsonMap) -> str | None:
-        """Return the key of the creation that a thing of the collection carries; None: it carries none."""
+        """Return the key of the creation in a thing of the collection; None: the thing has no key."""
         return None
 
     def configure(self, values: JsonMap) -> None:  # noqa: B027 - most need nothing
         """Take values of the configuration, once, before anything else is called."""
 
     def variant(self, chosen_by: Json) -> str | None:
-        """Return the name of the variant in this type's place for a resource; None: this one.
+        """Return the name of the variant that takes the place of this type for a resource; None: none does.
 
         It is called when a template is compiled.  An update that changes the choice replaces the resource.
 
-        :param chosen_by: the property of that name, as it is given.  `NOT_KNOWN` is in it, or is it, where a
-            value comes from another resource.
+        :param chosen_by: the value of the property `chosen_by` in the template.  `NOT_KNOWN` is the value, or
+            the part of it, that comes from another resource.
         """
         return None
 
     def validate(self, properties: JsonMap) -> None:
         """Check rules over several properties.
 
-        It is called at plan time with the known properties, as `validate_properties` returns them: deferred
-        ones are absent, and those not given are None.  Before a step it gets all resolved properties.
+        It is called at plan time with the known properties, as `validate_properties` returns them: properties
+        with values of other resources are absent, and properties that are not given are None.  Before a step
+        it gets all resolved properties.
 
         :raises PropertyError: a value breaks a rule; the error names the property and the right values.
         """
@@ -318,10 +319,10 @@ class ResourceType:
         return {}
 
     def refresh(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the resource's `data` with what the service reports now.
+        """Return the resource's `data` with the present values of the service.
 
-        It is called behind all other steps of a stack's action, where outputs refer to a volatile attribute.
-        It makes one request and does not wait.  An error is logged, and fails nothing: the stored data stays.
+        It is called after all other steps of a stack's action, if outputs refer to a volatile attribute.  It
+        makes one request and does not wait.  An error is logged, and fails nothing: the stored data stays.
         """
         return target.data
 

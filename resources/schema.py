@@ -1,6 +1,6 @@
 """How a resource type declares its properties and attributes; properties.py applies it to values.
 
-A properties schema is a mapping from name to `Property`; an attributes schema one to `Attribute`.  The
+A properties schema is a mapping from name to `Property`, an attributes schema from name to `Attribute`.  The
 name ``*`` (`ANY_NAME`) stands for all names that are not listed.
 """
 
@@ -51,14 +51,14 @@ WITHOUT_EFFECT = SupportStatus("HIDDEN", message="It is accepted for older templ
 class Property:
     """A property.
 
-    :ivar default: used where no value, or null, is given; None: there is none.
+    :ivar default: the value if no value, or null, is given; None: there is no default.
     :ivar required: a value must be given; it may be null.
     :ivar update_allowed: a change is made by an update; otherwise the resource is replaced.
     :ivar immutable: a change is refused.
     :ivar schema: the schema of a list's items (a Property), or of a map's members (a mapping).
     :ivar sensitive: never shown in messages.
-    :ivar alias_of: the property that has taken the place of this old name; a value given here is given there.
-    :ivar default_option: the option of the configuration that has another default; "": there is none.
+    :ivar alias_of: the property of which this is an older name: a value of this one is a value of that one.
+    :ivar default_option: the option of the configuration that has another default; "": there is no option.
     :raises ValueError: the parts contradict each other (an error in the resource type).
     """
 
@@ -93,10 +93,11 @@ class Attribute:
     """An attribute.
 
     :ivar type: type of the value as of a property, for display; None: any.
-    :ivar sensitive: the value is a secret: stored sealed, never logged.  So are then the `data` of the
-        resource, and its reference if that is the same value.
-    :ivar from_property: the property that it gives, perhaps converted: it is a secret where that holds one.
-    :ivar volatile: the value changes when other resources are made.  Where an output of the stack refers to
+    :ivar sensitive: the value is a secret: it is stored sealed and never logged.  The same holds for the
+        `data` of the resource, and for its reference if that is the same value.
+    :ivar from_property: the property whose value, perhaps converted, the attribute returns; the attribute is
+        a secret if the property holds one.
+    :ivar volatile: the value changes when other resources are created.  If an output of the stack refers to
         it, the type's `refresh` reads it again after all other resources.
     """
 

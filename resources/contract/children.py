@@ -18,10 +18,11 @@ class ChildGoal:
     :ivar template: the template, as text or as a dict.
     :ivar parameters: values of the template's parameters by name, secrets in clear.
     :ivar timeout: seconds that an action of the child may take; None: the rest of the parent's.
-    :ivar generated: the template was made by a resource type, of values: nothing in the properties and the
-        metadata of its resources is a function, secrets are in clear, and its size is not limited.
+    :ivar generated: a resource type has made the template of values: the properties and the metadata of its
+        resources have no functions, their secrets are in clear, and its size is not limited.
     :ivar secret: names of parameters whose values hold secrets; the conductor fills it in.
-    :ivar copies: how many resources like each of the template's the child will have; for static_goal.
+    :ivar copies: the number of resources that the child will have for each one of the template; only for
+        `static_goal`.
     """
 
     template: str | JsonMap
@@ -51,10 +52,10 @@ class ChildFailure:
 
 @dataclass(frozen=True)
 class ChildState:
-    """The state of a nested stack now.
+    """The present state of a nested stack.
 
     :ivar traversal: id of its current traversal.
-    :ivar failure: the cause, if the child FAILED; None: the reason is all that is known.
+    :ivar failure: the cause, if the child FAILED; None: only the reason is known.
     """
 
     action: str
@@ -66,7 +67,7 @@ class ChildState:
 
     @property
     def is_over(self) -> bool:
-        """No action is in progress."""
+        """Return whether no action is in progress."""
         return self.status != "IN_PROGRESS"
 
 
@@ -90,7 +91,7 @@ class GroupMember:
 
 @dataclass(frozen=True)
 class ChildInputs:
-    """The inputs that a nested stack would get from the stack around it, without the operator's.
+    """The inputs that a nested stack would get from the stack around it, without the operator's environments.
 
     :ivar environment: the environment as the API takes it; secrets in clear.
     """
@@ -126,37 +127,37 @@ class Children(typing.Protocol):
         """
 
     def snapshot(self, child: str, key: str) -> None:
-        """Start a snapshot of a child, or find the one that a step with this key has started.
+        """Start a snapshot of a child, or find the snapshot that a step with this key has started.
 
         :raises PermanentError: the child is not in a state for it.
         """
 
     def snapshot_state(self, child: str, key: str) -> ChildState | None:
-        """Return the state of that snapshot, None if it does not exist."""
+        """Return the state of the snapshot that a step with this key has started; None: it does not exist."""
 
     def delete_snapshot(self, child: str, key: str) -> None:
-        """Start to delete that snapshot, in any state of the child; one that does not exist is ignored.
+        """Start to delete the snapshot with this key, in any state of the child; a missing one is ignored.
 
         :raises PermanentError: the snapshot is being taken.
         """
 
     def find(self, key: str) -> str | None:
-        """Return the child that a step with this key has created, None if there is none."""
+        """Return the id of the child that a step with this key has created; None: there is none."""
 
     def state(self, child: str) -> ChildState | None:
-        """Return the state of a child, None if it is deleted or never existed."""
+        """Return the state of a child; None: it is deleted, or has never existed."""
 
     def inner_values(self, child: str, requested: Sequence[Sequence[str | int]]) -> JsonMap:
         """Return the attributes of a child's resources to which others refer, by name.
 
-        :param requested: each begins with ``resource.NAME`` or ``resource.NAME.ATTRIBUTE``; the path follows.
+        :param requested: paths, which begin with ``resource.NAME`` or ``resource.NAME.ATTRIBUTE``.
         """
 
     def output_errors(self, child: str) -> Mapping[str, str]:
-        """Return the errors of those outputs of a child that can never be computed, by name."""
+        """Return the errors of a child's outputs that can never be computed, by name of the output."""
 
     def outputs(self, child: str) -> JsonMap:
-        """Return the outputs of a child by name; None is the value of one that cannot be computed."""
+        """Return the outputs of a child by name; an output that cannot be computed is None."""
 
     def members(self, child: str) -> Sequence[GroupMember]:
         """Return the members of a generated child: failed ones first, then by age and name."""
@@ -174,4 +175,4 @@ class Children(typing.Protocol):
         """
 
     def inputs(self) -> ChildInputs:
-        """Return the inputs that a child of the resource would get, for a stack that is made elsewhere."""
+        """Return the inputs that a child of the resource would get, for the request for a remote stack."""

@@ -1,4 +1,4 @@
-"""Whose rights a stack works with, and the other regions and clouds that its resources name."""
+"""The user for whom a stack works, and the other regions and clouds that its resources name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,9 +20,9 @@ class Trustor:
 
 @dataclass(frozen=True)
 class RemoteCloud:
-    """Another region of the cloud, or another cloud: as the properties of OS::Heat::Stack name it.
+    """Another region of the cloud, or another cloud, as the properties of OS::Heat::Stack name it.
 
-    :ivar region: name of the region; None: the first one of the service catalog that has the service.
+    :ivar region: name of the region; None: the first region of the service catalog that has the service.
     """
 
     region: str | None = None

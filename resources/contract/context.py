@@ -1,4 +1,4 @@
-"""The context of a step: calls for its resource, siblings, sessions; and the list of a type's things."""
+"""The context of a step: calls for its resource, its siblings and the cloud; and lists of types' things."""
 
 import typing
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -25,13 +25,13 @@ class StepContext(typing.Protocol):
         """Return the seconds since the epoch, UTC."""
 
     def checkpoint(self) -> None:
-        """Raise if the step is cancelled; long steps call it now and then.
+        """Raise if the step is cancelled; long steps call it from time to time.
 
         :raises Cancelled: the step must end; do not catch it.
         """
 
     def pause(self, seconds: float) -> None:
-        """Sleep, but end early when the step is cancelled.
+        """Sleep; end early when the step is cancelled.
 
         :raises Cancelled: the step must end; do not catch it.
         """
@@ -39,7 +39,7 @@ class StepContext(typing.Protocol):
     def sibling(self, name: str) -> Sibling:
         """Read another resource of the stack (one database read).
 
-        :raises PermanentError: there is none of that name.
+        :raises PermanentError: there is no resource of that name.
         """
 
     def referenced(self, physical_id: str) -> ReferencedResource | None:
@@ -49,10 +49,10 @@ class StepContext(typing.Protocol):
         """Return the resource that has replaced this one (one database read); None: there is none."""
 
     def deletions(self) -> Sequence[DeletionView]:
-        """Return the resources that the deletion of the stack has still to delete, as of a second ago.
+        """Return the resources that the deletion of the stack still has to delete, as of a second ago.
 
-        Empty: the stack is not being deleted.  All steps of a conductor share the database read, whose cost
-        grows with the stack.
+        It is empty while the stack is not being deleted.  All steps of a conductor share the database read,
+        whose cost grows with the stack.
         """
 
     def signal_url(self, resource_name: str) -> str:
@@ -70,7 +70,7 @@ class StepContext(typing.Protocol):
     def session(self) -> "Session":
         """Return a keystoneauth session of the stack's user in the stack's project.
 
-        It works after their token has expired.  For types with `uses_credentials`.
+        It works after the user's token has expired.  Only types with `uses_credentials` may call this.
 
         :raises PermanentError: the stack has no credential, or Keystone refuses it.
         :raises RetryableError: Keystone is unavailable.
@@ -81,7 +81,8 @@ class StepContext(typing.Protocol):
 
         :param service: its type in the service catalog.
         :param version: the major version of its interface.
-        :param microversion: the newest that the caller knows; an older service gets its own newest.
+        :param microversion: the newest microversion that the caller knows; calls to an older service use the
+            newest one of that service.
         :raises PermanentError: the stack has no credential, or the cloud no such service.
         :raises RetryableError: Keystone or the service is unavailable.
         """
@@ -91,9 +92,10 @@ class StepContext(typing.Protocol):
     ) -> "Adapter":
         """Return the endpoint of a service in another region or cloud.
 
-        :param credential: reads that of the other cloud; it is kept in memory for minutes, and never stored.
+        :param credential: a function that reads the credential of the other cloud; the credential is kept in
+            memory for minutes, and never stored.
         :raises PermanentError: the credential, the certificates or the region are wrong.
-        :raises RetryableError: that cloud is unavailable.
+        :raises RetryableError: the other cloud is unavailable.
         """
 
     def shared(
@@ -101,11 +103,11 @@ class StepContext(typing.Protocol):
     ) -> T:
         """Return the value that `make` made for this key and project at most `max_age` seconds ago.
 
-        All steps of a process share it.  While another step makes it, the one before is returned; if
-        there is none, the step waits.
+        All steps of a process share the value.  While another step makes it, the previous value is returned;
+        without a previous value the step waits.
 
-        :param make: makes the value; its errors are raised, and nothing is kept then.
-        :param checked_by_use: a step that fails with a kept value runs once more, with a new one.
+        :param make: a function that makes the value; its errors are raised, and no value is kept.
+        :param checked_by_use: whether a step that fails with a kept value runs once more, with a new value.
         """
 
     @property
@@ -119,13 +121,13 @@ class StepContext(typing.Protocol):
 
 @dataclass(frozen=True)
 class Collection:
-    """A list of a service that has all things of a type, by which their drift is observed.
+    """A list of a service with all things of a type, by which their drift is observed.
 
-    Types whose collections are equal share one reading of it.
+    Types with equal collections share one read of the list.
 
     :ivar service: the service's type in the service catalog.
     :ivar path: path of the list.
-    :ivar read: function that returns the things of a project by physical id; its arguments are the context
+    :ivar read: a function that returns the things of a project by physical id; its arguments are the context
         and the id of the project.  It raises the errors of a step.
     """
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Presigned:
-    """An address for signals to one resource; who knows the signature can do nothing else.
+    """An address for signals to one resource; its signature allows nothing else.
 
-    :ivar endpoint: takes the signature as X-Auth-Token.
+    :ivar endpoint: the address without the signature; it accepts the signature as X-Auth-Token.
     :ivar signature: a secret.
     """
 
@@ -16,7 +16,7 @@ class Presigned:
 
     @property
     def url(self) -> str:
-        """The endpoint with the signature: a secret, too."""
+        """Return the endpoint with the signature, which is a secret, too."""
         return f"{self.endpoint}?Signature={self.signature}"
 
 
@@ -24,11 +24,11 @@ class Presigned:
 class StackUser:
     """An account of Stoker's own, by which clients of Keystone's and Heat's API act for one resource.
 
-    Who has it can read the metadata of a server, or signal, and can do nothing else.
+    It allows to read the metadata of one server, or to signal to one resource, and nothing else.
 
-    :ivar auth_url: address at which Stoker itself answers as Keystone does.
+    :ivar auth_url: the address at which Stoker itself answers as Keystone does.
     :ivar password: a secret.
-    :ivar stack_id: name and id of the stack, as the client needs them.
+    :ivar stack_id: NAME/ID of the stack, the form that the client needs.
     """
 
     auth_url: str
@@ -43,12 +43,12 @@ class StackUser:
 class GuestAccess:
     """The means by which the agents in a server, its *guest*, read the metadata of the server's resource.
 
-    Who has it can do nothing else.  It is valid as long as the row of the resource exists.
+    They allow nothing else, and are valid as long as the row of the resource exists.
 
-    :ivar metadata_url: address of the CloudFormation API, for requests that are signed with the keys.
+    :ivar metadata_url: the address of the CloudFormation API, for requests that are signed with the keys.
     :ivar secret_key: a secret.
     :ivar presigned: an address for GET; its signature is a secret, too.
-    :ivar user: an account whose token is for the metadata.
+    :ivar user: an account whose token is valid for the metadata.
     """
 
     stack_name: str

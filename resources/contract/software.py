@@ -28,7 +28,8 @@ class DeploymentSpec:
 
     :ivar key: key of the action, the same for each of its attempts.
     :ivar derived: the config with the inputs' values, which the server's guest reads.
-    :ivar waits: the deployment is in progress until the guest has signalled; else it is complete at once.
+    :ivar waits: whether the deployment is in progress until the guest has signalled; otherwise it is complete
+        at once.
     """
 
     server_id: str
@@ -41,10 +42,10 @@ class DeploymentSpec:
 
 @dataclass(frozen=True)
 class DeploymentState:
-    """A deployment as it is now.
+    """The present state of a deployment.
 
     :ivar derived: the config that the guest reads.
-    :ivar generation: generation of the step's own resource, as in Sibling; read before the rest.
+    :ivar generation: the generation of the step's own resource, as in `Sibling`; it is read before the rest.
     """
 
     status: str
@@ -57,22 +58,22 @@ class DeploymentState:
 class Software(typing.Protocol):
     """Calls for software configs and deployments of the stack's project, which a conductor offers to steps.
 
-    A secret in a value that is read is a secret in the step, too.
+    If a value that a step reads is a secret, the step treats it as a secret, too.
     """
 
     def config(self, config_id: str) -> ConfigSpec | None:
         """Return a config; None: the project has no such config."""
 
     def create_config(self, config_id: str, spec: ConfigSpec, *, made_of: Json = None) -> None:
-        """Store a config of the step's resource; one that a lost attempt has stored stays as it is.
+        """Store a config of the step's resource; a config that a lost attempt has stored stays as it is.
 
-        :param made_of: values that it was made of.  Where a secret in them cannot be found in the config,
-            because it is encoded there, the whole config is a secret.
-        :raises PermanentError: the project has as many as it may have.
+        :param made_of: the values of which the config was made.  If the config does not show a secret of
+            these values, because it is encoded there, the whole config is a secret.
+        :raises PermanentError: the project has reached its quota of configs.
         """
 
     def delete_config(self, config_id: str) -> None:
-        """Delete a config; one that does not exist is ignored.
+        """Delete a config; a missing one is ignored.
 
         :raises PermanentError: a deployment refers to it.
         """
@@ -82,11 +83,11 @@ class Software(typing.Protocol):
 
         An action that a lost attempt has stored already stays as it is.
 
-        :raises PermanentError: the project has as many as it may have.
+        :raises PermanentError: the project has reached its quota of deployments.
         """
 
     def deployment(self, deployment_id: str) -> DeploymentState | None:
         """Return a deployment; None: it does not exist."""
 
     def delete_deployment(self, deployment_id: str) -> None:
-        """Delete a deployment with its derived config; one that does not exist is ignored."""
+        """Delete a deployment with its derived config; a missing one is ignored."""

@@ -1,4 +1,4 @@
-"""Resources as a step sees them: its own, those beside it, and the one that replaces it."""
+"""Resources as a step sees them: its own resource, others of the stack, and the replacement."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ def physical_name(stack_name: str, resource_name: str, key: str) -> str:
 
 @dataclass(frozen=True)
 class StackFacts:
-    """The stack a resource belongs to."""
+    """The stack to which a resource belongs."""
 
     id: str
     name: str
@@ -26,14 +26,14 @@ class ResourceView:
     """A resource as a step sees it.
 
     :ivar id: number of the resource row, unique in the installation.
-    :ivar properties: values resolved and converted by the schema, defaults filled in; secrets in clear.
-    :ivar previous: the properties last applied (update only), else empty.
+    :ivar properties: the values, resolved and converted by the schema, with defaults; secrets in clear.
+    :ivar previous: the properties of the last successful action, for an update; otherwise empty.
     :ivar update_policy: the resource's update_policy, resolved by the type's schema for it.
     :ivar data: values that earlier steps of this resource have stored; private to the plugin.
-    :ivar key: idempotency key; the same for every repetition of this action, new for the next action.
-    :ivar creation_key: the key of its creation, in later actions, too; "": it was not created here.
-    :ivar physical_id: id of the thing outside, None before it exists.
-    :ivar attempt: number of the action's start; above 1 an earlier attempt may have made something.
+    :ivar key: the idempotency key, the same for every repetition of this action; the next action has another.
+    :ivar creation_key: the key of its creation, also in later actions; "": it was not created here.
+    :ivar physical_id: id of the thing outside; None: it does not exist yet.
+    :ivar attempt: number of the attempt at this action; above 1 an earlier one may have created the thing.
     :ivar requested_attributes: attributes that others refer to, each with the constant path below it; of a
         NestedType that `has_member_attributes` only.
     """
@@ -55,13 +55,13 @@ class ResourceView:
 
     @property
     def physical_name(self) -> str:
-        """A name for the thing outside: STACK-RESOURCE-KEY, at most 255 characters."""
+        """Return a name for the thing outside: STACK-RESOURCE-KEY, at most 255 characters."""
         return physical_name(self.stack.name, self.name, self.key)
 
 
 @dataclass(frozen=True)
 class Sibling:
-    """Another resource of the same stack, as it is now.
+    """The present state of another resource of the same stack.
 
     :ivar generation: number that grows with each change of the metadata.
     """
@@ -87,13 +87,13 @@ class ReferencedResource:
 
 @dataclass(frozen=True)
 class DeletionView:
-    """A resource that the deletion of the stack has still to delete.
+    """A resource that the deletion of the stack still has to delete.
 
-    :ivar number: identifies it among the others.
+    :ivar number: a number that identifies the resource among the others.
     :ivar type: its type after the environment's mapping.
     :ivar physical_id: id of its thing outside; None: it has none.
     :ivar successors: numbers of the resources whose deletion waits for the end of this one.
-    :ivar is_certain: whether its thing will be deleted: no policy keeps it, and no breakpoint holds it.
+    :ivar is_certain: whether its thing will certainly be deleted: no policy keeps it, no breakpoint holds it.
     """
 
     number: int
@@ -108,7 +108,7 @@ class ReplacementView:
     """The resource that an update has made in the place of another one.
 
     :ivar type: type of the new resource, perhaps another one.
-    :ivar physical_id: id of its thing outside; None: nothing was made, or a lost attempt has made it with
+    :ivar physical_id: id of its thing outside; None: there is no thing, or a lost attempt has created it with
         this `key`.
     :ivar data: values that its type has stored.
     """
