@@ -35,6 +35,8 @@ SLOW = 600
 """Seconds of a step that is to be cancelled; a canary never waits for its end."""
 ANSWERS_WITHIN = 60.0
 """Seconds after which a request counts as one without an answer."""
+PAUSE = 5.0
+"""Seconds that a user waits after a wrong answer, so that an API that is gone gets no flood of requests."""
 CREDENTIALS = ("OS_AUTH_URL", "OS_AUTH_TYPE", "OS_CLOUD")
 
 
@@ -182,6 +184,16 @@ class Canary:
         self._left: dict[str, Stack] = {}
         self.stop = threading.Event()
 
+    def check(self) -> None:
+        """Read the list of stacks, before any user begins.
+
+        :raises SystemExit: the API does not answer, or refuses that.
+        """
+        try:
+            self._api.accepted("list", "GET", "/stacks?limit=1")
+        except Wrong as error:
+            raise SystemExit(f"canary: {error}") from error
+
     def run(self) -> float:
         """Let the users work until the time is over; return the seconds that it took."""
         began = time.monotonic()
@@ -234,8 +246,10 @@ class Canary:
             return
         except Wrong as error:
             self._api.tally.accuse(f"{scenario}: {error}")
+            self.stop.wait(PAUSE)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             self._api.tally.accuse(f"{scenario}: an answer about {name} lacks a part: {error!r}")
+            self.stop.wait(PAUSE)
         else:
             self._api.tally.complete(scenario)
             with self._lock:
@@ -302,6 +316,7 @@ def main() -> int:
     options = arguments()
     tally = Tally()
     canary = Canary(open_api(options.url, tally), options)
+    canary.check()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: canary.stop.set())
     seconds = canary.run()

@@ -51,6 +51,13 @@ def test_it_finds_nothing_wrong_and_leaves_nothing(service: Service) -> None:
     assert stacks(service, "canary") == []
 
 
+def test_it_does_not_begin_where_nobody_answers() -> None:
+    canary = started("http://127.0.0.1:1/v1/canary")
+    out, err = canary.communicate(timeout=240)
+    assert (canary.returncode, out) == (1, "")
+    assert err.startswith("canary: no answer to GET /stacks")
+
+
 def test_it_leaves_nothing_after_an_interrupt(service: Service) -> None:
     canary = started(f"{service.url}/v1/interrupted", "--users", "3")
     wait_for(lambda: len(stacks(service, "interrupted")) == 3)
@@ -184,3 +191,14 @@ def test_it_notices_a_lie(
     run.clean()
     assert any(text in accusation for accusation in tally.wrong), tally.wrong
     assert stacks(service, "liar") == []
+
+
+def test_it_does_not_flood_an_api_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(PROGRAM.parent))
+    import canary  # noqa: PLC0415 - a program beside the package
+
+    tally = canary.Tally()
+    options = argparse.Namespace(users=1, rounds=0, seconds=0.2, poll=0.1, patience=30, seed=1)
+    canary.Canary(canary.open_api("http://127.0.0.1:1/v1/gone", tally), options).run()
+    # Without the pause these would be dozens.
+    assert len(tally.wrong) == 1
