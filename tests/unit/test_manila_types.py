@@ -82,11 +82,12 @@ def test_rules_are_waited_for_until_they_are_in_force(scripted: ScriptedService)
         converge(scripted, [entry(1)])
 
 
+@pytest.mark.parametrize("status", ["creating", "available"])
 def test_a_share_gets_its_rules_once_it_is_available(
-    scripted: ScriptedService, context: ScriptedContext
+    scripted: ScriptedService, context: ScriptedContext, status: str
 ) -> None:
     has_rules(scripted, rule(1))
-    scripted.answers["POST /shares"] = Answer(200, {"share": {**AVAILABLE, "status": "creating"}})
+    scripted.answers["POST /shares"] = Answer(200, {"share": {**AVAILABLE, "status": status}})
     scripted.answers["GET /shares/s"] = Answer(200, {"share": AVAILABLE})
     locations = {"export_locations": [{"path": "a:/b", "id": "l"}]}
     scripted.answers["GET /shares/s/export_locations"] = Answer(200, locations)
@@ -100,6 +101,17 @@ def test_a_share_gets_its_rules_once_it_is_available(
     assert SHARE.attribute_values(target)["export_locations"] == ["a:/b"]
     assert SHARE.attribute_values(target)["show"]["metadata"] == {"floor": "3"}
     assert SHARE.live_properties(target, context)["metadata"] == {"floor": 3}
+
+
+def test_a_share_that_fails_says_why(scripted: ScriptedService, context: ScriptedContext) -> None:
+    scripted.answers["POST /shares"] = Answer(200, {"share": {**AVAILABLE, "status": "creating"}})
+    scripted.answers["GET /shares/s"] = Answer(200, {"share": {**AVAILABLE, "status": "error"}})
+    messages = [
+        {"created_at": f"2026-01-0{day}", "user_message": f"no room on day {day}"} for day in (2, 3, 1)
+    ]
+    scripted.answers["GET /messages?resource_id=s"] = Answer(200, {"messages": messages})
+    with pytest.raises(PermanentError, match='status ERROR due to "no room on day 3"'):
+        run(SHARE, "create", target_of(SHARE, LEAST["Share"]), context)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ from .share_access import AccessRules
 
 RULES = "access_rules"
 LOCATIONS = "export_locations"
+MESSAGE = "user_message"
+"""The field of a bad share that says why; the service keeps it apart."""
 STATUS = StatusMeaning(
     pending=(
         *("CREATING", "CREATING_FROM_SNAPSHOT", "DELETING", "EXTENDING", "SHRINKING", "REVERTING"),
@@ -183,12 +185,24 @@ class ManilaShare(ManilaType):
         values = super().attribute_values(target)
         return {**values, "show": {**values["show"], "metadata": _own_metadata(values["show"])}}
 
+    def problem(self, remote: JsonMap) -> str:
+        """Return why the share is in a bad state."""
+        return str(remote.get(MESSAGE) or "")
+
     def _wait(self, remote: JsonMap | None, since: float, target: ResourceView, context: StepContext) -> Step:
         """Return the end of the action with the addresses of the share, or the next poll."""
+        if remote is not None and self.status.of(remote) in self.status.bad:
+            remote = {**remote, MESSAGE: self._message(remote, context)}
         step = super()._wait(remote, since, target, context)
         if not isinstance(step, Done) or remote is None:
             return step
         return dataclasses.replace(step, data=self._data(self._located(remote, context), target))
+
+    def _message(self, share: JsonMap, context: StepContext) -> str:
+        """Return the last message that the service has for the share's users; empty: it has none."""
+        answer = self.service_for(context).get("/messages", resource_id=share["id"])
+        messages = sorted(objects_of(answer, "messages"), key=lambda message: str(message["created_at"]))
+        return str(messages[-1]["user_message"]) if messages else ""
 
     def _located(self, share: JsonMap, context: StepContext) -> JsonMap:
         """Return the share with the addresses at which clients mount it; as in Heat, without details."""

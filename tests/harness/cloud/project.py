@@ -34,6 +34,7 @@ DELETE: Mapping[str, Delete] = {
     "backups": lambda c, key: c.block_storage.delete_backup(key),
     "snapshots": lambda c, key: c.block_storage.delete_snapshot(key),
     "volumes": lambda c, key: c.block_storage.delete_volume(key),
+    "share snapshots": lambda c, key: c.shared_file_system.delete(f"/snapshots/{key}"),
     "shares": lambda c, key: c.shared_file_system.delete(f"/shares/{key}"),
     "share networks": lambda c, key: c.shared_file_system.delete(f"/share-networks/{key}"),
     "security services": lambda c, key: c.shared_file_system.delete(f"/security-services/{key}"),

@@ -50,6 +50,7 @@ TABLES: Mapping[str, Sequence[Table]] = {
     "snapshots": [Table("cinder.snapshots", title="display_name", only=THERE)],
     "volumes": [Table("cinder.volumes", title="display_name", only=THERE)],
     "load balancers": [Table("octavia.load_balancer", only="provisioning_status <> 'DELETED'")],
+    "share snapshots": [Table("manila.share_snapshots", title="display_name", only="deleted = 'False'")],
     "shares": [Table("manila.shares", title="display_name", only="deleted = 'False'")],
     "share networks": [Table("manila.share_networks", only="deleted = 'False'")],
     "security services": [Table("manila.security_services", only="deleted = 'False'")],
