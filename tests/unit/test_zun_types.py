@@ -103,9 +103,9 @@ def test_a_lost_container_is_found_by_its_label(scripted: ScriptedService, conte
     assert CONTAINER.find_created(target.key, target, context) is None
     has_container(scripted, view(labels={"stoker": mark_of(target.key), "app": "a"}))
     assert CONTAINER.find_created(target.key, target, context) == "c"
-    found = dataclasses.replace(target, physical_id="c")
-    found = dataclasses.replace(found, data=CONTAINER.refresh(found, context))
-    assert CONTAINER.attribute_values(found)["show"]["labels"] == {"app": "a"}
+    created = dataclasses.replace(target, physical_id="c")
+    created = dataclasses.replace(created, data=CONTAINER.refresh(created, context))
+    assert CONTAINER.attribute_values(created)["show"]["labels"] == {"app": "a"}
 
 
 def test_a_container_is_stopped_and_deleted(scripted: ScriptedService, context: ScriptedContext) -> None:

@@ -49,8 +49,8 @@ class Host(BlazarType):
         """Return the fields; those that the service does not name itself are further capabilities."""
         values = super().attribute_values(target)
         fields: dict[str, Json] = dict(values["show"])
-        known = {"id", *ATTRIBUTES}
+        of_service = {"id", *ATTRIBUTES}
         return {
             **values,
-            CAPABILITY: {name: value for name, value in fields.items() if name not in known},
+            CAPABILITY: {name: value for name, value in fields.items() if name not in of_service},
         }

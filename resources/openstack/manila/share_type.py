@@ -15,6 +15,8 @@ from .base import ManilaType, as_in_template
 EXTRA_SPECS = "extra_specs"
 SERVERS = "driver_handles_share_servers"
 SNAPSHOTS = "snapshot_support"
+SWITCHES = (SERVERS, SNAPSHOTS)
+"""Extra specs that properties of their own set."""
 
 
 class _Mark(FieldMark):
@@ -34,7 +36,7 @@ class ShareType(ManilaType):
     list_parameters = {"is_public": "all"}
     mark = _Mark()
     renamed = {"is_public": "share_type_access:is_public"}
-    apart = (EXTRA_SPECS, SERVERS, SNAPSHOTS)
+    apart = (EXTRA_SPECS, *SWITCHES)
     properties_schema = {
         "name": Property("string", "Its name.", required=True),
         "is_public": Property("boolean", "All projects may use it.", default=True),
@@ -52,8 +54,8 @@ class ShareType(ManilaType):
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new type; two properties are extra specs of their own."""
         properties = target.properties
-        own = {name: properties[name] for name in (SERVERS, SNAPSHOTS) if properties[name] is not None}
-        specs = texts({**own, **(properties[EXTRA_SPECS] or {})})
+        switches = {name: properties[name] for name in SWITCHES if properties[name] is not None}
+        specs = texts({**switches, **(properties[EXTRA_SPECS] or {})})
         return {**super().create_body(target, context), EXTRA_SPECS: specs}
 
     def update_body(
@@ -68,7 +70,7 @@ class ShareType(ManilaType):
         service = self.service_for(context)
         path = f"{self.path_of(target)}/{EXTRA_SPECS}"
         present = object_of(service.get(path), EXTRA_SPECS)
-        for name in sorted(present.keys() - specs.keys() - {SERVERS, SNAPSHOTS}):
+        for name in sorted(present.keys() - specs.keys() - {*SWITCHES}):
             try:
                 service.delete(f"{path}/{quoted(name)}")
             except RemoteNotFound:
@@ -80,9 +82,9 @@ class ShareType(ManilaType):
         """Return the fields; the extra specs without those that other properties set."""
         properties = target.properties
         specs = object_of(remote, EXTRA_SPECS)
-        own = {SERVERS, SNAPSHOTS} - {*(properties[EXTRA_SPECS] or {})}
-        others = {name: value for name, value in specs.items() if name not in own}
-        switches = {name: specs[name].lower() == "true" for name in own if name in specs}
+        names = {*SWITCHES} - {*(properties[EXTRA_SPECS] or {})}
+        others = {name: value for name, value in specs.items() if name not in names}
+        switches = {name: str(specs[name]).lower() == "true" for name in names if name in specs}
         return {
             **super().reported_properties(target, remote, context),
             **switches,

@@ -163,8 +163,8 @@ class Container(DeclaredType):
         """Return the fields of the stored answer, without the mark."""
         values = super().attribute_values(target)
         labels = values["show"].get("labels") or {}
-        own = {name: value for name, value in labels.items() if name != MARK_NAME}
-        return {**values, "show": {**values["show"], "labels": own}}
+        labels = {name: value for name, value in labels.items() if name != MARK_NAME}
+        return {**values, "show": {**values["show"], "labels": labels}}
 
     def _look(self, target: ResourceView, since: float, context: StepContext) -> JsonMap | None:
         """Return the container; each is read alone, for the service refuses the parameters of lists."""
