@@ -67,6 +67,7 @@ class TaskKind(enum.StrEnum):
     OBSERVE = "observe"  #: a check before an update, which decides by its result; it fails nothing
     REFRESH = "refresh"  #: reads volatile attributes after all other tasks, for outputs; it fails nothing
     SCALE = "scale"  #: scales a group after a signal, outside of traversals: see engine/scaling.py
+    SIGNAL = "signal"  #: carries out the request of a signal, during any action of the stack
 
 
 class TraversalState(enum.StrEnum):
@@ -99,8 +100,14 @@ UNDECIDED = frozenset({TaskKind.UPDATE, TaskKind.CLEANUP, TaskKind.OBSERVE})
 ACTING = frozenset({TaskKind.SUSPEND, TaskKind.RESUME, TaskKind.CHECK, TaskKind.SNAPSHOT})
 """Kinds that act on existing resources only."""
 
-SILENT = frozenset({TaskKind.DELETE_SNAPSHOT, TaskKind.SCALE, TaskKind.REFRESH})
-"""Kinds that change neither a resource's status nor the events; only a failed scaling is an event."""
+SIGNALLED = frozenset({TaskKind.SCALE, TaskKind.SIGNAL})
+"""Kinds that signals begin."""
+
+SILENT = frozenset({TaskKind.DELETE_SNAPSHOT, TaskKind.REFRESH, *SIGNALLED})
+"""Kinds that change neither a resource's status nor the events; only a failed signal is an event."""
+
+INDEPENDENT = frozenset({TaskKind.DELETE_SNAPSHOT, TaskKind.SIGNAL})
+"""Kinds that run during any action of the stack."""
 
 
 class Status(enum.StrEnum):

@@ -11,7 +11,7 @@ from ..db.ids import StackId, TaskId, TraversalId, WaitsOn
 from ..db.rows import ReadyTasks, Stack
 from ..db.schema import tables
 from ..db.stacks import DueStack, LateStack
-from ..db.states import Status, TaskKind, TaskState
+from ..db.states import INDEPENDENT, Status, TaskState
 from ..db.work import cancel, due_tasks, endings
 from .context import Hints, announce
 
@@ -140,7 +140,7 @@ def _stop(conn: Connection, late: Sequence[LateStack], now: float, grace: float)
         .where(
             t.c.stack_id.in_([stack.id for stack in late]),
             t.c.state == TaskState.RUNNING,
-            t.c.kind != TaskKind.DELETE_SNAPSHOT,  # These run during any action of the stack.
+            t.c.kind.not_in(sorted(INDEPENDENT)),
         )
         .order_by(t.c.id)
         .with_for_update()

@@ -1,7 +1,8 @@
-"""Scaling a group after a signal: one task outside of the stack's actions, carried out by a conductor.
+"""Tasks that signals begin, outside of the stack's actions: the scaling of a group, and requests to services.
 
-The task belongs to the stack's last traversal, which has ended.  So the stack's next action supersedes it
-like any unfinished task, and the stack's own status does not show it.
+A scaling belongs to the stack's last traversal, which has ended.  So the stack's next action supersedes it
+like any unfinished task, and the stack's own status does not show it.  A request has a traversal of its own,
+which nothing supersedes.
 """
 
 from dataclasses import dataclass
@@ -10,14 +11,17 @@ from sqlalchemy.engine import Connection
 
 from ..db import events, notifications, resources, stacks, traversals
 from ..db.errors import NotFound
+from ..db.ids import ResourceId
 from ..db.notifications import ScalingFact
 from ..db.rows import Event, Resource, Stack, Task
-from ..db.states import FINAL, Status
+from ..db.states import FINAL, Status, TaskKind
 from ..db.work import tasks
-from ..planning.action import plan_scaling
+from ..planning.action import plan_scaling, plan_signal
+from ..planning.plan import TraversalScope
 from ..resources.errors import NoAction, NotSupported
 from ..resources.nested.base import NestedType
 from ..resources.signals import Adjustment
+from ..shapes import JsonMap
 from .context import EngineContext, announce
 from .resource_view import view_of
 
@@ -71,6 +75,30 @@ def scale(context: EngineContext, stack: Stack, request: ScalingRequest) -> None
         return task
 
     begun = context.database.write(start)
+    announce(context.hints, {begun.traversal: [begun.id]})
+
+
+def begin_request(
+    context: EngineContext, stack: Stack, resource_id: ResourceId, request: JsonMap, event: Event
+) -> None:
+    """Store and announce a task that carries out the request of a signal, also during an action.
+
+    :param event: event of the signal, stored with the task.
+    :raises LimitExceeded: too many requests of the resource wait to be carried out.
+    """
+    timeout = context.settings.defaults.timeout or context.timeout(stack.timeout_mins)
+
+    def start(conn: Connection, scope: TraversalScope) -> Task:
+        stacks.lock(conn, stack.id)
+        waiting = tasks.unfinished_of(conn, stack.id, resource_id, TaskKind.SIGNAL)
+        context.settings.signals.check_requests(waiting)
+        task, ended = plan_signal(resource_id, request, scope, timeout=timeout, keep=traversals.KEPT)
+        tasks.insert_many(conn, [task])
+        traversals.insert(conn, ended)
+        events.add_many(conn, [event])
+        return task
+
+    begun = context.start_traversal(stack.id, start)
     announce(context.hints, {begun.traversal: [begun.id]})
 
 

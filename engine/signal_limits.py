@@ -12,7 +12,7 @@ class SignalLimits:
     """Limits of the signals to one resource; 0: none.
 
     :ivar size: bytes of one signal, as JSON.
-    :ivar kept: signals that a handle keeps: entries of its metadata.
+    :ivar kept: signals that a handle keeps: entries of its metadata; and signals that wait to be carried out.
     :ivar total: bytes of a handle's metadata, as JSON.
     :ivar reason: characters of the text that a signal's event shows.
     """
@@ -55,3 +55,13 @@ class SignalLimits:
         if self.total and (size := json_size(stored)) > self.total:
             text = f"The resource's metadata would have {size} bytes with this signal"
             raise LimitExceeded(f"{text}; [stacks] max_signal_total is {self.total}")
+
+    def check_requests(self, waiting: int) -> None:
+        """Check the number of signals that wait to be carried out.
+
+        :raises LimitExceeded: there are too many for another one.
+        """
+        if self.kept and waiting >= self.kept:
+            raise LimitExceeded(
+                f"{waiting} signals to the resource wait; [stacks] max_signals is {self.kept}"
+            )

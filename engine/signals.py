@@ -1,4 +1,4 @@
-"""Signals to resources, and marking them unhealthy: changes without a task."""
+"""Signals to resources, and marking them unhealthy."""
 
 import logging
 import typing
@@ -16,7 +16,7 @@ from ..shapes import Json, JsonMap
 from .context import EngineContext, announce
 from .errors import ActionInProgress, AmbiguousId, NotAvailable, ResourceReplaced
 from .resource_view import view_of
-from .scaling import ScalingRequest, scale
+from .scaling import ScalingRequest, begin_request, scale
 from .software import store_result, wake_waiting
 
 LOG = logging.getLogger(__name__)
@@ -48,7 +48,8 @@ class Signals:
         :raises NotSupported: the type takes no signals, or the resource is deleted or suspended; an event
             says that.
         :raises SignalError: the type cannot use the details.
-        :raises LimitExceeded: the details are too large, or the resource keeps too many signals.
+        :raises LimitExceeded: the details are too large, or the resource keeps too many signals, or too many
+            wait to be carried out.
         """
         limits = self._context.settings.signals
         for _ in range(TRIES):
@@ -72,6 +73,9 @@ class Signals:
             limits.check_reason(signal.reason)
             if signal.adjustment is not None:
                 self._scale(stack, resource, signal, signal.adjustment)
+                return
+            if signal.request is not None:
+                self._begin_request(stack, resource, signal.reason, signal.request)
                 return
             metadata = metadata_changed(
                 resource.metadata, target.metadata, signal.metadata, self._context.sealer_of(stack).seal
@@ -123,6 +127,10 @@ class Signals:
             scale(self._context, stack, ScalingRequest(adjustment, event))
         except NoAction as error:
             LOG.info("Signal to resource %s of stack %s changes nothing: %s", policy.name, stack.id, error)
+
+    def _begin_request(self, stack: Stack, resource: Resource, reason: str, request: JsonMap) -> None:
+        event = _event(stack, resource, SIGNALLED, reason, self._context.clock())
+        begin_request(self._context, stack, resource.id, request, event)
 
     def _store_outputs(self, stack: Stack, resource: Resource, details: JsonMap) -> None:
         """Store the result of a software deployment, if it waits for one; wake the task that waits for it."""

@@ -107,7 +107,7 @@ def running_of(conn: Connection, stack: Stack, *, on_copies: bool = False) -> di
     :param on_copies: whether tasks on the copies in snapshots are included: their deletions, which run during
         every action but the stack's own deletion, and the tasks that still make a copy, by the copy too.
     """
-    running = tasks.running_of_stack(conn, stack.id)
+    running = [task for task in tasks.running_of_stack(conn, stack.id) if task.kind != TaskKind.SIGNAL]
     if not on_copies:
         return tasks_by_resource(task for task in running if task.kind != TaskKind.DELETE_SNAPSHOT)
     making = {task.spare_id: task for task in running if task.kind == TaskKind.SNAPSHOT and task.spare_id}

@@ -1,4 +1,4 @@
-"""Plans of actions on a stack's resources: check, suspend, resume, take or delete a snapshot; pure."""
+"""Plans of actions on a stack's resources, and of the tasks that signals begin; pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -7,6 +7,7 @@ from ..db.ids import ResourceId, SnapshotId, TaskId, TraversalNumber
 from ..db.rows import FailureCause, Resource, Stack, Task, Traversal
 from ..db.states import REDELIVER_AFTER, Status, TaskKind, TaskState, TraversalState
 from ..resources.signals import Adjustment, Scaling
+from ..shapes import JsonMap
 from .plan import (
     Edges,
     Plan,
@@ -147,12 +148,41 @@ def plan_scaling(
     # The step reads the result; the requested adjustment is only for the notification.
     requested = {"group": adjustment.group, "kind": adjustment.kind, "by": adjustment.by}
     properties = {"size": scaling.size, "cooldown": scaling.cooldown}
+    definition = TaskDefinition(properties=properties, metadata=requested)
+    started = replace(scope, traversal=stack.traversal)
+    return _signalled(TaskKind.SCALE, group_id, definition, started, timeout=timeout, keep=keep)
+
+
+def plan_signal(
+    resource_id: ResourceId, request: JsonMap, scope: TraversalScope, *, timeout: float, keep: float
+) -> tuple[Task, Traversal]:
+    """Return a task that carries out the request of a signal, and its traversal as it brings the purge.
+
+    The traversal is the task's own, so no action of the stack supersedes it.
+
+    :param timeout: seconds that the task may take.
+    :param keep: seconds until the purge.
+    """
+    definition = TaskDefinition(properties=request)
+    return _signalled(TaskKind.SIGNAL, resource_id, definition, scope, timeout=timeout, keep=keep)
+
+
+def _signalled(
+    kind: TaskKind,
+    resource_id: ResourceId,
+    definition: TaskDefinition,
+    scope: TraversalScope,
+    *,
+    timeout: float,
+    keep: float,
+) -> tuple[Task, Traversal]:
+    """Return a task that no traversal counts, and a finished traversal that brings its purge."""
     task = Task(
         id=scope.ids.new(TaskId),
-        traversal=stack.traversal,
-        stack_id=stack.id,
-        resource_id=group_id,
-        kind=TaskKind.SCALE,
+        traversal=scope.traversal,
+        stack_id=scope.stack_id,
+        resource_id=resource_id,
+        kind=kind,
         state=TaskState.READY,
         pending=0,
         shard=scope.shard,
@@ -161,12 +191,12 @@ def plan_scaling(
         timeout=timeout,
         retries_left=scope.defaults.retries,
         request=scope.request,
-        definition=TaskDefinition(properties=properties, metadata=requested).to_json(),
+        definition=definition.to_json(),
     )
     ended = Traversal(
         id=scope.ids.new(TraversalNumber),
-        traversal=stack.traversal,
-        stack_id=stack.id,
+        traversal=scope.traversal,
+        stack_id=scope.stack_id,
         shard=scope.shard,
         open_tasks=0,
         state=TraversalState.DONE,

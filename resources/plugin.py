@@ -334,6 +334,16 @@ class ResourceType:
         """
         raise SignalNotSupported(f"Resource {target.name} of type {target.type} does not take signals")
 
+    def carry_out(self, target: ResourceView, request: JsonMap, context: StepContext) -> None:
+        """Carry out the request of a signal, with the rights of the stack's user.
+
+        A conductor calls it, perhaps during an action on the resource, and again after a crash, with the same
+        `target.key`.  What it raises is an event; the resource stays as it is.
+
+        :param request: `Signal.request`.
+        """
+        raise NotImplementedError
+
 
 def check_named(target: ResourceView) -> None:
     """Check that an adoption names a thing.

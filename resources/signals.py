@@ -1,4 +1,4 @@
-"""The effects of a signal to a resource: new metadata, and perhaps the scaling of a group."""
+"""The effects of a signal to a resource: new metadata, the scaling of a group, or a request to a service."""
 
 from dataclasses import dataclass
 
@@ -42,9 +42,11 @@ class Signal:
     :ivar reason: text for the event and the caller.
     :ivar adjustment: change of a group, which a conductor carries out.
     :ivar outputs: outputs of the software deployment that the resource is; the engine stores them.
+    :ivar request: the request that a conductor hands to the type's `carry_out`; None: there is none.
     """
 
     metadata: JsonMap
     reason: str
     adjustment: Adjustment | None = None
     outputs: JsonMap | None = None
+    request: JsonMap | None = None

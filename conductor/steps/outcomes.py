@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ...db.ids import WaitsOn
 from ...db.rows import FailureCause, OrphanedCreate, Outcome, Resource
-from ...db.states import SILENT, UNDECIDED, Status, TaskKind, TaskState, cancelled_reason
+from ...db.states import SIGNALLED, SILENT, UNDECIDED, Status, TaskKind, TaskState, cancelled_reason
 from ...db.work import breakpoint_rules, losses
 from ...db.work.claim import Claim, Claimant, action_of, resource_event
 from ...planning.plan import TaskDefinition
@@ -49,6 +49,8 @@ class Outcomes:
 
     def _outcome(self, state: TaskState, **fields: typing.Any) -> Outcome:
         task = self.claim.task
+        if task.kind == TaskKind.SIGNAL:  # An action on the resource may be in progress.
+            fields.pop("changes", None)
         return Outcome(
             task_id=task.id,
             attempt=task.attempt,
@@ -70,7 +72,7 @@ class Outcomes:
 
     def _event(self, status: Status, reason: str, physical_id: str | None) -> typing.Any:
         kind = self.claim.task.kind
-        if kind in SILENT and (kind, status) != (TaskKind.SCALE, Status.FAILED):
+        if kind in SILENT and not (kind in SIGNALLED and status == Status.FAILED):
             return None
         return resource_event(self.claim, physical_id, status, reason, self.who, self.clock())
 

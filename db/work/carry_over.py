@@ -56,7 +56,7 @@ def superseded_tasks(
 
     Unlike `stopped_tasks` it lets tasks run on where another task of their traversal has failed.
     """
-    of_traversal = [task for task in claimed if not task.inherited]
+    of_traversal = [task for task in claimed if not task.inherited and task.kind != TaskKind.SIGNAL]
     over = stopped(
         conn, [(task.stack_id, task.traversal) for task in of_traversal if task.kind != TaskKind.SCALE]
     )

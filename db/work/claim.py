@@ -14,7 +14,7 @@ from ..ids import MemberId, ResourceId, StackId, TaskId
 from ..resources import StackLabel
 from ..rows import Event, Resource, Task
 from ..schema import tables
-from ..states import ACTING, DELETING, SILENT, UNDECIDED, Status, TaskKind, TaskState
+from ..states import ACTING, DELETING, SIGNALLED, SILENT, UNDECIDED, Status, TaskKind, TaskState
 from . import transitions
 
 SHOWN = frozenset(TaskKind) - UNDECIDED - SILENT
@@ -282,7 +282,7 @@ def action_of(kind: TaskKind) -> str:
     """Return the action of a kind of task as users see it."""
     if kind == TaskKind.OBSERVE:
         return "CHECK"
-    if kind == TaskKind.SCALE:
+    if kind in SIGNALLED:
         return "SIGNAL"
     return "DELETE" if kind in DELETING else kind.upper()
 

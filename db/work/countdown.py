@@ -217,7 +217,10 @@ def _rests(conn: Connection, traversal: Traversal) -> bool:
     # Nothing waits for the deletion of a single snapshot, but the stack's deletion takes it over.
     deletes_snapshot = sa.and_(t.c.kind == TaskKind.DELETE_SNAPSHOT, t.c.standing == Standing.OWN)
     running = sa.select(t.c.id).where(
-        t.c.stack_id == traversal.stack_id, t.c.state == TaskState.RUNNING, sa.not_(deletes_snapshot)
+        t.c.stack_id == traversal.stack_id,
+        t.c.state == TaskState.RUNNING,
+        t.c.kind != TaskKind.SIGNAL,
+        sa.not_(deletes_snapshot),
     )
     if conn.execute(active.limit(1)).first() is not None:
         return False

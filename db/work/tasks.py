@@ -8,10 +8,10 @@ from sqlalchemy.engine import Connection
 
 from .. import bulk
 from ..bulk import chunks
-from ..ids import AwaitedKind, MemberId, StackId, TaskId, TraversalId, TraversalNumber
+from ..ids import AwaitedKind, MemberId, ResourceId, StackId, TaskId, TraversalId, TraversalNumber
 from ..rows import ReadyTasks, Task
 from ..schema import tables
-from ..states import Standing, TaskState, turn_of
+from ..states import FINAL, Standing, TaskKind, TaskState, turn_of
 
 _AWAITED = f"{AwaitedKind.STACK}:"
 # With coalesce, because NOT NULL is NULL: a task that is parked until a retry waits for nothing.
@@ -56,6 +56,14 @@ def running_of_stack(conn: Connection, stack_id: StackId, *, lock: bool = True) 
     query = sa.select(t).where(t.c.stack_id == stack_id, t.c.state == TaskState.RUNNING).order_by(t.c.id)
     rows = conn.execute(query.with_for_update() if lock else query).mappings()
     return [Task.of(dict(row)) for row in rows]
+
+
+def unfinished_of(conn: Connection, stack_id: StackId, resource_id: ResourceId, kind: TaskKind) -> int:
+    """Return how many tasks of a kind have not ended for a resource."""
+    t = tables.task.c
+    of_resource = sa.and_(t.stack_id == stack_id, t.resource_id == resource_id, t.kind == kind)
+    query = sa.select(sa.func.count()).where(of_resource, t.state.not_in(sorted(FINAL)))
+    return int(conn.execute(query).scalar_one())
 
 
 def claimed_by(conn: Connection, member: MemberId) -> list[tuple[TaskId, int, int]]:

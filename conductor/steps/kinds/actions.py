@@ -74,3 +74,18 @@ class ScaleStep(TaskStep):
         """Start the scaling; the task's properties say by how much."""
         start: Callable[..., Step] = getattr(self.plugin, f"handle_{self.action}")
         return start(self.target, Scaling(**self.definition.properties), self.context)
+
+
+class SignalStep(TaskStep):
+    """A step that carries out the request of a signal, and leaves the resource's row as it is."""
+
+    action = "signal"
+
+    def start(self) -> Step:
+        """Carry out the request; the task's properties have it, as the signal's sender wrote it."""
+        self.plugin.carry_out(self.target, self.definition.properties, self.context)
+        return Done()
+
+    def finish(self, step: Step) -> StepResult:
+        """Store nothing: an action on the resource may be in progress."""
+        return self.outcomes.nothing_to_do({})

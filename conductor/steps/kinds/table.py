@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ....db.states import TaskKind
-from .actions import CheckStep, ObserveStep, RefreshStep, ResumeStep, ScaleStep, SuspendStep
+from .actions import CheckStep, ObserveStep, RefreshStep, ResumeStep, ScaleStep, SignalStep, SuspendStep
 from .base import AdoptStep, CreateStep, TaskStep
 from .delete import CleanupStep, DeleteSnapshotStep, DeleteStep
 from .snapshot import SnapshotStep
@@ -23,4 +23,5 @@ KINDS: Mapping[TaskKind, type[TaskStep]] = {
     TaskKind.ADOPT: AdoptStep,
     TaskKind.REFRESH: RefreshStep,
     TaskKind.SCALE: ScaleStep,
+    TaskKind.SIGNAL: SignalStep,
 }
