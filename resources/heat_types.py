@@ -19,7 +19,6 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
     "OS::Ironic": ("bare metal", "Port"),
     "OS::Magnum": ("container clusters", "Bay BayModel"),
     "OS::Metering": ("alarms", "Alarm"),
-    "OS::Mistral": ("workflows", "CronTrigger ExternalResource Workflow"),
     "OS::Monasca": ("monitoring", "AlarmDefinition Notification"),
     "OS::Neutron": (
         "networks",
@@ -92,6 +91,7 @@ _CLIENTS: Mapping[str, str] = {
     "orchestration": "heat",
     "reservation": "blazar",
     "shared-file-system": "manila",
+    "workflow": "mistral",
 }
 """Heat's names of services, by types in the catalog, by resource types, or by beginnings of such names."""
 _ALIKE = 0.95

@@ -76,6 +76,16 @@ BY_TYPE: Mapping[str, Mapping[str, Json]] = {
         "access_rules": [{"access_type": "ip", "access_to": "192.0.2.0/24", "access_level": "rw"}],
     },
     "OS::Manila::ShareNetwork": {"neutron_subnet": "my-subnet"},
+    "OS::Mistral::CronTrigger": {"pattern": "0 23 * * *", "workflow": {"name": "my-workflow"}},
+    "OS::Mistral::ExternalResource": {
+        "actions": {"CREATE": {"workflow": "create-thing"}, "DELETE": {"workflow": "delete-thing"}},
+        "input": {"size": 3},
+    },
+    "OS::Mistral::Workflow": {
+        "type": "direct",
+        "input": {"text": "hello"},
+        "tasks": [{"name": "say", "action": "std.echo", "input": {"output": "<% $.text %>"}}],
+    },
     "OS::Neutron::Quota": {"network": 20, "port": 200},
     "OS::Nova::Quota": {"instances": 20, "cores": 40},
     "OS::Octavia::Quota": {"loadbalancer": 5, "pool": 10},

@@ -103,6 +103,10 @@ class DeclaredThing(ResourceType):
         """Return the body of the request that creates a thing with these fields."""
         return self._wrapped(body)
 
+    def post(self, service: Service, body: JsonMap, target: ResourceView) -> Json:
+        """Create a thing with these fields; return the service's answer."""
+        return service.post(f"{self.path}{self.create_query}", self.request(body, target))
+
     def update_body(
         self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
@@ -255,8 +259,7 @@ class DeclaredType(DeclaredThing):
         if self.mark is not None:
             self.mark.put(body, mark_of(target.key))
         try:
-            path = f"{self.path}{self.create_query}"
-            remote = self._unwrapped(service.post(path, self.request(body, target)))
+            remote = self._unwrapped(self.post(service, body, target))
         except PermanentError as error:
             earlier = self.made_before(error, target, context)
             if earlier is None:

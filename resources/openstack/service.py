@@ -3,10 +3,11 @@
 A reason carries the service, the status code, the service's own text, and its request id.
 """
 
+import contextlib
 import json
 import re
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from keystoneauth1 import exceptions
@@ -157,6 +158,16 @@ class Service:
         """
         self._send("PUT", path, data=text.encode(), headers={"Content-Type": media_type})
 
+    def send_text(self, method: str, path: str, text: str, media_type: str = "text/plain") -> JsonMap:
+        """Return the object that the service answers to a text.
+
+        :param method: POST or PUT.
+        :raises RemoteNotFound, Conflict, PermanentError, RetryableError: the errors of `step_error`.
+        """
+        headers = {"Content-Type": media_type}
+        with _late_call(method):
+            return object_of(self._request(method, path, data=text.encode(), headers=headers))
+
     def set_headers(self, path: str, headers: Mapping[str, str], *, creates: bool = False) -> None:
         """Send headers without a body: by a POST to what there is, or by a PUT, which creates it.
 
@@ -173,11 +184,8 @@ class Service:
 
         :raises RemoteNotFound, Conflict, PermanentError, RetryableError: the errors of `step_error`.
         """
-        try:
+        with _late_call("POST"):
             return self._request("POST", path, json=body, headers=headers)
-        except RetryableError as error:
-            # The service may carry it out yet.  A repetition searches first for its result.
-            raise RetryableError(str(error), after=error.after, at_least=LATE_CALL) from error
 
     def put(self, path: str, body: Json, *, creates: bool = False, **headers: str) -> Json:
         """Return the body of the answer to a PUT, None if there is none.
@@ -233,6 +241,17 @@ class Service:
         except exceptions.ClientException as error:
             raise _unreached(self.name, error) from error
         return answer
+
+
+@contextlib.contextmanager
+def _late_call(method: str) -> Iterator[None]:
+    """Let a creation be repeated late: the service may carry it out yet.  A repetition searches first."""
+    try:
+        yield
+    except RetryableError as error:
+        if method != "POST":
+            raise
+        raise RetryableError(str(error), after=error.after, at_least=LATE_CALL) from error
 
 
 def _next_page(answer: JsonMap, items: str) -> str | None:

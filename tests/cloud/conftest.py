@@ -156,6 +156,12 @@ def shares(cloud: Cloud, project: Project, operator: Project) -> None:
     _start(cloud, "manila", project, operator)
 
 
+@pytest.fixture
+def workflows(cloud: Cloud, project: Project) -> None:
+    """Mistral runs, and the project's tokens know it."""
+    _start(cloud, "mistral", project)
+
+
 def _start(cloud: Cloud, name: str, *projects: Project) -> None:
     cloud.start(name)
     for lent in projects:

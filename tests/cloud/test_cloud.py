@@ -1,5 +1,6 @@
 """The cloud of the tests itself: it works, and a Stoker works on it."""
 
+import json
 import signal
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -61,6 +62,9 @@ LISTS: Mapping[str, Callable[[Connection, str], Iterable[Json]]] = {
     "ports": lambda c, project: c.network.ports(project_id=project),
     "subnets": lambda c, project: c.network.subnets(project_id=project),
     "networks": lambda c, project: c.network.networks(project_id=project),
+    "cron triggers": lambda c, _: c.workflow.cron_triggers(),
+    "executions": lambda c, _: c.workflow.executions(),
+    "workflows": lambda c, _: c.workflow.workflows(),
     "DNS zones": lambda c, _: c.dns.zones(),
     "subnet pools": lambda c, project: c.network.subnet_pools(project_id=project),
     "address scopes": lambda c, project: c.network.address_scopes(project_id=project),
@@ -101,6 +105,11 @@ def make_one_of_each_kind(project: Project) -> None:
     alarm = {"name": "alarm", "type": "event", "event_rule": {}}
     assert c.alarm.post("/alarms", json=alarm).status_code == 201
     c.dns.create_zone(name=f"{project.name}.test.", email="a@cloud.test")
+    definition = {"version": "2.0", "flow": {"tasks": {"rest": {"action": "std.noop"}}}}
+    c.workflow.create_workflow(definition=json.dumps(definition), scope="private")
+    c.workflow.create_execution(workflow_name="flow")
+    pattern = {"pattern": "0 0 1 1 *", "workflow_name": "flow"}
+    assert c.workflow.post("/cron_triggers", json={"name": "yearly", **pattern}).status_code == 201
     c.compute.create_keypair(name="key")
     c.compute.create_server_group(name="servers", policy="soft-anti-affinity")
     c.image.create_image(name="image", data=b"x", disk_format="raw", container_format="bare")
@@ -120,7 +129,7 @@ def make_one_of_each_kind(project: Project) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("balancers", "alarms", "names")
+@pytest.mark.usefixtures("balancers", "alarms", "names", "workflows")
 def test_all_that_services_list_of_a_project_is_found_and_removed(project: Project) -> None:
     """The rows of the databases are what the lists show, for each kind."""
     make_one_of_each_kind(project)

@@ -1,6 +1,7 @@
 """Types of the messaging service on a real Zaqar."""
 
 import dataclasses
+import json
 import pathlib
 import typing
 import urllib.parse
@@ -17,7 +18,7 @@ from harness.cloud.stoker import stoker_on
 from harness.waiting import wait_for
 from harness.zaqar import Zaqar
 from stoker.resources.errors import PermanentError
-from stoker.resources.openstack.service import Conflict
+from stoker.resources.openstack.service import Conflict, service_of
 from stoker.resources.steps import Poll
 
 Json = typing.Any
@@ -94,6 +95,29 @@ def test_a_subscription(messages: Zaqar, make: Maker, project: Project) -> None:
     with pytest.raises(PermanentError, match="message 404"):
         subscription.act("check")
     queue.delete()
+
+
+@pytest.mark.usefixtures("workflows")
+def test_messages_begin_a_workflow(messages: Zaqar, make: Maker, project: Project) -> None:
+    """Zaqar makes a trust, and keeps the request that begins an execution."""
+    queue = make(QUEUE)
+    workflow = make("OS::Mistral::Workflow", type="direct", tasks=[{"name": "rest", "action": "std.noop"}])
+    trigger = make("OS::Zaqar::MistralTrigger", queue_name=queue.id, workflow_id=workflow.id)
+
+    def view() -> Json:
+        [subscription] = get(messages, project, f"/queues/{queue.id}/subscriptions").json()["subscriptions"]
+        return subscription
+
+    assert view()["subscriber"] == f"trust+{service_of(make.context, 'workflow').address()}/executions"
+    assert view()["options"]["trust_id"]
+    request = json.loads(view()["options"]["post_data"])
+    assert request["workflow_id"] == workflow.id
+    assert request["params"] == {"env": {"notification": "$zaqar_message$"}}
+    assert trigger.update(input={"x": 1}) == "updated"
+    assert json.loads(view()["options"]["post_data"])["input"] == {"x": 1}
+    trigger.act("check")
+    for driven in (trigger, workflow, queue):
+        driven.delete()
 
 
 def test_a_lost_subscription_is_found_again(messages: Zaqar, make: Maker) -> None:

@@ -35,7 +35,7 @@ class ScriptedService:
 
     :ivar answers: answers by "METHOD path?query", or by "METHOD path" for any query; others get 404.
     :ivar requests: "METHOD path?query" of each request, in order.
-    :ivar sent: bodies of these requests; None: a request without one.
+    :ivar sent: bodies of these requests, of JSON or plain text; None: a request without one.
     :ivar accepted: media types that these requests accept.
     """
 
@@ -60,7 +60,8 @@ def serving() -> Iterator[ScriptedService]:
             request = f"{self.command} {self.path}"
             sent_body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             service.requests.append(request)
-            service.sent.append(json.loads(sent_body) if sent_body else None)
+            decode = str if self.headers.get("Content-Type") == "text/plain" else json.loads
+            service.sent.append(decode(sent_body.decode()) if sent_body else None)
             service.accepted.append(self.headers.get("Accept"))
             answer = service.answers.get(request) or service.answers.get(request.partition("?")[0], NOT_FOUND)
             text = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)

@@ -28,6 +28,9 @@ from stoker.resources.steps import Done, Park, Step
 
 Json = typing.Any
 T = typing.TypeVar("T")
+ADDRESSES = SignalAddresses("http://stoker.test", b"key")
+STACK = StackFacts(id=str(uuid.UUID(int=1)), name="driven", project_id="project")
+"""The addresses for signals, and the stack that they name, of resources that are driven without one."""
 LONGEST = 300.0
 """Seconds that one action may take, on a slow machine too."""
 
@@ -82,15 +85,14 @@ class Context:
         raise AssertionError(resource_name)
 
     def guest_access(self) -> GuestAccess:
-        stack = StackFacts(id=str(uuid.UUID(int=1)), name="driven", project_id="project")
-        return SignalAddresses("http://stoker.test", b"key").guest_access(stack, "driven", 1)
+        return ADDRESSES.guest_access(STACK, "driven", 1)
 
     @property
     def software(self) -> typing.Any:
         raise AssertionError("software")
 
     def presigned(self) -> Presigned:
-        raise AssertionError("presigned")
+        return ADDRESSES.presigned(STACK, "driven", 1)
 
     @property
     def children(self) -> Children:
@@ -152,12 +154,27 @@ class Driven:
 
     def delete(self) -> None:
         """Delete it."""
+        self._begin_action()
         self._run("delete", lambda: self.plugin.handle_delete(self.target, self.context))
 
     def act(self, action: str) -> typing.Self:
         """Suspend, resume, check or snapshot it."""
+        self._begin_action()
         start = getattr(self.plugin, f"handle_{action}")
         return self._run(action, lambda: start(self.target, self.context))
+
+    def signal(self, details: Json) -> None:
+        """Send it a signal whose request is carried out."""
+        request = self.plugin.handle_signal(self.target, details).request
+        assert request is not None
+        target = dataclasses.replace(self.target, key=str(uuid.uuid4()))
+        self.plugin.carry_out(target, request, self.context)
+
+    def refresh(self) -> typing.Self:
+        """Read it again, as for outputs with volatile attributes."""
+        data = self.plugin.refresh(self.target, self.context)
+        self.target = dataclasses.replace(self.target, data=data)
+        return self
 
     def attribute(self, name: str) -> Json:
         """Return an attribute."""
@@ -168,6 +185,10 @@ class Driven:
         """The physical id."""
         assert self.target.physical_id is not None
         return self.target.physical_id
+
+    def _begin_action(self) -> None:
+        """Give the next action a key of its own."""
+        self.target = dataclasses.replace(self.target, key=str(uuid.uuid4()))
 
     def _resolved(self, properties: Mapping[str, Json]) -> dict[str, Json]:
         resolved = resolve_properties(self.plugin.properties_schema, properties)

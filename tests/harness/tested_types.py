@@ -43,7 +43,6 @@ WITHOUT_SERVICE: Mapping[str, str] = {
         ),
         "it needs an extension that the Neutron of the tests does not have",
     ),
-    "OS::Zaqar::MistralTrigger": "the cloud of the tests has no Mistral",
     "OS::Zun::Container": "the cloud of the tests has no Zun",
 }
 """Types of services that no test creates there, with the reason."""

@@ -90,6 +90,7 @@ class Zaqar(Server):
                     "drivers:message_store:redis": store,
                     "drivers:management_store:redis": store,
                     "keystone_authtoken": account,
+                    "trustee": account,
                     "signed_url": {"secret_key": PASSWORD},
                 }
             )

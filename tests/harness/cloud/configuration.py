@@ -305,6 +305,19 @@ def manila(layout: Layout) -> Ini:
     }
 
 
+def mistral(layout: Layout) -> Ini:
+    """One daemon, which decides what is done next, and does it, too."""
+    return {
+        "DEFAULT": {**_default(layout, "mistral"), "server": "engine"},
+        "database": {"connection": layout.database_of("mistral")},
+        "executor": {"type": "local"},
+        "notifier": {"type": "local"},
+        # Triggers are rows: the tests do not wait for a minute to be over.
+        "cron_trigger": {"enabled": False},
+        **_usual(layout, "mistral"),
+    }
+
+
 def swift(layout: Layout) -> Ini:
     """The proxy; installed/swift_server.py writes the configuration of what is behind it."""
     filters = ("catch_errors", "cache", "listing_formats", "tempurl", "authtoken", "keystoneauth")

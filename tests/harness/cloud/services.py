@@ -316,9 +316,20 @@ MANILA = _service(
     ],
     needs_argument=True,
 )
+MISTRAL = _service(
+    "mistral",
+    configuration.mistral,
+    _manage("mistral-db-manage", "upgrade head"),
+    application="mistral.wsgi",
+    file=".mistral/mistral.conf",
+    endpoints=[("workflowv2", "/v2")],
+    probe="/v2/workflows",
+    daemons=[Daemon("mistral-server", "mistral_engine")],
+    environment=home("mistral"),
+)
 SERVICES = (KEYSTONE, GLANCE, PLACEMENT, NEUTRON, NOVA, CINDER)
 """The services in the order of their starts; one that another asks while it starts comes before it."""
-OPTIONAL = (BARBICAN, OCTAVIA, SWIFT, GNOCCHI, AODH, DESIGNATE, MANILA)
+OPTIONAL = (BARBICAN, OCTAVIA, SWIFT, GNOCCHI, AODH, DESIGNATE, MANILA, MISTRAL)
 """Services that a cloud starts, and enters into its service catalog, once somebody asks for them.  Their
 databases are made with those of the others."""
 ALL = (*SERVICES, *OPTIONAL)

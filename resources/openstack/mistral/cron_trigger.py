@@ -1,0 +1,118 @@
+"""OS::Mistral::CronTrigger: begins a workflow at times that a pattern of cron names."""
+
+from ....shapes import Json, JsonMap
+from ....template.constraints import Custom
+from ...contract.context import StepContext
+from ...contract.views import ResourceView
+from ...errors import PropertyError
+from ...schema import Attribute, Property, SupportStatus
+from ...steps import Done, Step
+from ..bodies import without_nulls
+from ..compared import ComparedType
+from ..names import is_id
+from ..service import RemoteNotFound
+
+
+class CronTrigger(ComparedType):
+    """A trigger; a project has one of each name."""
+
+    support_status = SupportStatus(version="5.0.0")
+    description = "Begins a workflow of Mistral at the times that a pattern names."
+    service = "workflow"
+    path = "/cron_triggers"
+    item = ""
+    items = "cron_triggers"
+    id_field = "name"
+    identity = "the name; that no trigger had it before is stored first"
+    filters = ("name",)
+    # The service deletes a trigger with its last execution, which is no drift.
+    is_listed = False
+    properties_schema = {
+        "name": Property("string", "Its name; none: made of the stack's and the resource's."),
+        "pattern": Property(
+            "string",
+            "When the workflow begins, in cron's notation.",
+            constraints=(Custom(check_name="cron_expression"),),
+        ),
+        "workflow": Property(
+            "map",
+            "The workflow.",
+            required=True,
+            schema={
+                "name": Property(
+                    "string",
+                    "Name or id of the workflow.",
+                    required=True,
+                    constraints=(Custom(check_name="mistral.workflow"),),
+                ),
+                "input": Property("map", "Input of the workflow."),
+            },
+        ),
+        "first_time": Property("string", "When it begins first, as YYYY-MM-DD HH:MM in UTC."),
+        "count": Property("integer", "How many times it begins; the trigger is gone after that."),
+    }
+    attributes_schema = {
+        "next_execution_time": Attribute(
+            "When it begins next, as YYYY-MM-DD HH:MM:SS in UTC.", "string", volatile=True
+        ),
+        "remaining_executions": Attribute("How many times it will begin yet.", "integer", volatile=True),
+    }
+
+    def validate(self, properties: JsonMap) -> None:
+        """Check that it has a time."""
+        if not properties.get("pattern", "unknown") and not properties.get("first_time", "unknown"):
+            text = "At least one of the following properties must be specified: pattern, first_time."
+            raise PropertyError(text, ("pattern",))
+
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
+        """Return the fields of a new trigger."""
+        properties = target.properties
+        workflow = properties["workflow"]
+        name = workflow["name"]
+        optional = {
+            "pattern": properties["pattern"],
+            "first_execution_time": properties["first_time"],
+            "remaining_executions": properties["count"],
+            "workflow_input": workflow["input"],
+        }
+        return {
+            "name": properties["name"] or target.physical_name,
+            "workflow_id" if is_id(name) else "workflow_name": name,
+            **without_nulls(optional),
+        }
+
+    def handle_check(self, target: ResourceView, context: StepContext) -> Step:
+        """Read the trigger, which may have ended, unless it has no end."""
+        try:
+            return super().handle_check(target, context)
+        except RemoteNotFound:
+            if _ends(target):
+                return Done()
+            raise
+
+    def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
+        """Return whether the trigger is gone before its end."""
+        is_made = target.physical_id is not None
+        return super().needs_replace_failed(target, context) and not (is_made and _ends(target))
+
+    def refresh(self, target: ResourceView, context: StepContext) -> JsonMap:
+        """Return the resource's data with the trigger of now, or without one after its last execution."""
+        try:
+            return super().refresh(target, context)
+        except RemoteNotFound:
+            if _ends(target):
+                return target.data
+            raise
+
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+        """Return nothing: no property can change, and the counts do all the time."""
+        return {}
+
+    def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
+        """Return nothing: a trigger that is gone has done its work, as in Heat."""
+        return {} if _ends(target) else super().live_properties(target, context)
+
+
+def _ends(target: ResourceView) -> bool:
+    """Return whether the trigger is gone after some executions."""
+    return bool(target.properties["count"]) or not target.properties["pattern"]
