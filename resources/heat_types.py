@@ -16,7 +16,6 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
     ),
     "OS::Designate": ("DNS", "Domain Record"),
     "OS::Heat": ("", "HARestarter"),
-    "OS::Ironic": ("bare metal", "Port"),
     "OS::Magnum": ("container clusters", "Bay BayModel"),
     "OS::Metering": ("alarms", "Alarm"),
     "OS::Monasca": ("monitoring", "AlarmDefinition Notification"),
@@ -32,7 +31,6 @@ _SERVICES: Mapping[str, tuple[str, str]] = {
         "Cluster ClusterTemplate DataSource ImageRegistry Job JobBinary NodeGroupTemplate",
     ),
     "OS::Senlin": ("clusters", "Cluster Node Policy Profile Receiver"),
-    "OS::Trove": ("databases", "Cluster Instance"),
     "OS::Vitrage": ("root causes", "Template"),
 }
 """By the beginning of the names: what the service is for, and the ends of the names.  These are all types of
@@ -77,9 +75,11 @@ HEAT_TYPES = frozenset(
 _CLIENTS: Mapping[str, str] = {
     "alarm": "aodh",
     "application-container": "zun",
+    "baremetal": "ironic",
     "block-storage": "cinder",
     "compute": "nova",
     "container-infrastructure-management": "magnum",
+    "database": "trove",
     "dns": "designate",
     "key-manager": "barbican",
     "image": "glance",

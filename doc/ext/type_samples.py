@@ -89,6 +89,15 @@ BY_TYPE: Mapping[str, Mapping[str, Json]] = {
     "OS::Neutron::Quota": {"network": 20, "port": 200},
     "OS::Nova::Quota": {"instances": 20, "cores": 40},
     "OS::Octavia::Quota": {"loadbalancer": 5, "pool": 10},
+    "OS::Trove::Instance": {
+        "flavor": "my-flavor",
+        "size": 5,
+        "datastore_type": "mysql",
+        "datastore_version": "8.0",
+        "networks": [{"network": "my-network"}],
+        "databases": [{"name": "shop"}],
+        "users": [{"name": "ann", "password": "secret", "databases": ["shop"]}],
+    },
     "OS::Zun::Container": {"image": "nginx", "networks": [{"network": "my-network"}]},
     "OS::Zaqar::Subscription": {"subscriber": "https://example.org/messages"},
 }

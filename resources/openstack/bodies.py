@@ -50,6 +50,17 @@ def fields(declared: Fields, properties: JsonMap, find: Find) -> dict[str, Json]
     return body
 
 
+def json_patch(body: JsonMap) -> JsonMap:
+    """Return the operations that give a thing these fields; null removes one."""
+    operations = [
+        {"op": "remove", "path": f"/{name}"}
+        if value is None
+        else {"op": "replace", "path": f"/{name}", "value": value}
+        for name, value in body.items()
+    ]
+    return typing.cast(JsonMap, operations)
+
+
 def live_fields(declared: Fields, properties: JsonMap, remote: JsonMap) -> dict[str, Json]:
     """Return those of the properties that are fields of a thing and no references, as they are there."""
     fields = {}

@@ -17,7 +17,7 @@ resource_registry:
   "Acme::Pair": pair.yaml
   "OS::Heat::RandomString": "{folder}/wrapped.template"
   "Acme::Later": "OS::Heat::None"
-  "OS::Trove::*": null
+  "OS::Sahara::*": null
   "OS::Heat::Delay": null
 parameter_defaults:
   size: 3
@@ -202,8 +202,8 @@ def test_a_type_that_is_switched_off_is_unknown(operated: Service) -> None:
     unknown = (
         "The Resource Type (OS::Heat::Delay) could not be found. The operator of this service has switched"
     )
-    absent = "HEAT-E99001 Service trove is not available for resource type OS::Trove::Instance"
-    for name, text, status in (("OS::Heat::Delay", unknown, 404), ("OS::Trove::Instance", absent, 400)):
+    absent = "HEAT-E99001 Service sahara is not available for resource type OS::Sahara::Cluster"
+    for name, text, status in (("OS::Heat::Delay", unknown, 404), ("OS::Sahara::Cluster", absent, 400)):
         assert name not in listed
         body = {"stack_name": "s", "template": template({"r": {"type": name}})}
         for path in ("stacks", "stacks/preview", "validate"):

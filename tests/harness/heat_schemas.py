@@ -1,8 +1,8 @@
 """The schemas of Heat's types, and which parts of them Stoker's types have.
 
 heat_types.json holds what Heat 27.0.1 answers to ``GET /resource_types/TYPE``, without descriptions.
-That Heat had no Neutron with chains of services, taps and L2 gateways, no Manila, no Blazar and no Zun; of
-these types it holds what Heat's source declares.
+That Heat had no Neutron with chains of services, taps and L2 gateways, no Manila, Blazar, Zun, Mistral, Trove
+and Ironic; of these types it holds what Heat's source declares.
 """
 
 import dataclasses

@@ -23,6 +23,7 @@ WITHOUT_SERVICE: Mapping[str, str] = {
     "OS::Blazar::Host": "the cloud of the tests has no Blazar",
     "OS::Blazar::Lease": "the cloud of the tests has no Blazar",
     "OS::Heat::InstanceGroup": "AWS::AutoScaling::AutoScalingGroup, which is one, is tested there",
+    "OS::Ironic::Port": "the cloud of the tests has no Ironic",
     "OS::Magnum::Cluster": "the cloud of the tests has no Magnum",
     "OS::Magnum::ClusterTemplate": "the cloud of the tests has no Magnum",
     **dict.fromkeys(
@@ -43,6 +44,8 @@ WITHOUT_SERVICE: Mapping[str, str] = {
         ),
         "it needs an extension that the Neutron of the tests does not have",
     ),
+    "OS::Trove::Cluster": "the cloud of the tests has no Trove",
+    "OS::Trove::Instance": "the cloud of the tests has no Trove",
     "OS::Zun::Container": "the cloud of the tests has no Zun",
 }
 """Types of services that no test creates there, with the reason."""

@@ -102,7 +102,7 @@ def test_an_unknown_type_is_answered_with_who_can_bring_it(name, advice):
 @pytest.mark.parametrize(
     ("name", "service", "advice"),
     [
-        ("OS::Trove::Instance", "trove", ASK),
+        ("OS::Sahara::Cluster", "sahara", ASK),
         ("OS::Heat::HARestarter", "heat", ASK),
         (
             "OS::Nova::FloatingIP",

@@ -1,0 +1,1 @@
+"""Types of the bare metal service."""

@@ -1,0 +1,85 @@
+"""OS::Ironic::Port: a network interface of a bare metal node."""
+
+from ....shapes import Json, JsonMap
+from ....template.constraints import Custom
+from ...contract.context import StepContext
+from ...contract.views import ResourceView
+from ...schema import Attribute, Property, SupportStatus
+from ..bodies import NamedRemote, json_patch
+from ..declared import DeclaredType
+from ..marks import chosen_id
+from ..service import RemoteNotFound
+
+
+class BareMetalPort(DeclaredType):
+    """A port; its id is chosen here, so that it is its own mark."""
+
+    support_status = SupportStatus(version="13.0.0")
+    description = "A network interface of a bare metal node."
+    service = "baremetal"
+    path = "/ports"
+    list_path = "/ports/detail"
+    item = ""
+    items = "ports"
+    id_field = "uuid"
+    mark = None
+    identity = "the id, which Stoker chooses"
+    update_method = "PATCH"
+    slow_delete = True
+    references = {
+        "node": NamedRemote("ironic.node", "node_uuid"),
+        "portgroup": NamedRemote("ironic.portgroup", "portgroup_uuid"),
+    }
+    properties_schema = {
+        "node": Property(
+            "string",
+            "Name or id of the node.",
+            required=True,
+            update_allowed=True,
+            constraints=(Custom(check_name="ironic.node"),),
+        ),
+        "address": Property("string", "Its MAC address.", required=True, update_allowed=True),
+        "portgroup": Property(
+            "string",
+            "Name or id of its group of ports.",
+            update_allowed=True,
+            constraints=(Custom(check_name="ironic.portgroup"),),
+        ),
+        "local_link_connection": Property(
+            "map", "The port of the switch: switch_id, port_id and switch_info.", update_allowed=True
+        ),
+        "pxe_enabled": Property("boolean", "The node may boot from it.", update_allowed=True),
+        "physical_network": Property("string", "Name of its physical network.", update_allowed=True),
+        "extra": Property("map", "Further values by their names.", update_allowed=True),
+        "is_smartnic": Property("boolean", "It is that of a Smart NIC.", update_allowed=True),
+    }
+    attributes_schema = {
+        **{
+            name: Attribute("The field of this name.", "string")
+            for name in ("address", "node_uuid", "portgroup_uuid", "physical_network")
+        },
+        **{name: Attribute("The field of this name.", "boolean") for name in ("pxe_enabled", "is_smartnic")},
+        **{
+            name: Attribute("The field of this name.", "map")
+            for name in ("local_link_connection", "internal_info", "extra")
+        },
+    }
+
+    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
+        """Return the fields of a new port."""
+        return {**super().create_body(target, context), "uuid": chosen_id(target.creation_key or target.key)}
+
+    def request(self, body: JsonMap, target: ResourceView) -> JsonMap:
+        """Return the body of a creation: the fields."""
+        return body
+
+    def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
+        """Return the id of the port, if there is one with it."""
+        try:
+            return str(self.get(self.service_for(context), chosen_id(key))[self.id_field])
+        except RemoteNotFound:
+            return None
+
+    def _wrapped(self, body: JsonMap) -> JsonMap:
+        """Return the body of a change."""
+        return json_patch(body)
