@@ -5,5 +5,7 @@ AWS_HANDLES = ("AWS::CloudFormation::WaitConditionHandle", "OS::Heat::UpdateWait
 HANDLES = (HEAT_HANDLE, *AWS_HANDLES)
 POLICIES = ("OS::Heat::ScalingPolicy", "AWS::AutoScaling::ScalingPolicy")
 SERVERS = ("OS::Nova::Server", "AWS::EC2::Instance")
+WORKFLOW = "OS::Mistral::Workflow"
+EXTERNAL_RESOURCE = "OS::Mistral::ExternalResource"
 ADDED_METADATA = ("deployments", "os-collect-config")
 """Entries that Heat adds to the metadata of servers; Stoker makes its own for each answer."""

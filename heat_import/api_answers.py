@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..heat_database.heat_rows import SECTIONS, HeatConfig, HeatDeployment, HeatEvent, HeatResource, HeatStack
-from ..heat_database.type_names import HANDLES, POLICIES, SERVERS
+from ..heat_database.type_names import HANDLES, POLICIES, SERVERS, WORKFLOW
 from ..shapes import Json, JsonMap
 from .type_data import DEPLOYMENTS, HEAT_COLLECT_CONFIG
 
@@ -25,7 +25,7 @@ DATA_ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
     "OS::Nova::KeyPair": {"private_key": "private_key"},
 }
 """By type, the keys of Heat's data whose values attributes show, with the names of the attributes."""
-_SIGNALLED = (*HANDLES, *POLICIES, *DEPLOYMENTS)
+_SIGNALLED = (*HANDLES, *POLICIES, *DEPLOYMENTS, WORKFLOW)
 _PARTED = re.compile(r"(\d+)")
 
 

@@ -156,7 +156,7 @@ class StackBuilder:
         elif (launch := self._launch(target, place, around)) is not None:
             imported = TypeData(launch)
         elif place.plugin.service is not None:
-            imported = cloud_data(row.plugin, resource)
+            imported = cloud_data(row.plugin, resource, target, around.near)
         else:
             imported = type_data(row.plugin, resource, target, around.near)
         for secret in imported.secrets:

@@ -11,17 +11,26 @@ from dataclasses import dataclass, field
 
 from ..engine.signal_urls import SignalAddresses
 from ..heat_database.heat_rows import HeatConfig, HeatDeployment, HeatResource
-from ..heat_database.type_names import AWS_HANDLES, HANDLES, HEAT_HANDLE, POLICIES, SERVERS
+from ..heat_database.type_names import (
+    AWS_HANDLES,
+    EXTERNAL_RESOURCE,
+    HANDLES,
+    HEAT_HANDLE,
+    POLICIES,
+    SERVERS,
+    WORKFLOW,
+)
 from ..resources.contract.views import ResourceView
 from ..resources.guests import COLLECT_CONFIG
 from ..resources.heat.iam import ACCESS_KEY, SECRET
 from ..resources.heat.received import received
 from ..resources.heat.wait_handles import ATTRIBUTES
-from ..resources.imported import IMPORTED, IMPORTED_PORTS
+from ..resources.imported import EXECUTIONS_BEFORE, IMPORTED, IMPORTED_PORTS
 from ..shapes import Json, JsonMap
 from .signed_urls import SIGNAL, WAIT_CONDITION, Ec2Keys, signed_url
 
 CONDITIONS = ("OS::Heat::WaitCondition", "AWS::CloudFormation::WaitCondition")
+ALARM_URL = "alarm_url"
 MULTIPART = "OS::Heat::MultipartMime"
 DEPLOYMENTS = ("OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment")
 HEAT_COLLECT_CONFIG = "os-collect-config"
@@ -107,7 +116,7 @@ def type_data(type_name: str, resource: HeatResource, target: ResourceView, near
     if type_name in POLICIES:
         url = _signed(resource, target, near, SIGNAL)
         native = resource.data.get("heat_signal_url") or near.addresses.native(target.stack, target.name)
-        return TypeData({"alarm_url": url, "signal_url": native}, secrets=[url])
+        return TypeData({ALARM_URL: url, "signal_url": native}, secrets=[url])
     if type_name in CONDITIONS:
         handle = target.properties.get("handle") or target.properties.get("Handle")
         signals = received(near.handles.get(str(handle), {}))
@@ -124,11 +133,19 @@ def type_data(type_name: str, resource: HeatResource, target: ResourceView, near
     return TypeData()
 
 
-def cloud_data(type_name: str, resource: HeatResource) -> TypeData:
+def cloud_data(type_name: str, resource: HeatResource, target: ResourceView, near: Neighbours) -> TypeData:
     """Return the data of a thing of a cloud's service, which is read from the service later."""
     data: dict[str, Json] = {IMPORTED: True}
     attributes = dict(resource.attributes)
     secrets: list[Json] = []
+    if type_name == WORKFLOW:
+        attributes[ALARM_URL] = data[ALARM_URL] = _signed(resource, target, near, SIGNAL)
+        secrets.append(data[ALARM_URL])
+        data[EXECUTIONS_BEFORE] = [
+            each for each in (resource.data.get("executions") or "").split(",") if each
+        ]
+    if type_name == EXTERNAL_RESOURCE:
+        attributes["output"] = data["outputs"] = json.loads(resource.data.get("outputs") or "{}")
     if type_name in SERVERS and (collectors := (resource.metadata or {}).get(HEAT_COLLECT_CONFIG)):
         attributes[COLLECT_CONFIG] = collectors
         maps = [collector for collector in collectors.values() if isinstance(collector, Mapping)]

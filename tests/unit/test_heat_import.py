@@ -471,6 +471,27 @@ def test_keys_and_accounts_of_guests_go_on_and_their_secrets_are_sealed(installa
     assert installation.database.read(lambda conn: imported_keys.find(conn, "key-of-alice")) is None
 
 
+def test_workflows_keep_their_signed_address_and_their_executions(installation: Installation) -> None:
+    properties = {"type": "direct", "tasks": [{"name": "rest", "action": "std.noop"}]}
+    workflow = {"type": "OS::Mistral::Workflow", "properties": properties}
+    url = "http://heat.test/v1/signal/signed"
+    data = {"ec2_signed_url": url, "executions": "e2,e1"}
+    actions = {"actions": {"DELETE": {"workflow": "w"}}}
+    external = {"type": "OS::Mistral::ExternalResource", "properties": actions}
+    rows = [
+        HeatRow("w", "flow", properties, data=data),
+        HeatRow("x", "thing", actions, data={"outputs": json.dumps({"size": 2})}),
+    ]
+    stack_id = installation.heat.stack("flows", template({"w": workflow, "x": external}), rows)
+    assert only(installation.run()).differences == []
+    imported = installation.rows(stack_id)
+    assert url not in installation.text()
+    assert (imported["w"].physical_id, imported["x"].physical_id) == ("flow", "thing")
+    assert imported["x"].data == {"imported": True, "outputs": {"size": 2}}
+    assert (imported["x"].attributes or {})["output"] == {"size": 2}
+    assert "alarm_url" in (imported["w"].attributes or {})
+
+
 def test_a_launch_configuration_has_the_name_that_heat_shows(installation: Installation) -> None:
     launch = {"Type": "AWS::AutoScaling::LaunchConfiguration"}
     launch["Properties"] = {"ImageId": "cirros", "InstanceType": "m1.tiny"}

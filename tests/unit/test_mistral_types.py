@@ -1,5 +1,6 @@
 """Workflows, triggers and executions on scripted answers."""
 
+import dataclasses
 import json
 import typing
 
@@ -158,6 +159,21 @@ def test_a_signal_adds_to_the_input_and_the_parameters(
     assert (body["id"], body["workflow_id"]) == (chosen_id(target.key), "flow")
     assert json.loads(body["input"]) == {"a": 1, "b": 3}
     assert json.loads(body["params"]) == {"env": {"x": 1}, "task_name": "t"}
+
+
+def test_the_executions_of_an_imported_workflow_are_deleted_with_it(
+    scripted: ScriptedService, context: ScriptedContext
+) -> None:
+    scripted.answers |= {
+        "DELETE /workflows/flow": Answer(204),
+        "GET /executions": Answer(200, {"executions": [{"id": "new"}]}),
+        "DELETE /executions/new": Answer(204),
+    }
+    target = target_of(WORKFLOW, {"type": "direct", "tasks": [TASK]}, physical_id="flow")
+    target = dataclasses.replace(target, data={"executions_before": ["old"]})
+    run(WORKFLOW, "delete", target, context)
+    deleted = [request.partition("?")[0] for request in scripted.requests if request.startswith("DELETE")]
+    assert deleted == ["DELETE /workflows/flow", "DELETE /executions/new", "DELETE /executions/old"]
 
 
 def test_a_trigger_names_its_workflow_by_id_or_name(

@@ -6,6 +6,7 @@ from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
 from ...contract.views import ResourceView
 from ...errors import PropertyError, SignalError
+from ...imported import EXECUTIONS_BEFORE
 from ...schema import SupportStatus
 from ...signals import Signal
 from ...steps import Step
@@ -73,8 +74,9 @@ class Workflow(DeclaredType):
     def after_delete(self, target: ResourceView, context: StepContext) -> None:
         """Delete the executions that signals have begun: without the workflow no others can begin."""
         service = self.service_for(context)
-        for execution in executions.described(service, _description(target)):
-            executions.delete(service, str(execution["id"]))
+        begun = [str(execution["id"]) for execution in executions.described(service, _description(target))]
+        for execution_id in (*begun, *(target.data.get(EXECUTIONS_BEFORE) or ())):
+            executions.delete(service, execution_id)
 
     # -- signals -----------------------------------------------------------------------------------
 
