@@ -68,6 +68,12 @@ _INSTEAD: Mapping[str, str] = {
     "OS::Neutron::RouterGateway": "OS::Neutron::Router",
 }
 """Types of Stoker that do what others of Heat do; their properties may be different."""
+_OTHERWISE: Mapping[str, str] = {
+    "OS::Heat::HARestarter": "Mark a resource as unhealthy in its place: the stack's next update replaces it",
+}
+"""Types in whose place something else is done than to use another type."""
+_RETIRED = frozenset({"Monasca", "Sahara", "Senlin", "Vitrage"})
+"""Projects that OpenStack has retired, and that have no successor."""
 HEAT_TYPES = frozenset(
     f"{beginning}::{name}" for beginning, (_, names) in _SERVICES.items() for name in names.split()
 )
@@ -147,9 +153,13 @@ def _of_heat(name: str, installed: set[str]) -> str:
 
 def _instead(name: str, installed: set[str]) -> str:
     """Return a sentence that says what to do about a type of Heat that is not installed."""
+    if name in _OTHERWISE:
+        return _OTHERWISE[name]
     successor = _INSTEAD.get(name)
     if successor not in installed:
-        return "Ask the operator for a plugin that has it (entry point group stoker.resource_types)"
+        project = name.split("::")[1]
+        retired = f"The project {project} is retired. " if project in _RETIRED else ""
+        return f"{retired}Ask the operator for a plugin that has it (entry point group stoker.resource_types)"
     if name in MAPPED:
         return f"Use {successor}, or ask the operator to map it, as the sample etc/older_types does"
     return f"Use {successor}: the service of this type is gone"

@@ -102,8 +102,13 @@ def test_an_unknown_type_is_answered_with_who_can_bring_it(name, advice):
 @pytest.mark.parametrize(
     ("name", "service", "advice"),
     [
-        ("OS::Sahara::Cluster", "sahara", ASK),
-        ("OS::Heat::HARestarter", "heat", ASK),
+        ("AWS::RDS::DBInstance", "heat", ASK),
+        ("OS::Sahara::Cluster", "sahara", f"The project Sahara is retired. {ASK}"),
+        (
+            "OS::Heat::HARestarter",
+            "heat",
+            "Mark a resource as unhealthy in its place: the stack's next update replaces it",
+        ),
         (
             "OS::Nova::FloatingIP",
             "nova",
