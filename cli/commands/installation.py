@@ -64,16 +64,19 @@ class Installation(typing.Protocol):
     def poll_ring(self) -> None:
         """Ask all conductors to poll the ring's members now."""
 
-    def quotas(self, project_id: str) -> JsonMap:
-        """Return the view of all quotas of a project, by name."""
+    def quotas(self, project: str) -> JsonMap:
+        """Return the view of all quotas of a project, by name.
+
+        :param project: its id, or over the API its name; so for the next ones.
+        """
 
     def quotas_by_project(self) -> Sequence[tuple[str, Mapping[str, int]]]:
         """Return the projects for which an admin has set quotas, by id, each with those quotas."""
 
-    def set_quotas(self, project_id: str, limits: Mapping[str, int]) -> None:
+    def set_quotas(self, project: str, limits: Mapping[str, int]) -> None:
         """Set quotas of a project; those that are not named stay."""
 
-    def reset_quotas(self, project_id: str) -> None:
+    def reset_quotas(self, project: str) -> None:
         """Give a project the default quotas."""
 
 
@@ -145,17 +148,17 @@ class LocalInstallation(Installation):
         bus.poll_now()
         bus.close()
 
-    def quotas(self, project_id: str) -> JsonMap:
-        return {str(item.name): views.quota(item) for item in self._quotas().usage(project_id)}
+    def quotas(self, project: str) -> JsonMap:
+        return {str(item.name): views.quota(item) for item in self._quotas().usage(project)}
 
     def quotas_by_project(self) -> Sequence[tuple[str, Mapping[str, int]]]:
         return self._quotas().list_changed()
 
-    def set_quotas(self, project_id: str, limits: Mapping[str, int]) -> None:
-        self._quotas().change(project_id, limits)
+    def set_quotas(self, project: str, limits: Mapping[str, int]) -> None:
+        self._quotas().change(project, limits)
 
-    def reset_quotas(self, project_id: str) -> None:
-        self._quotas().reset(project_id)
+    def reset_quotas(self, project: str) -> None:
+        self._quotas().reset(project)
 
     def _quotas(self) -> QuotaOperations:
         return QuotaOperations(self._session.database, quotas(self._session.conf))
@@ -195,17 +198,23 @@ class RemoteInstallation(Installation):
     def poll_ring(self) -> None:
         self._request("POST", "/ring/rebalance")
 
-    def quotas(self, project_id: str) -> JsonMap:
-        return typing.cast(JsonMap, self._request("GET", f"/quotas/{_quoted(project_id)}")["quotas"])
+    def quotas(self, project: str) -> JsonMap:
+        return typing.cast(JsonMap, self._request("GET", self._quotas_path(project))["quotas"])
 
     def quotas_by_project(self) -> Sequence[tuple[str, Mapping[str, int]]]:
         return [(item["project"], item["quotas"]) for item in self._projects()]
 
-    def set_quotas(self, project_id: str, limits: Mapping[str, int]) -> None:
-        self._request("PUT", f"/quotas/{_quoted(project_id)}", {"quotas": limits})
+    def set_quotas(self, project: str, limits: Mapping[str, int]) -> None:
+        self._request("PUT", self._quotas_path(project), {"quotas": limits})
 
-    def reset_quotas(self, project_id: str) -> None:
-        self._request("DELETE", f"/quotas/{_quoted(project_id)}")
+    def reset_quotas(self, project: str) -> None:
+        self._request("DELETE", self._quotas_path(project))
+
+    def _quotas_path(self, project: str) -> str:
+        try:
+            return f"/quotas/{_quoted(self._api.project_id(project))}"
+        except ApiRefusal as refusal:
+            raise AdminError(str(refusal)) from refusal
 
     def _projects(self) -> Iterator[Json]:
         """Yield the projects for which an admin has set quotas, a page after the other."""

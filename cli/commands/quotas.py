@@ -10,6 +10,8 @@ from ...engine.quotas import LARGEST, UNLIMITED, QuotaName
 from .base import AdminError
 from .installation import installation_of
 
+PROJECT_HELP = "id of the project; with --url and Keystone, its name or id"
+
 
 class QuotaShow(Lister):
     """Show the quotas of a project, and how much it has; -1: no limit."""
@@ -17,7 +19,7 @@ class QuotaShow(Lister):
     def get_parser(self, prog_name: str) -> typing.Any:
         """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("project", metavar="PROJECT", help="id of the project")
+        parser.add_argument("project", metavar="PROJECT", help=PROJECT_HELP)
         return parser
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
@@ -44,7 +46,7 @@ class QuotaSet(Command):
     def get_parser(self, prog_name: str) -> typing.Any:
         """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("project", metavar="PROJECT", help="id of the project")
+        parser.add_argument("project", metavar="PROJECT", help=PROJECT_HELP)
         parser.add_argument(
             "limits",
             metavar="QUOTA=LIMIT",
@@ -65,7 +67,7 @@ class QuotaDelete(Command):
     def get_parser(self, prog_name: str) -> typing.Any:
         """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("project", metavar="PROJECT", help="id of the project")
+        parser.add_argument("project", metavar="PROJECT", help=PROJECT_HELP)
         return parser
 
     def take_action(self, parsed: typing.Any) -> None:

@@ -49,7 +49,7 @@ class ServiceList(WithFooter):
                 place["threads"],
                 place["threads_hung"],
                 place["rpc_version"],
-                round(place["clock_ahead"], 1),
+                round(place["clock_ahead"], 1) + 0.0,  # Not -0.0.
                 Age.of(instant(place["reported_time"]), now),
             )
             for place in reports

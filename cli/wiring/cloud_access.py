@@ -1,6 +1,8 @@
 """The Orchestration API of a cloud, with the credentials of the environment or of clouds.yaml."""
 
+import typing
 import urllib.parse
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from keystoneauth1.exceptions import ClientException
@@ -16,6 +18,10 @@ class NoCredentials(Exception):
     """The credentials for the API are missing or wrong, or its address is; the text says what is right."""
 
 
+class NoProject(Exception):
+    """Keystone has no such project, several of that name, or does not answer; the text says which."""
+
+
 @dataclass(frozen=True)
 class CloudAccess:
     """Access to the Orchestration API of a cloud.
@@ -23,11 +29,14 @@ class CloudAccess:
     :ivar session: sends requests with a token of the credentials.
     :ivar address: the address of the API.
     :ivar project_id: the project of the credentials; None: they are for none, as without Keystone.
+    :ivar find_project: a function that returns the id of a project by its name or id.  Without Keystone, and
+        for users whom Keystone does not answer, its argument is the id.  It raises NoProject.
     """
 
     session: Session
     address: str
     project_id: str | None
+    find_project: Callable[[str], str]
 
 
 def open_cloud_access(address: str) -> CloudAccess:
@@ -37,22 +46,49 @@ def open_cloud_access(address: str) -> CloudAccess:
     :raises NoCredentials: there are no credentials, they are wrong, or the service catalog has no address.
     """
     try:
-        from openstack import config, exceptions  # noqa: PLC0415
+        import openstack  # noqa: PLC0415
     except ImportError as error:
         raise NoCredentials("it needs openstacksdk: pip install 'stoker[client]'") from error
+    sdk: typing.Any = openstack
     try:
-        cloud = config.OpenStackConfig(app_name="stoker-manage").get_one()
+        cloud = sdk.config.OpenStackConfig(app_name="stoker-manage").get_one()
         session = cloud.get_session()
         project_id = session.get_project_id()
         if address == FROM_CATALOG:
             address = cloud.get_session_endpoint(SERVICE) or ""
-    except (exceptions.ConfigException, ClientException) as error:
+    except (sdk.exceptions.ConfigException, ClientException) as error:
         raise NoCredentials(
             f"OS_* variables, or OS_CLOUD and clouds.yaml, must be credentials for a project: {error}"
         ) from error
     if not address:
         raise NoCredentials(f"the service catalog has no {SERVICE}: give the address of the API")
-    return CloudAccess(session, address, project_id)
+    find_project = _same if project_id is None else _project_finder(cloud, sdk)
+    return CloudAccess(session, address, project_id, find_project)
+
+
+def _same(project: str) -> str:
+    return project
+
+
+def _project_finder(cloud: typing.Any, sdk: typing.Any) -> Callable[[str], str]:
+    """Return a function that asks Keystone for the id of a project.
+
+    :param cloud: the region of openstacksdk with the credentials.
+    :param sdk: the modules of openstacksdk, which is an extra.
+    """
+
+    def find(project: str) -> str:
+        try:
+            identity = sdk.connection.Connection(config=cloud).identity
+            return str(identity.find_project(project, ignore_missing=False).id)
+        except sdk.exceptions.ForbiddenException:
+            return project
+        except sdk.exceptions.NotFoundException as error:
+            raise NoProject(f"Keystone has no project with the name or id {project}") from error
+        except (sdk.exceptions.SDKException, ClientException) as error:
+            raise NoProject(f"Keystone does not find the project {project}: {error}") from error
+
+    return find
 
 
 def split_address(address: str) -> tuple[str, str]:

@@ -1,10 +1,12 @@
 """The routes of Stoker's API for admins, with the credentials of the environment or of clouds.yaml."""
 
+from collections.abc import Callable
+
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.exceptions import ClientException
 
 from ...shapes import Json
-from .cloud_access import SERVICE, open_cloud_access, split_address
+from .cloud_access import SERVICE, NoProject, open_cloud_access, split_address
 
 RETRIES = 2
 MOST_SHOWN = 300
@@ -27,10 +29,22 @@ class OperatorApi:
     """Sends requests to the paths below ``/v1/admin``.
 
     :param adapter: sends requests with a token, below the path for admins.
+    :param find_project: see `CloudAccess`.
     """
 
-    def __init__(self, adapter: Adapter) -> None:
+    def __init__(self, adapter: Adapter, find_project: Callable[[str], str]) -> None:
         self._adapter = adapter
+        self._find_project = find_project
+
+    def project_id(self, project: str) -> str:
+        """Return the id of a project by its name or id.
+
+        :raises ApiRefusal: there is no such project, or several have the name.
+        """
+        try:
+            return self._find_project(project)
+        except NoProject as error:
+            raise ApiRefusal(str(error)) from error
 
     def request(self, method: str, path: str, body: Json = None) -> Json:
         """Return the body of an answer; None: it has none.
@@ -70,7 +84,7 @@ def open_operator_api(address: str) -> OperatorApi:
         raise_exc=False,
         user_agent="stoker-manage",
     )
-    return OperatorApi(adapter)
+    return OperatorApi(adapter, access.find_project)
 
 
 def _reason(answer: Json) -> str:

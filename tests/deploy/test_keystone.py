@@ -61,6 +61,19 @@ class Cloud:
 
     def openstack(self, user: str, project: str, *command: str) -> Json:
         """The real client, with a password and the service catalog."""
+        done = self.run("openstack", user, project, *command, "-f", "json")
+        assert done.returncode == 0, done.stderr
+        # With --wait the client prints events first.
+        begin = re.search(r"^[\[{]", done.stdout, re.MULTILINE)
+        assert begin, done.stdout
+        return json.loads(done.stdout[begin.start() :])
+
+    def manage(self, user: str, project: str, *command: str) -> subprocess.CompletedProcess[str]:
+        """``stoker-manage`` over the API that the service catalog names."""
+        return self.run("stoker-manage", user, project, "--url", "auto", *command)
+
+    def run(self, program: str, user: str, project: str, *command: str) -> subprocess.CompletedProcess[str]:
+        """A program of the user's, with the variables of the real client."""
         access = {
             "OS_AUTH_URL": self.keystone.url,
             "OS_USERNAME": user,
@@ -71,19 +84,14 @@ class Cloud:
             "OS_REGION_NAME": REGION,
             "PYTHONWARNINGS": "ignore",
         }
-        done = subprocess.run(
-            [pathlib.Path(sys.executable).parent / "openstack", *command, "-f", "json"],
+        return subprocess.run(
+            [pathlib.Path(sys.executable).parent / program, *command],
             env={**os.environ, **access},
             capture_output=True,
             text=True,
             timeout=120,
             check=False,
         )
-        assert done.returncode == 0, done.stderr
-        # With --wait the client prints events first.
-        begin = re.search(r"^[\[{]", done.stdout, re.MULTILINE)
-        assert begin, done.stdout
-        return json.loads(done.stdout[begin.start() :])
 
 
 @pytest.fixture(scope="module")
@@ -332,3 +340,36 @@ def test_a_stack_continues_after_the_token_of_its_creation_has_expired(cloud: Cl
     signal = f"{path}/resources/handle/signal"
     wait_for(lambda: ask("POST", signal, {"status": "SUCCESS"}).status == 200, 120)
     wait_for(lambda: status() == "CREATE_COMPLETE", 120, status)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("ring", "show"),
+        ("ring", "plan", "--leave", "conductor-1"),
+        ("ring", "rebalance", "--wait"),
+        ("service", "list"),
+        ("quota", "list"),
+        ("quota", "show", "alpha"),
+        ("quota", "delete", "alpha"),
+    ],
+    ids=" ".join,
+)
+def test_the_commands_over_the_api_are_for_admins(cloud: Cloud, command: tuple[str, ...]) -> None:
+    done = cloud.manage("admin", "admin", *command)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    refused = cloud.manage("alpha-member", "alpha", *command)
+    assert refused.returncode == 1
+    assert "Stoker answers 403 to" in refused.stderr
+
+
+def test_a_project_of_quotas_is_named_as_keystone_names_it(cloud: Cloud) -> None:
+    assert cloud.manage("admin", "admin", "quota", "set", "alpha", "stacks=7").returncode == 0
+    [row] = cloud.openstack("admin", "admin", "orchestration", "quota", "list")
+    assert (row["project"], row["stacks"]) == (cloud.projects["alpha"], 7)
+    rows = cloud.openstack("alpha-member", "alpha", "orchestration", "quota", "show")
+    assert {row["quota"]: row["limit"] for row in rows}["stacks"] == 7
+    assert cloud.manage("admin", "admin", "quota", "delete", cloud.projects["alpha"]).returncode == 0
+    assert cloud.openstack("admin", "admin", "orchestration", "quota", "list") == []
+    unknown = cloud.manage("admin", "admin", "quota", "set", "gamma", "stacks=7")
+    assert (unknown.returncode, unknown.stderr) == (1, "Keystone has no project with the name or id gamma\n")
