@@ -25,7 +25,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: guests heat horizon demo demo-cloud serve cloud templates cloud-databases test test-full test-rest test-long test-cloud chaos chaos-cloud fuzz attack quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers images simulate bench bench-check docs dist image constraints clean
+.PHONY: guests heat horizon demo demo-cloud serve cloud templates pictures cloud-databases test test-full test-rest test-long test-cloud chaos chaos-cloud fuzz attack quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers images simulate bench bench-check docs dist image constraints clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -44,6 +44,10 @@ cloud: cloud-databases
 # A stack of each HOT template below CHECKOUT, such as a clone of openstack/heat-templates; not part of the tests.
 templates: $(if $(STOKER_TEST_CLOUD),.venv/test.stamp,cloud-databases)
 	PYTHONPATH=tests $(BIN)/python tests/cloud/run_templates.py $(or $(CHECKOUT),$(error CHECKOUT=DIRECTORY is missing)) $(ARGS)
+
+# The pictures of the examples in doc/images/examples, as the console shows them; ONLY="drift server" takes some.
+pictures: all-servers $(if $(STOKER_TEST_CLOUD),,cloud-databases)
+	PYTHONPATH=tests $(BIN)/python tests/cloud/take_pictures.py $(ONLY)
 
 # What a commit can break.
 test: ready

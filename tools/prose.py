@@ -28,7 +28,7 @@ from markdown_it.token import Token
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 GLOSSARY = "doc/glossary.md"
 TABLE = "Words that are not used"
-DOCUMENTS = ("README.md", "devstack/README.md", "doc/*.md", "releasenotes/notes/*.yaml")
+DOCUMENTS = ("README.md", "devstack/README.md", "examples/README.md", "doc/*.md", "releasenotes/notes/*.yaml")
 FOLDERS = (
     *(
         "api",

@@ -1,14 +1,29 @@
 """The templates in examples/: all are described, and valid."""
 
+import pathlib
 import re
 
 from client.serving import Service
 from harness.examples import EXAMPLES, example, names
 
+IMAGES = pathlib.Path(__file__).parents[2] / "doc" / "images" / "examples"
+MOST_BYTES = 60_000
+"""The most bytes of a picture."""
+
 
 def test_the_readme_describes_each_file() -> None:
     named = set(re.findall(r"`([\w-]+\.yaml)`", (EXAMPLES / "README.md").read_text()))
     assert named == {path.name for path in EXAMPLES.glob("*.yaml")}
+
+
+def test_each_has_a_small_picture_which_the_readme_shows() -> None:
+    readme = EXAMPLES / "README.md"
+    shown = [EXAMPLES / path for path in re.findall(r"!\[[^]]+\]\(([^)]+)\)", readme.read_text())]
+    assert sorted(path.stem for path in shown) == names()
+    pictures = {path.resolve() for path in shown}
+    assert pictures == set(IMAGES.glob("*"))
+    assert [path.name for path in pictures if path.read_bytes()[8:12] != b"WEBP"] == []
+    assert [path.name for path in pictures if path.stat().st_size > MOST_BYTES] == []
 
 
 def test_all_are_valid_with_their_nested_templates(service: Service) -> None:
