@@ -41,12 +41,12 @@ RESOURCES = {"flat 1000": 1000, "chain 100": 100, "layers 10 x 20": 200}
 
 def measure() -> Costs:
     """Return the costs of a resource, by case and kind of cost."""
-    with end_to_end.own_deployment() as (url, usage, measure_floor):
+    with end_to_end.own_deployment() as (url, usage, floors):
         bench = Bench(url, 1, usage, pause=0.25)
         print(end_to_end.HEADER)
         bench.case("warm-up", lambda: templates.flat(100))
         runs = {name: [bench.case(name, make) for _ in range(RUNS)] for name, make in CASES.items()}
-        floor_cpu = statistics.median(measure_floor(1000).cpu for _ in range(RUNS))
+        floor_cpu = statistics.median(floors.flat(1000).cpu for _ in range(RUNS))
     return {name: _costs(results, floor_cpu) for name, results in runs.items()}
 
 

@@ -59,6 +59,13 @@ class Result(typing.NamedTuple):
         return self.resources / self.seconds
 
 
+class Floors(typing.NamedTuple):
+    """The bare loops of a flat stack and of a chain; each gets a number of resources."""
+
+    flat: Callable[[int], floor.Floor]
+    chain: Callable[[int], floor.Floor]
+
+
 class Bench:
     """Runs cases against a Stoker.
 
@@ -135,7 +142,7 @@ HEADER = f"{'case':<16}{'res.':>7}{'s':>9}{'request':>9}{'res./s':>9}{'CPU ms/r'
 
 
 @contextlib.contextmanager
-def own_deployment() -> Iterator[tuple[str, Callable[[], Usage], Callable[[int], floor.Floor]]]:
+def own_deployment() -> Iterator[tuple[str, Callable[[], Usage], Floors]]:
     """URL, usage and floor of a deployment that lives as long as the context."""
     with (
         PostgreSQL(
@@ -165,7 +172,14 @@ def own_deployment() -> Iterator[tuple[str, Callable[[], Usage], Callable[[int],
             return Usage(cpu, statements, messages(rabbit))
 
         try:
-            yield installation.url, usage, lambda count: floor.measure(url, rabbit.create_vhost(), count)
+            yield (
+                installation.url,
+                usage,
+                Floors(
+                    lambda count: floor.measure(url, rabbit.create_vhost(), count),
+                    lambda count: floor.measure_chain(url, count),
+                ),
+            )
         finally:
             installation.stop()
 
@@ -197,12 +211,13 @@ def main() -> int:
     options = parser.parse_args()
     if options.url:
         results = run(Bench(options.url.rstrip("/"), options.repeat, None), options)
-        floor_rate = None
+        summary = summarise(results, options.chain)
     else:
-        with own_deployment() as (url, usage, measure_floor):
+        with own_deployment() as (url, usage, floors):
             results = run(Bench(url, options.repeat, usage), options)
-            floor_rate = max(measure_floor(2000).rate for _ in range(options.repeat))
-    summary = summarise(results, floor_rate, options.chain)
+            flat = max(floors.flat(2000).rate for _ in range(options.repeat))
+            link = max(floors.chain(options.chain).rate for _ in range(options.repeat))
+        summary = summarise(results, options.chain) | beside_floor(results, flat, link)
     print("\n".join(f"{name:<58}{value}" for name, value in summary.items()))
     if options.json:
         options.json.write_text(json.dumps({"results": [r._asdict() for r in results], "summary": summary}))
@@ -223,20 +238,37 @@ def run(bench: Bench, options: argparse.Namespace) -> list[Result]:
     return results
 
 
-def summarise(results: list[Result], floor_rate: float | None, chain: int) -> dict[str, str]:
+def summarise(results: list[Result], chain: int) -> dict[str, str]:
     """Return the figures for which there are targets."""
-    flat = max((r for r in results if r.case.startswith("flat")), key=lambda r: r.resources)
-    link = next(r for r in results if r.case.startswith("chain")).seconds / chain
+    flat = _largest_flat(results)
+    link = _chain(results).seconds / chain
     summary = {
         f"{flat.case}: times Heat's rate (target 50)": f"{flat.rate / HEAT_RATE:.0f}",
         "milliseconds for each link of a chain (target 2.5; Heat 65)": f"{1000 * link:.1f}",
     }
     for small in (result for result in results if result.case == "flat 2000" and result is not flat):
         summary[f"{flat.case}: seconds each, of flat 2000's (target 1.0)"] = f"{small.rate / flat.rate:.2f}"
-    if floor_rate is not None:
-        summary["floor, resources/s"] = f"{floor_rate:.0f}"
-        summary[f"{flat.case}: share of the floor (target 50 %)"] = f"{100 * flat.rate / floor_rate:.0f} %"
     return summary
+
+
+def beside_floor(results: list[Result], flat_rate: float, chain_rate: float) -> dict[str, str]:
+    """Return the rates of the bare loops, and the shares of them that were reached."""
+    flat = _largest_flat(results)
+    chain = _chain(results)
+    return {
+        "floor, resources/s": f"{flat_rate:.0f}",
+        f"{flat.case}: share of the floor (target 50 %)": f"{100 * flat.rate / flat_rate:.0f} %",
+        "floor, milliseconds for each link of a chain": f"{1000 / chain_rate:.1f}",
+        f"{chain.case}: times the floor": f"{chain_rate / chain.rate:.1f}",
+    }
+
+
+def _largest_flat(results: list[Result]) -> Result:
+    return max((r for r in results if r.case.startswith("flat")), key=lambda r: r.resources)
+
+
+def _chain(results: list[Result]) -> Result:
+    return next(r for r in results if r.case.startswith("chain"))
 
 
 if __name__ == "__main__":

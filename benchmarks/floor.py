@@ -4,6 +4,9 @@ Two processes, as two conductors would, share the resources.  Each batch is one 
 one transaction that claims the tasks and marks the resources in progress (with its events), and one that
 stores the results (task, resource, event, count of the unfinished): the rows that Stoker writes for a flat
 stack, by psycopg alone, with nothing computed, validated or checked.
+
+The links of a chain come one after the other, so there one process stores a result, and claims the next task,
+in one transaction for each link.
 """
 
 import json
@@ -50,18 +53,7 @@ class Floor(typing.NamedTuple):
 def measure(database_url: str, transport_url: str, count: int) -> Floor:
     """Run the bare loop, the rows of tasks and resources being there already."""
     dsn = _dsn(database_url)
-    with psycopg.connect(dsn) as conn:
-        conn.execute("DROP TABLE IF EXISTS floor_task, floor_resource, floor_event")
-        conn.execute(TABLES.encode())
-        with conn.cursor() as cursor:
-            cursor.executemany(
-                "INSERT INTO floor_task VALUES (%s, 'ready', 0, NULL, 0, 0, 7, %s)",
-                [(index, DEFINITION) for index in range(count + 1)],
-            )
-            cursor.executemany(
-                "INSERT INTO floor_resource VALUES (%s, 's', %s, 'INIT', 'COMPLETE', '', NULL, %s, NULL, 0)",
-                [(index, f"r{index}", DEFINITION) for index in range(count)],
-            )
+    _fill(dsn, count)
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(WORKERS + 1)
     share = count // WORKERS
@@ -80,6 +72,42 @@ def measure(database_url: str, transport_url: str, count: int) -> Floor:
             raise RuntimeError("the bare loop failed")
     seconds = time.monotonic() - began
     return Floor(share * WORKERS / seconds, sum(cpu) / (share * WORKERS))
+
+
+def measure_chain(database_url: str, count: int) -> Floor:
+    """Run the bare loop of a chain of so many resources."""
+    dsn = _dsn(database_url)
+    _fill(dsn, count + 1)
+    with psycopg.connect(dsn) as conn:
+        conn.execute("SELECT 1")
+        conn.commit()
+        began = time.monotonic()
+        cpu = time.process_time()
+        for index in range(count):
+            _lock_task(conn, [index])
+            _write_results(conn, [index], time.time())
+            _lock_task(conn, [index + 1])
+            _mark_claimed(conn, [index + 1], time.time())
+            _events(conn, [index], "COMPLETE", time.time())
+            _events(conn, [index + 1], "IN_PROGRESS", time.time())
+            _count_down(conn, 1, row=count + 1)
+            conn.commit()
+        return Floor(count / (time.monotonic() - began), (time.process_time() - cpu) / count)
+
+
+def _fill(dsn: str, count: int) -> None:
+    with psycopg.connect(dsn) as conn:
+        conn.execute("DROP TABLE IF EXISTS floor_task, floor_resource, floor_event")
+        conn.execute(TABLES.encode())
+        with conn.cursor() as cursor:
+            cursor.executemany(
+                "INSERT INTO floor_task VALUES (%s, 'ready', 0, NULL, 0, 0, 7, %s)",
+                [(index, DEFINITION) for index in range(count + 1)],
+            )
+            cursor.executemany(
+                "INSERT INTO floor_resource VALUES (%s, 's', %s, 'INIT', 'COMPLETE', '', NULL, %s, NULL, 0)",
+                [(index, f"r{index}", DEFINITION) for index in range(count)],
+            )
 
 
 def _dsn(url: str) -> str:
@@ -107,7 +135,26 @@ def _work(dsn: str, transport_url: str, worker: int, count: int, barrier: Json, 
 
 def _claim(conn: psycopg.Connection, ids: list[int]) -> None:
     now = time.time()
+    _lock_task(conn, ids)
+    _mark_claimed(conn, ids, now)
+    _events(conn, ids, "IN_PROGRESS", now)
+    conn.commit()
+
+
+def _store(conn: psycopg.Connection, ids: list[int]) -> None:
+    now = time.time()
+    _lock_task(conn, ids)
+    _write_results(conn, ids, now)
+    _events(conn, ids, "COMPLETE", now)
+    _count_down(conn, len(ids), row=-1)
+    conn.commit()
+
+
+def _lock_task(conn: psycopg.Connection, ids: list[int]) -> None:
     conn.execute("SELECT * FROM floor_task WHERE id = ANY(%s) ORDER BY id FOR UPDATE", (ids,)).fetchall()
+
+
+def _mark_claimed(conn: psycopg.Connection, ids: list[int], now: float) -> None:
     conn.execute(
         "UPDATE floor_task SET state='running', member='m', attempt=attempt+1, due_at=%s WHERE id = ANY(%s)",
         (now, ids),
@@ -117,13 +164,9 @@ def _claim(conn: psycopg.Connection, ids: list[int]) -> None:
         "UPDATE floor_resource SET action='CREATE', status='IN_PROGRESS', updated_at=%s WHERE id = ANY(%s)",
         (now, ids),
     )
-    _events(conn, ids, "IN_PROGRESS", now)
-    conn.commit()
 
 
-def _store(conn: psycopg.Connection, ids: list[int]) -> None:
-    now = time.time()
-    conn.execute("SELECT * FROM floor_task WHERE id = ANY(%s) ORDER BY id FOR UPDATE", (ids,)).fetchall()
+def _write_results(conn: psycopg.Connection, ids: list[int], now: float) -> None:
     conn.execute("UPDATE floor_task SET state='done', member=NULL, due_at=NULL WHERE id = ANY(%s)", (ids,))
     with conn.cursor() as cursor:
         cursor.executemany(
@@ -131,9 +174,10 @@ def _store(conn: psycopg.Connection, ids: list[int]) -> None:
             " attributes=%s, updated_at=%s WHERE id=%s",
             [(f"stack-r-{i}", DEFINITION, VALUES, now, i) for i in ids],
         )
-    _events(conn, ids, "COMPLETE", now)
-    conn.execute("UPDATE floor_task SET pending=pending-%s WHERE id=%s", (len(ids), -1))
-    conn.commit()
+
+
+def _count_down(conn: psycopg.Connection, tasks: int, *, row: int) -> None:
+    conn.execute("UPDATE floor_task SET pending=pending-%s WHERE id=%s", (tasks, row))
 
 
 def _events(conn: psycopg.Connection, ids: list[int], status: str, now: float) -> None:
