@@ -15,6 +15,7 @@ from oslo_log import log  # isort: skip
 from .config import options
 from .daemon.version import VERSION
 from .wiring.api import make_api
+from .wiring.messaging import GATHER
 from .wiring.metrics import recorder_of_api, text_of
 from .wiring.parts import open_parts
 
@@ -28,7 +29,7 @@ def make_application() -> typing.Any:
     """
     conf = options.load([], program=PROGRAM)
     log.setup(conf, "stoker", VERSION)
-    parts = open_parts(conf, recorder_of_api(conf))
+    parts = open_parts(conf, recorder_of_api(conf), gather=GATHER)
     atexit.register(parts.close)
     return make_api(parts, version=VERSION, metrics_text=text_of(parts.recorder))
 

@@ -4,7 +4,7 @@ import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..db.ids import TaskId, TraversalId
@@ -96,7 +96,7 @@ class Conductor:
         self._server: MessageServer | None = None
         self._stopping = False
         self._announced: Member | None = None
-        self._collected: list[tuple[TraversalId, Sequence[TaskId]]] = []
+        self._collected: list[Mapping[TraversalId, Sequence[TaskId]]] = []
         parts.ownership.on_change(self._ring_changed)
 
     def _ring_changed(self) -> None:
@@ -124,17 +124,17 @@ class Conductor:
         """Return how many tasks this conductor holds."""
         return self._parts.work_thread.loop.in_progress
 
-    def enqueue(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
+    def enqueue(self, ready: Mapping[TraversalId, Sequence[TaskId]]) -> None:
         """Take in tasks that are ready, or announce them again where this conductor cannot run them."""
         parts = self._parts
         parts.recorder.add(metrics.HINTS_RECEIVED, "run_tasks")
         if parts.progress.in_doubt and parts.ownership.member() is None and parts.ownership.present():
             # We were stuck and left the ring.  Who has taken over our shards can run the tasks, too.
-            announce(parts.hints, {traversal: task_ids})
+            announce(parts.hints, ready)
         elif self._stopping:
-            self._collected.append((traversal, task_ids))
+            self._collected.append(ready)
         else:
-            parts.work_thread.loop.enqueue(task_ids)
+            parts.work_thread.loop.enqueue([task_id for task_ids in ready.values() for task_id in task_ids])
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None = None) -> None:
         """Stop the running tasks of a superseded traversal, but for the spared ones."""
@@ -214,8 +214,8 @@ class Conductor:
             self._stop_server()
         else:
             bus.join(BUS_ENDS_WITHIN)
-        for traversal, task_ids in self._collected:
-            announce(parts.hints, {traversal: task_ids})
+        for ready in self._collected:
+            announce(parts.hints, ready)
         parts.pool.shutdown()
         return finished
 

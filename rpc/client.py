@@ -26,7 +26,7 @@ class HintSender(abc.ABC):
 
     def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         """Announce ready tasks to any one conductor."""
-        self.send(Hint("run_tasks", {"traversal": traversal, "tasks": list(task_ids)}))
+        self.send(Hint("run_tasks", {"tasks": {traversal: list(task_ids)}}))
 
     def cancel(
         self, traversal: TraversalId, spared: Sequence[TaskId] = (), request: str | None = None

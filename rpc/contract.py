@@ -36,8 +36,8 @@ class Malformed(Exception):
 class HintReceiver(typing.Protocol):
     """A conductor, as messages reach it.  Called from the message bus's threads; must not block."""
 
-    def enqueue(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
-        """Take in tasks that are ready."""
+    def enqueue(self, ready: Mapping[TraversalId, Sequence[TaskId]]) -> None:
+        """Take in tasks that are ready, by their traversals."""
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None) -> None:
         """Stop the running tasks of a superseded traversal.
@@ -91,8 +91,10 @@ class Hint:
     host: str | None = None
 
 
-def _run_tasks(receiver: HintReceiver, traversal: Json, tasks: Json) -> None:
-    receiver.enqueue(TraversalId(_text(traversal)), _task_ids(tasks))
+def _run_tasks(receiver: HintReceiver, tasks: Json) -> None:
+    if not isinstance(tasks, dict):
+        raise Malformed("tasks are lists by their traversals")
+    receiver.enqueue({TraversalId(_text(key)): _task_ids(numbers) for key, numbers in tasks.items()})
 
 
 def _cancel(receiver: HintReceiver, traversal: Json, spared: Json, request: Json = None) -> None:
@@ -143,7 +145,7 @@ def _activity(receiver: HintReceiver) -> None:
 
 
 MESSAGES: dict[str, Message] = {
-    "run_tasks": Message(Reach.ANY, {"traversal": "1.0", "tasks": "1.0"}, _run_tasks),
+    "run_tasks": Message(Reach.ANY, {"tasks": "1.0"}, _run_tasks),
     "cancel": Message(Reach.ALL, {"traversal": "1.0", "spared": "1.0", "request": "1.0"}, _cancel),
     "stop_tasks": Message(Reach.HOST, {"claims": "1.0"}, _stop_tasks),
     "look_now": Message(Reach.ALL, {}, _look_now),

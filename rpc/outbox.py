@@ -8,14 +8,18 @@ import collections
 import functools
 import logging
 import threading
+import time
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from ..db.ids import TaskId, TraversalId
 from .client import HintSender
 from .contract import Hint
 
 LOG = logging.getLogger(__name__)
 MOST = 10_000
+SHARED_TASKS = 16
+"""Tasks in a message of several traversals from which on the next task gets another one."""
 
 
 class SendQueue:
@@ -77,11 +81,32 @@ class HintChannel(typing.Protocol):
 
 
 class Outbox(HintSender):
-    """Sends hints when their turn comes; redelivery repeats a hint that is lost."""
+    """Sends hints when their turn comes; redelivery repeats a hint that is lost.
 
-    def __init__(self, channel: HintChannel) -> None:
+    To cast a message takes most of the processor time of a hint.  So hints of single tasks that come soon
+    after each other can share one: those of all requests of a process.
+
+    :param gather: least seconds between two such messages; hints that come in between share the second one.
+        The first one is sent at once.  0: no hint waits for others, and each has a message of its own.
+    :param monotonic: seconds that never jump.
+    """
+
+    def __init__(
+        self,
+        channel: HintChannel,
+        *,
+        gather: float = 0.0,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._channel = channel
+        self._gather = gather
+        self._monotonic = monotonic
+        self._sleep = sleep
         self._queue = SendQueue("outbox")
+        self._lock = threading.Lock()
+        self._shared: dict[TraversalId, list[TaskId]] = {}
+        self._next = float("-inf")
 
     def start(self) -> None:
         """Start to send; returns at once."""
@@ -94,3 +119,26 @@ class Outbox(HintSender):
     def send(self, hint: Hint) -> None:
         """Queue a hint to be sent; returns at once."""
         self._queue.put(functools.partial(self._channel.send, hint))
+
+    def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
+        """Announce ready tasks to any one conductor, together with those of other traversals."""
+        if not self._gather or len(task_ids) >= SHARED_TASKS:
+            super().run_tasks(traversal, task_ids)
+            return
+        with self._lock:
+            # A message for each conductor to get its share: a full one is complete.
+            is_first = not self._shared or sum(map(len, self._shared.values())) >= SHARED_TASKS
+            if is_first:
+                self._shared = {}
+            shared = self._shared
+            shared.setdefault(traversal, []).extend(task_ids)
+        if is_first:
+            self._queue.put(functools.partial(self._send_shared, shared))
+
+    def _send_shared(self, shared: dict[TraversalId, list[TaskId]]) -> None:
+        self._sleep(max(0.0, self._next - self._monotonic()))
+        with self._lock:
+            if self._shared is shared:
+                self._shared = {}
+        self._next = self._monotonic() + self._gather
+        self._channel.send(Hint("run_tasks", {"tasks": shared}))

@@ -23,6 +23,7 @@ from ..http.server import HttpServer, listen, unanswered
 from ..wiring.api import make_api, requests
 from ..wiring.database import needed_at_start, require_configuration
 from ..wiring.http import make_http
+from ..wiring.messaging import GATHER
 from ..wiring.metrics import recorder_of_api, shared_metrics, text_of
 from ..wiring.parts import Parts, open_parts
 from ..wiring.reports import start_reports
@@ -61,7 +62,7 @@ class Api:
     def start(self) -> None:
         """Listen for requests, see Daemon."""
         conf = self._conf
-        self._parts = parts = open_parts(conf, recorder_of_api(conf))
+        self._parts = parts = open_parts(conf, recorder_of_api(conf), gather=GATHER)
         watch = RequestLog(parts.recorder)
         self.signals.report = start_reports(conf, PROGRAM, {"Requests": lambda: requests(watch)})
         app = make_api(

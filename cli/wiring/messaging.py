@@ -15,6 +15,9 @@ from ...rpc.notifier import SERVICE, Notifier, open_notifier
 from ...rpc.outbox import Outbox
 from ..config.errors import WrongConfiguration
 
+GATHER = 0.01
+"""Seconds in which hints of the API's requests share a message: less than a conductor needs for a step."""
+
 
 @dataclass(frozen=True)
 class Messaging:
@@ -42,14 +45,17 @@ class Notifications:
         self.transport.cleanup()
 
 
-def open_messaging(conf: cfg.ConfigOpts, database: Database, recorder: Recorder) -> Messaging:
+def open_messaging(
+    conf: cfg.ConfigOpts, database: Database, recorder: Recorder, *, gather: float = 0.0
+) -> Messaging:
     """Connect to the message bus, and start to send hints.
 
+    :param gather: seconds in which hints share a message; see Outbox.
     :raises WrongConfiguration: the URL is malformed, or an option that another one needs is missing.
     """
     level = make_level(conf, database)
     bus = make_bus(conf, recorder, level)
-    outbox = Outbox(bus)
+    outbox = Outbox(bus, gather=gather)
     outbox.start()
     return Messaging(bus, level, outbox)
 

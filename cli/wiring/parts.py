@@ -55,10 +55,11 @@ class Parts:
         self.helpers.close()
 
 
-def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
+def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT, *, gather: float = 0.0) -> Parts:
     """Connect to the database and the message bus, and start the process that evaluates expressions.
 
     :param recorder: the recorder of metrics.
+    :param gather: seconds in which hints share a message; see Outbox.
     :raises WrongConfiguration: an option is missing or wrong.
     """
     require_configuration(conf)
@@ -72,7 +73,7 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     sealer = make_sealer(conf)
     addresses = make_addresses(conf, database, sealer)
     trusts = make_trusts(conf, catalogue)
-    messaging = open_messaging(conf, database, recorder)
+    messaging = open_messaging(conf, database, recorder, gather=gather)
     commits.listen(messaging.outbox.announce_activity, every=ANNOUNCE_EVERY)
     if notifications is not None:
         notifications.notifier.start()

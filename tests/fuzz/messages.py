@@ -3,7 +3,7 @@
 import contextlib
 import pathlib
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fuzz.installation import Installation, Renewed
 from fuzz.mutation import Mutations
@@ -14,7 +14,7 @@ from stoker.rpc.contract import MESSAGES, Hint, Malformed, deliver
 
 Json = typing.Any
 BASES: tuple[Json, ...] = (
-    {"method": "run_tasks", "version": "1.0", "arguments": {"traversal": "$mine.stack_id", "tasks": [1, 2]}},
+    {"method": "run_tasks", "version": "1.0", "arguments": {"tasks": {"x": [1, 2]}}},
     {
         "method": "cancel",
         "version": "1.0",
@@ -32,8 +32,8 @@ class Receiver:
     def __init__(self, conductor: SimConductor) -> None:
         self._conductor = conductor
 
-    def enqueue(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
-        self._conductor.loop.enqueue(task_ids)
+    def enqueue(self, ready: Mapping[TraversalId, Sequence[TaskId]]) -> None:
+        self._conductor.loop.enqueue([task_id for task_ids in ready.values() for task_id in task_ids])
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None) -> None:
         self._conductor.loop.cancel(traversal, spared, request)

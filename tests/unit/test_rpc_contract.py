@@ -10,7 +10,7 @@ from stoker.rpc.contract import LOWEST, MESSAGES, Hint, Malformed, Reach, delive
 
 TRAVERSAL = TraversalId("trv")
 WIRE = {
-    "run_tasks": (Reach.ANY, {"traversal": "1.0", "tasks": "1.0"}),
+    "run_tasks": (Reach.ANY, {"tasks": "1.0"}),
     "cancel": (Reach.ALL, {"traversal": "1.0", "spared": "1.0", "request": "1.0"}),
     "stop_tasks": (Reach.HOST, {"claims": "1.0"}),
     "look_now": (Reach.ALL, {}),
@@ -83,7 +83,7 @@ def test_what_is_sent_arrives() -> None:
     for hint in all_hints():
         deliver(receiver, hint)
     assert receiver.calls == [
-        ("enqueue", "trv", [1]),
+        ("enqueue", {"trv": [1]}),
         ("cancel", "trv", [2], "req-1"),
         ("stop_tasks", [(3, 4)]),
         "poll_now",
@@ -112,17 +112,18 @@ def test_without_a_newer_argument_nobody_asks_which_versions_are_allowed() -> No
     def refuse(version: str) -> bool:
         raise AssertionError("the database would be read")
 
-    assert wire_form(Hint("run_tasks", {"traversal": "trv", "tasks": [1]}), refuse)[0] == LOWEST
+    assert wire_form(Hint("run_tasks", {"tasks": {"trv": [1]}}), refuse)[0] == LOWEST
 
 
 WRONG = [
-    ("run_tasks", {"traversal": "trv"}),
-    ("run_tasks", {"traversal": "trv", "tasks": [1], "more": 1}),
-    ("run_tasks", {"traversal": {}, "tasks": [1]}),
-    ("run_tasks", {"traversal": "x" * 256, "tasks": [1]}),
-    ("run_tasks", {"traversal": "trv", "tasks": "12"}),
-    ("run_tasks", {"traversal": "trv", "tasks": [True]}),
-    ("run_tasks", {"traversal": "trv", "tasks": [2**63]}),
+    ("run_tasks", {}),
+    ("run_tasks", {"tasks": {"trv": [1]}, "more": 1}),
+    ("run_tasks", {"tasks": [1]}),
+    ("run_tasks", {"tasks": {1: [1]}}),
+    ("run_tasks", {"tasks": {"x" * 256: [1]}}),
+    ("run_tasks", {"tasks": {"trv": "12"}}),
+    ("run_tasks", {"tasks": {"trv": [True]}}),
+    ("run_tasks", {"tasks": {"trv": [1], "other": [2**63]}}),
     ("cancel", {"traversal": "trv", "spared": [{}]}),
     ("cancel", {"traversal": "trv", "spared": [], "request": 1}),
     ("stop_tasks", {"claims": [[1]]}),

@@ -4,7 +4,7 @@ import itertools
 import logging
 import threading
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import oslo_messaging
 import pytest
@@ -35,8 +35,8 @@ class Receiver:
     def __init__(self) -> None:
         self.messages: list[object] = []
 
-    def enqueue(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
-        self.messages.append((traversal, list(task_ids)))
+    def enqueue(self, ready: Mapping[TraversalId, Sequence[TaskId]]) -> None:
+        self.messages += [(traversal, list(task_ids)) for traversal, task_ids in ready.items()]
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None) -> None:
         self.messages.append((traversal, "but", list(spared), *([request] if request else [])))
@@ -188,7 +188,7 @@ def test_a_version_that_is_not_understood_is_refused_with_what_to_do(
     hearing: Hearing, caplog: pytest.LogCaptureFixture
 ) -> None:
     for version, method in (("1.1", "cancel"), ("1.1", "cancel"), ("2.0", "run_tasks"), ("1.0", "run_tasks")):
-        arguments = {"traversal": NEW, "tasks": [1]} if method == "run_tasks" else {"traversal": OLD}
+        arguments = {"tasks": {NEW: [1]}} if method == "run_tasks" else {"traversal": OLD}
         hearing.client.prepare(version=version).cast({}, method, **arguments)
 
     def errors() -> list[str]:
@@ -211,7 +211,7 @@ def test_a_message_in_a_wrong_form_is_refused_and_the_next_one_is_taken(
     hearing: Hearing, caplog: pytest.LogCaptureFixture
 ) -> None:
     for tasks in ("1", [1.5], [1]):
-        hearing.client.cast({}, "run_tasks", traversal=NEW, tasks=tasks)
+        hearing.client.cast({}, "run_tasks", tasks={NEW: tasks})
     wait_for(lambda: len(hearing.receiver.messages) == 1, 60)
     wait_for(lambda: hearing.counting.of(metrics.HINTS_REFUSED, "run_tasks") == 2, 60)
     assert hearing.receiver.messages == [(NEW, [1])]
