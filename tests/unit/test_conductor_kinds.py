@@ -14,6 +14,9 @@ def test_every_kind_of_task_that_is_claimed_has_a_class_of_its_own() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_types_have_the_methods_that_a_step_calls(kind: TaskKind) -> None:
+    if kind == TaskKind.SIGNAL:  # It is done at once.
+        assert callable(NestedType.carry_out)
+        return
     action = KINDS[kind].action
     assert callable(getattr(NestedType, f"handle_{action}"))
     assert callable(getattr(NestedType, f"check_{action}_complete"))

@@ -124,10 +124,6 @@ class Workflow(DeclaredType):
 
     # -- values ------------------------------------------------------------------------------------
 
-    def reference_id(self, target: ResourceView) -> Json:
-        """Return the name, by which tasks of other workflows refer to it."""
-        return self._name(target)
-
     def refresh(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the resource's data with the executions of now."""
         service = self.service_for(context)
