@@ -11,7 +11,7 @@ from stoker.resources.errors import PermanentError, PropertyError, RetryableErro
 from stoker.resources.openstack.manila.registry import RESOURCE_TYPES
 from stoker.resources.openstack.manila.share_access import AccessRules
 from stoker.resources.openstack.marks import mark_of
-from stoker.resources.openstack.service import Service
+from stoker.resources.openstack.service import Service, UnreadableAnswer
 from stoker.resources.properties import resolve_properties
 
 Json = typing.Any
@@ -194,3 +194,27 @@ def test_security_services_of_a_share_network_change_by_calls_of_their_own(
         {"add_security_service": {"security_service_id": ID}},
     ]
     assert NETWORK.live_properties(target, context)["security_services"] == ["old"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "item", "remote"),
+    [
+        ("SecurityService", "/security-services", "security_service", {"type": "ldap"}),
+        ("Share", "/shares", "share", {"id": "s", "status": "available", "metadata": "none"}),
+    ],
+)
+def test_an_answer_of_another_form_is_asked_for_again(
+    scripted: ScriptedService, context: ScriptedContext, kind: str, path: str, item: str, remote: Json
+) -> None:
+    plugin = RESOURCE_TYPES[f"OS::Manila::{kind}"]()
+    scripted.answers[f"POST {path}"] = Answer(200, {item: remote})
+    with pytest.raises(UnreadableAnswer):
+        plugin.handle_create(target_of(plugin, LEAST[kind]), context)
+
+
+def test_extra_specs_without_values(context: ScriptedContext) -> None:
+    plugin = RESOURCE_TYPES["OS::Manila::ShareType"]()
+    target = target_of(plugin, {**LEAST["ShareType"], "extra_specs": {"level": 1}})
+    remote = {"extra_specs": {"level": "1", "other": None, "snapshot_support": None}}
+    live = plugin.reported_properties(target, remote, context)
+    assert live == {"extra_specs": {"level": 1, "other": None}, "snapshot_support": False}

@@ -9,6 +9,7 @@ from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
 from stoker.resources.errors import PermanentError, PropertyError
 from stoker.resources.openstack.marks import mark_of
+from stoker.resources.openstack.service import UnreadableAnswer
 from stoker.resources.openstack.zun.registry import RESOURCE_TYPES
 from stoker.resources.properties import resolve_properties
 
@@ -89,6 +90,15 @@ def test_a_container_that_fails(
 ) -> None:
     has_container(scripted, container)
     with pytest.raises(PermanentError, match=text):
+        run(CONTAINER, "create", target_of(CONTAINER, {"image": "nginx"}), context)
+
+
+@pytest.mark.parametrize("fields", [{"addresses": "x"}, {"addresses": {NETWORK: 1}}, {"labels": []}])
+def test_an_answer_of_another_form_is_asked_for_again(
+    scripted: ScriptedService, context: ScriptedContext, fields: Json
+) -> None:
+    has_container(scripted, view(**fields))
+    with pytest.raises(UnreadableAnswer):
         run(CONTAINER, "create", target_of(CONTAINER, {"image": "nginx"}), context)
 
 

@@ -9,7 +9,6 @@ from ...contract.views import ResourceView
 from ...errors import PermanentError, RetryableError
 from ...schema import SupportStatus
 from ...steps import Step
-from ..bodies import texts
 from ..declared import DeclaredType
 
 BUSY = re.compile(r"still in use|assigned to share network|dependent|status must be one of", re.IGNORECASE)
@@ -51,8 +50,5 @@ class DescribedManilaType(ManilaType):
 
 def as_in_template(present: Mapping[str, Json], template: JsonMap | None) -> dict[str, Json]:
     """Return texts that the service has, in the form of the template where they mean the same."""
-    expected = texts(template)
-    return {
-        name: (template or {})[name] if expected.get(name) == value else value
-        for name, value in present.items()
-    }
+    by_text = {} if template is None else {(name, str(value)): value for name, value in template.items()}
+    return {name: by_text.get((name, str(value)), value) for name, value in present.items()}

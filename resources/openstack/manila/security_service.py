@@ -5,6 +5,7 @@ from ....template.constraints import AllowedValues
 from ...contract.context import StepContext
 from ...contract.views import ResourceView
 from ...schema import Attribute, Property
+from ..service import RemoteMap
 from .base import DescribedManilaType
 
 PASSWORD = "password"
@@ -44,4 +45,4 @@ class SecurityService(DescribedManilaType):
     def _unwrapped(self, answer: Json) -> JsonMap:
         """Return the security service without its password."""
         remote = super()._unwrapped(answer)
-        return {name: value for name, value in remote.items() if name != PASSWORD}
+        return RemoteMap({name: value for name, value in remote.items() if name != PASSWORD})

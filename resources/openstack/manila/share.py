@@ -198,6 +198,12 @@ class ManilaShare(ManilaType):
             return step
         return dataclasses.replace(step, data=self._data(self._located(remote, context), target))
 
+    def _unwrapped(self, answer: Json) -> JsonMap:
+        """Return the share, whose metadata are read in several places."""
+        share = super()._unwrapped(answer)
+        _own_metadata(share)
+        return share
+
     def _message(self, share: JsonMap, context: StepContext) -> str:
         """Return the last message that the service has for the share's users; empty: it has none."""
         answer = self.service_for(context).get("/messages", resource_id=share["id"])
@@ -212,4 +218,5 @@ class ManilaShare(ManilaType):
 
 def _own_metadata(share: JsonMap) -> dict[str, Json]:
     """Return the metadata without the mark."""
-    return {name: value for name, value in (share.get("metadata") or {}).items() if name != MARK_NAME}
+    metadata = {} if share.get("metadata") is None else object_of(share, "metadata")
+    return {name: value for name, value in metadata.items() if name != MARK_NAME}

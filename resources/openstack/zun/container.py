@@ -14,9 +14,9 @@ from ...steps import Done, Poll, Step
 from ..bodies import texts, without_nulls
 from ..declared import REMOTE, DeclaredType
 from ..marks import MARK_NAME, Mark
-from ..names import resolve
+from ..names import quoted, resolve
 from ..polling import FIRST_PAUSE
-from ..service import RemoteNotFound, object_of, service_of
+from ..service import RemoteNotFound, object_of, objects_of, service_of
 from ..statuses import StatusMeaning
 from .container_schema import ATTRIBUTES, PROPERTIES
 from .networks import Entry, Interfaces, body_of
@@ -43,7 +43,8 @@ class _LabelMark(Mark):
         return mark in self.texts(remote)
 
     def texts(self, remote: JsonMap) -> Sequence[Json]:
-        return ((remote.get("labels") or {}).get(MARK_NAME),)
+        labels = remote.get("labels")
+        return (labels.get(MARK_NAME),) if isinstance(labels, Mapping) else ()
 
 
 class Container(DeclaredType):
@@ -166,6 +167,14 @@ class Container(DeclaredType):
         labels = {name: value for name, value in labels.items() if name != MARK_NAME}
         return {**values, "show": {**values["show"], "labels": labels}}
 
+    def _unwrapped(self, answer: Json) -> JsonMap:
+        """Return the container, whose labels and addresses are read in several places."""
+        container = super()._unwrapped(answer)
+        for name in ("labels", "addresses"):
+            if container.get(name) is not None:
+                object_of(container, name)
+        return container
+
     def _look(self, target: ResourceView, since: float, context: StepContext) -> JsonMap | None:
         """Return the container; each is read alone, for the service refuses the parameters of lists."""
         return self.get(self.service_for(context), self.id_of(target))
@@ -205,9 +214,10 @@ def _addressed(container: JsonMap, context: StepContext) -> JsonMap:
     """Return the container with its addresses by the names of networks, too, as in Heat."""
     addresses = dict(container.get("addresses") or {})
     named: dict[str, Json] = {}
-    for network, entries in addresses.items():
+    for network in addresses:
+        entries = objects_of(addresses, network)
         try:
-            answer = service_of(context, "network").get(f"/networks/{network}")
+            answer = service_of(context, "network").get(f"/networks/{quoted(network)}")
         except RemoteNotFound:
             continue
         name = str(object_of(answer, "network")["name"])
