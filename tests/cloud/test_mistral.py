@@ -55,7 +55,7 @@ def ended(workflow: Driven) -> list[Json]:
     return executions()
 
 
-def test_a_workflow(make: Maker, service: Service) -> None:
+def test_a_workflow(make: Maker, project: Project, service: Service) -> None:
     workflow = make(WORKFLOW, name="greeting", tags=["shop"], description="greets", **GREETING)
     view = service.get(f"/workflows/{workflow.id}")
     assert (workflow.id, view["name"], view["input"]) == ("greeting", "greeting", "text")
@@ -72,6 +72,11 @@ def test_a_workflow(make: Maker, service: Service) -> None:
     assert "wait-before: 1" in view["definition"]
     assert changed_properties(workflow) == set()
     workflow.act("check")
+    collection = workflow.plugin.collection()
+    assert collection is not None
+    listed = collection.read(workflow.context, project.id)["greeting"]
+    assert workflow.plugin.key_on(listed) == workflow.target.creation_key
+    assert "wait-before: 1" in listed["definition"]
     service.send_text("PUT", "/workflows", view["definition"].replace("wait-before: 1", "wait-before: 2"))
     assert changed_properties(workflow) == {"tasks"}
     with pytest.raises(Conflict, match="Duplicate"):
