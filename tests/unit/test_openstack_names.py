@@ -16,7 +16,7 @@ ONLY_RESOLVED = {"manila.security_service"}
 
 def test_each_custom_constraint_of_a_service_can_be_asked() -> None:
     assert set(KINDS) - ONLY_RESOLVED == OF_CLOUD - NO_SERVICE
-    # No property names a stack of another region, a container of either kind or an alarm; queues have any names.
+    # No property names a stack of another region, a container or an alarm; queues have any names.
     not_named = {"orchestration", "object-store", "application-container", "alarm", "message"}
     assert {kind.service for kind in KINDS.values()} == set(INTERFACES) - not_named
 

@@ -8,7 +8,7 @@ from ...contract.context import StepContext
 from ...contract.views import ResourceView
 from ...schema import Attribute, Property, SupportStatus
 from ..compared import ComparedType
-from ..service import Conflict, RemoteNotFound, texts_of
+from ..service import Conflict, RemoteNotFound, object_of, texts_of
 
 ZONE = "availability_zone"
 """The service has it among the metadata, too."""
@@ -92,4 +92,5 @@ class HostAggregate(ComparedType):
 
 
 def _metadata(aggregate: JsonMap) -> dict[str, Json]:
-    return {name: value for name, value in aggregate["metadata"].items() if name != ZONE}
+    metadata = object_of(aggregate["metadata"] or {})
+    return {name: value for name, value in metadata.items() if name != ZONE}

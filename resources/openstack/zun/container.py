@@ -212,7 +212,7 @@ def _mount(mount: JsonMap) -> dict[str, Json]:
 
 def _addressed(container: JsonMap, context: StepContext) -> JsonMap:
     """Return the container with its addresses by the names of networks, too, as in Heat."""
-    addresses = dict(container.get("addresses") or {})
+    addresses = object_of(container.get("addresses") or {})
     named: dict[str, Json] = {}
     for network in addresses:
         entries = objects_of(addresses, network)
@@ -221,5 +221,5 @@ def _addressed(container: JsonMap, context: StepContext) -> JsonMap:
         except RemoteNotFound:
             continue
         name = str(object_of(answer, "network")["name"])
-        named[name] = [*named.get(name, ()), *entries]
+        named[name] = [*named.get(name, ()), *objects_of(addresses, network)]
     return {**container, "addresses": {**addresses, **named}}
