@@ -221,5 +221,5 @@ def _addressed(container: JsonMap, context: StepContext) -> JsonMap:
         except RemoteNotFound:
             continue
         name = str(object_of(answer, "network")["name"])
-        named[name] = [*named.get(name, ()), *objects_of(addresses, network)]
+        named[name] = [*named.get(name, ()), *entries]
     return {**container, "addresses": {**addresses, **named}}
