@@ -3,7 +3,7 @@
 import http
 from collections.abc import Callable, Mapping, Sequence
 
-from ..db.errors import NameTaken, NotFound, RowLocked, TooMuchToRead, TooSlow, Unavailable
+from ..db.errors import DamagedRow, NameTaken, NotFound, RowLocked, TooMuchToRead, TooSlow, Unavailable
 from ..engine.errors import (
     ActionInProgress,
     AmbiguousId,
@@ -193,6 +193,11 @@ FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
     TooMuchToRead: lambda error: bad_request(
         f"{error}, for this answer: ask for less, by a smaller limit or nested_depth, or without details",
         "RequestLimitExceeded",
+    ),
+    DamagedRow: lambda error: Fault(
+        500,
+        "DamagedRow",
+        f"This release cannot read what is stored; operators find the request in the log. {error}",
     ),
     Unavailable: lambda error: Fault(503, "ServiceUnavailable", "The database is not available."),
 }

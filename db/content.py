@@ -77,6 +77,18 @@ def get(conn: Connection, key: ContentId) -> Json:
     return bodies[key]
 
 
+def get_all(conn: Connection, keys: Iterable[ContentId]) -> dict[ContentId, Json]:
+    """Return contents by their ids.
+
+    :raises NotFound: one of them does not exist.
+    """
+    bodies = get_many(conn, keys)
+    for key in keys:
+        if key not in bodies:
+            raise NotFound("Template", key)
+    return bodies
+
+
 def get_many(conn: Connection, keys: Iterable[ContentId]) -> dict[ContentId, Json]:
     """Return the contents that exist, by their ids."""
     c = tables.content

@@ -48,6 +48,10 @@ class TooMuchToRead(DatabaseError):
         self.most = most
 
 
+class DamagedRow(DatabaseError):
+    """A stored value that this release cannot read: it is damaged, or another release has written it."""
+
+
 class WrongRevision(DatabaseError):
     """A schema at a revision from which it cannot be migrated as requested."""
 

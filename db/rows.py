@@ -3,12 +3,14 @@
 The columns' meanings are written in ``schema/tables.py``, where each column is declared.
 """
 
+import contextlib
 import typing
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..shapes import Json, JsonMap
+from .errors import DamagedRow
 from .ids import (
     ContentId,
     MemberId,
@@ -32,6 +34,18 @@ from .states import (
 
 GOAL = ("template", "environment", "files")
 """Keys of a stored goal whose values are ids of contents."""
+
+
+@contextlib.contextmanager
+def readable(table: str, row: Mapping[str, typing.Any]) -> Iterator[None]:
+    """Surround the making of a value from a row.
+
+    :raises DamagedRow: the row has a word, or a value, that this release does not know.
+    """
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise DamagedRow(f"Row {row['id']} of {table} cannot be read: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -117,8 +131,9 @@ class Stack(DetailedStack):
     @classmethod
     def of(cls, row: JsonMap) -> "Stack":
         """Return the value of a row, without the tags."""
-        cause = FailureCause(**row["failure_cause"]) if row["status"] == Status.FAILED else None
-        return cls(**{**row, "failure_cause": cause})
+        with readable("stack", row):
+            cause = FailureCause(**row["failure_cause"]) if row["status"] == Status.FAILED else None
+            return cls(**{**row, "failure_cause": cause})
 
 
 @dataclass(frozen=True)
@@ -292,7 +307,8 @@ class Task:
         values = {name: row[name] for name in cls.__dataclass_fields__}
         if row["waits_on"] is not None:
             words["waits_on"] = WaitsOn.parse
-        return cls(**{**values, **{name: kind(row[name]) for name, kind in words.items()}})
+        with readable("task", row):
+            return cls(**{**values, **{name: kind(row[name]) for name, kind in words.items()}})
 
     def to_row(self) -> dict[str, typing.Any]:
         """Return the columns that store the value."""
@@ -358,9 +374,10 @@ class Traversal:
             "aborted": bool,
             "waits_for_paused_children": bool,
         }
-        cause = None if row["failure"] is None else FailureCause(**row["failure_cause"])
-        typed = {name: kind(row[name]) for name, kind in words.items()}
-        return cls(**{**row, **typed, "failure_cause": cause})
+        with readable("traversal", row):
+            cause = None if row["failure"] is None else FailureCause(**row["failure_cause"])
+            typed = {name: kind(row[name]) for name, kind in words.items()}
+            return cls(**{**row, **typed, "failure_cause": cause})
 
 
 @dataclass(frozen=True)

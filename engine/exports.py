@@ -59,7 +59,7 @@ class Exports:
         """Return Heat's document of a stack, as `adopt` takes it: with its secrets in clear."""
         clear = InClear(self._context.sealer_of(stack).open)
         keys = (stack.template_id, stack.environment_id, stack.files_id)
-        bodies = content.get_many(conn, keys)
+        bodies = content.get_all(conn, keys)
         rows = [row for row in resources.of_stack(conn, stack.id) if row.replaced_by is None]
         return {
             **_goal([bodies[key] for key in keys], stack.parameters, clear),
@@ -110,7 +110,7 @@ def _identity(stack: Stack) -> dict[str, Json]:
 
 def _goal(bodies: Sequence[Json], parameters: Json, clear: Shown) -> dict[str, Json]:
     template, environment, files = bodies
-    values = {**clear.residual(environment["parameters"]), **clear.residual(parameters)}
+    values = {**clear.residual(environment.get("parameters") or {}), **clear.residual(parameters)}
     return {
         "template": template,
         "environment": {**clear.residual(environment), "parameters": values},

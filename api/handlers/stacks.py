@@ -108,7 +108,9 @@ def environment(request: Request) -> Reply:
 
     stack, environment = request.read(read)
     stored = masked(environment)
-    return Reply({**stored, "parameters": {**stored["parameters"], **masked(dict(stack.parameters))}})
+    return Reply(
+        {**stored, "parameters": {**(stored.get("parameters") or {}), **masked(dict(stack.parameters))}}
+    )
 
 
 def files(request: Request) -> Reply:

@@ -1,8 +1,9 @@
 """Views of stacks, in Heat's shapes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ...db.drift import DriftSummary
+from ...db.errors import DamagedRow
 from ...db.ids import host_of
 from ...db.rows import DetailedStack, ListedStack, Stack
 from ...db.work.breakpoint_rules import paused_reason
@@ -106,7 +107,10 @@ def output(
     """Return the view of an output; with its value if a lookup is given.
 
     :param budget: budget of all outputs of one answer; None: one for this output.
+    :raises DamagedRow: the stored output is none.
     """
+    if not isinstance(definition, Mapping) or not definition.keys() >= {"description", "value"}:
+        raise DamagedRow(f"What is stored of the output {name} is none")
     view: dict[str, Json] = {
         "output_key": name,
         "description": definition["description"] or "No description given",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
-from ...db.errors import RowLocked, TooSlow
+from ...db.errors import DamagedRow, RowLocked, TooSlow
 from .context import DutyContext
 
 LOG = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ class SliceScan:
             part = fresh[start : start + together]
             try:
                 yield self._write(write, part)
-            except (RowLocked, TooSlow) as error:
+            except (RowLocked, TooSlow, DamagedRow) as error:
                 if len(part) == 1:
                     self._retry_later(key(part[0]), error)
                 else:
@@ -111,7 +111,7 @@ class SliceScan:
         for entry in (*single, *retried):
             try:
                 done = self._write(write, [entry])
-            except (RowLocked, TooSlow) as error:
+            except (RowLocked, TooSlow, DamagedRow) as error:
                 self._retry_later(key(entry), error)
             else:
                 self._locked.pop(key(entry), None)
@@ -124,7 +124,10 @@ class SliceScan:
         times = self._locked[name].times + 1 if name in self._locked else 1
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(times - 1, 10))
         self._locked[name] = _Locked(self._monotonic() + pause, times)
-        if times == WARN_AFTER:
+        if isinstance(error, DamagedRow):
+            if times == 1:
+                LOG.error("%s %s is left out, its rows cannot be read: %s", self._objects, name, error)
+        elif times == WARN_AFTER:
             LOG.warning("%s %s is locked by another transaction, retrying: %s", self._objects, name, error)
 
     def _forget_old(self, now: float) -> None:

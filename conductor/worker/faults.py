@@ -5,6 +5,7 @@ Everything here is kept and retried until the database has it, and delays nothin
 
 import collections
 import contextlib
+import functools
 import logging
 import typing
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
@@ -13,10 +14,10 @@ from dataclasses import replace
 from sqlalchemy.engine import Connection
 
 from ...db.engine import Database
-from ...db.errors import RowLocked, Unavailable
+from ...db.errors import DamagedRow, RowLocked, Unavailable
 from ...db.ids import TaskId
 from ...db.rows import ReadyTasks
-from ...db.work import losses, member_claims, tasks
+from ...db.work import damage, losses, member_claims, tasks
 from ...db.work.claim import Claim, Claimant
 from ...engine.context import Hints, announce
 from ..steps.orphans import record_hung, resolve_late
@@ -244,6 +245,7 @@ class Faults:
     :ivar unstorable: results that are tried alone.
     :ivar unfinished: claims to be requeued: no step could start for them, or it ended without a result.
     :ivar late: results of claims that are not ours any more; None: the step ended without one.
+    :ivar suspects: hinted tasks one of which has a damaged row: each is claimed alone.
     :ivar locked_tasks: hinted tasks whose rows are locked.
     :ivar timers: timers of all retries.
     :ivar late_timers: those of late results, which are retried without a name, too.
@@ -271,6 +273,7 @@ class Faults:
         self.unstorable = UnstorableResults(steps, monotonic)
         self.unfinished: collections.deque[ClaimKey] = collections.deque()
         self.late: collections.deque[Late] = collections.deque()
+        self.suspects: collections.deque[TaskId] = collections.deque()
         self.locked_tasks: LockedOut[TaskId] = LockedOut(monotonic, lambda task_id: task_id)
         self._locked_claims: LockedOut[ClaimKey] = LockedOut(monotonic, lambda key: key)
         self._locked_answers: LockedOut[ClaimKey] = LockedOut(monotonic, lambda key: key)
@@ -291,6 +294,23 @@ class Faults:
     def doubt(self) -> None:
         """Compare the claims with the database soon: some may have been made, or lost, unseen."""
         self._uncertain = True
+
+    def set_aside(
+        self, who: Claimant, hinted: Sequence[TaskId], error: DamagedRow, *, with_results: bool
+    ) -> None:
+        """Have hinted tasks claimed one by one; end the stack of the one whose row is damaged.
+
+        :param with_results: whether results were to be stored with the claims; they are retried alone.
+        """
+        if with_results or len(hinted) > 1:
+            self.suspects.extend(hinted)
+            return
+        for task_id in hinted:
+            LOG.error("Task %s cannot be read, its stack fails: %s", task_id, error)
+            end = functools.partial(
+                damage.end_stack_of, task_id=task_id, why=str(error), by=who.host, now=self._clock()
+            )
+            self._database.write(end)
 
     def repair(self) -> None:
         """Let go of claims that an error in the work loop has lost; `reconcile` requeues them."""

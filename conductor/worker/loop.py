@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from ...db.engine import Database
-from ...db.errors import RowLocked, Unavailable
+from ...db.errors import DamagedRow, RowLocked, Unavailable
 from ...db.ids import MemberId, TaskId, TraversalId
 from ...db.rows import Outcome, ReadyTasks
 from ...db.work import commit
@@ -319,7 +319,8 @@ class WorkLoop:
         timers = [*(self._faults.late_timers if self._who is None else self._faults.timers)]
         if self._who is not None:
             has_results = self._claims.results or self._faults.unstorable.waiting
-            if has_results or (self._claims.intake.ids and self._free()):
+            has_hints = self._claims.intake.ids or self._faults.suspects
+            if has_results or (has_hints and self._free()):
                 return 0.0
             timers += self._claims.timers
             if len(self._executor.active) < 2 * self._limits.threads:
@@ -332,7 +333,7 @@ class WorkLoop:
         if self._faults.locked_tasks.names:
             self._claims.intake.enqueue(self._faults.locked_tasks.due())
         slots = 0 if alone else self._free()
-        hinted = self._claims.intake.take(slots) if slots and self._claims.intake.ids else []
+        hinted = self._hinted(slots, has_results=bool(results))
         if not (results or hinted):
             return
         outcomes = [outcome for _, outcome in results]
@@ -346,17 +347,13 @@ class WorkLoop:
                     brief=alone is not None,
                 )
         except Unavailable as error:
-            # Whether it was committed is unknown.  The fence makes a repetition of the results harmless, and
-            # `Faults.reconcile` finds claims that were made unseen.
-            self._faults.doubt()
-            if not isinstance(error, RowLocked):
-                self._claims.results.extend(result for result, _ in results)
-                self._claims.intake.enqueue(hinted)
-            elif results:
-                # The results were put off.  Hints alone are dropped: they come again, and what is locked
-                # would be among them each time.
-                self._claims.intake.enqueue(hinted)
+            self._keep(results, hinted, error)
             raise
+        except DamagedRow as error:
+            is_known = alone is not None and alone.is_guilty
+            suspects = [outcome.task_id for outcome in outcomes] if is_known else hinted
+            self._faults.set_aside(who, suspects, error, with_results=bool(results) and not is_known)
+            return
         seconds = self._monotonic() - began
         self._exchange_seconds = (self._exchange_seconds + seconds) / 2
         self._metrics.exchanged(done.claims, hinted, began=now, seconds=seconds)
@@ -369,6 +366,25 @@ class WorkLoop:
             announce(self._hints, done.ready)
         if done.woken:
             self._go_on_with(done.woken)
+
+    def _keep(self, results: Sequence[Storable], hinted: Sequence[TaskId], error: Unavailable) -> None:
+        """Keep the results and hints of a transaction that did not answer."""
+        # Whether it was committed is unknown.  The fence makes a repetition of the results harmless, and
+        # `Faults.reconcile` finds claims that were made unseen.
+        self._faults.doubt()
+        if not isinstance(error, RowLocked):
+            self._claims.results.extend(result for result, _ in results)
+            self._claims.intake.enqueue(hinted)
+        elif results:
+            # The results were put off.  Hints alone are dropped: they come again, and what is locked
+            # would be among them each time.
+            self._claims.intake.enqueue(hinted)
+
+    def _hinted(self, slots: int, *, has_results: bool) -> Sequence[TaskId]:
+        """Take the tasks that are to be claimed; one that may break the transaction is claimed alone."""
+        if suspects := self._faults.suspects:
+            return [suspects.popleft()] if slots and not has_results else []
+        return self._claims.intake.take(slots) if slots and self._claims.intake.ids else []
 
     def _go_on_with(self, woken: ReadyTasks) -> None:
         """Claim tasks in the next round that our transaction has woken, as far as threads are free."""

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 from sqlalchemy.engine import Dialect
 
-from ..errors import TooMuchToRead
+from ..errors import DamagedRow, TooMuchToRead
 
 LongText = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
 RowId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
@@ -57,18 +57,37 @@ _DECODE = json.JSONDecoder().decode
 
 
 class JsonText(sa.types.TypeDecorator[typing.Any]):
-    """A JSON value as compact text; SQL NULL is None."""
+    """A JSON value as compact text; SQL NULL is None.
+
+    :param shape: the kind that all values of the column have: dict or list; None: they differ.
+    """
 
     impl = LongText
     cache_ok = True
+
+    def __init__(self, shape: type[dict[str, typing.Any]] | type[list[typing.Any]] | None = None) -> None:
+        super().__init__()
+        self.shape = shape
 
     def process_bind_param(self, value: typing.Any, dialect: Dialect) -> str | None:
         """Return the text to store."""
         return None if value is None else _ENCODE(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> typing.Any:
-        """Return the value of a stored text."""
-        return None if value is None else _DECODE(_metered(value))
+        """Return the value of a stored text.
+
+        :raises DamagedRow: the text is no JSON, or its value has another kind than all values have.
+        """
+        if value is None:
+            return None
+        try:
+            decoded = _DECODE(_metered(value))
+        except ValueError as error:
+            raise DamagedRow(f"A stored value is no JSON: {error}") from error
+        if self.shape is not None and not isinstance(decoded, self.shape):
+            kind = type(decoded).__name__
+            raise DamagedRow(f"A stored value is a {kind} where a {self.shape.__name__} is needed")
+        return decoded
 
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -114,7 +133,7 @@ project = sa.Table(
     metadata,
     sa.Column("id", sa.String(64), primary_key=True),
     # {name: limit}, where an admin has set another than the default; -1: no limit.
-    sa.Column("quotas", JsonText),
+    sa.Column("quotas", JsonText(dict)),
 )
 
 #: Templates, environments and file sets, addressed by the SHA-256 of their canonical JSON text.
@@ -122,7 +141,7 @@ content = sa.Table(
     "content",
     metadata,
     sa.Column("id", sa.String(64), primary_key=True),
-    sa.Column("body", JsonText, nullable=False),
+    sa.Column("body", JsonText(dict), nullable=False),
     # When it was put first, or marked again; see content.py.
     sa.Column("created_at", Instant, nullable=False),
 )
@@ -154,7 +173,7 @@ stack = sa.Table(
     sa.Column("status", sa.String(16), nullable=False),
     sa.Column("reason", CleanText, nullable=False, default=""),
     # Of a FAILED one: see rows.FailureCause.
-    sa.Column("failure_cause", JsonText),
+    sa.Column("failure_cause", JsonText(dict)),
     _uuid("traversal", nullable=False),
     sa.Column("shard", sa.Integer, nullable=False),
     sa.Column("deadline_at", Instant),
@@ -167,16 +186,16 @@ stack = sa.Table(
     sa.Column("environment_id", sa.String(64), nullable=False),
     sa.Column("files_id", sa.String(64), nullable=False),
     # As supplied, hidden ones sealed.
-    sa.Column("parameters", JsonText, nullable=False),
+    sa.Column("parameters", JsonText(dict), nullable=False),
     # Of a root: bytes of its goal, and resources of the whole tree, as its last request has counted them.
     sa.Column("goal_size", sa.Integer, nullable=False, default=0),
     sa.Column("tree_resources", sa.Integer, nullable=False, default=0),
     # The last complete goal, for rollback: {"template", "environment", "files", "parameters"}.
-    sa.Column("previous", JsonText),
+    sa.Column("previous", JsonText(dict)),
     # As the API shows them: every parameter's value as a string, hidden ones masked.
-    sa.Column("parameter_view", JsonText, nullable=False),
+    sa.Column("parameter_view", JsonText(dict), nullable=False),
     # {name: {"value": residual, "description": text}}
-    sa.Column("outputs", JsonText, nullable=False),
+    sa.Column("outputs", JsonText(dict), nullable=False),
     sa.Column("description", CleanText, nullable=False, default=""),
     sa.Column("disable_rollback", sa.Boolean, nullable=False, default=True),
     sa.Column("abort_on_breakpoint", sa.Boolean, nullable=False, default=False),
@@ -249,21 +268,21 @@ resource = sa.Table(
     # The value of get_resource (JSON), known once the resource is created.
     sa.Column("reference_id", JsonText),
     # The goal last applied: the task's definition, see planning/plan.py.
-    sa.Column("definition", JsonText),
+    sa.Column("definition", JsonText(dict)),
     # As given to the plugin; sealed values stay sealed.
-    sa.Column("properties", JsonText),
-    sa.Column("attributes", JsonText),
-    sa.Column("metadata", JsonText),
+    sa.Column("properties", JsonText(dict)),
+    sa.Column("attributes", JsonText(dict)),
+    sa.Column("metadata", JsonText(dict)),
     # The plugin's own memory.
-    sa.Column("data", JsonText),
+    sa.Column("data", JsonText(dict)),
     # Ids of the resource rows this one needs; deletion runs against these edges.
-    sa.Column("requires", JsonText, nullable=False),
+    sa.Column("requires", JsonText(list), nullable=False),
     sa.Column("replaces", RowId),
     sa.Column("replaced_by", RowId),
     # Whether it takes the place of its own replacement again, until it is updated.
     sa.Column("reinstated", sa.Boolean, nullable=False, default=False),
     # Progress token of the action that runs now, as the plugin returned it.
-    sa.Column("progress", JsonText),
+    sa.Column("progress", JsonText(dict)),
     # Idempotency key of the action that runs now, stored before anything is made outside.
     _uuid("key"),
     # Grows with every change of metadata; the fence for signals.
@@ -288,9 +307,9 @@ snapshot = sa.Table(
     # Its present or last traversal: one of the stack, or one that deletes the snapshot alone.
     _uuid("traversal", nullable=False),
     # The stack's goal of that time: {"template", "environment", "files", "parameters"}.
-    sa.Column("goal", JsonText, nullable=False),
+    sa.Column("goal", JsonText(dict), nullable=False),
     sa.Column("goal_size", sa.Integer, nullable=False, default=0),
-    sa.Column("tags", JsonText, nullable=False),
+    sa.Column("tags", JsonText(list), nullable=False),
     sa.Column("created_at", Instant, nullable=False),
     sa.Index("ix_snapshot_stack", "stack_id", "created_at"),
     sa.Index("ix_snapshot_traversal", "traversal"),
@@ -313,7 +332,7 @@ traversal = sa.Table(
     sa.Column("held_tasks", sa.Integer, nullable=False, default=0),
     # Why it fails: the first cause; and whether that is a breakpoint that ends the action.
     sa.Column("failure", CleanText),
-    sa.Column("failure_cause", JsonText),
+    sa.Column("failure_cause", JsonText(dict)),
     sa.Column("aborted", sa.Boolean, nullable=False, default=False),
     # Whether the stack's deadline pauses while all that is unfinished is held.
     sa.Column("deadline_policy", sa.String(10), nullable=False),
@@ -356,15 +375,15 @@ task = sa.Table(
     sa.Column("retries_left", sa.Integer, nullable=False, default=0),
     sa.Column("redelivered", sa.Integer, nullable=False, default=0),
     sa.Column("finish_id", RowId),  # the id of the traversal's row
-    sa.Column("definition", JsonText),
+    sa.Column("definition", JsonText(dict)),
     sa.Column("standing", sa.String(8), nullable=False, default="own"),  # see `states.py`
-    sa.Column("restricted", JsonText, nullable=False),  # forbidden of an update: update, replace
-    sa.Column("inputs", JsonText, nullable=False),  # {resource name: resource id}
-    sa.Column("successors", JsonText, nullable=False),  # [task id]
+    sa.Column("restricted", JsonText(list), nullable=False),  # forbidden of an update: update, replace
+    sa.Column("inputs", JsonText(dict), nullable=False),  # {resource name: resource id}
+    sa.Column("successors", JsonText(list), nullable=False),  # [task id]
     # resource:ID (its metadata), stack:ID (its end), step:TASK:ATTEMPT (a thread's end).
     sa.Column("waits_on", sa.String(64)),
     # Breakpoints still ahead: {"pre-create": {"timeout": seconds, "then": "fail", "abort": true}}.
-    sa.Column("hooks", JsonText),
+    sa.Column("hooks", JsonText(dict)),
     # The breakpoint at which it is held now.
     sa.Column("hook", sa.String(16)),
     # The user single-steps: the task is held before it starts, even without hooks.
@@ -456,7 +475,7 @@ event = sa.Table(
     sa.Column("action", sa.String(16), nullable=False),
     sa.Column("status", sa.String(16), nullable=False),
     sa.Column("reason", CleanText, nullable=False, default=""),
-    sa.Column("properties", JsonText),
+    sa.Column("properties", JsonText(dict)),
     # Which conductor wrote it; NULL for the API.
     sa.Column("conductor", sa.String(255)),
     sa.Column("at", Instant, nullable=False),
@@ -508,7 +527,7 @@ drift_resource = sa.Table(
     sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("since", Instant, nullable=False),
     # {name: {"template": value, "cloud": value}}, secrets masked.
-    sa.Column("properties", JsonText, nullable=False),
+    sa.Column("properties", JsonText(dict), nullable=False),
     sa.Index("ix_drift_resource_stack", "stack_id"),
 )
 

@@ -4,7 +4,7 @@ An operator may do the same before the tasks are due.
 """
 
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -70,6 +70,8 @@ def _due_statement() -> sa.Select[typing.Any]:
 
 
 _DUE = _due_statement()
+_STATES = frozenset(TaskState)
+_KINDS = frozenset(TaskKind)
 
 
 def due(conn: Connection, now: float, *, limit: int, after: tuple[float, int] = (0.0, 0)) -> list[DueTask]:
@@ -79,10 +81,17 @@ def due(conn: Connection, now: float, *, limit: int, after: tuple[float, int] = 
     """
     last_due, last_id = after
     rows = conn.execute(_DUE, {"now": now, "last_due": last_due, "last_id": last_id, "most": limit})
-    return [
-        DueTask(**{**row, "state": TaskState(row["state"]), "kind": TaskKind(row["kind"])})
-        for row in rows.mappings()
-    ]
+    return [_due_task(dict(row)) for row in rows.mappings()]
+
+
+def _due_task(row: Mapping[str, typing.Any]) -> DueTask:
+    """Return a due task.  One of a kind that this release does not know counts as a ready one does.
+
+    Whoever claims it finds that, and fails its stack; the other tasks of the page are none the worse.
+    """
+    state = TaskState(row["state"]) if row["state"] in _STATES else TaskState.READY
+    kind = TaskKind(row["kind"]) if row["kind"] in _KINDS else TaskKind.CHECK
+    return DueTask(**{**row, "state": state, "kind": kind})
 
 
 def repeat_hints(conn: Connection, due: Sequence[DueTask], *, now: float) -> list[TaskId]:

@@ -52,9 +52,8 @@ def main() -> int:
     failures = 0
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
-            failures += _run(
-                SUBJECTS[name](pathlib.Path(folder)), options.inputs // len(names), seed, options.cases
-            )
+            subject = SUBJECTS[name](pathlib.Path(folder))
+            failures += _run(subject, options.inputs // len(names) // subject.cost, seed, options.cases)
     return 1 if failures else 0
 
 

@@ -64,6 +64,7 @@ class GuestRequests:
     """
 
     name = "guests"
+    cost = 1
 
     def __init__(self, folder: pathlib.Path) -> None:
         self._renewed = Renewed(folder)

@@ -55,6 +55,7 @@ class Messages:
     """
 
     name = "messages"
+    cost = 1
 
     def __init__(self, folder: pathlib.Path) -> None:
         self._renewed = Renewed(folder)

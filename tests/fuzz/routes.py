@@ -138,6 +138,7 @@ class Routes:
     """
 
     name = "routes"
+    cost = 1
 
     def __init__(self, folder: pathlib.Path) -> None:
         paths = describe(ROUTES)["paths"]

@@ -20,9 +20,13 @@ BATCH = 2000
 
 
 class Subject(typing.Protocol):
-    """A part of the product that takes inputs."""
+    """A part of the product that takes inputs.
+
+    :ivar cost: how many inputs of other subjects take the time of one of its own.
+    """
 
     name: str
+    cost: int
 
     def inputs(self) -> st.SearchStrategy[Json]:
         """Return inputs that JSON can hold."""

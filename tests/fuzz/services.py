@@ -152,6 +152,7 @@ class Services:
     """The subject."""
 
     name = "services"
+    cost = 1
 
     def __init__(self) -> None:
         plugins = {name: REGISTRY.get(name) for name in REGISTRY.names()}

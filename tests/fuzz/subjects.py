@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from fuzz.guests import GuestRequests
 from fuzz.messages import Messages
 from fuzz.routes import Routes
+from fuzz.rows import Rows
 from fuzz.running import Subject
 from fuzz.services import Services
 from fuzz.templates import Templates
@@ -15,6 +16,7 @@ SUBJECTS: Mapping[str, Callable[[pathlib.Path], Subject]] = {
     "routes": Routes,
     "guests": GuestRequests,
     "messages": Messages,
+    "rows": Rows,
     "services": lambda folder: Services(),
 }
 """Functions from an empty folder to a subject, by its name."""

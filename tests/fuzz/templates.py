@@ -112,6 +112,7 @@ class Templates:
     """The subject."""
 
     name = "templates"
+    cost = 1
 
     def __init__(self) -> None:
         self._compiler = GoalCompiler(ResourceRegistry.installed(), Limits())

@@ -59,7 +59,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 has walls of its own where it is named."""
 VOCABULARY = "shapes"
 """The module that all may import, for it only names the shapes of values; it is no floor of the house."""
-PURE = {"planning": {"ids", "id_source", "rows", "states", "breakpoint_rules"}}
+PURE = {"planning": {"ids", "id_source", "rows", "states", "breakpoint_rules", "errors"}}
 """Folders that compute only, with the modules of db that they and all below them may import."""
 IMPURE = (
     "sqlalchemy",

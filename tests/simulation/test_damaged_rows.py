@@ -1,0 +1,70 @@
+"""Rows that this release cannot read: the one stack fails, and says why, and the others continue."""
+
+import pathlib
+import typing
+
+import pytest
+import sqlalchemy as sa
+from simulation.helpers import ended, template
+from simulation.world import World
+from stoker.db import resources
+from stoker.db.errors import DamagedRow
+from stoker.db.schema import tables
+from stoker.db.states import FINAL, Status
+
+Json = typing.Any
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    return World(tmp_path, hosts=1, threads=4)
+
+
+def damage(world: World, table: str, column: str, value: str, condition: str) -> int:
+    """Set a column as no release does; return the number of rows."""
+    change = sa.text(f"UPDATE {table} SET {column} = :value WHERE {condition}")
+    return int(world.database.write(lambda conn: conn.execute(change, {"value": value}).rowcount))
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "reason"),
+    [
+        ("task", "kind", "transmute", "'transmute' is not a valid TaskKind"),
+        ("task", "definition", "[]", "A stored value is a list where a dict is needed"),
+        ("task", "successors", "{", "A stored value is no JSON"),
+        ("resource", "requires", "1", "A stored value is a int where a list is needed"),
+    ],
+)
+def test_a_task_that_cannot_be_read_fails_its_stack_alone(
+    world: World, table: str, column: str, value: str, reason: str
+) -> None:
+    stack = world.create("damaged", template(a={}, b={}))
+    others = [world.create(f"whole{number}", template(c={}, d={})) for number in range(3)]
+    assert damage(world, table, column, value, f"stack_id = '{stack.id}'") == 2
+    assert world.settle(lambda: all(ended(world, each) for each in (stack, *others)), within=120)
+    current = world.stack(stack.id)
+    assert current.status == Status.FAILED
+    assert reason in current.reason
+    assert {world.stack(each.id).status for each in others} == {Status.COMPLETE}
+    assert not world.broken
+    t = tables.task
+    left = sa.select(t.c.id).where(t.c.stack_id == stack.id, t.c.state.not_in(sorted(FINAL)))
+    assert not world.database.read(lambda conn: conn.execute(left).all())
+
+
+def test_a_due_task_of_an_unknown_kind_does_not_stop_the_duty_of_others(world: World) -> None:
+    stack = world.create("damaged", template(a={}))
+    world.bus.hints.clear()
+    other = world.create("whole", template(b={}))
+    world.bus.hints.clear()  # Only the duty finds them now.
+    assert damage(world, "task", "kind", "transmute", f"stack_id = '{stack.id}'") == 1
+    assert world.settle(lambda: ended(world, other) and ended(world, stack), within=120)
+    assert world.stack(other.id).status == Status.COMPLETE
+    assert world.stack(stack.id).status == Status.FAILED
+
+
+def test_the_error_names_what_is_wrong(world: World) -> None:
+    stack = world.create("damaged", template(a={}))
+    assert damage(world, "resource", "metadata", "nonsense", f"stack_id = '{stack.id}'") == 1
+    with pytest.raises(DamagedRow, match="A stored value is no JSON: Expecting value"):
+        world.database.read(lambda conn: resources.of_stack(conn, stack.id))
