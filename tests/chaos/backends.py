@@ -88,7 +88,10 @@ def rabbitmq_backend(server: RabbitMQ) -> Backend:
         lambda: _ignore(server.control("set_disk_free_limit", str(10**15))),
         lambda: _ignore(server.control("set_disk_free_limit", "50MB")),
     )
-    emptied = Switch("emptied", "broker", lambda: server.empty_vhost(vhost), lambda: None)
+    # Whatever became of the first: without its vhost no daemon would ever connect again.
+    emptied = Switch(
+        "emptied", "broker", lambda: server.empty_vhost(vhost), lambda: server.provide_vhost(vhost)
+    )
     return Backend(
         [[(HOST, server.port)]],
         lambda ports: f"rabbit://guest:guest@{HOST}:{ports[0]}/{vhost}",

@@ -95,7 +95,12 @@ class RabbitMQ(Server):
     def empty_vhost(self, vhost: str) -> None:
         """Lose all that a vhost has."""
         self.control("delete_vhost", vhost)
-        self.control("add_vhost", vhost)
+        self.provide_vhost(vhost)
+
+    def provide_vhost(self, vhost: str) -> None:
+        """Make a vhost, unless it exists."""
+        if vhost not in self.control("list_vhosts", "--silent").split():
+            self.control("add_vhost", vhost)
         self.control("set_permissions", "-p", vhost, "guest", ".*", ".*", ".*")
 
     def control(self, *arguments: str) -> str:

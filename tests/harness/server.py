@@ -16,7 +16,7 @@ from harness.guard import GUARD
 from harness.ports import free_port
 from harness.processes import Process, ProcessEnded, as_user
 from harness.small_disk import SmallDisk
-from harness.waiting import over
+from harness.waiting import over, slowness
 
 SEARCHED = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
@@ -261,7 +261,7 @@ class Server(abc.ABC):
             stderr=subprocess.STDOUT,
             cwd=self.directory,
             env={**os.environ, **(env or {})},
-            timeout=120,
+            timeout=120 * slowness(),
             **as_user(self._user()),
         )
         text = str(done.stdout, errors="replace")
