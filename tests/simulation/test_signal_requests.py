@@ -5,7 +5,7 @@ import typing
 
 import pytest
 import sqlalchemy as sa
-from simulation.helpers import ended, history, rows
+from simulation.helpers import ended, history, hooks, rows
 from simulation.nested import created, hot, settled
 from simulation.world import World
 from stoker.db.rows import Stack
@@ -195,6 +195,27 @@ def test_the_deletion_of_the_stack_ends_it(world: World, tower: Tower) -> None:
     assert settled(world, stack, within=120).status == Status.COMPLETE
     assert carried_out(world)
     assert tower.rung == {}
+
+
+def test_the_clock_stands_at_a_breakpoint_although_one_runs(world: World, tower: Tower) -> None:
+    stack = created(world, bell())
+    more = bell()
+    more["resources"]["other"] = {"type": "Test::Bell"}
+    more["resources"]["last"] = {"type": "Test::Bell", "depends_on": "other"}
+
+    seen: list[tuple[int, int, float | None]] = []
+
+    def stop_before_the_last() -> None:
+        world.update(stack, more, environment=hooks(last="pre-create"), timeout_mins=1)
+        world.settle(lambda: bool(world.held(world.stack(stack.id))), within=10)
+        seen.append(
+            (len(world.held(world.stack(stack.id))), unfinished(world), world.stack(stack.id).deadline_at)
+        )
+
+    tower.meanwhile = [stop_before_the_last]
+    signal(world, stack)
+    assert carried_out(world)
+    assert seen == [(1, 1, None)]
 
 
 def test_a_killed_conductor_loses_none(world: World, tower: Tower) -> None:
