@@ -19,6 +19,7 @@ from oslo_service import service
 
 from ..config.errors import WrongConfiguration
 from .main_loop import OperatorSignal, SignalQueue, end_process
+from .memory import limit_arenas
 
 LOG = logging.getLogger(__name__)
 
@@ -73,6 +74,7 @@ class DaemonService(service.ServiceBase):  # type: ignore[misc]
         # Imported modules stay: the collector need not walk over them in each of its rounds.  They hold next
         # to no garbage, so a round before this would only cost a twentieth of the start.
         gc.freeze()
+        limit_arenas()
         try:
             self._daemon.start()
         except (OSError, WrongConfiguration) as error:

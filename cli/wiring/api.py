@@ -7,7 +7,6 @@ from dataclasses import replace
 from oslo_config import cfg
 
 from ...api.app import IDENTIFIER, QUIET, RequestLog, make_app
-from ...api.audit import AuditLog
 from ...api.rates import RequestRates
 from ...api.request import ApiLimits
 from ...api.routes import ROUTES
@@ -20,6 +19,9 @@ from .origins import make_origin_guard
 from .pages import make_pages
 from .parts import Parts
 from .services import make_services
+
+if typing.TYPE_CHECKING:
+    from ...api.audit import AuditLog
 
 
 def make_api(
@@ -62,7 +64,7 @@ def make_api(
     return behind_keystone(app, parts.conf)
 
 
-def make_audit(conf: cfg.ConfigOpts, notifications: Notifications | None) -> AuditLog | None:
+def make_audit(conf: cfg.ConfigOpts, notifications: Notifications | None) -> "AuditLog | None":
     """Make the middleware that sends an event of each audited request; None: no request is audited.
 
     :param notifications: the sender; None: no driver is configured.
@@ -74,6 +76,9 @@ def make_audit(conf: cfg.ConfigOpts, notifications: Notifications | None) -> Aud
         raise WrongConfiguration(
             "[audit] requests: events are notifications, and [oslo_messaging_notifications] driver is missing"
         )
+    # The library of the events would make every start longer.
+    from ...api.audit import AuditLog  # noqa: PLC0415
+
     reads = conf.audit.requests == "all"
     return AuditLog(notifications.notifier.audit, reads=reads, quiet=QUIET, identifier=IDENTIFIER)
 

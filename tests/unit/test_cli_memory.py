@@ -1,9 +1,13 @@
-"""Memory that goes back to the system after large requests."""
+"""Memory that goes back to the system after large requests, and that threads keep."""
 
+import os
+import subprocess
+import sys
 import typing
 from collections.abc import Iterable
 
 import pytest
+from stoker.cli.daemon.memory import ARENAS
 from stoker.cli.http.memory import LARGE, StartResponse, trim, trimming
 
 
@@ -45,3 +49,33 @@ def test_memory_is_given_back_after_a_large_request_that_fails() -> None:
 
 def test_giving_back_memory_changes_nothing_else() -> None:
     trim()
+
+
+ALLOCATING_THREADS = """
+import ctypes, threading
+from stoker.cli.daemon.memory import limit_arenas
+limit_arenas()
+barrier = threading.Barrier(9)
+def allocate():
+    block = b"x" * 100_000
+    barrier.wait()
+    barrier.wait()
+threads = [threading.Thread(target=allocate) for _ in range(8)]
+for thread in threads:
+    thread.start()
+barrier.wait()
+libc = ctypes.CDLL(None)
+libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, "stdout"))
+libc.fflush(None)
+barrier.wait()
+"""
+
+
+@pytest.mark.parametrize(("environment", "arenas"), [({}, ARENAS), ({"MALLOC_ARENA_MAX": "4"}, 4)])
+def test_threads_share_arenas(environment: dict[str, str], arenas: int) -> None:
+    rest = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+    command = [sys.executable, "-W", "ignore", "-c", ALLOCATING_THREADS]
+    done = subprocess.run(
+        command, env=rest | environment, capture_output=True, text=True, timeout=300, check=True
+    )
+    assert done.stdout.count("<heap nr=") == arenas

@@ -22,6 +22,7 @@ REPORTS = {"jinja2"}
 EXPRESSIONS = {"yaql"}
 """They are evaluated in processes of their own."""
 API = {"falcon", "jsonschema"}
+AUDIT = {"pycadf"}
 
 
 def imported(program: str, argument: object) -> set[str]:
@@ -34,7 +35,7 @@ def imported(program: str, argument: object) -> set[str]:
 @pytest.mark.parametrize(
     ("program", "unused"),
     [
-        ("api", KEYSTONE | MIGRATIONS | REPORTS | EXPRESSIONS),
+        ("api", KEYSTONE | MIGRATIONS | REPORTS | EXPRESSIONS | AUDIT),
         ("conductor", KEYSTONE | MIGRATIONS | REPORTS | EXPRESSIONS | API),
     ],
 )
