@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ..db.errors import DamagedRow
 from ..db.id_source import IdSource
 from ..db.ids import ResourceId, StackId, TaskId, TraversalId, TraversalNumber
 from ..db.rows import Resource, Task, Traversal
@@ -123,8 +124,14 @@ class TaskDefinition:
 
     @classmethod
     def from_json(cls, stored: StoredDefinition | JsonMap | None) -> "TaskDefinition":
-        """Return a definition from its stored form."""
-        return cls(**(stored or {}))
+        """Return a definition from its stored form.
+
+        :raises DamagedRow: it has fields that this release does not know.
+        """
+        try:
+            return cls(**(stored or {}))
+        except TypeError as error:
+            raise DamagedRow(f"A stored definition cannot be read: {error}") from error
 
 
 def task_key(task_id: TaskId) -> str:

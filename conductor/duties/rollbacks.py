@@ -6,6 +6,7 @@ import logging
 from sqlalchemy.engine import Connection
 
 from ...db import stacks
+from ...db.errors import DamagedRow
 from ...db.ids import StackId
 from ...db.rows import Stack
 from ...db.stacks import FailedStack
@@ -52,7 +53,12 @@ class Rollbacks:
                     self._background.submit(stack.id, functools.partial(self._roll_back, stack.id))
 
     def _roll_back(self, stack_id: StackId) -> None:
-        stack = self._context.database.read(lambda conn: stacks.get(conn, stack_id))
+        try:
+            stack = self._context.database.read(lambda conn: stacks.get(conn, stack_id))
+        except DamagedRow as error:
+            LOG.error("Stack %s is not rolled back, its row cannot be read: %s", stack_id, error)
+            self._context.database.write(lambda conn: stacks.skip_rollback(conn, stack_id))
+            return
         if stack.rollback_at is not None:
             with about(project=stack.project_id, stack=stack_id):
                 self._start(stack)

@@ -7,6 +7,7 @@ import pytest
 import sqlalchemy as sa
 from simulation.helpers import ended, template
 from simulation.world import World
+from stoker.conductor.duties.slice_scan import SliceScan
 from stoker.db import resources
 from stoker.db.errors import DamagedRow
 from stoker.db.schema import tables
@@ -63,8 +64,34 @@ def test_a_due_task_of_an_unknown_kind_does_not_stop_the_duty_of_others(world: W
     assert world.stack(stack.id).status == Status.FAILED
 
 
+def test_a_scan_goes_past_an_object_that_cannot_be_read(world: World) -> None:
+    [conductor] = world.conductors.values()
+    scan = SliceScan(conductor.duty_context(), "Number")
+
+    def write(conn: sa.Connection, part: typing.Sequence[int]) -> list[int]:
+        if 2 in part:
+            raise DamagedRow("A stored value is no JSON")
+        return list(part)
+
+    assert list(scan.run([1, 2, 3], write, key=lambda number: number)) == [[1], [3]]
+    assert list(scan.run([4, 2], write, key=lambda number: number)) == [[4]]
+
+
 def test_the_error_names_what_is_wrong(world: World) -> None:
     stack = world.create("damaged", template(a={}))
     assert damage(world, "resource", "metadata", "nonsense", f"stack_id = '{stack.id}'") == 1
     with pytest.raises(DamagedRow, match="A stored value is no JSON: Expecting value"):
         world.database.read(lambda conn: resources.of_stack(conn, stack.id))
+
+
+def test_a_stack_that_cannot_be_read_does_not_stop_the_rollbacks_of_others(world: World) -> None:
+    names = ("damaged", "other")
+    damaged, other = (
+        world.create(name, template(a={"after": 10**6}), disable_rollback=False) for name in names
+    )
+    assert not world.settle(lambda: ended(world, damaged) or ended(world, other), within=60)
+    assert damage(world, "stack", "outputs", "[", f"id = '{damaged.id}'") == 1
+    assert world.settle(
+        lambda: world.stack(other.id).action == "ROLLBACK" and ended(world, other), within=900
+    )
+    assert world.stack(other.id).status == Status.COMPLETE
