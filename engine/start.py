@@ -18,7 +18,7 @@ from .context import Started
 def breakpoints_of(conn: Connection, stack: Stack) -> PlannedBreakpoints:
     """Return the breakpoints of a stack whose goal stays as it is."""
     environment = content.get(conn, stack.environment_id)
-    return PlannedBreakpoints(environment["resource_registry"], abort=stack.abort_on_breakpoint)
+    return PlannedBreakpoints(environment.get("resource_registry") or {}, abort=stack.abort_on_breakpoint)
 
 
 def store_plan(

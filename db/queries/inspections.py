@@ -236,7 +236,7 @@ def _unfinished(row: Mapping[str, typing.Any], where: Mapping[str, str]) -> Unfi
             "state": TaskState(row["state"]),
             "waits_on": None if row["waits_on"] is None else WaitsOn.parse(row["waits_on"]),
             "standing": Standing(row["standing"]),
-            "begun": progress is not None and progress["task"] == row["id"],
+            "begun": progress is not None and progress.get("task") == row["id"],
             "resource": name,
             "type": row["type"] or "",
             "reason": row["reason"] or "",

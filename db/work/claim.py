@@ -54,7 +54,7 @@ class Claim:
     def begun(self) -> bool:
         """Return whether an earlier attempt has stored progress, so that the step polls instead of starts."""
         progress = self.resource.progress
-        return progress is not None and progress["task"] == self.task.id
+        return progress is not None and progress.get("task") == self.task.id
 
 
 @dataclass(frozen=True)
