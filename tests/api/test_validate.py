@@ -549,16 +549,16 @@ def test_a_template_without_a_required_property_of_the_type_is_refused(service: 
 
 def test_a_validation_may_ignore_types_that_are_not_available(service: Service, tenant: str) -> None:
     body = template(
-        {"r": {"type": "OS::Manila::Share"}, "u": one(value={"get_attr": ["r", "show"]})},
+        {"r": {"type": "OS::Monasca::Notification"}, "u": one(value={"get_attr": ["r", "show"]})},
         outputs={"o": {"value": {"get_attr": ["r", "show"]}}},
     )
     response = answer(service, tenant, body)
     assert fault(response) == (400, "ResourceTypeUnavailable")
-    assert response.error["message"].startswith("HEAT-E99001 Service manila is not available")
+    assert response.error["message"].startswith("HEAT-E99001 Service monasca is not available")
     assert answer(service, tenant, body, query="?ignore_errors=99001").status == 200
-    wrong = template({"r": {"type": "OS::Manila::Share"}, "w": one(valeu=1)})
+    wrong = template({"r": {"type": "OS::Monasca::Notification"}, "w": one(valeu=1)})
     assert fault(answer(service, tenant, wrong, query="?ignore_errors=99001"))[0] == 400
-    refused = service.call("GET", f"/v1/{tenant}/resource_types/OS::Manila::Share")
+    refused = service.call("GET", f"/v1/{tenant}/resource_types/OS::Monasca::Notification")
     assert fault(refused) == (400, "ResourceTypeUnavailable")
 
 

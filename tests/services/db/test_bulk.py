@@ -12,11 +12,11 @@ from stoker.db.rows import Resource, Stack
 from stoker.db.schema import tables
 
 VALUES: list[dict[str, typing.Any]] = [
-    {"reason": "", "properties": None, "cancelled": False, "updated_at": 0.1, "replaces": None},
-    {"reason": 'it\'s {a,b} "c" \\ %s :x', "properties": {}, "updated_at": 1e10 / 3, "replaces": 2**53 + 1},
-    {"reason": "NULL", "properties": [[], [None]], "cancelled": True, "updated_at": 1.0, "replaces": 1},
-    {"reason": "ü\U0001f600\n", "properties": "x" * 100_000, "updated_at": -1.5, "replaces": None},
-    {"reason": "null", "properties": 0, "metadata": "NULL", "updated_at": 1e-9, "replaces": 0},
+    {"reason": "", "reference_id": None, "cancelled": False, "updated_at": 0.1, "replaces": None},
+    {"reason": 'it\'s {a,b} "c" \\ %s :x', "reference_id": {}, "updated_at": 1e10 / 3, "replaces": 2**53 + 1},
+    {"reason": "NULL", "reference_id": [[], [None]], "cancelled": True, "updated_at": 1.0, "replaces": 1},
+    {"reason": "ü\U0001f600\n", "reference_id": "x" * 100_000, "updated_at": -1.5, "replaces": None},
+    {"reason": "null", "reference_id": 0, "metadata": {"": "NULL"}, "updated_at": 1e-9, "replaces": 0},
 ]
 """Values that a dialect's array, list or literal may take for another one."""
 
@@ -52,7 +52,7 @@ def test_inserted_rows_are_those_of_plain_inserts(database: Database, stack: Sta
 def test_updated_rows_are_those_of_plain_updates_and_others_stay(database: Database, stack: Stack) -> None:
     old = [replace(row, **VALUES[1]) for row in some_resources(stack)]
     database.write(lambda conn: bulk.insert(conn, tables.resource, [vars(row) for row in old]))
-    names = ("reason", "properties", "metadata", "cancelled", "updated_at", "replaces")
+    names = ("reason", "reference_id", "metadata", "cancelled", "updated_at", "replaces")
     new = [
         replace(row, **{name: getattr(other, name) for name in names})
         for row, other in zip(old, some_resources(stack), strict=True)

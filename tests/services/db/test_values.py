@@ -90,10 +90,10 @@ def test_a_plugin_message_that_no_database_takes_is_stored_as_well_as_can_be(
 def test_null_and_json_null_are_both_none_and_empty_values_stay_empty(database: Database) -> None:
     stack = store(database, a_stack())
     values = [None, {}, [], "", 0, False, 0.1, 10**20, "null"]
-    rows = [a_resource(stack.id, index + 1, attributes=value) for index, value in enumerate(values)]
+    rows = [a_resource(stack.id, index + 1, reference_id=value) for index, value in enumerate(values)]
     database.write(lambda conn: resources.insert_many(conn, rows))
     stored = database.read(lambda conn: resources.of_stack(conn, stack.id))
-    assert [row.attributes for row in stored] == values
+    assert [row.reference_id for row in stored] == values
 
 
 def test_an_instant_keeps_its_microseconds(database: Database) -> None:
