@@ -12,6 +12,7 @@ from ..observe import metrics
 from ..observe.logs import current_request
 from ..observe.recorder import SILENT, Recorder
 from .contract import LOWEST, MESSAGES, WORK_TOPIC, Hint, Reach, wire_form
+from .errors import BROKER_ERRORS
 from .level import Level
 
 LOG = logging.getLogger(__name__)
@@ -78,14 +79,14 @@ class OsloSender(HintSender):
         try:
             client.cast({}, hint.method, **arguments)
             self._recorder.add(metrics.HINTS_SENT, hint.method)
-        except oslo_messaging.MessagingException as error:
+        except BROKER_ERRORS as error:
             self._recorder.add(metrics.HINTS_LOST, hint.method)
             LOG.warning("Hint %s was lost, the broker is unavailable: %s", hint.method, error)
 
     def check(self) -> None:
         """Try the broker, once: the conductors poll the ring, which does no harm.
 
-        :raises oslo_messaging.MessagingException: the broker is unavailable.
+        :raises BROKER_ERRORS: the broker is unavailable, or refuses.
         """
         self._client.prepare(fanout=True, retry=0).cast({}, "look_now")
 

@@ -13,6 +13,7 @@ from oslo_messaging.rpc.server import RPCServer
 from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
 from .contract import MESSAGES, VERSION, WORK_TOPIC, Hint, HintReceiver, Malformed, deliver
+from .errors import BROKER_ERRORS
 
 LOG = logging.getLogger(__name__)
 WAKE_EVERY = 0.1
@@ -106,7 +107,10 @@ class HintServer:
         self._ended = threading.Event()
 
     def start(self) -> None:
-        """Start to receive; returns at once."""
+        """Start to receive; returns at once.
+
+        :raises BROKER_ERRORS: the broker refuses; while it is unavailable, it is tried again without end.
+        """
         self._server.start()
 
     def stop(self) -> None:
@@ -121,5 +125,5 @@ class HintServer:
         while not self._ended.wait(WAKE_EVERY):
             try:
                 self._myself.cast({}, "look_now")
-            except oslo_messaging.MessagingException as error:
+            except BROKER_ERRORS as error:
                 LOG.debug("Waking the listener failed: %s", error)

@@ -19,6 +19,7 @@ from ..config.client_options import client_options
 from .conductor_core import ConductorCore, make_core
 from .drift import make_drift
 from .engine import make_engine_context, make_nested_stacks
+from .messaging import bus_at_start
 from .parts import Parts
 
 MOST_WAITING = 100
@@ -179,5 +180,9 @@ def _make_monitor(
 
 
 def start_conductor(parts: Parts, conductor: Conductor) -> None:
-    """Start it, with a server on the message bus."""
-    conductor.start(lambda receiver: parts.messaging.bus.listen(conductor.host, receiver))
+    """Start it, with a server on the message bus.
+
+    :raises WrongConfiguration: the broker refuses the user or the vhost.
+    """
+    with bus_at_start():
+        conductor.start(lambda receiver: parts.messaging.bus.listen(conductor.host, receiver))

@@ -1,6 +1,8 @@
 """The message bus and notifications, from the configuration."""
 
+import contextlib
 import importlib.metadata
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import oslo_messaging
@@ -10,6 +12,7 @@ from ...db import conductors
 from ...db.engine import Database
 from ...observe.recorder import SILENT, Recorder
 from ...rpc.bus import Bus, open_bus
+from ...rpc.errors import BROKER_ERRORS
 from ...rpc.level import Level
 from ...rpc.notifier import SERVICE, Notifier, open_notifier
 from ...rpc.outbox import Outbox
@@ -43,6 +46,18 @@ class Notifications:
         """Send the notifications that wait, and disconnect."""
         self.notifier.stop()
         self.transport.cleanup()
+
+
+@contextlib.contextmanager
+def bus_at_start() -> Iterator[None]:
+    """Surround the start of a server on the message bus; a refusal is one line.
+
+    :raises WrongConfiguration: the broker refuses the user or the vhost.
+    """
+    try:
+        yield
+    except BROKER_ERRORS as error:
+        raise WrongConfiguration(f"transport_url: the message bus refuses: {error}") from error
 
 
 def open_messaging(

@@ -4,12 +4,12 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 
-import oslo_messaging
 import tooz
 from oslo_config import cfg
 
 from ...db.errors import DatabaseError
 from ...ring.group import make_coordinator
+from ...rpc.errors import BROKER_ERRORS
 from ..config.errors import WrongConfiguration
 from .coordination import check_backend
 from .database import open_database
@@ -41,7 +41,7 @@ def check_bus(conf: cfg.ConfigOpts) -> None:
     bus = make_bus(conf)
     try:
         bus.check()
-    except (oslo_messaging.MessagingException, OSError) as error:
+    except (*BROKER_ERRORS, OSError) as error:
         raise WrongConfiguration(f"transport_url: the message bus does not answer: {error}") from error
     bus.close()
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from harness import programs
 from harness.ports import free_port
 from harness.programs import BIN
+from harness.rabbitmq import RabbitMQ
 from services.db.rows import a_stack, store
 from stoker.db.engine import Database
 from stoker.db.schema import revisions, upgrade
@@ -249,6 +250,17 @@ def test_the_whole_configuration_is_validated_at_once(tmp_path: pathlib.Path, da
     assert done.returncode == 0, done.stdout + done.stderr
     answers = ["database: answers", "message bus: answers", "coordination backend: answers"]
     assert done.stdout.splitlines() == [*answers, "nothing is wrong"]
+
+
+def test_a_broker_that_refuses_a_conductor_is_one_line(
+    tmp_path: pathlib.Path, database: str, rabbitmq: RabbitMQ
+) -> None:
+    write(tmp_path, f"{KEY}[DEFAULT]\ntransport_url = {rabbitmq.url_of('no-such-vhost')}\n", database)
+    done = run("stoker-conductor", tmp_path)
+    assert done.returncode == 1
+    assert "stoker-conductor: cannot start: transport_url: the message bus refuses: " in done.stderr
+    assert "vhost no-such-vhost not found" in done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
 
 
 def test_servers_that_do_not_answer_are_named(tmp_path: pathlib.Path, database: str) -> None:
