@@ -91,6 +91,13 @@ def test_record_sets_of_a_zone(make: Maker, project: Project, domain: str) -> No
     records.delete()
     with pytest.raises(NotFoundException):
         names.get_recordset(records.id, zone.id)
+    short = make(RECORD_SET, zone=zone.id, **{**properties, "name": "short"})
+    assert names.get_recordset(short.id, zone.id).name == f"short.{domain}"
+    assert changed_properties(short) == set()
+    unnamed = make(RECORD_SET, zone=zone.id, type="TXT", records=['"x"'])
+    assert names.get_recordset(unnamed.id, zone.id).name == f"{unnamed.target.physical_name}.{domain}"
+    for driven in (short, unnamed):
+        driven.delete()
     zone.delete()
     records.delete()
 

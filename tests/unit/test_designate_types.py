@@ -70,6 +70,22 @@ def test_a_record_set_is_in_its_zone(scripted: ScriptedService, context: Scripte
     run(RECORDS, "delete", target_of(RECORDS, {**properties, "zone": "gone."}, physical_id="r"), context)
 
 
+@pytest.mark.parametrize("named", [{"name": "www"}, {}])
+def test_a_name_of_a_record_set_is_completed_with_that_of_its_zone(
+    scripted: ScriptedService, context: ScriptedContext, named: Json
+) -> None:
+    active = {"id": "r", "status": "ACTIVE"}
+    scripted.answers[f"GET /zones/{ZONE_ID}"] = Answer(200, {"id": ZONE_ID, "name": "a.test."})
+    scripted.answers[f"POST {SET}"] = Answer(202, active)
+    scripted.answers[f"GET {SET}/r"] = Answer(200, active)
+    target = target_of(RECORDS, {"zone": ZONE_ID, "type": "A", "records": ["192.0.2.1"], **named})
+    target = run(RECORDS, "create", target, context)
+    [(_, body)] = sent(scripted)
+    assert body["name"] == f"{named.get('name', target.physical_name)}.a.test."
+    remote = {"name": body["name"], "zone_name": "a.test."}
+    assert RECORDS.reported_properties(target, remote, context) == named
+
+
 def test_the_order_of_records_is_no_change(scripted: ScriptedService, context: ScriptedContext) -> None:
     properties = {"zone": ZONE_ID, "type": "A", "records": ["192.0.2.2", "192.0.2.1"]}
     target = target_of(RECORDS, properties, physical_id="r")

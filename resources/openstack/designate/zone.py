@@ -9,7 +9,9 @@ from ...contract.views import ResourceView
 from ...errors import PropertyError
 from ...schema import Attribute, Property, SupportStatus
 from ..declared import DeclaredType
+from ..names import quoted
 from ..parts import PartType
+from ..service import object_of
 from ..statuses import StatusMeaning
 
 TTL = Property(
@@ -117,7 +119,8 @@ class RecordSet(PartType, NameType):
     properties_schema = {
         "name": Property(
             "string",
-            "The name; none: made of the stack's and the resource's.",
+            "The name; without a full stop at its end, the zone's is added; none: made of the stack's and "
+            "the resource's.",
             constraints=(Length(maximum=255),),
         ),
         "ttl": TTL,
@@ -135,11 +138,19 @@ class RecordSet(PartType, NameType):
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new record set; it gets a name in any case, as in Heat."""
-        return {"name": target.physical_name, **super().create_body(target, context)}
+        body = {"name": target.physical_name, **super().create_body(target, context)}
+        if not str(body["name"]).endswith("."):
+            # The service takes whole names only; Heat's client completes the others.
+            path = f"{Zone.path}/{quoted(self.whole_id(target, context))}"
+            zone = object_of(self.service_for(context).get(path))
+            body["name"] = f"{body['name']}.{zone['name']}"
+        return body
 
     def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
-        """Return the properties, with the records as in the template where only their order differs."""
+        """Return the properties: the template's where only the records' order or the zone's name differs."""
         live = dict(super().reported_properties(target, remote, context))
+        if live.get("name") == f"{target.properties['name']}.{remote.get('zone_name')}":
+            live["name"] = target.properties["name"]
         records = target.properties["records"]
         present = live.get("records")
         if isinstance(present, list) and sorted(map(str, present)) == sorted(records):
