@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 import requests
+from cloud import type_templates
 from harness.cloud.access import Cloud
 from harness.cloud.maker import Maker
 from harness.cloud.project import Project
@@ -178,3 +179,8 @@ def test_an_alarm_writes_to_a_queue_where_trusts_may_make_others(
         assert len(new) == 2
         stack.delete()
         wait_for(lambda: not trusts() & new, WITHIN)  # The stack's own is revoked after its end.
+
+
+@pytest.mark.usefixtures("messages")
+def test_the_template_of_the_examples_of_types(stacks: Stacks) -> None:
+    type_templates.live(stacks, "messages")

@@ -22,7 +22,6 @@ WITHOUT_SERVICE: Mapping[str, str] = {
     "OS::Barbican::Order": "Barbican works on orders in a process that the cloud of the tests does not have",
     "OS::Blazar::Host": "the cloud of the tests has no Blazar",
     "OS::Blazar::Lease": "the cloud of the tests has no Blazar",
-    "OS::Heat::InstanceGroup": "AWS::AutoScaling::AutoScalingGroup, which is one, is tested there",
     "OS::Ironic::Port": "the cloud of the tests has no Ironic",
     "OS::Magnum::Cluster": "the cloud of the tests has no Magnum",
     "OS::Magnum::ClusterTemplate": "the cloud of the tests has no Magnum",
@@ -49,6 +48,12 @@ WITHOUT_SERVICE: Mapping[str, str] = {
     "OS::Zun::Container": "the cloud of the tests has no Zun",
 }
 """Types of services that no test creates there, with the reason."""
+WITHOUT_EXAMPLE: Mapping[str, str] = {
+    **WITHOUT_SERVICE,
+    "AWS::CloudFormation::Stack": "its template comes from a public address by HTTPS",
+    "OS::Zaqar::MistralTrigger": "Keystone refuses the trust that Zaqar makes for a trigger in a stack",
+}
+"""Types that are in no stack there of a template that is an example, with the reason."""
 _IN_TEXT = re.compile(r"""\btype["']?: *["']?((?:OS|AWS)(?:::\w+)+)""", re.IGNORECASE)
 
 
