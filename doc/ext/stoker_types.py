@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from directives import Generated, heading, literal, table
 from harness.heat_schemas import compared
-from harness.tested_types import evidence
+from harness.tested_types import WITHOUT_EXAMPLE, evidence
 from sphinx.application import Sphinx
 from stoker.resources.implied import ImpliedDependency
 from stoker.resources.openstack.declared import DeclaredThing
@@ -149,7 +149,9 @@ def _example(name: str, declared: type[ResourceType]) -> Iterator[str]:
     example = example_of(name, declared)
     yield from heading("Example", "~")
     if example.source:
-        yield from (f"From ``{example.source}``, which the tests run on a cloud:", "")
+        yield from (f"From ``{example.source}``, which the tests run:", "")
+    else:
+        yield from (f"Made from the schema, and not run: {WITHOUT_EXAMPLE[name]}.", "")
     yield from (".. code-block:: yaml", "", *(f"   {line}" for line in example.lines()), "")
 
 

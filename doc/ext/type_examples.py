@@ -10,16 +10,33 @@ import yaml
 from stoker.resources.plugin import ResourceType
 from stoker.resources.schema import Property
 from stoker.template.constraints import AllowedValues, Custom, Length, Range
-from type_samples import BY_CHECK, BY_SIDE, BY_TYPE
+from type_samples import BY_CHECK, BY_TYPE
 
 Json = typing.Any
 ROOT = pathlib.Path(__file__).parents[2]
-FOLDERS = ("examples", "tests/cloud/templates")
-"""Folders of templates that tests run on a cloud."""
+FOLDERS = ("tests/cloud/types", "examples", "tests/cloud/templates")
+"""Folders of templates that tests run, on a cloud where they need one; those written as examples first."""
 MEMBERS = ("resource", "resource_def")
 """Properties of groups that have the definition of a resource."""
 TEXT = "text"
+LAST = (True, len(FOLDERS), 0)
+"""The rank behind those of all examples."""
 _BETWEEN_WORDS = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes each value where it is, without aliases."""
+
+    def ignore_aliases(self, data: Json) -> bool:
+        return True
+
+
+def _lines_as_written(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    """Write the text of a script line by line."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _lines_as_written)
 
 
 class TypeExample(typing.NamedTuple):
@@ -35,7 +52,7 @@ class TypeExample(typing.NamedTuple):
     def lines(self) -> list[str]:
         """Return the example as a part of a template."""
         document = {"resources": dict(self.resources)}
-        return yaml.safe_dump(document, sort_keys=False, width=100).splitlines()
+        return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=100).splitlines()
 
 
 def example_of(name: str, declared: type[ResourceType]) -> TypeExample:
@@ -48,7 +65,7 @@ def least(name: str, declared: type[ResourceType]) -> TypeExample:
     own_name = _BETWEEN_WORDS.sub("_", name.rpartition("::")[2]).lower()
     properties = {**_members(declared.properties_schema), **BY_TYPE.get(name, {})}
     definition = {"type": name, **({"properties": properties} if properties else {})}
-    return TypeExample({**BY_SIDE.get(name, {}), own_name: definition})
+    return TypeExample({own_name: definition})
 
 
 def _members(schema: Mapping[str, Property]) -> Json:
@@ -90,20 +107,47 @@ def _plain(name: str, prop: Property) -> Json:
     return f"my-{name.replace('_', '-')}".ljust(least_length, "x")
 
 
+def names_run() -> frozenset[str]:
+    """Return the types of which there is an example that tests run."""
+    return frozenset(_run_examples())
+
+
 @functools.cache
 def _run_examples() -> Mapping[str, TypeExample]:
-    """Return the shortest definition of each type in the templates that tests run."""
-    shortest: dict[str, TypeExample] = {}
-    for path in sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.yaml")):
+    """Return an example of each type that tests run: with properties, of the first folder, the shortest."""
+    best: dict[str, TypeExample] = {}
+    ranks: dict[str, tuple[bool, int, int]] = {}
+    for path, place in _templates():
         template = yaml.safe_load(path.read_text())
         if "heat_template_version" not in template:
             continue
-        for name, definition in _definitions(template.get("resources") or {}):
-            example = TypeExample({name: definition}, str(path.relative_to(ROOT)))
-            present = shortest.get(definition["type"])
-            if "properties" in definition and (present is None or _size(example) < _size(present)):
-                shortest[definition["type"]] = example
-    return shortest
+        resources = template.get("resources") or {}
+        for name, definition in _definitions(resources):
+            properties = definition.get("properties")
+            others = {other: resources[other] for other in _references(properties) if other in resources}
+            example = TypeExample({**others, name: definition}, str(path.relative_to(ROOT)))
+            rank = ("properties" not in definition, place, len("\n".join(example.lines())))
+            if rank < ranks.setdefault(definition["type"], LAST):
+                best[definition["type"]] = example
+                ranks[definition["type"]] = rank
+    return best
+
+
+def _templates() -> Iterator[tuple[pathlib.Path, int]]:
+    """Yield the files, with the number of each one's folder."""
+    for place, folder in enumerate(FOLDERS):
+        yield from ((path, place) for path in sorted((ROOT / folder).rglob("*.yaml")))
+
+
+def _references(value: Json) -> Iterator[str]:
+    """Yield the resources to which a value refers, in their order."""
+    match value:
+        case {"get_resource": str(name)} | {"get_attr": [str(name), *_]}:
+            yield name
+        case Mapping():
+            yield from (name for item in value.values() for name in _references(item))
+        case list():
+            yield from (name for item in value for name in _references(item))
 
 
 def _definitions(resources: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
@@ -114,7 +158,3 @@ def _definitions(resources: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
         for member in MEMBERS:
             if isinstance(inner := properties.get(member), Mapping) and "type" in inner:
                 yield "member", inner
-
-
-def _size(example: TypeExample) -> int:
-    return len("\n".join(example.lines()))

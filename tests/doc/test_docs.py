@@ -17,7 +17,7 @@ import yaml
 from client.serving import Service
 from harness import plugin_page
 from harness.browser import Browser
-from harness.tested_types import evidence
+from harness.tested_types import WITHOUT_EXAMPLE, evidence
 from harness.waiting import wait_for
 from stoker.api import policy
 from stoker.cli.config import about, options
@@ -334,17 +334,25 @@ def test_each_type_has_an_example_that_is_valid(service: Service, monkeypatch: p
     monkeypatch.syspath_prepend(str(DOC / "ext"))
     type_examples = importlib.import_module("type_examples")
     types = importlib.import_module("stoker_types").own_types()
-    files = {"first_stack.yaml": (ROOT / "examples" / "first_stack.yaml").read_text()}
     problems = {}
     for name, declared in types:
         example = type_examples.example_of(name, declared)
         assert name in str(example.lines())
         template = {"heat_template_version": "2018-08-31", "resources": example.resources}
-        body = {"template": template, "files": files}
+        body = {"template": template}
         if not example.source and (answer := service.call("POST", "/v1/x/validate", body)).status != 200:
             problems[name] = answer.error["message"]
     assert len(types) > 100
     assert not problems
+
+
+def test_each_type_has_an_example_that_ran_or_the_reason_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOC / "ext"))
+    names = {name for name, _ in importlib.import_module("stoker_types").own_types()}
+    run = importlib.import_module("type_examples").names_run()
+    assert names - run == set(WITHOUT_EXAMPLE)
+    samples = importlib.import_module("type_samples").BY_TYPE
+    assert samples.keys() - WITHOUT_EXAMPLE.keys() == set(), "no example is made of these"
 
 
 @pytest.mark.full
