@@ -127,6 +127,16 @@ class PooledScheduling(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         return self._lanes.lane(nodeid)
 
+    def remove_node(self, node: typing.Any) -> str | None:
+        """Remove a process; the lanes that it has not finished go to others, if it died.
+
+        pytest-xdist 3.8 would give them its finished lanes, too.  A process that has nothing to do in a lane
+        reports nothing, so it would get no other one, and the run would never end.
+        """
+        lanes = self.assigned_work[node]
+        self.assigned_work[node] = {name: lane for name, lane in lanes.items() if not all(lane.values())}
+        return super().remove_node(node)
+
     def _reschedule(self, node: typing.Any) -> None:
         if self._budget.is_spent:
             self._budget.left += self.workqueue

@@ -2,11 +2,12 @@
 
 import dataclasses
 import pathlib
+import types
 import typing
 
 import pytest
 from harness import tiers
-from harness.scheduling import Budget, Lane, Lanes
+from harness.scheduling import Budget, Lane, Lanes, PooledScheduling
 from harness.tiers import Need, Tier, TierSelection
 
 LANES = Lanes([Lane("tests/process/", "daemons"), Lane("tests/cloud/")])
@@ -47,6 +48,30 @@ class Terminal:
 
     def getreports(self, _: str) -> list[typing.Any]:
         return []
+
+
+@dataclasses.dataclass
+class Node:
+    """A process of pytest-xdist.
+
+    :ivar sent: the numbers of tests of each lane that it was given.
+    """
+
+    name: str
+    sent: list[list[int]] = dataclasses.field(default_factory=list)
+    shutting_down: bool = False
+
+    @property
+    def gateway(self) -> types.SimpleNamespace:
+        return types.SimpleNamespace(id=self.name)
+
+    def send_runtest_some(self, numbers: list[int]) -> None:
+        self.sent.append(numbers)
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+    __hash__ = object.__hash__
 
 
 ITEMS = [
@@ -125,3 +150,24 @@ def test_no_test_begins_once_the_budget_is_spent_and_each_is_named() -> None:
 
 def test_without_a_budget_all_tests_begin() -> None:
     assert not Budget(None, now=lambda: 1e9).is_spent
+
+
+def test_a_process_that_dies_leaves_only_its_unfinished_lanes_to_others() -> None:
+    config: typing.Any = types.SimpleNamespace(
+        option=types.SimpleNamespace(), getvalue=lambda _: ["popen", "popen"]
+    )
+    scheduling = PooledScheduling(config, None, lanes=LANES, budget=Budget(None))
+    collected = [f"tests/unit/test_a.py::test_{number}" for number in range(10)]
+    dying, other = nodes = [Node("gw0"), Node("gw1")]
+    for node in nodes:
+        scheduling.add_node(typing.cast(typing.Any, node))
+        scheduling.add_node_collection(typing.cast(typing.Any, node), collected)
+    scheduling.schedule()
+    finished = [numbers[0] for numbers in dying.sent[:2]]
+    for number in finished:
+        scheduling.mark_test_complete(typing.cast(typing.Any, dying), number)
+    assert scheduling.remove_node(typing.cast(typing.Any, dying)) == collected[dying.sent[2][0]]
+    for number in (number for numbers in other.sent for number in numbers):
+        scheduling.mark_test_complete(typing.cast(typing.Any, other), number)
+    assert sorted([*finished, *sum(other.sent, [])]) == list(range(10))
+    assert all(other.sent)
