@@ -123,9 +123,9 @@ class UnknownThings:
         """Yield the things of a list that have a mark, and whose ids no row has."""
         for physical_id, remote in remotes.items():
             if physical_id not in ids:
-                thing = self._marked(collection, project_id, physical_id, remote)
-                if thing is not None:
-                    yield thing
+                unknown = self._marked(collection, project_id, physical_id, remote)
+                if unknown is not None:
+                    yield unknown
 
     def _read(
         self, collection: Collection, project_id: str, roots: Sequence[StackId]

@@ -144,10 +144,11 @@ def _lock_quiet(conn: Connection, stack_id: StackId) -> Stack:
 def _of_nobody(conn: Connection, things: Sequence[MarkedThing]) -> Sequence[MarkedThing]:
     """Return the things that no row has, by key or by physical id."""
     r = tables.resource
-    keys = set(conn.execute(sa.select(r.c.key).where(r.c.key.in_([thing.key for thing in things]))).scalars())
+    keys = [thing.key for thing in things]
     ids = [thing.physical_id for thing in things]
-    known = set(conn.execute(sa.select(r.c.physical_id).where(r.c.physical_id.in_(ids))).scalars())
-    return [thing for thing in things if thing.key not in keys and thing.physical_id not in known]
+    taken_keys = set(conn.execute(sa.select(r.c.key).where(r.c.key.in_(keys))).scalars())
+    taken_ids = set(conn.execute(sa.select(r.c.physical_id).where(r.c.physical_id.in_(ids))).scalars())
+    return [thing for thing in things if thing.key not in taken_keys and thing.physical_id not in taken_ids]
 
 
 def _row_of(thing: MarkedThing, row_id: ResourceId, keeper: Stack, now: float) -> Resource:

@@ -18,9 +18,9 @@ def test_the_readme_describes_each_file() -> None:
 
 def test_each_has_a_small_picture_which_the_readme_shows() -> None:
     readme = EXAMPLES / "README.md"
-    shown = [EXAMPLES / path for path in re.findall(r"!\[[^]]+\]\(([^)]+)\)", readme.read_text())]
-    assert sorted(path.stem for path in shown) == names()
-    pictures = {path.resolve() for path in shown}
+    paths = [EXAMPLES / path for path in re.findall(r"!\[[^]]+\]\(([^)]+)\)", readme.read_text())]
+    assert sorted(path.stem for path in paths) == names()
+    pictures = {path.resolve() for path in paths}
     assert pictures == set(IMAGES.glob("*"))
     assert [path.name for path in pictures if path.read_bytes()[8:12] != b"WEBP"] == []
     assert [path.name for path in pictures if path.stat().st_size > MOST_BYTES] == []

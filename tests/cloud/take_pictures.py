@@ -69,10 +69,10 @@ def take(cloud: Cloud, service: Service, browser: Browser, name: str) -> pathlib
 
 def _is_at_rest(stack: Stack) -> bool:
     """Return whether the stack is complete, or held."""
-    shown = stack.show()
-    status = shown["stack_status"]
-    assert not status.endswith("FAILED"), shown["stack_status_reason"]
-    return status.endswith("COMPLETE") or bool(shown.get("breakpoints"))
+    view = stack.show()
+    status = view["stack_status"]
+    assert not status.endswith("FAILED"), view["stack_status_reason"]
+    return status.endswith("COMPLETE") or bool(view.get("breakpoints"))
 
 
 def _open(page: Page, service: Service, project: Project, stack: Stack) -> None:

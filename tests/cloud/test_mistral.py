@@ -90,12 +90,12 @@ def test_a_workflow(make: Maker, project: Project, service: Service) -> None:
 def test_a_lost_creation_is_found_again(make: Maker, service: Service) -> None:
     workflow = make.new(WORKFLOW, **GREETING)
     workflow.plugin.handle_create(workflow.target, workflow.context)
-    found = workflow.plugin.find_created(workflow.target.key, workflow.target, workflow.context)
-    assert found == workflow.target.physical_name
+    name = workflow.plugin.find_created(workflow.target.key, workflow.target, workflow.context)
+    assert name == workflow.target.physical_name
     workflow.create()
-    assert workflow.id == found
+    assert workflow.id == name
     workflow.delete()
-    assert service.get("/workflows", name=found)["workflows"] == []
+    assert service.get("/workflows", name=name)["workflows"] == []
 
 
 def test_signals_begin_executions(make: Maker, service: Service) -> None:
@@ -135,9 +135,9 @@ def test_a_cron_trigger(make: Maker, service: Service) -> None:
     assert isinstance(step, Poll)
     lost.take(step)
     lost.plugin.check_create_complete(lost.target, step.progress, lost.context)
-    found = lost.plugin.find_created(lost.target.key, lost.target, lost.context)
-    assert found == lost.target.physical_name
-    service.delete(f"/cron_triggers/{found}")
+    name = lost.plugin.find_created(lost.target.key, lost.target, lost.context)
+    assert name == lost.target.physical_name
+    service.delete(f"/cron_triggers/{name}")
     service.delete("/cron_triggers/yearly")
     trigger.act("check")
     trigger.delete()

@@ -28,7 +28,7 @@ class AccessRule(NamedTuple):
 
     @property
     def subject(self) -> tuple[str, str]:
-        """Who the rule is for."""
+        """Return the kind and the name of the client that gets access."""
         return self.access_type, self.access_to
 
 

@@ -127,8 +127,9 @@ class Workflow(DeclaredType):
     def refresh(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the resource's data with the executions of now."""
         service = self.service_for(context)
-        found = executions.described(service, _description(target), outputs=True)
-        return {**super().refresh(target, context), EXECUTIONS: [_view(execution) for execution in found]}
+        remotes = executions.described(service, _description(target), outputs=True)
+        views = [_view(remote) for remote in remotes]
+        return {**super().refresh(target, context), EXECUTIONS: views}
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return name and input, the address for signals, and the executions."""

@@ -194,9 +194,9 @@ class DatabaseInstance(DatabaseType):
         live = dict(super().live_properties(target, context))
         names = self._names(self.service_for(context), target, "databases")
         expected = target.properties["databases"] or ()
-        kept = [database for database in expected if database["name"] in names]
-        others = set(names) - {database["name"] for database in kept}
-        return {**live, "databases": [*kept, *({"name": name} for name in sorted(others))]}
+        present = [database for database in expected if database["name"] in names]
+        others = set(names) - {database["name"] for database in present}
+        return {**live, "databases": [*present, *({"name": name} for name in sorted(others))]}
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the host name, and the address at the service."""
