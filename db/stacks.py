@@ -384,6 +384,13 @@ def lock_due(conn: Connection, stack_ids: Iterable[StackId], now: float) -> list
     return [LateStack(**row) for row in rows]
 
 
+def lock_as_late(conn: Connection, stack_id: StackId) -> LateStack | None:
+    """Lock a stack of which hardly a column is read; None: it does not exist."""
+    s = tables.stack
+    row = conn.execute(sa.select(*_LATE).where(s.c.id == stack_id).with_for_update()).mappings().first()
+    return None if row is None else LateStack(**row)
+
+
 def lock_inside(conn: Connection, stack_ids: Sequence[StackId]) -> list[LateStack]:
     """Lock the stacks in progress that are nested in these, on all levels, in id order."""
     s = tables.stack

@@ -11,8 +11,8 @@ from ..db.ids import StackId, TaskId, TraversalId, WaitsOn
 from ..db.rows import ReadyTasks, Stack
 from ..db.schema import tables
 from ..db.stacks import DueStack, LateStack
-from ..db.states import INDEPENDENT, Status, TaskState
-from ..db.work import cancel, due_tasks, endings
+from ..db.states import FINAL, INDEPENDENT, Status, TaskState
+from ..db.work import cancel, due_tasks, endings, transitions
 from .context import Hints, announce
 
 
@@ -59,11 +59,7 @@ def time_out_all(
     for action in sorted({stack.action for stack in late}):
         those = [stack for stack in late if stack.action == action]
         _fail(conn, those, _reason(action), by=by, now=now)
-    running = [
-        *_stop(conn, late, now, grace),
-        *cancel_nested(conn, [s.id for s in late], now=now, grace=grace),
-    ]
-    return TimedOutStacks([stack.id for stack in late], running, _wake(conn, late, now))
+    return _release(conn, late, now, grace)
 
 
 def cancel_stack(
@@ -79,8 +75,31 @@ def cancel_stack(
     state = stack.action, stack.status
     late = [LateStack(stack.id, stack.name, stack.traversal, *state, stack.has_sinks)]
     _fail(conn, late, reason, rollback=False, now=now)
-    running = [*_stop(conn, late, now, grace), *cancel_nested(conn, [stack.id], now=now, grace=grace)]
-    return TimedOutStacks([stack.id], running, _wake(conn, late, now))
+    return _release(conn, late, now, grace)
+
+
+def fail_unreadable(
+    conn: Connection, task_id: TaskId, why: str, *, by: str, now: float, grace: float
+) -> TimedOutStacks:
+    """End a task that this release cannot read, and fail its stack, as one whose deadline has passed.
+
+    Of the rows only ids and words are read, for anything else in them may be damaged.
+
+    :param why: the damage, in words.
+    :param by: host of the conductor, for the event.
+    :param grace: seconds in which running tasks may end.
+    """
+    t = tables.task
+    place = sa.select(t.c.stack_id, t.c.traversal).where(t.c.id == task_id, t.c.state.not_in(sorted(FINAL)))
+    if (task := conn.execute(place).first()) is None:
+        return TimedOutStacks()
+    stack = stacks.lock_as_late(conn, StackId(task.stack_id))
+    ended = TimedOutStacks()
+    if stack is not None and (stack.traversal, stack.status) == (task.traversal, Status.IN_PROGRESS):
+        _fail(conn, [stack], f"Task {task_id} cannot be read: {why}", rollback=False, by=by, now=now)
+        ended = _release(conn, [stack], now, grace)
+    transitions.cancel(conn, [task_id])
+    return ended
 
 
 def cancel_nested(
@@ -130,6 +149,13 @@ def _end_snapshots(conn: Connection, late: Sequence[LateStack], reason: str) -> 
     traversals = [stack.traversal for stack in late if stack.action in snapshots.CONCERNED]
     if traversals:
         snapshots.end(conn, traversals, reason=reason, failed=True)
+
+
+def _release(conn: Connection, late: Sequence[LateStack], now: float, grace: float) -> TimedOutStacks:
+    """Stop the running tasks of stacks that have failed, and the nested stacks; wake the tasks of parents."""
+    ids = [stack.id for stack in late]
+    running = [*_stop(conn, late, now, grace), *cancel_nested(conn, ids, now=now, grace=grace)]
+    return TimedOutStacks(ids, running, _wake(conn, late, now))
 
 
 def _stop(conn: Connection, late: Sequence[LateStack], now: float, grace: float) -> list[TraversalId]:

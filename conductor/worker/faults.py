@@ -17,8 +17,9 @@ from ...db.engine import Database
 from ...db.errors import DamagedRow, RowLocked, Unavailable
 from ...db.ids import TaskId
 from ...db.rows import ReadyTasks
-from ...db.work import damage, losses, member_claims, tasks
+from ...db.work import losses, member_claims, tasks
 from ...db.work.claim import Claim, Claimant
+from ...engine.cancel import announce_timed_out, fail_unreadable
 from ...engine.context import Hints, announce
 from ..steps.orphans import record_hung, resolve_late
 from ..steps.results import StepResult, Steps
@@ -242,6 +243,7 @@ class Faults:
     It requeues claims, answers for those that are not ours, and resolves results that come after their claims
     were lost: the resources that such a step has made must not be forgotten.
 
+    :param grace: seconds in which running tasks of a stack that fails may end.
     :ivar unstorable: results that are tried alone.
     :ivar unfinished: claims to be requeued: no step could start for them, or it ended without a result.
     :ivar late: results of claims that are not ours any more; None: the step ended without one.
@@ -259,6 +261,7 @@ class Faults:
         steps: Steps,
         *,
         hints: Hints,
+        grace: float,
         metrics: WorkMetrics,
         clock: Callable[[], float],
         monotonic: Callable[[], float],
@@ -267,6 +270,7 @@ class Faults:
         self._claims = claims
         self._executor = executor
         self._hints = hints
+        self._grace = grace
         self._metrics = metrics
         self._clock = clock
         self._uncertain = False
@@ -307,10 +311,15 @@ class Faults:
             return
         for task_id in hinted:
             LOG.error("Task %s cannot be read, its stack fails: %s", task_id, error)
-            end = functools.partial(
-                damage.end_stack_of, task_id=task_id, why=str(error), by=who.host, now=self._clock()
+            fail = functools.partial(
+                fail_unreadable,
+                task_id=task_id,
+                why=str(error),
+                by=who.host,
+                now=self._clock(),
+                grace=self._grace,
             )
-            self._database.write(end)
+            announce_timed_out(self._hints, self._database.write(fail))
 
     def repair(self) -> None:
         """Let go of claims that an error in the work loop has lost; `reconcile` requeues them."""

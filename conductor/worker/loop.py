@@ -134,6 +134,7 @@ class WorkLoop:
             self._executor,
             steps,
             hints=hints,
+            grace=limits.cancel_grace,
             metrics=metrics,
             clock=clock,
             monotonic=monotonic,

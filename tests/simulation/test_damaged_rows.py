@@ -6,12 +6,14 @@ import typing
 import pytest
 import sqlalchemy as sa
 from simulation.helpers import ended, template
+from simulation.nested import INNER, child, hot, inner, settled
 from simulation.world import World
 from stoker.conductor.duties.slice_scan import SliceScan
 from stoker.db import resources
 from stoker.db.errors import DamagedRow
 from stoker.db.schema import tables
-from stoker.db.states import FINAL, Status
+from stoker.db.states import FINAL, Status, TaskState
+from stoker.engine.cancel import announce_timed_out, fail_unreadable
 
 Json = typing.Any
 
@@ -51,6 +53,23 @@ def test_a_task_that_cannot_be_read_fails_its_stack_alone(
     t = tables.task
     left = sa.select(t.c.id).where(t.c.stack_id == stack.id, t.c.state.not_in(sorted(FINAL)))
     assert not world.database.read(lambda conn: conn.execute(left).all())
+
+
+def test_a_nested_stack_with_a_task_that_cannot_be_read_fails_its_parent_and_its_running_tasks(
+    world: World,
+) -> None:
+    stack = world.create("s", hot({"inside": child()}), files={INNER: inner(after=10**6)})
+    t = tables.task.c
+    inside = sa.select(t.id).where(t.stack_id != stack.id, t.state == TaskState.RUNNING)
+    assert world.settle(lambda: bool(world.database.read(lambda conn: conn.execute(inside).all())), within=30)
+    [task_id] = world.database.read(lambda conn: conn.execute(inside).scalars().all())
+    ended_stacks = world.database.write(
+        lambda conn: fail_unreadable(conn, task_id, "no JSON", by="host0", now=world.clock.now, grace=1.0)
+    )
+    assert (len(ended_stacks.stacks), len(ended_stacks.running)) == (1, 1)
+    announce_timed_out(world.context.hints, ended_stacks)
+    assert settled(world, stack, within=5).status == Status.FAILED
+    assert f"Task {task_id} cannot be read: no JSON" in world.stack(stack.id).reason
 
 
 def test_a_due_task_of_an_unknown_kind_does_not_stop_the_duty_of_others(world: World) -> None:
