@@ -58,7 +58,6 @@ class DeclaredThing(ResourceType):
     :cvar apart: properties that are no fields of the body.
     :cvar attribute_fields: field by attribute, where the names differ.
     :cvar update_method: HTTP method of changes.
-    :cvar create_query: parameters of a creation, behind a question mark; empty: none.
     :cvar delete_query: parameters of a deletion.
     :cvar slow_delete: whether the thing exists for a while after its deletion was accepted.
     :cvar id_field: field of the answers that holds the id.
@@ -83,7 +82,6 @@ class DeclaredThing(ResourceType):
     apart: typing.ClassVar[Sequence[str]] = ()
     attribute_fields: typing.ClassVar[Mapping[str, str]] = {}
     update_method: typing.ClassVar[str] = "PUT"
-    create_query: typing.ClassVar[str] = ""
     delete_query: typing.ClassVar[Mapping[str, str]] = {}
     slow_delete: typing.ClassVar[bool] = False
     id_field: typing.ClassVar[str] = "id"
@@ -105,7 +103,7 @@ class DeclaredThing(ResourceType):
 
     def post(self, service: Service, body: JsonMap, target: ResourceView) -> Json:
         """Create a thing with these fields; return the service's answer."""
-        return service.post(f"{self.path}{self.create_query}", self.request(body, target))
+        return service.post(self.path, self.request(body, target))
 
     def update_body(
         self, target: ResourceView, changed: Collection[str], context: StepContext

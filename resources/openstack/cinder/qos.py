@@ -9,6 +9,7 @@ from ...contract.views import ResourceView
 from ...plugin import ResourceType
 from ...schema import Attribute, Property, SupportStatus
 from ...steps import Done, Poll, Step
+from ..bodies import texts
 from ..compared import BEFORE, ComparedType
 from ..marks import chosen_id
 from ..names import NameNotFound, resolve
@@ -44,7 +45,7 @@ class QoSSpecs(ComparedType):
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the name and the limits, which are one map."""
         properties = target.properties
-        return {"name": properties["name"] or target.physical_name, **_texts(properties["specs"])}
+        return {"name": properties["name"] or target.physical_name, **texts(properties["specs"])}
 
     def update_body(
         self, target: ResourceView, changed: Collection[str], context: StepContext
@@ -56,7 +57,7 @@ class QoSSpecs(ComparedType):
         """Set the limits, and remove those that the template has no more."""
         service = self.service_for(context)
         path = self.path_of(target)
-        specs = _texts(target.properties["specs"])
+        specs = texts(target.properties["specs"])
         present = self.get(service, self.id_of(target)).get("specs") or {}
         if specs:
             service.put(path, {self.item: specs})
@@ -69,10 +70,6 @@ class QoSSpecs(ComparedType):
 
     def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
         return {"specs": remote.get("specs") or {}}
-
-
-def _texts(specs: Json) -> dict[str, Json]:
-    return {name: str(value) for name, value in (specs or {}).items()}
 
 
 class QoSAssociation(ResourceType):

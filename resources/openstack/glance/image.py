@@ -11,6 +11,7 @@ from ...errors import PermanentError, PropertyError
 from ...heat.none import NoneResource
 from ...schema import Attribute, Property, SupportStatus
 from ...steps import Done, Poll, Step
+from ..bodies import texts
 from ..declared import REMOTE, DeclaredType
 from ..marks import MARK_NAME, chosen_id, mark_of
 from ..polling import FIRST_PAUSE
@@ -118,7 +119,7 @@ class WebImage(DeclaredType):
         body = super().create_body(target, context)
         body.setdefault("name", target.physical_name)
         chosen = target.properties["id"]
-        extra = {name: str(value) for name, value in target.properties["extra_properties"].items()}
+        extra = texts(target.properties["extra_properties"])
         if chosen:
             extra[MARK_NAME] = mark_of(target.key)
         return {**body, "id": chosen or chosen_id(target.key), **extra}
@@ -213,7 +214,7 @@ class WebImage(DeclaredType):
         if "extra_properties" in changed:
             before = target.previous.get("extra_properties") or {}
             properties |= dict.fromkeys(before)
-            properties |= {name: str(value) for name, value in target.properties["extra_properties"].items()}
+            properties |= texts(target.properties["extra_properties"])
         operations = []
         for name, value in sorted(properties.items()):
             path = "/" + name.replace("~", "~0").replace("/", "~1")

@@ -8,6 +8,7 @@ from ...contract.context import StepContext
 from ...contract.views import ResourceView
 from ...errors import PropertyError
 from ...schema import Attribute, Property, SupportStatus
+from ..bodies import texts
 from ..declared import REMOTE, DeclaredType
 from ..marks import chosen_id, mark_of
 from ..names import quoted, resolve
@@ -124,7 +125,7 @@ class Flavor(DeclaredType):
     def _set_extra_specs(self, target: ResourceView, context: StepContext) -> None:
         service = self.service_for(context)
         path = f"{self.path_of(target)}/os-extra_specs"
-        extra_specs = {name: str(value) for name, value in (target.properties["extra_specs"] or {}).items()}
+        extra_specs = texts(target.properties["extra_specs"])
         for name in service.get(path)["extra_specs"]:
             if name not in extra_specs:
                 service.delete(f"{path}/{quoted(name)}")

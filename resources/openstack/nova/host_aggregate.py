@@ -7,6 +7,7 @@ from ....template.constraints import Custom
 from ...contract.context import StepContext
 from ...contract.views import ResourceView
 from ...schema import Attribute, Property, SupportStatus
+from ..bodies import texts
 from ..compared import ComparedType
 from ..service import Conflict, RemoteNotFound, object_of, texts_of
 
@@ -67,7 +68,7 @@ class HostAggregate(ComparedType):
 
     def _set_metadata(self, target: ResourceView, context: StepContext) -> None:
         service = self.service_for(context)
-        metadata = {name: str(value) for name, value in (target.properties["metadata"] or {}).items()}
+        metadata = texts(target.properties["metadata"])
         present = _metadata(self.get(service, self.id_of(target)))
         left_over = dict.fromkeys(present.keys() - metadata.keys())
         if metadata or left_over:

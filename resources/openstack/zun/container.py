@@ -16,7 +16,7 @@ from ..declared import REMOTE, DeclaredType
 from ..marks import MARK_NAME, Mark
 from ..names import quoted, resolve
 from ..polling import FIRST_PAUSE
-from ..service import RemoteNotFound, object_of, objects_of, service_of
+from ..service import RemoteNotFound, Service, object_of, objects_of, service_of
 from ..statuses import StatusMeaning
 from .container_schema import ATTRIBUTES, PROPERTIES
 from .networks import Entry, Interfaces, body_of
@@ -54,7 +54,6 @@ class Container(DeclaredType):
     description = "A container that runs."
     service = "application-container"
     path = "/containers"
-    create_query = "?run=true"
     delete_query = {"stop": "true"}
     item = ""
     items = "containers"
@@ -87,6 +86,10 @@ class Container(DeclaredType):
                 raise PropertyError("fixed_ip and port exclude each other", (NETWORKS, index))
 
     # -- creation ----------------------------------------------------------------------------------
+
+    def post(self, service: Service, body: JsonMap, target: ResourceView) -> Json:
+        """Create a container that runs."""
+        return service.post(f"{self.path}?run=true", self.request(body, target))
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new container; what is empty is not sent."""
