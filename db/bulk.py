@@ -1,4 +1,4 @@
-"""Statements for many rows at once, in each dialect: selections by ids, inserts and updates.
+"""Statements for many rows at once, in each dialect, and several writes as one statement.
 
 ========== ============================== ========================= ================================
            ids                            insert                    update
@@ -11,6 +11,10 @@ SQLite     from ``json_each(array)``      one execution for each    one executio
 On PostgreSQL and SQLite the text of such a statement does not depend on the number of rows.  So it is
 compiled once, and the server plans it once for each connection.  The records are one parameter, a JSON text:
 psycopg takes longer to convert parameters than the server takes to execute the statement.
+
+A link of a chain is a transaction of few rows.  There each statement costs more than its rows do: the time
+of SQLAlchemy, of the driver, and of one way to the server and back.  So `run` makes one statement of those
+that need no answer.
 """
 
 import functools
@@ -21,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
 from sqlalchemy.dialects import mysql, postgresql, sqlite
-from sqlalchemy.engine import Connection, Dialect
+from sqlalchemy.engine import Connection, CursorResult, Dialect
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.visitors import InternalTraversal
@@ -44,6 +48,62 @@ def chunks(ids: Iterable[Id]) -> Iterable[list[Id]]:
     """
     ordered = sorted(set(ids))
     return (ordered[i : i + BATCH] for i in range(0, len(ordered), BATCH))
+
+
+class Write(typing.NamedTuple):
+    """A statement that writes.
+
+    :ivar statement: one of few, because it is kept in a cache.
+    :ivar parameters: their names are not those of columns.
+    """
+
+    statement: sa.Insert | sa.Update
+    parameters: Mapping[str, typing.Any] | Sequence[Mapping[str, typing.Any]]
+
+
+Writes = list[Write]
+"""Writes of a transaction that are put off until a statement whose result it needs.
+
+No two of them concern the same row, and the transaction has locked the rows that they change.  For on
+PostgreSQL all parts of a statement see the rows as they were before it, and their order is not defined.  Who
+reads or changes such a row runs the writes before.
+"""
+
+
+def run(conn: Connection, writes: Writes) -> CursorResult[typing.Any] | None:
+    """Run writes, on PostgreSQL as one statement, and empty the list; return the result of the last one."""
+    joins = conn.dialect.name == "postgresql"
+    result: CursorResult[typing.Any] | None = None
+    while writes:
+        count = _joinable(writes) if joins else 1
+        part = [writes.pop(0) for _ in range(count)]
+        if count == 1:
+            result = conn.execute(*part[0])
+        else:
+            parameters = {name: value for write in part for name, value in _named(write).items()}
+            result = conn.execute(_joined(*(write.statement for write in part)), parameters)
+    return result
+
+
+def _joinable(writes: Writes) -> int:
+    """Return how many of the first writes have no parameter of the same name with another value."""
+    values: dict[str, typing.Any] = {}
+    for count, write in enumerate(writes):
+        for name, value in _named(write).items():
+            if values.setdefault(name, value) != value:
+                return count
+    return len(writes)
+
+
+def _named(write: Write) -> Mapping[str, typing.Any]:
+    assert isinstance(write.parameters, Mapping), "on PostgreSQL the rows of an insert are one parameter"
+    return write.parameters
+
+
+@functools.cache
+def _joined(*statements: sa.Insert | sa.Update) -> sa.Insert | sa.Update:
+    *others, last = statements
+    return last.add_cte(*(other.cte(f"write_{number}") for number, other in enumerate(others)))
 
 
 class _JsonArray(sa.types.TypeDecorator[typing.Any]):
@@ -121,15 +181,19 @@ def insert(
 
     :param unless_taken: the name of a column with a unique index; a row whose value exists there is skipped.
     """
-    if not rows:
-        return
-    names = tuple(rows[0])
+    if rows:
+        conn.execute(*insertion(conn, table, rows, unless_taken=unless_taken))
+
+
+def insertion(
+    conn: Connection, table: sa.Table, rows: Sequence[Row], *, unless_taken: str | None = None
+) -> Write:
+    """Return the write that inserts rows; for the parameters see `insert`."""
     if conn.dialect.name == "postgresql":
-        conn.execute(_insert_records(table, names, unless_taken), _records(conn, table, rows))
-    elif unless_taken is None:
-        conn.execute(_insert(table), rows)
-    else:
-        conn.execute(_insert_unless_taken(conn.dialect.name, table, unless_taken), rows)
+        return Write(_insert_records(table, tuple(rows[0]), unless_taken), _records(conn, table, rows))
+    if unless_taken is None:
+        return Write(_insert(table), rows)
+    return Write(_insert_unless_taken(conn.dialect.name, table, unless_taken), rows)
 
 
 @functools.cache

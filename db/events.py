@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from . import bulk, event_sinks, statements
+from .bulk import Writes
 from .errors import NotFound
 from .ids import StackId
 from .rows import Event
@@ -16,15 +17,21 @@ from .schema import tables
 _STORED = [name for name in Event.__dataclass_fields__ if name not in ("id", "has_sinks")]
 
 
-def add_many(conn: Connection, events: Sequence[Event]) -> None:
+def add_many(conn: Connection, events: Sequence[Event], writes: Writes | None = None) -> None:
     """Store events in the order given, and skip those that exist.
 
     A caller that got no answer to a commit stores the same events once more.  In the same transaction they
     are put down for delivery to the event sinks that there may be.
+
+    :param writes: where the events are put off; None: they are stored at once.
     """
     if events:
         rows = [{name: getattr(event, name) for name in _STORED} for event in events]
-        bulk.insert(conn, tables.event, rows, unless_taken="uuid")
+        write = bulk.insertion(conn, tables.event, rows, unless_taken="uuid")
+        if writes is None:
+            conn.execute(*write)
+        else:
+            writes.append(write)
         if any(event.has_sinks for event in events):
             event_sinks.put_down(conn, [event for event in events if event.has_sinks])
 

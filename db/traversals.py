@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from . import bulk
-from .bulk import OneOf
+from .bulk import OneOf, Write, Writes
 from .ids import StackId, TraversalId, TraversalNumber
 from .rows import FailureCause, Traversal
 from .schema import tables
@@ -67,30 +67,40 @@ def lock_failed(
     return failed
 
 
-def count_down(conn: Connection, number: TraversalNumber, tasks: int) -> Traversal | None:
+def count_down(
+    conn: Connection, number: TraversalNumber, tasks: int, writes: Writes | None = None
+) -> Traversal | None:
     """Reduce the open tasks of a traversal by those that became final; this locks its row.
 
+    :param writes: writes that were put off, to be run with it; None: there are none.
     :returns: the traversal as it is then; None: it was purged.
     """
-    values = {"number": number, "tasks": tasks}
-    if conn.dialect.update_returning:
-        return _one(conn, _COUNT_DOWN_RETURNING, values)
-    conn.execute(_COUNT_DOWN, values)  # MariaDB
-    return get(conn, number)
+    writes = [] if writes is None else writes
+    returns = conn.dialect.update_returning  # MariaDB does not.
+    statement = _COUNT_DOWN_RETURNING if returns else _COUNT_DOWN
+    writes.append(Write(statement, {"number": number, "tasks": tasks}))
+    result = bulk.run(conn, writes)
+    if result is None or not returns:
+        return get(conn, number)
+    row = result.mappings().first()
+    return None if row is None else Traversal.of(dict(row))
 
 
 def count_down_each(
-    conn: Connection, numbers: Mapping[TraversalNumber, int]
+    conn: Connection, numbers: Mapping[TraversalNumber, int], writes: Writes
 ) -> dict[TraversalNumber, Traversal]:
     """Reduce the open tasks of traversals, and lock their rows in the order of their numbers.
 
     :param numbers: by how much each is reduced; 0 only locks it.
+    :param writes: writes that were put off, to be run first, or with it.
     :returns: those that exist, as they are then.
     """
     if len(numbers) == 1:
         [(number, tasks)] = numbers.items()
-        row = count_down(conn, number, tasks) if tasks else lock(conn, number)
-        return {} if row is None else {number: row}
+        if tasks:
+            row = count_down(conn, number, tasks, writes)
+            return {} if row is None else {number: row}
+    bulk.run(conn, writes)
     rows = conn.execute(_LOCK_EACH, {"ids": sorted(numbers)}).mappings() if numbers else ()
     locked = [Traversal.of(dict(row)) for row in rows]
     reduced = [replace(row, open_tasks=row.open_tasks - numbers[row.id]) for row in locked]

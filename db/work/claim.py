@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ...shapes import Json, JsonMap
-from .. import resources
-from ..bulk import OneOf, chunks
+from .. import bulk, resources
+from ..bulk import OneOf, Write, Writes, chunks
 from ..ids import MemberId, ResourceId, StackId, TaskId
 from ..resources import StackLabel
 from ..rows import Event, Resource, Task
@@ -80,12 +80,12 @@ _LABELS = sa.select(tables.stack.c.id, *(tables.stack.c[name] for name in StackL
 )
 _IN_PROGRESS = (
     sa.update(tables.resource)
-    .where(OneOf(tables.resource.c.id))
+    .where(OneOf(tables.resource.c.id, "begun_ids"))
     .values(
         action=sa.bindparam("new_action"),
         status=Status.IN_PROGRESS,
         reason="state changed",
-        updated_at=sa.bindparam("now"),
+        updated_at=sa.bindparam("now", type_=sa.Float),
     )
 )
 
@@ -112,6 +112,7 @@ def claim(
     *,
     who: Claimant,
     now: float,
+    writes: Writes,
     waiting: Sequence[Task] = (),
 ) -> Claimed:
     """Claim the tasks that are ready and that nobody else claims now.
@@ -121,6 +122,7 @@ def claim(
     A task is ready only while its traversal is the current one: who supersedes a traversal cancels its ready
     tasks in the same transaction.
 
+    :param writes: where the writes of the claims are put off: rows of tasks and resources.
     :param waiting: tasks to claim, too, which this transaction has just counted down to no predecessor.
     """
     candidates = list(waiting)
@@ -141,7 +143,7 @@ def claim(
     locked = claimed_rows.locked
     skipped = [task for task in candidates if task.resource_id in locked]
     claimed_tasks = _take(
-        conn, [task for task in candidates if task.resource_id not in locked], who=who, now=now
+        writes, [task for task in candidates if task.resource_id not in locked], who=who, now=now
     )
     if not claimed_tasks:
         return Claimed(locked=skipped)
@@ -150,6 +152,7 @@ def claim(
     begun: list[tuple[Task, Resource]] = []
     deleted: list[Task] = []
     if any(task.kind == TaskKind.REFRESH for task in claimed_tasks):
+        bulk.run(conn, writes)  # It may change a task that is claimed here.
         claimed_tasks = [_of_replacement(conn, task, rows) for task in claimed_tasks]
     for task in claimed_tasks:
         row = None if task.resource_id is None else rows.get(task.resource_id)
@@ -160,7 +163,7 @@ def claim(
     claims = [
         _claim(task, resource, rows, claimed_rows.stacks[resource.stack_id]) for task, resource in begun
     ]
-    started = _mark_in_progress(conn, claims, who=who, now=now)
+    started = _mark_in_progress(writes, claims, who=who, now=now)
     return Claimed(claims, started, deleted, skipped)
 
 
@@ -225,10 +228,10 @@ def _newest(rows: Mapping[ResourceId, Resource], resource_id: ResourceId) -> Res
     return row
 
 
-def _take(conn: Connection, candidates: Sequence[Task], *, who: Claimant, now: float) -> list[Task]:
+def _take(writes: Writes, candidates: Sequence[Task], *, who: Claimant, now: float) -> list[Task]:
     if not candidates:
         return []
-    transitions.claim(conn, [task.id for task in candidates], member=who.member, now=now)
+    transitions.claim(writes, [task.id for task in candidates], member=who.member, now=now)
     # The values that the update has stored.
     return [
         replace(
@@ -258,7 +261,7 @@ def _labels(conn: Connection, stack_ids: Iterable[str]) -> dict[str, StackLabel]
     return {row.id: StackLabel(*row[1:]) for row in conn.execute(_LABELS, {"ids": sorted(stack_ids)})}
 
 
-def _mark_in_progress(conn: Connection, claims: Sequence[Claim], *, who: Claimant, now: float) -> list[Event]:
+def _mark_in_progress(writes: Writes, claims: Sequence[Claim], *, who: Claimant, now: float) -> list[Event]:
     """Show the action on the resources, unless an earlier attempt has; return the events of that."""
     by_action: dict[str, list[int]] = {}
     started: list[Event] = []
@@ -274,7 +277,7 @@ def _mark_in_progress(conn: Connection, claims: Sequence[Claim], *, who: Claiman
         event = resource_event(claimed, resource.physical_id, Status.IN_PROGRESS, "state changed", who, now)
         started.append(event)
     for action, ids in sorted(by_action.items()):
-        conn.execute(_IN_PROGRESS, {"ids": sorted(ids), "new_action": action, "now": now})
+        writes.append(Write(_IN_PROGRESS, {"begun_ids": sorted(ids), "new_action": action, "now": now}))
     return started
 
 

@@ -17,8 +17,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ...shapes import Json
-from .. import events, resources
-from ..bulk import OneOf, chunks
+from .. import bulk, events, resources
+from ..bulk import OneOf, Writes, chunks
 from ..ids import AwaitedKind, ResourceId, StackId, TaskId, TraversalId, WaitsOn
 from ..rows import Outcome, ReadyTasks, Task
 from ..schema import tables
@@ -59,11 +59,13 @@ class Admission:
     :ivar accepted: outcomes to store, in the form that counts.
     :ivar refused: outcomes whose attempt does not hold its task any more; nothing of them is stored.
     :ivar rows: the tasks by id, whose rows are locked, as they were before.
+    :ivar completed: whether the accepted outcomes, which all end their tasks well, are in these rows already.
     """
 
     accepted: Sequence[Outcome]
     refused: Sequence[Outcome]
     rows: Mapping[TaskId, Task]
+    completed: bool = False
 
     def finished(self) -> list[FinishedTask]:
         """Return the tasks that reach a final state."""
@@ -128,12 +130,15 @@ def admit(
 
     :param is_paused: whether some of them will wait for nested stacks whose deadlines are paused.
     """
-    rows: dict[TaskId, Task] = {}
     if not outcomes:
-        return Admission((), (), rows)
-    for part in chunks(outcome.task_id for outcome in outcomes):
-        locked_rows = conn.execute(_LOCKED, {"ids": part}).mappings()
-        rows.update((task.id, task) for task in (Task.of(dict(row)) for row in locked_rows))
+        return Admission((), (), {})
+    task_ids = [outcome.task_id for outcome in outcomes]
+    if completed := conn.dialect.update_returning and _only_complete(outcomes):
+        tasks = transitions.complete_attempts(conn, task_ids, attempt=outcomes[0].attempt, member=who.member)
+    else:
+        locked = (conn.execute(_LOCKED, {"ids": part}).mappings() for part in chunks(task_ids))
+        tasks = [Task.of(dict(row)) for rows in locked for row in rows]
+    rows = {task.id: task for task in tasks}
     accepted = [o for o in outcomes if _current(o, rows.get(o.task_id), who)]
     refused = [o for o in outcomes if not _current(o, rows.get(o.task_id), who)]
     # Before the tasks of superseded traversals: a task that is cancelled here has no replacement to refuse.
@@ -142,7 +147,18 @@ def admit(
         lock_successors(conn, [rows[o.task_id] for o in accepted if o.state in FINAL])
         accepted = _cancel_stopped(conn, accepted, rows, is_paused=is_paused)
     results = [o if rows[o.task_id].standing == Standing.OWN else _of_superseded(o) for o in accepted]
-    return Admission(results, refused, rows)
+    return Admission(results, refused, rows, completed)
+
+
+def _only_complete(outcomes: Sequence[Outcome]) -> bool:
+    """Return whether all end their tasks well, whatever the tasks' rows say, and are of one attempt."""
+    return all(
+        outcome.state == TaskState.DONE
+        and outcome.replacement is None
+        and outcome.hook is None
+        and outcome.attempt == outcomes[0].attempt
+        for outcome in outcomes
+    )
 
 
 _LOCKED = sa.select(tables.task).where(OneOf(tables.task.c.id)).order_by(tables.task.c.id).with_for_update()
@@ -265,21 +281,27 @@ def exchange(
     chosen, announced = choose(free, list(ready), hinted, slots=slots, fresh=len(admitted.accepted))
     if later := free[len(chosen) :]:
         ready.update(_unblock(conn, later, now=now))
-    claimed = claim(conn, announced, who=who, now=now, waiting=chosen) if announced or chosen else Claimed()
+    # What is written from here on concerns rows that are locked, and nothing reads it before the commit.
+    writes = Writes()
+    claimed = Claimed()
+    if announced or chosen:
+        claimed = claim(conn, announced, who=who, now=now, writes=writes, waiting=chosen)
     # Another transaction holds the resource's row: the task must not be left waiting for nothing.
     if locked_waiting := [task for task in claimed.locked if task.state == TaskState.WAITING]:
         ready.update(_unblock(conn, locked_waiting, now=now))
     if recorded or claimed.started:
-        events.add_many(conn, [*recorded, *claimed.started])
+        events.add_many(conn, [*recorded, *claimed.started], writes)
     if claimed.deleted:
+        bulk.run(conn, writes)
         ready.update(_complete_deleted(conn, claimed.deleted, now=now))
     over = [*claimed.deleted, *(one.task for one in finished)]
     # Last, because each traversal is one row, for which other conductors wait until our commit.  A traversal
     # without open tasks ends, and one in which nothing but held tasks remains pauses its deadline.
-    held = [hit.task for hit in hits]
     waiting = [o.task_id for o in admitted.accepted if o.state == TaskState.PARKED]
-    paused = [task_id for task_id in waiting if task_id in awaited.paused]
-    ended = endings.finish_all(conn, over, open_tasks=counts, held=held, parked=paused, by=who.host, now=now)
+    stopped = endings.Stopped(
+        over, held=[hit.task for hit in hits], parked=[i for i in waiting if i in awaited.paused]
+    )
+    ended = endings.finish_all(conn, stopped, counts, by=who.host, now=now, writes=writes)
     claimed_ids = {one.task.id for one in claimed.claims}
     to_hint = ReadyTasks()
     for task_id, traversal in ready.items():
@@ -352,7 +374,7 @@ def _store(
     survived = [o.task_id for o in accepted if admitted.rows[o.task_id].losses and o.state not in FINAL]
     if survived:
         losses.forget(conn, survived)
-    for state, end in _ENDS.items():
+    for state, end in () if admitted.completed else _ENDS.items():
         if ids := [outcome.task_id for outcome in accepted if outcome.state == state]:
             end(conn, ids)
     _store_resources(conn, accepted, now=now)

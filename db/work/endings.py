@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .. import credentials, event_sinks, events, notifications, snapshots, stacks, traversals
+from .. import bulk, credentials, event_sinks, events, notifications, snapshots, stacks, traversals
+from ..bulk import Writes
 from ..ids import StackId, TaskId, TraversalId, TraversalNumber
 from ..rows import Event, FailureCause, ReadyTasks, Stack, Task, Traversal
 from ..schema import tables
@@ -44,16 +45,25 @@ class Failure:
     rolled_back: bool = True
 
 
-def finish(conn: Connection, numbers: Mapping[TraversalNumber, int], *, by: str | None, now: float) -> Ended:
+def finish(
+    conn: Connection,
+    numbers: Mapping[TraversalNumber, int],
+    *,
+    by: str | None,
+    now: float,
+    writes: Writes | None = None,
+) -> Ended:
     """End those of the traversals that have no open tasks and were not superseded.
 
     Where breakpoints hold or block all open tasks, the stack's deadline is paused.
 
     :param numbers: by how much each of them is counted down first.
     :param by: host of the conductor, for the events; None: the API.
+    :param writes: writes that were put off, to be run with the first statement; None: there are none.
     """
     over: list[Traversal] = []
-    for number, row in sorted(traversals.count_down_each(conn, numbers).items()):
+    counted = traversals.count_down_each(conn, numbers, [] if writes is None else writes)
+    for number, row in sorted(counted.items()):
         if row.state == TraversalState.RUNNING and row.open_tasks <= 0:
             over.append(row)
         elif row.state == TraversalState.RUNNING and row.may_pause:
@@ -78,30 +88,47 @@ def _failure_of(row: Traversal) -> Failure | None:
     return Failure(row.failure, row.failure_cause, rolled_back=not row.aborted)
 
 
+@dataclass(frozen=True)
+class Stopped:
+    """Tasks that do not run any more; the transaction holds their rows.
+
+    :ivar over: those that have ended.
+    :ivar held: those that a breakpoint holds.
+    :ivar parked: those that wait for nested stacks whose deadlines are paused.
+    """
+
+    over: Sequence[Task]
+    held: Sequence[Task] = ()
+    parked: Sequence[TaskId] = ()
+
+
 def finish_all(
     conn: Connection,
-    over: Sequence[Task],
-    *,
+    tasks: Stopped,
     open_tasks: Mapping[TraversalNumber, int],
-    held: Sequence[Task] = (),
-    parked: Sequence[TaskId] = (),
+    *,
     by: str | None,
     now: float,
+    writes: Writes,
 ) -> Ended:
     """Finish the traversals of tasks that have ended or are held, and those that have waited for them.
 
     :param open_tasks: by how much traversals are counted down first.
-    :param parked: tasks that wait for nested stacks whose deadlines are paused; the caller holds their rows.
     :param by: host of the conductor, for the events; None: the API.
+    :param writes: writes of the transaction that were put off; they run in any case.
     """
-    if parked:
-        countdown.pause_parents(conn, parked, now=now)
-    numbers = {task.finish_id for task in (*over, *held) if task.finish_id is not None}
-    if any(task.standing != Standing.OWN for task in over):
-        numbers |= countdown.newer_traversals(conn, over)
+    if tasks.parked:
+        bulk.run(conn, writes)  # A task that is claimed there keeps a deadline running.
+        countdown.pause_parents(conn, tasks.parked, now=now)
+    numbers = {task.finish_id for task in (*tasks.over, *tasks.held) if task.finish_id is not None}
+    if any(task.standing != Standing.OWN for task in tasks.over):
+        numbers |= countdown.newer_traversals(conn, tasks.over)
     if not numbers:
+        if writes:
+            bulk.run(conn, writes)
         return Ended()
-    return finish(conn, {number: open_tasks.get(number, 0) for number in numbers}, by=by, now=now)
+    counts = {number: open_tasks.get(number, 0) for number in numbers}
+    return finish(conn, counts, by=by, now=now, writes=writes)
 
 
 @dataclass(frozen=True)

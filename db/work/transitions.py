@@ -15,8 +15,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import bulk
-from ..bulk import OneOf, chunks
+from ..bulk import OneOf, Write, Writes, chunks
 from ..ids import MemberId, TaskId, WaitsOn
+from ..rows import Task
 from ..schema import tables
 from ..states import REDELIVER_AFTER, TRANSITIONS, TaskState
 
@@ -121,13 +122,14 @@ def _claim_statement() -> sa.Update:
 _CLAIM = _claim_statement()
 
 
-def claim(conn: Connection, task_ids: Iterable[TaskId], *, member: MemberId, now: float) -> int:
-    """Give tasks to a member, each as a new attempt; return how many.
+def claim(writes: Writes, task_ids: Iterable[TaskId], *, member: MemberId, now: float) -> None:
+    """Give tasks to a member, each as a new attempt.
 
     A waiting task becomes running at once if the caller has counted it down to no predecessor in this
     transaction: nobody else has seen it as ready.
     """
-    return _run(conn, _CLAIM, task_ids, claimant=member, now=now)
+    for part in chunks(task_ids):
+        writes.append(Write(_CLAIM, {"ids": part, "claimant": member, "now": now}))
 
 
 _HOLD = HOLD.statement(
@@ -233,6 +235,38 @@ _REVOKE = CANCEL.statement(due_at=sa.bindparam("due"), waits_on=None, hook=None)
 def complete(conn: Connection, task_ids: Iterable[TaskId]) -> int:
     """End tasks well; return how many."""
     return _run(conn, _COMPLETE, task_ids)
+
+
+def _complete_attempts() -> sa.Update:
+    t = tables.task
+    claimed = sa.and_(
+        OneOf(_T.id), _T.state == TaskState.RUNNING, _T.attempt == _ATTEMPT, _T.member == _CLAIMANT
+    )
+    # The order of their ids is that of all locks of tasks.
+    locked = sa.select(_T.id).where(claimed).order_by(_T.id).with_for_update().subquery("locked")
+    values = {"state": COMPLETE.target, **_FINAL}
+    return sa.update(t).where(_T.id == locked.c.id).values(**values).returning(t)
+
+
+_ATTEMPT: sa.BindParameter[int] = sa.bindparam("claimed_as", type_=sa.Integer)
+_CLAIMANT: sa.BindParameter[str] = sa.bindparam("claimant", type_=sa.String)
+_COMPLETE_ATTEMPTS = _complete_attempts()
+
+
+def complete_attempts(
+    conn: Connection, task_ids: Iterable[TaskId], *, attempt: int, member: MemberId
+) -> list[Task]:
+    """End tasks well, as far as this attempt of the member still holds them; return them as they were.
+
+    One statement locks the rows, compares and ends.  The database must know UPDATE ... RETURNING.
+    """
+    values = {"claimed_as": attempt, "claimant": member}
+    rows = [
+        dict(row)
+        for part in chunks(task_ids)
+        for row in conn.execute(_COMPLETE_ATTEMPTS, {"ids": part, **values}).mappings()
+    ]
+    return [Task.of({**row, "state": TaskState.RUNNING, "member": member}) for row in rows]
 
 
 def fail(conn: Connection, task_ids: Iterable[TaskId]) -> int:

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 
 import pytest
 import sqlalchemy as sa
-from stoker.db import resources, stacks, traversals
+from sqlalchemy.engine import Connection
+from stoker.db import bulk, resources, stacks, traversals
+from stoker.db.bulk import Writes
 from stoker.db.engine import Database
 from stoker.db.ids import ContentId, MemberId, ResourceId, StackId, TaskId, TraversalId, TraversalNumber
 from stoker.db.rows import Outcome, Resource, Snapshot, Stack, Task, Traversal
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import tasks
-from stoker.db.work.claim import Claim, Claimant
+from stoker.db.work.claim import Claim, Claimant, Claimed, claim
 from stoker.db.work.commit import Exchange, exchange
 
 NOW = 1_800_000_000.0
@@ -197,6 +199,14 @@ def step(
 def claim_all(database: Database, ids: Sequence[TaskId], who: Claimant = A, now: float = NOW) -> list[Claim]:
     """Claim what can be claimed."""
     return list(step(database, (), ids, who=who, now=now, slots=len(ids)).claims)
+
+
+def claim_now(conn: Connection, ids: Sequence[TaskId], waiting: Sequence[Task] = ()) -> Claimed:
+    """Claim tasks in a transaction that does nothing else."""
+    writes = Writes()
+    claimed = claim(conn, ids, who=A, now=NOW, writes=writes, waiting=waiting)
+    bulk.run(conn, writes)
+    return claimed
 
 
 def outcome(claim: Claim, state: TaskState = TaskState.DONE, **fields: typing.Any) -> Outcome:

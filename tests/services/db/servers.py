@@ -16,13 +16,14 @@ CHECKED_BY = {
     "statements": ("test_installation",),
     "traversals": ("test_traversals",),
     "work/claim": ("test_claims", "test_locks"),
+    # Commits at once wait for each other's rows, and deadlock where the order is wrong.
+    "work/commit": ("test_commits",),
     "work/due_tasks": ("test_parking", "test_locks"),
     "work/tasks": ("test_states", "test_parking"),
 }
 """Each module of db that names a dialect or skips locked rows, and the files that test it on all servers."""
 ON_ALL = {
     *(name for names in CHECKED_BY.values() for name in names),
-    "test_commits",  # Commits at once wait for each other's rows, and deadlock where the order is wrong.
     "test_due_soon",  # Its statement is a union of limited parts, which each server writes in its own way.
     "test_expand_contract",  # MariaDB commits each statement of a migration.
     "test_query_plans",  # Each server has a planner of its own.

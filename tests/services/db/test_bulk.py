@@ -99,3 +99,64 @@ def test_rows_are_selected_by_texts_that_look_like_an_array(database: Database, 
     query = sa.select(r.name).where(bulk.OneOf(r.name), r.stack_id == stack.id).order_by(r.id)
     stored = database.read(lambda conn: conn.execute(query, {"ids": names}).scalars().all())
     assert list(stored) == names
+
+
+_REASON = (
+    sa.update(tables.resource).where(bulk.OneOf(tables.resource.c.id)).values(reason=sa.bindparam("text"))
+)
+_ACTION = (
+    sa.update(tables.resource)
+    .where(bulk.OneOf(tables.resource.c.id, "acting"))
+    .values(action=sa.bindparam("verb"))
+)
+
+
+def reason(text: str, *ids: int) -> bulk.Write:
+    return bulk.Write(_REASON, {"ids": list(ids), "text": text})
+
+
+def action(verb: str, *ids: int) -> bulk.Write:
+    return bulk.Write(_ACTION, {"acting": list(ids), "verb": verb})
+
+
+@pytest.mark.parametrize(
+    ("writes", "statements", "changed", "after"),
+    [
+        ([], 0, None, {1: ("", "INIT"), 2: ("", "INIT"), 3: ("", "INIT")}),
+        (
+            [reason("new", 1, 2), action("CHECK", 3)],
+            1,
+            1,
+            {1: ("new", "INIT"), 2: ("new", "INIT"), 3: ("", "CHECK")},
+        ),
+        (  # Two values of one parameter need two statements.
+            [reason("one", 1, 2), action("CHECK", 3), reason("two", 2, 3)],
+            2,
+            2,
+            {1: ("one", "INIT"), 2: ("two", "INIT"), 3: ("two", "CHECK")},
+        ),
+    ],
+)
+def test_writes_that_were_put_off_are_few_statements_where_the_database_can(
+    database: Database,
+    stack: Stack,
+    writes: list[bulk.Write],
+    statements: int,
+    changed: int | None,
+    after: dict[int, tuple[str, str]],
+) -> None:
+    rows = [a_resource(stack.id, number, reason="") for number in (1, 2, 3)]
+    database.write(lambda conn: bulk.insert(conn, tables.resource, [vars(row) for row in rows]))
+    texts: list[str] = []
+    put_off = list(writes)
+
+    def write(conn: sa.Connection) -> int | None:
+        sa.event.listen(conn, "before_cursor_execute", lambda *arguments: texts.append(arguments[2]))
+        result = bulk.run(conn, put_off)
+        return None if result is None else result.rowcount
+
+    assert database.write(write) == changed
+    assert put_off == []
+    assert len(texts) == (statements if database.dialect == "postgresql" else len(writes))
+    stored = database.read(lambda conn: resources.of_stack(conn, stack.id))
+    assert {row.id: (row.reason, row.action) for row in stored} == after

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 from harness.next_release import EXPANDED, MIGRATIONS, NEWEST
-from services.db.rows import NOW, A, a_resource, a_stack
+from services.db.rows import NOW, a_resource, a_stack, claim_now
 from stoker.db import conductors, resources, stacks
 from stoker.db.conductors import ACTIVE, ConductorRecord
 from stoker.db.engine import Database
@@ -21,7 +21,6 @@ from stoker.db.schema import revisions, upgrade
 from stoker.db.schema.revisions import Fit, fit_of, place_of
 from stoker.db.states import TaskKind, TaskState
 from stoker.db.work import member_claims, tasks
-from stoker.db.work.claim import claim
 
 VERSIONS = pathlib.Path(upgrade.__file__).parent / "migrations/versions"
 FROZEN = {"0001_initial.py": "4fe6c18d8f7b60b8f5d6ccacbc63c79a621bf2543a2438c5f069ec26817f02e5"}
@@ -202,7 +201,7 @@ def store_and_claim(database: Database, number: int) -> None:
         tasks.insert_many(conn, [replace(a_task(stack, number), request="req-1")])
 
     database.write(begin)
-    claimed = database.write(lambda conn: claim(conn, [TaskId(number)], who=A, now=NOW))
+    claimed = database.write(lambda conn: claim_now(conn, [TaskId(number)]))
     [claimed_attempt] = [(c.task.id, c.task.attempt) for c in claimed.claims]
     database.write(lambda conn: member_claims.release(conn, [claimed_attempt], now=NOW))
     task = database.read(lambda conn: tasks.get(conn, claimed_attempt[0]))

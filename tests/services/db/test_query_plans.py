@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 import sqlalchemy as sa
-from services.db.rows import NOW, a_resource, a_snapshot, a_stack, on
+from services.db.rows import NOW, a_resource, a_snapshot, a_stack, claim_now, on
 from stoker.db import content, events, resources, snapshots, stacks, traversals
 from stoker.db.engine import Database
 from stoker.db.ids import (
@@ -34,7 +34,7 @@ from stoker.db.work import (
     tasks,
 )
 from stoker.db.work.breakpoint_rules import BreakpointHit
-from stoker.db.work.claim import Claimant, claim
+from stoker.db.work.claim import Claimant
 from stoker.db.work.due_tasks import DueTask
 from stoker.db.work.endings import stack_event
 
@@ -78,7 +78,7 @@ DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
     "repeat hints": lambda conn: due_tasks.repeat_hints(conn, DUE, now=NOW),
     "wake parked": lambda conn: due_tasks.wake_due(conn, DUE, now=NOW),
     "wake": lambda conn: due_tasks.wake(conn, WaitsOn.parse("resource:1"), now=NOW),
-    "claim": lambda conn: claim(conn, [TaskId(4)], who=WHO, now=NOW),
+    "claim": lambda conn: claim_now(conn, [TaskId(4)]),
     "end of a stack": lambda conn: endings.end_stacks(
         conn, [endings.StackEnd(STACK, TRAVERSAL, endings.Failure("why"))], by=None, now=NOW
     ),

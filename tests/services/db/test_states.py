@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
-from services.db.rows import NOW, A, Graph, new_id, set_task, step, store_graph, task
+from services.db.rows import NOW, A, Graph, claim_now, new_id, set_task, step, store_graph, task
 from stoker.db import stacks
 from stoker.db.engine import Database
 from stoker.db.ids import WaitsOn
@@ -15,7 +15,6 @@ from stoker.db.rows import Outcome, Task
 from stoker.db.schema import tables
 from stoker.db.states import FINAL, TRANSITIONS, UNSTARTED, TaskState
 from stoker.db.work import breakpoints, cancel, clear_breakpoints, due_tasks, member_claims, transitions
-from stoker.db.work.claim import claim
 from stoker.db.work.countdown import FinishedTask
 from stoker.db.work.due_tasks import DueTask
 
@@ -106,9 +105,7 @@ def lapse(hook: str) -> Operation:
 OPERATIONS: dict[str, tuple[Operation, Moves]] = {
     "claim": (lambda database, graph: step(database, [], graph.ids), {READY: RUN}),
     "claim what was counted down": (
-        lambda database, graph: database.write(
-            lambda conn: claim(conn, [], who=A, now=NOW, waiting=waiting(database, graph))
-        ),
+        lambda database, graph: database.write(lambda conn: claim_now(conn, [], waiting(database, graph))),
         {W: RUN},
     ),
     "progress": (commit(RUN), {RUN: RUN}),
