@@ -87,6 +87,17 @@ def objects_of(value: JsonMap, name: str) -> list[JsonMap]:
     return [] if value[name] is None else _list_of(value[name], Mapping, f"{name} is no list of objects")
 
 
+def first_of(value: JsonMap, name: str) -> JsonMap:
+    """Return the first object of a list that is a field of an answer's object.
+
+    :raises UnreadableAnswer: the field is missing, no list of objects, or an empty one.
+    """
+    objects = objects_of(value, name)
+    if not objects:
+        raise UnreadableAnswer("a service", f"{name} is empty")
+    return objects[0]
+
+
 def texts_of(value: JsonMap, name: str) -> list[str]:
     """Return the texts of a list that is a field of an answer's object.
 

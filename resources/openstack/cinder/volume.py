@@ -227,6 +227,8 @@ class Volume(VolumeBackups, DeclaredType):
     def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
         """Return the fields; the metadata without the entries of others."""
         live = dict(super().reported_properties(target, remote, context))
+        if "metadata" not in live:  # As of any property: what the service does not report is not compared.
+            return live
         hidden = {*ADMINISTRATIVE} - {*target.properties["metadata"]}
         metadata = {name: value for name, value in object_of(live, "metadata").items() if name not in hidden}
         return {**live, "metadata": metadata}

@@ -12,7 +12,7 @@ from ...signals import Signal
 from ...steps import Step
 from ..declared import REMOTE, DeclaredType
 from ..marks import TagMark, chosen_id, mark_of
-from ..service import Service, objects_of
+from ..service import Service, first_of
 from . import executions
 from .definition import check_tasks, definition_of, properties_in
 from .executions import workflows_of
@@ -53,7 +53,7 @@ class Workflow(DeclaredType):
     def post(self, service: Service, body: JsonMap, target: ResourceView) -> Json:
         """Create the workflow by its definition."""
         answer = service.send_text("POST", self.path, self._definition(target))
-        return objects_of(answer, self.items)[0]
+        return first_of(answer, self.items)
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Create the workflow; its address for signals is stored with it."""
@@ -69,7 +69,7 @@ class Workflow(DeclaredType):
         """Replace the definition."""
         service = self.service_for(context)
         answer = service.send_text("PUT", self.path, self._definition(target))
-        return self._wait(objects_of(answer, self.items)[0], context.now(), target, context)
+        return self._wait(first_of(answer, self.items), context.now(), target, context)
 
     def after_delete(self, target: ResourceView, context: StepContext) -> None:
         """Delete the executions that signals have begun: without the workflow no others can begin."""

@@ -127,8 +127,9 @@ class SecurityGroup(NeutronType):
 
         The first answer of the service says which rules it has, unless a step before has changed them.
         """
+        rules = target.data[REMOTE].get("security_group_rules")
         try:
-            self._set_rules(target, target.data[REMOTE]["security_group_rules"], context)
+            self._set_rules(target, self._present_rules(target, context) if rules is None else rules, context)
         except (Conflict, RemoteNotFound):
             self._set_rules(target, self._present_rules(target, context), context)
         if target.properties["description"]:

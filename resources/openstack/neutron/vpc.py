@@ -62,7 +62,9 @@ class Vpc(NeutronType):
     def after_create(self, target: ResourceView, context: StepContext) -> None:
         """Make the router, unless an earlier step has."""
         service = self.service_for(context)
-        name = str(target.data[REMOTE]["name"])
+        # Where the answer to the creation has no name, a later one may have it.
+        name = target.data[REMOTE].get("name") or self.get(service, self.id_of(target))["name"]
+        name = str(name)
         if not routers_named(service, name):
             body = {"name": name, "description": mark_of(target.creation_key or target.key)}
             service.post("/routers", {"router": body})

@@ -1,6 +1,6 @@
 """OS::Trove::Instance: a database server with its databases and users."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedPattern, Length, Range
@@ -201,8 +201,7 @@ class DatabaseInstance(DatabaseType):
     def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the host name, and the address at the service."""
         remote = target.data.get(REMOTE) or {}
-        links = (link.get("href") for link in remote.get("links") or () if link.get("rel") == "self")
-        return {**super().attribute_values(target), "href": next(links, None)}
+        return {**super().attribute_values(target), "href": _own_address(remote.get("links"))}
 
     def problem(self, remote: JsonMap) -> str:
         """Return the service's words for the fault, or Heat's for the state."""
@@ -277,3 +276,13 @@ def _change_user(service: Service, path: str, user: JsonMap, present: JsonMap) -
 def _user(user: JsonMap) -> dict[str, Json]:
     databases = [{"name": name} for name in user["databases"] or ()]
     return {**without_nulls(user), "databases": databases}
+
+
+def _own_address(links: Json) -> Json:
+    """Return the address of a stored answer's links that leads to the thing itself; None: there is none."""
+    addresses = (
+        link.get("href")
+        for link in (links if isinstance(links, list) else ())
+        if isinstance(link, Mapping) and link.get("rel") == "self"
+    )
+    return next(addresses, None)
