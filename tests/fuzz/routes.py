@@ -203,11 +203,11 @@ class Routes:
             is_change = answer.status_code < 300 and not sent["operation"].startswith(("GET", "HEAD"))
             if is_change:
                 installation.quiet()
+                if not installation.is_whole:
+                    self._renewed.restore()
         except BaseException:
             self._renewed.drop()
             raise
-        if is_change and not installation.is_whole:
-            self._renewed.drop()
 
 
 def send(installation: Installation, sent: Json) -> falcon.testing.Result:

@@ -1,9 +1,7 @@
 """Stored rows, damaged or of another version, as the API reads them and as a conductor works on them."""
 
-import contextlib
 import json
 import pathlib
-import sqlite3
 import typing
 from collections.abc import Sequence
 
@@ -82,9 +80,7 @@ class Rows:
 
     def __init__(self, folder: pathlib.Path) -> None:
         self._renewed = Renewed(folder)
-        self._folder = folder
         self._count = 0
-        self._whole: Installation | None = None
 
     def inputs(self) -> st.SearchStrategy[Json]:
         """Return an accepted request, and the columns that are damaged meanwhile."""
@@ -107,24 +103,10 @@ class Rows:
         """Damage rows of a stack; read it, and let a conductor work on it and on a stack of others."""
         installation = self._renewed.get()
         self._count += 1
-        if self._whole is not installation:
-            _copy(self._folder / "sim.sqlite", self._folder / "whole.sqlite")
-            self._whole = installation
         try:
             self._run(installation, sent)
         finally:
-            self._restore(installation)
-
-    def _restore(self, installation: Installation) -> None:
-        """Let the next input find whole rows, and a conductor that has seen no others."""
-        world = installation.world
-        world.broken.clear()
-        world.bus.hints.clear()
-        for host in list(world.conductors):
-            world.kill(host)
-        _copy(self._folder / "whole.sqlite", self._folder / "sim.sqlite")
-        world.start("host0")
-        world.look_all()
+            installation.restore()
 
     def _run(self, installation: Installation, sent: Json) -> None:
         member = installation.callers["member"]
@@ -166,15 +148,6 @@ class Rows:
             raise Broken("conductor", text, text.rpartition("\n")[2][:80])
         if not is_made:
             raise Broken("others", f"a stack of others is not made within {WITHIN:.0f} s", "others")
-
-
-def _copy(source: pathlib.Path, target: pathlib.Path) -> None:
-    """Copy a database, which others may have open."""
-    with (
-        contextlib.closing(sqlite3.connect(source)) as whole,
-        contextlib.closing(sqlite3.connect(target)) as copy,
-    ):
-        whole.backup(copy)
 
 
 def _value(choices: Choices) -> str | None:

@@ -4,7 +4,7 @@ import functools
 import json
 import re
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import yaml
 from fuzz.laws import ROOT, Broken, check_text
@@ -108,6 +108,14 @@ def corpus() -> tuple[Json, ...]:
     return tuple(body for body in bodies if len(json.dumps(body)) <= SMALL)
 
 
+@functools.cache
+def _mutations() -> Sequence[Mutations]:
+    """Return the mutations of bodies; in every third the template is a text."""
+    mutations = Mutations(corpus())
+    as_text = Mutations([{**body, "template": yaml.safe_dump(body["template"])} for body in corpus()])
+    return mutations, mutations, as_text
+
+
 class Templates:
     """The subject."""
 
@@ -119,10 +127,8 @@ class Templates:
         self._sealer = Sealer([Sealer.generate_key()]).of_stack("project", "stack")
 
     def inputs(self) -> st.SearchStrategy[Json]:
-        """Return bodies; in every third the template is a text."""
-        mutations = Mutations(corpus())
-        as_text = Mutations([{**body, "template": yaml.safe_dump(body["template"])} for body in corpus()])
-        return st.one_of(mutations.inputs(), mutations.inputs(), as_text.inputs())
+        """Return bodies."""
+        return st.one_of(*[mutations.inputs() for mutations in _mutations()])
 
     def run(self, sent: Json) -> None:
         """Compile a body."""
