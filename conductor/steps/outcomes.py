@@ -10,6 +10,7 @@ from ...db.ids import WaitsOn
 from ...db.rows import FailureCause, OrphanedCreate, Outcome, Resource
 from ...db.states import SIGNALLED, SILENT, UNDECIDED, Status, TaskKind, TaskState, cancelled_reason
 from ...db.work import breakpoint_rules, losses
+from ...db.work.cancel import LOST
 from ...db.work.claim import Claim, Claimant, action_of, resource_event
 from ...planning.plan import TaskDefinition
 from ...resources.errors import PermanentError, RetryableError, StepError, StepTimedOut
@@ -59,11 +60,21 @@ class Outcomes:
             **fields,
         )
 
+    @property
+    def _shows_start(self) -> bool:
+        """Return whether this step shows the action's start: it has found that there is something to do."""
+        return self.claim.task.kind in UNDECIDED and not self.claim.begun and not self._observes
+
     def _begun(self) -> dict[str, typing.Any]:
-        """Return the event of the action's start, where this step has found that there is something to do."""
-        if self.claim.task.kind not in UNDECIDED or self.claim.begun or self._observes:
+        """Return the event of the action's start, where this step shows it and no earlier attempt has."""
+        if not self._shows_start:
             return {}
-        return {"begun": self._event(Status.IN_PROGRESS, "state changed", self.claim.resource.physical_id)}
+        resource = self.claim.resource
+        state = (resource.action, resource.status)
+        is_repeated = self.claim.task.attempt > 1 and resource.reason != LOST
+        if is_repeated and state == (action_of(self.claim.task.kind), Status.IN_PROGRESS):
+            return {}
+        return {"begun": self._event(Status.IN_PROGRESS, "state changed", resource.physical_id)}
 
     def _status_columns(self, status: Status, reason: str) -> dict[str, Json]:
         if self.claim.task.kind in SILENT:
@@ -109,8 +120,10 @@ class Outcomes:
 
     def nothing_to_do(self, changes: JsonMap) -> StepResult:
         """Complete the task without an event: the resource is as the goal has it."""
-        if self.claim.task.kind == TaskKind.UPDATE and self.claim.resource.status == Status.FAILED:
-            changes = {**changes, "status": Status.COMPLETE, "reason": STILL_GOOD}
+        status = self.claim.resource.status
+        if self.claim.task.kind == TaskKind.UPDATE and status != Status.COMPLETE:
+            reason = STILL_GOOD if status == Status.FAILED else "state changed"
+            changes = {**changes, "status": Status.COMPLETE, "reason": reason}
         return StepResult(self.claim, self._outcome(TaskState.DONE, changes=changes))
 
     def refused(self, error: Exception) -> StepResult:
@@ -169,9 +182,9 @@ class Outcomes:
     def poll_later(self, step: Poll, changes: JsonMap) -> StepResult:
         """Keep the task in this conductor until its next poll."""
         values = {**changes, "progress": {"task": self.claim.task.id, "token": step.progress}}
-        if begun := self._begun():
+        if self._shows_start:
             values.update(self._status_columns(Status.IN_PROGRESS, "state changed"))
-        outcome = self._outcome(TaskState.RUNNING, changes=values, **begun)
+        outcome = self._outcome(TaskState.RUNNING, changes=values, **self._begun())
         after = replace(self.claim, resource=replace(self.claim.resource, **values))
         return StepResult(after, outcome, poll_after=step.after, progress=step.progress, keeps_claim=True)
 
@@ -187,23 +200,28 @@ class Outcomes:
         moments.append(None if step.after is None else self.clock() + step.after)
         due_moments = [moment for moment in moments if moment is not None]
         values = {**changes, "progress": {"task": self.claim.task.id, "token": step.progress}}
-        if begun := self._begun():
+        if self._shows_start:
             values.update(self._status_columns(Status.IN_PROGRESS, "state changed"))
         outcome = self._outcome(
             TaskState.PARKED,
             changes=values,
-            **begun,
+            **self._begun(),
             due_at=min(due_moments) if due_moments else None,
             waits_on=WaitsOn.parse(step.waits_on),
             seen=step.seen,
         )
         return StepResult(self.claim, outcome)
 
-    def retry(self, error: RetryableError, *, after_success: bool = False) -> StepResult:
+    def retry(
+        self, error: RetryableError, *, after_success: bool = False, has_begun: bool = False
+    ) -> StepResult:
         """Retry the task after a pause, or fail it if it has no retries left.
 
         :param after_success: a step of this claim has succeeded before.  Such a failure is the first in a
             row and costs no retry: what is polled for an hour meets more of them than are allowed in a row.
+        :param has_begun: the type has been called to start the action.  The service may have carried it out
+            although there is no answer.  So the start is shown, and a cancel fails the resource: if it stayed
+            COMPLETE with its former properties, an update back to these would leave it alone.
         """
         retries_left = self.claim.task.retries_left
         is_first = after_success and not isinstance(error, StepTimedOut)
@@ -214,7 +232,9 @@ class Outcomes:
         backoff = max(error.at_least, min(RETRY_MOST, RETRY_FIRST * 2 ** min(done_before, 10)))
         changes: dict[str, Json] = {}
         if self.claim.task.kind != TaskKind.REFRESH:
-            changes["reason"] = self.secrets.redact(f"will be tried again: {error}")
+            reason = self.secrets.redact(f"will be tried again: {error}")
+            is_start = has_begun and self._shows_start
+            changes = self._status_columns(Status.IN_PROGRESS, reason) if is_start else {"reason": reason}
         if isinstance(error, StepTimedOut) or self._retries_permanent:
             changes["progress"] = None
         outcome = self._outcome(
@@ -222,6 +242,7 @@ class Outcomes:
             changes=changes,
             due_at=self.clock() + (backoff if error.after is None else error.after),
             retries_left=retries_left if is_first else retries_left - 1,
+            **(self._begun() if has_begun else {}),
         )
         return StepResult(self.claim, outcome, timed_out=isinstance(error, StepTimedOut))
 

@@ -15,8 +15,18 @@ from sqlalchemy.engine import Connection
 
 from ..bulk import chunks
 from ..ids import MemberId, StackId, TaskId, TraversalId, WaitsOn
+from ..rows import Task
 from ..schema import tables
-from ..states import POST_DELETE, UNSTARTED, Standing, Status, TaskState, cancelled_reason
+from ..states import (
+    DELETING,
+    POST_DELETE,
+    UNSTARTED,
+    Standing,
+    Status,
+    TaskKind,
+    TaskState,
+    cancelled_reason,
+)
 from . import transitions
 
 BEGUN = (TaskState.PARKED, TaskState.READY)
@@ -149,6 +159,31 @@ def show_aborted(conn: Connection, resource_ids: Iterable[int | None], *, now: f
     for part in chunks(i for i in resource_ids if i is not None):
         changed = sa.update(r).where(r.c.id.in_(part), r.c.status == Status.IN_PROGRESS)
         conn.execute(changed.values(**values))
+
+
+LOST = "its conductor is gone"
+"""The reason of a resource whose step was lost."""
+
+
+def show_lost(conn: Connection, lost: Iterable[Task], *, now: float) -> None:
+    """Show updates and clean-ups as in progress whose steps were lost: the service may have carried them out.
+
+    Their start is shown by the first result of a step otherwise.  If such a resource stayed COMPLETE with its
+    former properties, and the task was cancelled, an update back to these would leave it alone.  A clean-up
+    deletes only what was replaced.
+    """
+    r = tables.resource
+    ids: dict[TaskKind, list[int]] = {TaskKind.UPDATE: [], TaskKind.CLEANUP: []}
+    for task in lost:
+        if task.kind in ids and task.resource_id is not None:
+            ids[task.kind].append(task.resource_id)
+    replaced = {TaskKind.CLEANUP: (r.c.replaced_by.is_not(None),)}
+    for kind, resource_ids in ids.items():
+        action = "DELETE" if kind in DELETING else kind.upper()
+        values = {"action": action, "status": Status.IN_PROGRESS, "reason": LOST, "updated_at": now}
+        for part in chunks(resource_ids):
+            complete = (r.c.id.in_(part), r.c.status == Status.COMPLETE, *replaced.get(kind, ()))
+            conn.execute(sa.update(r).where(*complete).values(**values))
 
 
 def stopped(

@@ -12,7 +12,7 @@ from ..schema import tables
 from ..states import REDELIVER_AFTER, TaskState
 from . import cancel, losses, orphans, transitions
 from .breakpoints import advance
-from .cancel import ASK_AGAIN, show_aborted
+from .cancel import ASK_AGAIN, show_aborted, show_lost
 from .carry_over import superseded_tasks
 from .countdown import FinishedTask
 from .losses import Loss
@@ -28,6 +28,7 @@ def release(
     now: float,
     on_taken: Taken | None = None,
     loss: Loss | None = None,
+    is_lost: bool = False,
 ) -> ReadyTasks:
     """Release claims (task, attempt) whose conductor cannot work on them any more.
 
@@ -37,6 +38,7 @@ def release(
     :param on_taken: called with each task that is cancelled here, whose step may still run; such a task keeps
         its conductor's name until the conductor has answered.
     :param loss: the loss of a conductor that died or went silent; it is counted for the released tasks.
+    :param is_lost: whether nobody knows how far the steps have come.
     :returns: the tasks made ready, by traversal.
     """
     t = tables.task
@@ -51,6 +53,8 @@ def release(
         ).mappings()
         claimed = [task for task in (Task.of(dict(row)) for row in rows) if task.attempt == attempts[task.id]]
         over = superseded_tasks(conn, claimed)
+        if is_lost:
+            show_lost(conn, claimed, now=now)
         if loss is not None:
             losses.count(conn, [task for task in claimed if task.id not in over], loss)
         ended = [task for task in claimed if task.id in over]

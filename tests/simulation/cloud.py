@@ -120,6 +120,16 @@ class Cloud:
             if tries % 2:
                 raise RetryableError(f"stumbles at try {tries}")
 
+    def lose_answer(self, target: ResourceView) -> None:
+        """Lose the first answer, where the resource says so, to a call that was carried out.
+
+        :raises RetryableError: the answer is lost.
+        """
+        if target.properties["unanswered"]:
+            tries = self.tries[target.key] = self.tries.get(target.key, 0) + 1
+            if tries == 1:
+                raise RetryableError("no answer")
+
     def take_slot(self, physical: str, slot: str) -> None:
         """Give a thing the slot that it shall have.
 
@@ -224,6 +234,9 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             "after": Property("number", default=1, update_allowed=True),
             "flaky": Property("integer", default=0, update_allowed=True),
             "stumbles": Property("boolean", "Every second look fails.", default=False),
+            "unanswered": Property(
+                "boolean", "The first call of each update gets no answer.", default=False, update_allowed=True
+            ),
             "size": Property("integer", "Cannot be changed.", default=1),
             "fail": Property("boolean", default=False, update_allowed=True),
             "returns": Property("string", "Something that no resource type may return.", default=""),
@@ -290,6 +303,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             if target.properties["fail"]:
                 raise PermanentError("told to fail")
             cloud.change(target)
+            cloud.lose_answer(target)
             return Poll({"looks": 0}, target.properties["after"])
 
         def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:

@@ -4,8 +4,8 @@ import pathlib
 import typing
 
 import pytest
-from simulation.helpers import all_rows, created, ended, history, on, rows, template, updated
-from simulation.world import World
+from simulation.helpers import all_rows, cancel, created, ended, history, on, rows, template, updated
+from simulation.world import TIMEOUT, World
 from stoker.conductor.duties import rollbacks
 from stoker.db.states import Status, TaskState
 from stoker.db.work import endings, tasks
@@ -51,6 +51,63 @@ def test_a_failed_update_goes_back_to_what_was(world: World) -> None:
     assert after["c"].physical_id != before["c"].physical_id, "it had been deleted already, as with Heat"
     assert set(world.cloud.objects) == {row.physical_id for row in after.values()}
     assert world.cloud.wrong == []
+
+
+def test_a_change_without_an_answer_is_taken_back_where_it_is_cancelled_before_its_retry(
+    world: World,
+) -> None:
+    stack = created(world, template(a={"value": "old"}))
+    world.update(stack, template(a={"value": "new", "unanswered": True}))
+    world.calm()
+    row = rows(world, stack)["a"]
+    assert (row.action, row.status, row.reason) == ("UPDATE", "IN_PROGRESS", "will be tried again: no answer")
+    cancel(world, stack, rollback=True)
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert world.stack(stack.id).status == Status.COMPLETE
+    physical_id = rows(world, stack)["a"].physical_id
+    assert {name: item.value for name, item in world.cloud.objects.items()} == {physical_id: "old"}
+
+
+@pytest.mark.parametrize("released", [False, True], ids=["at once", "after its release"])
+@pytest.mark.parametrize("rollback", [False, True], ids=["update", "rollback"])
+def test_a_change_whose_conductor_dies_is_taken_back_where_it_is_cancelled(
+    world: World, rollback: bool, released: bool
+) -> None:
+    stack = created(world, template(a={"value": "old"}))
+    world.update(stack, template(a={"value": "new"}))
+    _die_after_change(world)
+    if released:
+        world.pass_time(TIMEOUT + 1)
+        world.look_all()
+        world.conductors["host1"].run_duties()
+        world.bus.hints.clear()
+    cancel(world, stack, rollback=rollback)
+    assert world.settle(lambda: ended(world, stack), within=60)
+    if not rollback:
+        updated(world, stack, template(a={"value": "old"}))
+    assert world.stack(stack.id).status == Status.COMPLETE
+    assert [item.value for item in world.cloud.objects.values()] == ["old"]
+
+
+def _die_after_change(world: World) -> None:
+    """Let a conductor die whose step has changed the only thing, before it can store that."""
+    conductor = world.conductors["host0"]
+    conductor.loop.enqueue([task_id for _, task_ids in world.bus.hints for task_id in task_ids])
+    world.bus.hints.clear()
+    conductor.run_once()
+    conductor.run_step()
+    assert [item.value for item in world.cloud.objects.values()] == ["new"]
+    world.kill("host0")
+
+
+def test_the_start_of_a_change_that_is_tried_again_is_shown_once(world: World) -> None:
+    stack = created(world, template(a={"value": "old"}))
+    updated(world, stack, template(a={"value": "new", "unanswered": True}))
+    row = rows(world, stack)["a"]
+    assert (row.status, row.reason) == ("COMPLETE", "state changed")
+    events = [event[1:] for event in history(world, stack) if event[0] == "a"]
+    assert events[-2:] == [("UPDATE", "IN_PROGRESS"), ("UPDATE", "COMPLETE")]
+    assert events.count(("UPDATE", "IN_PROGRESS")) == 1
 
 
 def test_a_rollback_is_not_lost_with_the_conductor_that_saw_the_failure(world: World) -> None:

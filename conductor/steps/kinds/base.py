@@ -12,7 +12,7 @@ from ....db.work.claim import Claim
 from ....planning.plan import TaskDefinition
 from ....resources.contract.context import StepContext
 from ....resources.contract.views import ResourceView
-from ....resources.errors import PermanentError, ReplaceNeeded, StepError, UnknownType
+from ....resources.errors import PermanentError, ReplaceNeeded, RetryableError, StepError, UnknownType
 from ....resources.imported import IMPORTED
 from ....resources.plugin import ResourceType
 from ....resources.registry import ResourceRegistry
@@ -77,11 +77,15 @@ class TaskStep:
             ended = self.prepare()
         if ended is not None:
             return ended
+        self._read_imported()
         try:
-            self._read_imported()
             step = self.start() if self.progress is None else self.poll()
         except ReplaceNeeded as error:
             return self.replace(error)
+        except RetryableError as error:
+            if self.progress is not None:
+                raise
+            return self.outcomes.retry(error, has_begun=True)
         if isinstance(step, Poll) and self.progress is not None and self._is_unchanged(step):
             # The resource is as it was: the task is polled again, and nothing is written.
             return StepResult(self.claim, None, poll_after=step.after, progress=step.progress)
