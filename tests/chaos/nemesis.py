@@ -1,9 +1,11 @@
 """The nemesis: lets faults happen and ends them, as its random numbers say."""
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import functools
 import random
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +21,10 @@ PAUSE = 3.0
 AT_ONCE = 3
 """Faults that there are at the same time, at most."""
 HOURS = 7200.0
+SLOW = (TimeoutError, subprocess.TimeoutExpired)
+"""Errors of a command or a server that takes too long: the machine is busy."""
+TRIES = 5
+"""Tries to end a fault, each of which may take too long."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,13 +125,34 @@ class Nemesis:
     def _happen(self, fault: Fault, seconds: float, stop: threading.Event) -> None:
         began = time.time()
         try:
-            fault.begin()
-            stop.wait(seconds)
+            undergo(fault, lambda: stop.wait(seconds))
         finally:
-            fault.end()
             self._history.add(FaultSpan(fault.kind, fault.target, began, time.time()))
             with self._lock:
                 self._busy.discard(fault.key)
+
+
+def undergo(fault: Fault, wait: Callable[[], object]) -> None:
+    """Let a fault begin and, after a wait, end.
+
+    A command that takes too long may have had a part of its effect.  So a fault that is slow to begin is
+    ended like any other, and the end is tried until it has succeeded.
+
+    :raises TimeoutError, subprocess.TimeoutExpired: no try to end it was quick enough.
+    """
+    try:
+        with contextlib.suppress(*SLOW):
+            fault.begin()
+        wait()
+    finally:
+        for _ in range(TRIES - 1):
+            try:
+                fault.end()
+            except SLOW:
+                continue
+            break
+        else:
+            fault.end()
 
 
 def process_faults(name: str, host: Host) -> Sequence[Fault]:
