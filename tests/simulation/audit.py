@@ -156,13 +156,15 @@ class Audit:
         self._own = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._own.executescript(TRIGGERS)
         cloud.is_owned = lambda physical: self._own.execute(OWNED, (physical,)).fetchone() is not None
-        sa.event.listen(database.engine, "before_cursor_execute", self._count)
+        self._engine = database.engine
+        sa.event.listen(self._engine, "before_cursor_execute", self._count)
 
     def _count(self, *_: object) -> None:
         self._statements += 1
 
     def close(self) -> None:
         """The database is left."""
+        sa.event.remove(self._engine, "before_cursor_execute", self._count)
         self._own.close()
 
     def after_commit(self) -> None:
