@@ -49,9 +49,9 @@ class FairShares:
 
     A project holds its share of the places at most.  The last one that is free is kept for light users, so
     that a newcomer need not wait for the end of others' computations.  Of those who wait, the project that
-    holds the fewest goes first; of several, the one that has used least of late.  Uses that differ by less
-    than a factor of two count as equal, and then the one goes first that came first.  Were they compared
-    exactly, of many projects with the same load each would wait for seconds now and then.
+    holds the fewest goes first; of several, the one that has used least of late.  A use below twice the least
+    one counts as equal to it, and then the one goes first that came first.  Were uses compared exactly, or
+    with fixed bounds, of many projects with the same load each would wait for seconds now and then.
 
     :param places: the number of places; a single one is not kept for light users.
     :param share: places of one project; 0: half of them, rounded up.
@@ -89,8 +89,16 @@ class FairShares:
         :param waiting: projects, in the order in which they came.
         """
         now = self._monotonic()
-        order = [(self._rank(project, now), project) for project in waiting if self.room(project)]
-        return min(order, key=lambda item: item[0])[1] if order else None
+        uses = {project: self._held_and_spent(project, now) for project in waiting if self.room(project)}
+        if not uses:
+            return None
+        least = max(LIGHT, min(spent for _, spent in uses.values()))
+
+        def rank(project: str) -> tuple[int, int]:
+            held, spent = uses[project]
+            return held, 0 if spent <= LIGHT else math.frexp(spent / least)[1]
+
+        return min(uses, key=rank)
 
     def room(self, project: str) -> int:
         """Return the number of places that the project may take now."""
@@ -112,12 +120,9 @@ class FairShares:
         if len(self._uses) > MOST_REMEMBERED:
             self._forget()
 
-    def _rank(self, project: str, now: float) -> tuple[int, int]:
+    def _held_and_spent(self, project: str, now: float) -> tuple[int, float]:
         use = self._uses.get(project)
-        if use is None:
-            return 0, 0
-        spent = use.spent_until(now)
-        return use.held, 0 if spent <= LIGHT else math.frexp(spent / LIGHT)[1]
+        return (0, 0.0) if use is None else (use.held, use.spent_until(now))
 
     def _forget(self) -> None:
         """Forget the half that has used least."""

@@ -63,6 +63,17 @@ def test_of_similar_uses_who_came_first_goes_first(clock: Clock) -> None:
     assert order_of(FairShares(4, share=2, monotonic=clock), "b", "a") == ["b", "a"]
 
 
+def test_a_use_that_is_a_little_larger_is_no_reason_to_wait(clock: Clock) -> None:
+    shares = FairShares(4, monotonic=clock)
+    shares.take("a")
+    shares.take("b")
+    clock.now += 3.9 * LIGHT
+    shares.release("a")
+    clock.now += 0.2 * LIGHT
+    shares.release("b")
+    assert order_of(shares, "b", "a") == ["b", "a"]
+
+
 def test_what_runs_counts_and_what_was_used_is_forgiven(clock: Clock) -> None:
     shares = FairShares(4, monotonic=clock)
     shares.take("a")
