@@ -9,7 +9,6 @@ the environment, and nothing would get simpler.
 """
 
 import contextlib
-import json
 import logging
 import re
 import threading
@@ -35,7 +34,7 @@ from .pages import ROUTES as PAGES
 from .pages import Pages
 from .parse import read_body, read_raw
 from .presigned import signed_by
-from .reply import Reply
+from .reply import Reply, json_text
 from .shared_answers import SharedAnswers
 from .signed import signed_request
 
@@ -309,8 +308,7 @@ def _check_address(path: Mapping[str, str], query: Mapping[str, Sequence[str]]) 
 
 
 def _write(resp: falcon.Response, body: Json) -> None:
-    # As ASCII: stored texts may hold characters that UTF-8 cannot encode.
-    resp.data = json.dumps(body).encode("ascii")
+    resp.data = json_text(body)
     resp.content_type = "application/json"
 
 

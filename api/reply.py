@@ -7,6 +7,8 @@ import urllib.parse
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+import orjson
+
 from ..db.rows import ListedStack
 from ..shapes import Json
 from .request import HttpRequest
@@ -37,6 +39,19 @@ ACCEPTED = Reply({"code": "202 Accepted", "title": "Accepted", "message": "The r
 Ansible, expect the stack in this body and fail on ``null``."""
 
 
+def json_text(body: Json) -> bytes:
+    """Return JSON as text.
+
+    orjson takes a tenth of the time of Python's encoder.  It refuses values that the other one takes: halves
+    of surrogate pairs, integers of more than 64 bits, keys that are no texts.
+    """
+    try:
+        return orjson.dumps(body)
+    except orjson.JSONEncodeError:
+        # As ASCII: stored texts may hold characters that UTF-8 cannot encode.
+        return json.dumps(body).encode("ascii")
+
+
 def listing(name: str, views: Iterable[Json]) -> Reply:
     """Return a reply whose body is an object with one list.
 
@@ -47,8 +62,8 @@ def listing(name: str, views: Iterable[Json]) -> Reply:
     entries = iter(views)
     parts = []
     while part := list(itertools.islice(entries, PART)):
-        parts.append(json.dumps(part)[1:-1])
-    return Reply(text=f'{{"{name}": [{", ".join(parts)}]}}'.encode("ascii"))
+        parts.append(json_text(part)[1:-1])
+    return Reply(text=b'{"%b":[%b]}' % (name.encode(), b",".join(parts)))
 
 
 def quoted(part: str) -> str:

@@ -1,6 +1,5 @@
 """Rows of resources."""
 
-import itertools
 import typing
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -200,12 +199,11 @@ def stacks_with_object(conn: Connection, project_id: str, physical_id: str) -> l
 
 DETAILS = ("definition", "properties", "attributes")
 """Columns of a list with details, whose values may be long."""
-_LISTED = [
+_DETAILED = [
     tables.stack.c.name.label(name) if name == "stack_name" else tables.resource.c[name]
     for name in ListedResource._fields
-    if name not in DETAILS
 ]
-_DETAILED = [*_LISTED, *(tables.resource.c[name] for name in DETAILS)]
+_LISTED = [sa.null().label(column.key) if column.key in DETAILS else column for column in _DETAILED]
 
 
 def of_tree(
@@ -230,7 +228,7 @@ def of_tree(
         )
         .order_by(s.c.depth, r.c.id)
     )
-    return list(itertools.starmap(ListedResource, rows.all()))
+    return list(map(ListedResource._make, rows.all()))
 
 
 def set_metadata(

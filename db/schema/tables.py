@@ -8,6 +8,7 @@ test compares them).
 import json
 import re
 import typing
+from collections.abc import Callable
 from contextvars import ContextVar
 
 import sqlalchemy as sa
@@ -51,9 +52,23 @@ def _metered(text: str) -> str:
     return text
 
 
+Processor = Callable[[str | None], typing.Any]
+"""Returns the value of a stored text."""
 _ENCODE = json.JSONEncoder(separators=(",", ":")).encode
-_DECODE = json.JSONDecoder().decode
+_DECODER = json.JSONDecoder()
 """Made once: ``json.dumps`` with an option makes an encoder for each value."""
+
+
+def _decoded(text: str) -> typing.Any:
+    """Return the value of a JSON text; compact ones, which have no space at their ends, take half the time.
+
+    :raises ValueError: it is no JSON.
+    """
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except ValueError:
+        return _DECODER.decode(text)
+    return value if end == len(text) else _DECODER.decode(text)
 
 
 class JsonText(sa.types.TypeDecorator[typing.Any]):
@@ -73,21 +88,27 @@ class JsonText(sa.types.TypeDecorator[typing.Any]):
         """Return the text to store."""
         return None if value is None else _ENCODE(value)
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> typing.Any:
-        """Return the value of a stored text.
+    def result_processor(self, dialect: Dialect, coltype: object) -> Processor:
+        """Return the function that decodes a stored text.
 
-        :raises DamagedRow: the text is no JSON, or its value has another kind than all values have.
+        It raises DamagedRow if the text is no JSON, or its value has another kind than all values have.
+        SQLAlchemy calls it itself: a method between them is a tenth of the time of a long list.
         """
-        if value is None:
-            return None
-        try:
-            decoded = _DECODE(_metered(value))
-        except ValueError as error:
-            raise DamagedRow(f"A stored value is no JSON: {error}") from error
-        if self.shape is not None and not isinstance(decoded, self.shape):
-            kind = type(decoded).__name__
-            raise DamagedRow(f"A stored value is a {kind} where a {self.shape.__name__} is needed")
-        return decoded
+        shape: type = self.shape or object
+
+        def decode(text: str | None) -> typing.Any:
+            if text is None:
+                return None
+            try:
+                value = _decoded(_metered(text))
+            except ValueError as error:
+                raise DamagedRow(f"A stored value is no JSON: {error}") from error
+            if not isinstance(value, shape):
+                kind = type(value).__name__
+                raise DamagedRow(f"A stored value is a {kind} where a {shape.__name__} is needed")
+            return value
+
+        return decode
 
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -107,9 +128,13 @@ class CleanText(sa.types.TypeDecorator[str]):
         """Return the text without the characters that a database refuses."""
         return None if value is None else _UNSTORABLE.sub("\ufffd", value)
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
-        """Return the stored text."""
-        return None if value is None else _metered(value)
+    def result_processor(self, dialect: Dialect, coltype: object) -> Processor:
+        """Return the function that counts a stored text, see JsonText."""
+
+        def text_of(text: str | None) -> str | None:
+            return None if text is None else _metered(text)
+
+        return text_of
 
 
 metadata = sa.MetaData()
