@@ -112,11 +112,14 @@ class DeclaredThing(ResourceType):
         properties = {name: target.properties[name] for name in sorted(changed)}
         return fields(self, properties, functools.partial(resolve, context))
 
-    def after_create(self, target: ResourceView, context: StepContext) -> None:
+    def after_create(self, target: ResourceView, context: StepContext) -> JsonMap | None:
         """Make further calls that a new thing needs; may be repeated after a crash.
 
         It is called once the physical id is stored, for targets of which `has_more` is true.
+
+        :returns: the thing as the service's answers have it now; None: it has to be read.
         """
+        return None
 
     def has_more(self, target: ResourceView) -> bool:
         """Return whether a new thing needs further calls."""
@@ -443,8 +446,9 @@ class DeclaredType(DeclaredThing):
 
     def _continue_creation(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         if progress.get("more"):
-            self.after_create(target, context)
-            remote = self.get(self.service_for(context), self.id_of(target))
+            remote = self.after_create(target, context)
+            if remote is None:
+                remote = self.get(self.service_for(context), self.id_of(target))
             return self._wait(remote, progress["since"], target, context)
         return self._poll(target, progress, context)
 

@@ -230,13 +230,15 @@ def test_a_group_is_read_when_its_rules_were_made_already(scripted: ScriptedServ
     egress = [{"id": version, "direction": "egress", "ethertype": version} for version in ("IPv4", "IPv6")]
     group = {"id": "g", "security_group_rules": [*egress, {**rule, "id": "made"}]}
     scripted.answers["GET /security-groups/g"] = Answer(200, {"security_group": group})
-    scripted.answers["POST /security-group-rules"] = Answer(201, {"security_group_rules": [{}]})
+    scripted.answers["POST /security-group-rules"] = Answer(
+        201, {"security_group_rules": [{**rule, "id": "made"}]}
+    )
     stored = {REMOTE: {"id": "g", "security_group_rules": egress}}
     target = target_of(GROUP, {"rules": [rule]}, physical_id="g", data=stored)
-    GROUP.after_create(target, ScriptedContext(scripted))
+    assert GROUP.after_create(target, ScriptedContext(scripted)) == group
     assert scripted.requests == ["POST /security-group-rules"]
     scripted.answers["POST /security-group-rules"] = Answer(409, {"NeutronError": {"message": "exists"}})
-    GROUP.after_create(target, ScriptedContext(scripted))
+    assert GROUP.after_create(target, ScriptedContext(scripted)) == group
     assert scripted.requests[1:] == ["POST /security-group-rules", "GET /security-groups/g"]
 
 

@@ -56,9 +56,10 @@ class NeutronType(DeclaredType):
         """Return whether the thing gets tags, which the service takes by a call of their own only."""
         return bool(target.properties.get("tags"))
 
-    def after_create(self, target: ResourceView, context: StepContext) -> None:
+    def after_create(self, target: ResourceView, context: StepContext) -> JsonMap | None:
         """Set the tags."""
         self.service_for(context).put(f"{self.path_of(target)}/tags", {"tags": target.properties["tags"]})
+        return None
 
     def after_update(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
         """Set the tags, if they have changed."""
@@ -74,13 +75,14 @@ class DescribedType(NeutronType):
         """Return whether it has a description, or tags; the mark is there at first."""
         return bool(target.properties["description"]) or super().has_more(target)
 
-    def after_create(self, target: ResourceView, context: StepContext) -> None:
-        """Give the thing its description and its tags."""
+    def after_create(self, target: ResourceView, context: StepContext) -> JsonMap | None:
+        """Give the thing its description and its tags; return it as the service answers the description."""
         if super().has_more(target):
             super().after_create(target, context)
-        if target.properties["description"]:
-            body = {self.item: {"description": target.properties["description"]}}
-            self.service_for(context).put(self.path_of(target), body)
+        if not target.properties["description"]:
+            return None
+        body = {self.item: {"description": target.properties["description"]}}
+        return self._unwrapped(self.service_for(context).put(self.path_of(target), body))
 
 
 def _label(port: JsonMap) -> str:

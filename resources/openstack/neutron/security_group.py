@@ -12,7 +12,7 @@ from ..bodies import NamedRemote
 from ..compared import ComparedType, text_of
 from ..declared import REMOTE
 from ..names import resolve
-from ..service import Conflict, RemoteNotFound
+from ..service import Conflict, RemoteNotFound, object_of, objects_of
 from .base import NeutronType
 from .schema import SHOWN
 
@@ -122,19 +122,23 @@ class SecurityGroup(NeutronType):
         """Return whether it has rules; a description of its own, for the mark is there at first."""
         return bool(target.properties["rules"] or target.properties["description"])
 
-    def after_create(self, target: ResourceView, context: StepContext) -> None:
-        """Make the rules, and give the group its description.
+    def after_create(self, target: ResourceView, context: StepContext) -> JsonMap:
+        """Make the rules, and give the group its description; return the group with them.
 
         The first answer of the service says which rules it has, unless a step before has changed them.
         """
-        rules = target.data[REMOTE].get("security_group_rules")
+        group = target.data[REMOTE]
+        rules = group.get("security_group_rules")
         try:
-            self._set_rules(target, self._present_rules(target, context) if rules is None else rules, context)
+            if rules is None:
+                rules = self._present_rules(target, context)
+            rules = self._set_rules(target, rules, context)
         except (Conflict, RemoteNotFound):
-            self._set_rules(target, self._present_rules(target, context), context)
+            rules = self._set_rules(target, self._present_rules(target, context), context)
         if target.properties["description"]:
             body = {self.item: {"description": target.properties["description"]}}
-            self.service_for(context).put(self.path_of(target), body)
+            return self._unwrapped(self.service_for(context).put(self.path_of(target), body))
+        return {**group, "security_group_rules": rules}
 
     def after_update(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
         """Make the rules that are new, and delete those that are left over."""
@@ -146,18 +150,23 @@ class SecurityGroup(NeutronType):
         rules = self.get(self.service_for(context), self.id_of(target))["security_group_rules"]
         return rules
 
-    def _set_rules(self, target: ResourceView, present: Sequence[JsonMap], context: StepContext) -> None:
+    def _set_rules(
+        self, target: ResourceView, present: Sequence[JsonMap], context: StepContext
+    ) -> list[JsonMap]:
+        """Make the rules of a group what they are to be, and return them."""
         service = self.service_for(context)
         expected = {_identity(rule): rule for rule in self._rules(target, context)}
-        unchanged = set()
+        unchanged: dict[tuple[str, ...], JsonMap] = {}
         for rule in present:
             if _identity(rule) in expected:
-                unchanged.add(_identity(rule))
+                unchanged[_identity(rule)] = rule
             else:
                 service.delete(f"/security-group-rules/{rule['id']}")
         missing = [rule for key, rule in expected.items() if key not in unchanged]
-        if missing:
-            service.post("/security-group-rules", {"security_group_rules": missing})
+        if not missing:
+            return [*unchanged.values()]
+        answer = service.post("/security-group-rules", {"security_group_rules": missing})
+        return [*unchanged.values(), *objects_of(object_of(answer), "security_group_rules")]
 
     def _rules(self, target: ResourceView, context: StepContext) -> Sequence[JsonMap]:
         """Return the rules that the group is to have, as bodies."""
