@@ -28,7 +28,7 @@ from ..steps import Done, Poll, Step
 from .bodies import NamedRemote, fields, live_fields, without_nulls
 from .marks import FieldMark, Mark, mark_of, marked
 from .names import resolve
-from .polling import FIRST_PAUSE, Poller, pause
+from .polling import FIRST_PAUSE, Poller
 from .service import LATE_CALL, Conflict, Interface, RemoteNotFound, Service, in_use, object_of, service_of
 from .statuses import StatusMeaning
 
@@ -236,6 +236,10 @@ class DeclaredThing(ResourceType):
     def _poller(self) -> Poller:
         return Poller(self.list_path or self.path, self._items(), self.list_queries)
 
+    def _pause(self, since: float, context: StepContext) -> float:
+        """Return the seconds until the next poll of a thing that is waited for since then."""
+        return self._poller().pause(context, self.service_for(context), since)
+
     def _look(self, target: ResourceView, since: float, context: StepContext) -> JsonMap | None:
         """Return the thing; None: its state is not known yet, poll again.
 
@@ -323,7 +327,7 @@ class DeclaredType(DeclaredThing):
         except Conflict as error:
             raise in_use(error, self.users(target, context)) from error
         return (
-            Poll(progress={"since": context.now()}, after=0.2)
+            Poll(progress={"since": context.now()}, after=self._pause(context.now(), context))
             if self.slow_delete
             else self._deleted(target, context)
         )
@@ -338,7 +342,7 @@ class DeclaredType(DeclaredThing):
             if self.status.of(remote) in self.status.deleted:
                 return self._deleted(target, context)
             self.status.is_pending(remote, self.problem)
-        return Poll(progress=progress, after=pause(progress["since"], context.now()))
+        return Poll(progress=progress, after=self._pause(progress["since"], context))
 
     def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         """Read the thing; it must be there and in a good state."""
@@ -432,8 +436,10 @@ class DeclaredType(DeclaredThing):
         repeated = self._is_repeated(target)
         if isinstance(step, Done) and not more and not repeated:
             return Done(physical_id=str(remote[self.id_field]), data=step.data)
-        progress = {"since": context.now(), "more": more, **({"repeated": True} if repeated else {})}
-        after = 0.0 if more else pause(progress["since"], context.now())
+        # A poll that finds nothing new has the same progress, and so stores nothing.
+        progress = {"since": context.now(), **({"more": True} if more else {})}
+        progress |= {"repeated": True} if repeated else {}
+        after = 0.0 if more else self._pause(progress["since"], context)
         data = {**self._data(remote, target), **({MORE: True} if more else {})}
         return Poll(progress=progress, after=after, physical_id=str(remote[self.id_field]), data=data)
 
@@ -486,10 +492,10 @@ class DeclaredType(DeclaredThing):
         :raises PermanentError: the thing is in a bad state.
         """
         if remote is None:
-            return Poll(progress={"since": since}, after=pause(since, context.now()))
+            return Poll(progress={"since": since}, after=self._pause(since, context))
         if self.status is not None:
             if self.status.is_pending(remote, self.problem):
-                return Poll(progress={"since": since}, after=pause(since, context.now()))
+                return Poll(progress={"since": since}, after=self._pause(since, context))
             if target.physical_id is not None:
                 self._poller().forget(context, self.service_for(context), target.physical_id)
         return Done(data=self._data(remote, target))

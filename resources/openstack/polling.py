@@ -1,17 +1,25 @@
-"""How steps poll: pauses that grow, and one list call for many waiting things instead of a call for each."""
+"""How steps poll: pauses that grow, and one list call for many waiting things instead of a call for each.
+
+Few things are polled often, for a stack of a few resources waits for each of them in turn.  Many share their
+lists, which are read less often.
+"""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ...shapes import JsonMap
 from ..contract.context import StepContext
 from .service import Service
 
-FIRST_PAUSE = 0.5
+FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 10.0
 """Seconds between two polls of one thing: at the beginning, and at most."""
+STEADY_PAUSE = 0.5
+"""Seconds between two polls whose pauses do not grow, and between two lists of many things, at least."""
 PART = 0.125
 """The pause is this part of the time that the thing has been waited for: so late its end is seen, at most."""
+SMALL_PART = 0.0625
+"""The same for polls that cost the service little: a list of ids, where a thing's view has to be composed."""
 FEW = 3
 """Things of one kind that are waited for at once, up to which each is read by a call of its own."""
 LISTING = 0.25
@@ -21,12 +29,12 @@ FORGOTTEN = 3 * LONGEST_PAUSE
 KEPT = 86400.0
 
 
-def pause(since: float, now: float) -> float:
+def pause(since: float, now: float, part: float = PART) -> float:
     """Return the seconds until the next poll of a state that is awaited since then.
 
     It follows from the moment, so that a poll that finds nothing new has nothing to store.
     """
-    return min(LONGEST_PAUSE, max(FIRST_PAUSE, (now - since) * PART))
+    return min(LONGEST_PAUSE, max(FIRST_PAUSE, (now - since) * part))
 
 
 class WaitedFor:
@@ -34,22 +42,30 @@ class WaitedFor:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._polled: dict[str, tuple[float, float]] = {}
-        self._list_age = FIRST_PAUSE
+        self._polled: dict[str, tuple[float, float, str]] = {}
+        self._list_age = STEADY_PAUSE
 
     @property
     def list_age(self) -> float:
         """The seconds after which the next list is due."""
         return self._list_age
 
+    @property
+    def are_few(self) -> bool:
+        """Return whether so few are waited for that each is read by a call of its own."""
+        return len(self._polled) <= FEW
+
     def listed(self, seconds: float) -> None:
         """Note how long a list has taken."""
-        self._list_age = min(LONGEST_PAUSE, max(FIRST_PAUSE, seconds / LISTING - seconds))
+        self._list_age = min(LONGEST_PAUSE, max(STEADY_PAUSE, seconds / LISTING - seconds))
 
-    def note(self, remote_id: str, since: float, now: float) -> int:
-        """Note that a thing is polled now, and return how many are waited for."""
+    def note(self, remote_id: str, since: float, now: float, mark: str = "") -> int:
+        """Note that a thing is polled now, and return how many are waited for.
+
+        :param mark: the thing's mark, for `marks`.
+        """
         with self._lock:
-            self._polled[remote_id] = (now, since)
+            self._polled[remote_id] = (now, since, mark)
             if len(self._polled) > FEW:
                 self._polled = {key: at for key, at in self._polled.items() if now - at[0] < FORGOTTEN}
             return len(self._polled)
@@ -57,7 +73,12 @@ class WaitedFor:
     def earliest(self) -> float:
         """Return the moment since which the first of them is waited for."""
         with self._lock:
-            return min((since for _, since in self._polled.values()), default=0.0)
+            return min((since for _, since, _ in self._polled.values()), default=0.0)
+
+    def marks(self, besides: Collection[str]) -> dict[str, str]:
+        """Return the marks by id of the things that are waited for, but for those with these ids."""
+        with self._lock:
+            return {key: mark for key, (_, _, mark) in self._polled.items() if key not in besides}
 
     def forget(self, remote_id: str) -> None:
         """Forget a thing whose action has ended."""
@@ -98,7 +119,7 @@ class Poller:
         :raises PermanentError, RetryableError: the errors of `Service`.
         """
         key = (service.name, self._path)
-        waiting = context.shared(("waiting", *key), WaitedFor, KEPT)
+        waiting = self._waiting(context, service)
         if waiting.note(remote_id, since, context.now()) <= FEW:
             return get()
         listed_at, listed = context.shared(
@@ -108,9 +129,17 @@ class Poller:
             return None
         return listed[remote_id] if remote_id in listed else get()
 
+    def pause(self, context: StepContext, service: Service, since: float) -> float:
+        """Return the seconds until the next poll; where many are waited for, the lists set the pace."""
+        seconds = pause(since, context.now())
+        return seconds if self._waiting(context, service).are_few else max(STEADY_PAUSE, seconds)
+
     def forget(self, context: StepContext, service: Service, remote_id: str) -> None:
         """Forget a thing whose action has ended."""
-        context.shared(("waiting", service.name, self._path), WaitedFor, KEPT).forget(remote_id)
+        self._waiting(context, service).forget(remote_id)
+
+    def _waiting(self, context: StepContext, service: Service) -> WaitedFor:
+        return context.shared(("waiting", service.name, self._path), WaitedFor, KEPT)
 
     def _list(
         self, context: StepContext, service: Service, waiting: WaitedFor

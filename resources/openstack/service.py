@@ -122,7 +122,7 @@ class Service:
         self._adapter = adapter
         self.name = str(adapter.service_type)
 
-    def get(self, path: str, **query: str | int | bool) -> Json:
+    def get(self, path: str, **query: str | int | bool | Sequence[str]) -> Json:
         """Return the body of the answer to a GET, an object or a list.
 
         :raises RemoteNotFound, PermanentError, RetryableError: the errors of `step_error`.
@@ -222,7 +222,7 @@ class Service:
         """
         self._request("DELETE", path, params=query)
 
-    def list_all(self, path: str, items: str, **query: str | int | bool) -> list[Json]:
+    def list_all(self, path: str, items: str, **query: str | int | bool | Sequence[str]) -> list[Json]:
         """Return all members of a collection, page by page.
 
         :param items: key of the members in an answer; links to further pages are ``ITEMS_links`` or ``next``.

@@ -12,7 +12,8 @@ from harness.cloud.site import IMAGE, Site
 from harness.step_driver import Driven
 from stoker.resources.contract.views import ResourceView
 from stoker.resources.errors import PermanentError
-from stoker.resources.openstack.polling import FEW, FIRST_PAUSE
+from stoker.resources.openstack.marks import PREFIX
+from stoker.resources.openstack.polling import FEW, STEADY_PAUSE
 from stoker.resources.steps import Poll, Step
 
 Json = typing.Any
@@ -103,19 +104,24 @@ def test_many_servers_are_polled_by_one_list(site: Site, cloud: Cloud) -> None:
     began = time.monotonic()
     while waiting:
         rounds += 1
-        for number, step in list(waiting.items()):
+        for number, step in reversed(list(waiting.items())):  # The last ones are in BUILD still.
             waiting[number] = servers[number].plugin.check_create_complete(
                 servers[number].target, _progress(step), site.context
             )
         waiting = {number: step for number, step in waiting.items() if isinstance(step, Poll)}
         site.context.pause(1.0)
     paths = [request.split()[1] for request in cloud.requests("nova", site.project)[before:]]
-    lists = [path for path in paths if path.startswith("/v2.1/servers/detail?")]
-    single = [path for path in paths if path.endswith(tuple(server.id for server in servers))]
+    lists = [path for path in paths if path == "/v2.1/servers?limit=1000&status=BUILD"]
+    alone = [path for path in paths if "&tags=" in path]
+    single = [path for path in paths if path.endswith(tuple(f"/{server.id}" for server in servers))]
     assert {server.status for server in site.connection.compute.servers()} == {"ACTIVE"}
     assert lists
-    assert len(lists) <= (time.monotonic() - began) / FIRST_PAUSE + 1  # However many servers there are.
-    assert len(single) <= FEW * rounds
+    # However many servers there are, and each is read once, when the lists do not have it any more.
+    assert len(lists) <= (time.monotonic() - began) / STEADY_PAUSE + 1
+    assert len(alone) <= FEW * rounds
+    details = [path for path in paths if path.startswith("/v2.1/servers/detail?tags-any=")]
+    assert MANY <= len(single) + sum(path.count(PREFIX) for path in details) <= MANY + FEW
+    assert sorted([*lists, *alone, *single, *details]) == sorted(paths)
     for server in servers:
         assert isinstance(server.plugin.handle_delete(server.target, site.context), Poll)
 

@@ -1,7 +1,5 @@
 """Polls: pauses that grow, values that steps share, and one list in place of many calls."""
 
-import collections
-import heapq
 import threading
 import typing
 from collections.abc import Callable, Hashable, Iterator
@@ -12,11 +10,17 @@ from harness.waiting import wait_for
 from keystoneauth1.adapter import Adapter
 from stoker.conductor.steps.shared_reads import IDLE, MOST, SharedReads
 from stoker.resources.contract.context import StepContext
-from stoker.resources.contract.views import ResourceView, StackFacts
-from stoker.resources.openstack.nova.server import Server
-from stoker.resources.openstack.polling import FEW, FIRST_PAUSE, FORGOTTEN, LONGEST_PAUSE, Poller, pause
+from stoker.resources.openstack.polling import (
+    FEW,
+    FIRST_PAUSE,
+    FORGOTTEN,
+    LONGEST_PAUSE,
+    SMALL_PART,
+    STEADY_PAUSE,
+    Poller,
+    pause,
+)
 from stoker.resources.openstack.service import RemoteNotFound, Service
-from stoker.resources.steps import Poll
 
 Json = typing.Any
 T = typing.TypeVar("T")
@@ -57,8 +61,9 @@ def scripted() -> Iterator[ScriptedService]:
 def test_pauses_grow() -> None:
     assert pause(100.0, 100.0) == FIRST_PAUSE
     assert pause(100.0, 99.0) == FIRST_PAUSE
-    assert pause(100.0, 104.0) == FIRST_PAUSE
+    assert pause(100.0, 101.5) == FIRST_PAUSE
     assert pause(100.0, 116.0) == 2.0
+    assert pause(100.0, 116.0, SMALL_PART) == 1.0
     assert pause(100.0, 1000.0) == LONGEST_PAUSE
 
 
@@ -201,7 +206,7 @@ def test_many_things_are_read_by_one_list(scripted: ScriptedService) -> None:
     assert len(scripted.requests) == FEW + 1
     for _ in range(5):
         scripted.requests.clear()
-        polls.context.clock.now += FIRST_PAUSE + 0.1
+        polls.context.clock.now += STEADY_PAUSE + 0.1
         for number in range(200):
             assert polls.read(f"v{number}", 900.0)["id"] == f"v{number}"
         assert scripted.requests == ["GET /volumes/detail?limit=1000"]
@@ -273,7 +278,7 @@ def test_a_list_older_than_the_action_does_not_count(scripted: ScriptedService) 
     began = polls.context.now()
     assert polls.read("v9", began) is None
     assert polls.read("v8", 900.0)["status"] == "available"
-    polls.context.clock.now += FIRST_PAUSE
+    polls.context.clock.now += STEADY_PAUSE
     assert polls.read("v9", began)["status"] == "extending"
 
 
@@ -301,53 +306,9 @@ def test_threads_share_one_list(scripted: ScriptedService) -> None:
     for number in range(20):
         polls.read(f"v{number}", 900.0)
     scripted.requests.clear()
-    polls.context.clock.now += FIRST_PAUSE + 0.1
+    polls.context.clock.now += STEADY_PAUSE + 0.1
     threads = [threading.Thread(target=polls.read, args=(f"v{number}", 900.0)) for number in range(20)]
     for thread in threads:
         thread.start()
     wait_for(lambda: not any(thread.is_alive() for thread in threads), 30.0, lambda: scripted.requests)
     assert scripted.requests == ["GET /volumes/detail?limit=1000"]
-
-
-def _servers_in_build(scripted: ScriptedService, count: int) -> list[list[str]]:
-    """Poll so many servers for half a minute; the requests of each interval, counted at the service.
-
-    As with Nova, a server that waits to be built is not among those that have changed since a moment.
-    They are created one after the other within the first half of it, and none of them is ever complete.
-    """
-    servers = [{"id": f"s{number}", "status": "BUILD"} for number in range(count)]
-    scripted.answers["GET /servers/detail"] = Answer(200, {"servers": []})
-    scripted.answers["GET /servers/detail?limit=1000&status=BUILD"] = Answer(200, {"servers": servers})
-    for server in servers:
-        scripted.answers[f"GET /servers/{server['id']}"] = Answer(200, {"server": server})
-    context = PollContext(scripted)
-    plugin = Server()
-    began = context.now()
-    polls = [(began + 15 * number / count + FIRST_PAUSE, number) for number in range(count)]
-    progress = {number: {"since": due - FIRST_PAUSE} for due, number in polls}
-    intervals: dict[int, list[str]] = collections.defaultdict(list)
-    while polls[0][0] < began + 30:
-        context.clock.now, number = heapq.heappop(polls)
-        view = ResourceView(1, f"srv{number}", "Server", STACK, {}, key="key", physical_id=f"s{number}")
-        step = plugin.check_create_complete(view, progress[number], typing.cast(StepContext, context))
-        assert isinstance(step, Poll)
-        heapq.heappush(polls, (context.clock.now + step.after, number))
-        intervals[int((context.clock.now - began) / FIRST_PAUSE)] += scripted.requests
-        scripted.requests.clear()
-    return list(intervals.values())
-
-
-STACK = StackFacts("stack-id", "stack", "project")
-
-
-@pytest.mark.full
-def test_a_thousand_servers_in_build_cost_as_many_requests_as_ten(scripted: ScriptedService) -> None:
-    """No interval has more than two lists, and few requests beside them, whatever the number."""
-    for count in (10, 1000):
-        intervals = _servers_in_build(scripted, count)
-        assert max(len(requests) for requests in intervals) <= FEW + 2
-        lists = [
-            sum(request.startswith("GET /servers/detail?") for request in requests) for requests in intervals
-        ]
-        assert max(lists) == 2
-        assert len(intervals) > 40

@@ -11,7 +11,7 @@ from ..bodies import NamedRemote
 from ..declared import MORE, REMOTE, DeclaredType
 from ..marks import MARK_NAME, MetadataMark
 from ..names import resolve
-from ..polling import FIRST_PAUSE, pause
+from ..polling import FIRST_PAUSE, STEADY_PAUSE, pause
 from ..service import RemoteNotFound, object_of
 from ..statuses import StatusMeaning
 from .volume_backups import VolumeBackups, restore
@@ -95,7 +95,8 @@ class Volume(VolumeBackups, DeclaredType):
         """Poll; once the volume is available restore the backup, then protect it from writing."""
         step = super().check_create_complete(target, progress, context)
         if not isinstance(step, Done):
-            return Poll(progress={**progress, "more": False}, after=step.after or FIRST_PAUSE)
+            waiting = {name: value for name, value in progress.items() if name != "more"}
+            return Poll(progress=waiting, after=step.after or FIRST_PAUSE)
         if target.properties["backup_id"] and not progress.get("restored"):
             restore(context, self.id_of(target), target.properties["backup_id"])
             return Poll(progress={"since": context.now(), "restored": True}, after=FIRST_PAUSE)
@@ -149,7 +150,7 @@ class Volume(VolumeBackups, DeclaredType):
             changes.begin(change, volume)
             return Poll(progress={**progress, "since": context.now(), "begun": True}, after=FIRST_PAUSE)
         if not changes.has_ended(change, volume):
-            return Poll(progress=progress, after=FIRST_PAUSE)
+            return Poll(progress=progress, after=STEADY_PAUSE)
         left = progress["todo"][1:]
         return Poll(progress={"since": progress["since"], "todo": left, "begun": False}, after=0.0)
 

@@ -18,7 +18,7 @@ from ...schema import SupportStatus
 from ...steps import Done, Poll, Step
 from ..declared import REMOTE
 from ..marks import TagMark, mark_of, marked
-from ..polling import FIRST_PAUSE, pause
+from ..polling import FIRST_PAUSE, STEADY_PAUSE, pause
 from ..service import LATE_CALL, Conflict, RemoteNotFound, Service
 from .remote_access import as_text, cloud_of, location_of, orchestration
 
@@ -227,7 +227,7 @@ class RemoteStack(ResourceType):
         service, stack = self._read(target, context)
         status = status_of(stack)
         since = context.now()
-        waiting = Poll({"action": action, "since": since, "waits": True}, FIRST_PAUSE)
+        waiting = Poll({"action": action, "since": since, "waits": True}, STEADY_PAUSE)
         if action in ("SUSPEND", "RESUME") and status == f"{action}_COMPLETE":
             return Done(data={**target.data, REMOTE: stack})
         if status.endswith("_IN_PROGRESS") and action != "DELETE":
@@ -251,7 +251,7 @@ class RemoteStack(ResourceType):
             return self._begin(progress["action"], target, context)
         late = context.now() - progress["since"] >= STARTED_WITHIN
         if moment(stack) == progress.get("before") and not late:
-            return Poll(progress, FIRST_PAUSE)
+            return Poll(progress, STEADY_PAUSE)
         if status != "COMPLETE" or action != progress["action"]:
             raise went_to(status_of(stack), stack.get("stack_status_reason"))
         return Done(data={**target.data, REMOTE: dict(stack)})

@@ -12,7 +12,7 @@ from ...schema import Attribute, Property, SupportStatus
 from ...steps import Poll, Step
 from ..bodies import NamedRemote
 from ..compared import ComparedType
-from ..polling import FIRST_PAUSE
+from ..polling import STEADY_PAUSE
 from ..statuses import StatusMeaning
 
 ACTIONS = ("CREATE", "UPDATE", "DELETE", "ROLLBACK")
@@ -231,11 +231,11 @@ class Cluster(ContainerType):
         body = self.update_body(target, changed, context)
         since = context.now()
         self.service_for(context).patch(self.path_of(target), self._wrapped(body))
-        return Poll(progress={"since": since}, after=FIRST_PAUSE)
+        return Poll(progress={"since": since}, after=STEADY_PAUSE)
 
     def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the update is complete: the state of before it may be there for a while."""
         remote = self.get(self.service_for(context), self.id_of(target))
         if self.status.of(remote) == "CREATE_COMPLETE":
-            return Poll(progress=progress, after=FIRST_PAUSE)
+            return Poll(progress=progress, after=STEADY_PAUSE)
         return self._wait(remote, progress["since"], target, context)

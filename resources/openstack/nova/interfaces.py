@@ -8,6 +8,7 @@ A port that Stoker makes for a server bears the mark of the server's creation as
 repeated step finds it, and the deletion of the server deletes it.
 """
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
 from ...contract.views import ResourceView
-from ...errors import PermanentError
+from ...errors import PermanentError, RetryableError
 from ...imported import IMPORTED_PORTS
 from ..bodies import without_nulls
 from ..marks import mark_of
@@ -224,11 +225,17 @@ class ServerPorts:
         mark = target.data.get(MARK) or mark_of(target.creation_key or target.key)
         return cls(target, context, str(mark))
 
-    def interfaces(self, server: str) -> list[ServerInterface]:
-        """Return the interfaces of the server, the oldest first."""
-        ports = self.service.list_all("/ports", "ports", device_id=server)
-        ports.sort(key=lambda port: str(port.get("created_at") or ""))
-        return [self._interface(port) for port in ports]
+    def interfaces(self, server: str, ports: Sequence[JsonMap] | None = None) -> list[ServerInterface]:
+        """Return the interfaces of the server, the oldest first.
+
+        :param ports: the ports that it has; None: they are read.
+        """
+        if ports is None:
+            ports = self.service.list_all("/ports", "ports", device_id=server)
+        return [
+            self._interface(port)
+            for port in sorted(ports, key=lambda port: str(port.get("created_at") or ""))
+        ]
 
     def marked_ports(self) -> list[JsonMap]:
         """Return the ports that were made for the server."""
@@ -338,9 +345,12 @@ class ServerPorts:
         topology = self.service.get(f"/auto-allocated-topology/{self._target.stack.project_id}")
         return str(topology["auto_allocated_topology"]["id"])
 
-    def facts(self, server: str) -> dict[str, Json]:
-        """Return the mark of the ports, their interfaces, and networks and subnets of these by id."""
-        interfaces = self.interfaces(server)
+    def facts(self, server: str, ports: Sequence[JsonMap] | None = None) -> dict[str, Json]:
+        """Return the mark of the ports, their interfaces, and networks and subnets of these by id.
+
+        :param ports: the ports that the server has; None: they are read.
+        """
+        interfaces = self.interfaces(server, ports)
         networks = {item.network for item in interfaces}
         subnets = {subnet for item in interfaces for subnet, _ in item.fixed_ips}
         return {
@@ -349,6 +359,26 @@ class ServerPorts:
             "networks": {key: self._read("network", key) for key in sorted(networks)},
             "subnets": {key: self._read("subnet", key) for key in sorted(subnets)},
         }
+
+    def read_ahead(self, server: str, answer: str) -> None:
+        """Read the networks and subnets that `facts` will need, as far as the property names them, once.
+
+        A server that is built is so complete after one request to the network service.  A failure of these
+        requests counts where `facts` makes them.
+
+        :param answer: key of a port's data under which the service's answer is.
+        """
+        with contextlib.suppress(PermanentError, RetryableError):
+            self._context.shared(("read ahead", server), lambda: self._read_named(answer), FRESH)
+
+    def _read_named(self, answer: str) -> None:
+        for nic in nics_of(self._target.properties["networks"], self._context, strict=False):
+            resource = self._context.referenced(nic.port) if nic.port else None
+            port = (resource.data.get(answer) if resource else None) or {}
+            if network := nic.network or port.get("network_id"):
+                self._read("network", network)
+            for address in port.get("fixed_ips") or ():
+                self._read("subnet", address["subnet_id"])
 
     def network_of(self, subnet: str) -> str:
         """Return the network of a subnet.

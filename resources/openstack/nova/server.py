@@ -12,7 +12,7 @@ from ...errors import PermanentError
 from ...guests import COLLECT_CONFIG
 from ...steps import Done, Poll, Step
 from ..declared import REMOTE, DeclaredType
-from ..marks import Mark, TagMark
+from ..marks import Mark, TagMark, mark_of
 from ..polling import pause
 from ..service import Conflict, RemoteNotFound, in_use
 from .body import create_server
@@ -33,9 +33,12 @@ from .interfaces import ServerPorts, address_attributes
 from .replacing import AGAIN, Replacement
 from .server_schema import ATTRIBUTES, IMPLIED, PROPERTIES, check_metadata, check_server
 from .user_data import COLLECTORS
+from .waiting import ServerLists
 
 PORTS = "ports"
 """Key of a resource's data: ports may have been made for the server."""
+LISTED = "listed"
+"""Key of a deletion's progress: whether lists of ids may still have the server."""
 CLOCKS = 300.0
 """Seconds by which the clocks of the services may differ from ours."""
 
@@ -97,8 +100,24 @@ class Server(DeclaredType):
         # The answer to a creation has the id, and a password that must not be stored.
         return self._begin_wait({"id": server["id"]}, target, context)
 
-    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return self.with_facts(super().check_create_complete(target, progress, context), target, context)
+    def _continue_creation(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+        """Return the end of the creation once the server is built.
+
+        Before, what its attributes need of its networks is read.
+        """
+        since = progress["since"]
+        server = self.id_of(target)
+        lists = ServerLists(context)
+        built = lists.built(server, self._mark(target), since)
+        ports = ServerPorts.of(target, context)
+        if built is None:
+            ports.read_ahead(server, REMOTE)
+            return Poll(progress=progress, after=lists.pause(since))
+        step = self._wait(built.server, since, target, context)
+        return self.with_facts(step, target, context, built.ports)
+
+    def _mark(self, target: ResourceView) -> str:
+        return mark_of(target.creation_key or target.key)
 
     # -- update ------------------------------------------------------------------------------------
 
@@ -237,15 +256,21 @@ class Server(DeclaredType):
 
     def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the server is gone; one that can be restored still is deleted for good."""
+        since = progress["since"]
+        is_listed = progress.get(LISTED, True)
+        lists = ServerLists(context)
+        if is_listed and lists.is_standing(self.id_of(target), self._mark(target), since):
+            return Poll(progress=progress, after=lists.pause(since))
+        progress = {**progress, LISTED: False}
         try:
-            server = self._look(target, progress["since"], context)
-            if server is not None and SERVER_STATUS.of(server) in SERVER_STATUS.bad:
+            server = None if is_listed else self._look(target, since, context)
+            if is_listed or (server is not None and SERVER_STATUS.of(server) in SERVER_STATUS.bad):
                 # A list may be older than the deletion.
                 server = self.get(self.service_for(context), self.id_of(target))
         except RemoteNotFound:
             return self._deleted(target, context)
         if server is None:
-            return Poll(progress=progress, after=pause(progress["since"], context.now()))
+            return Poll(progress=progress, after=pause(since, context.now()))
         status = SERVER_STATUS.of(server)
         if status == "DELETED" or (status == "SOFT_DELETED" and not self._delete_for_good(target, context)):
             return self._deleted(target, context)
@@ -255,7 +280,7 @@ class Server(DeclaredType):
             message = fault.get("message", "Unknown")
             why = f"Server {server.get('name')} delete failed: ({code}) {message}"
             raise PermanentError(f'Went to status {status} due to "{why}"', kind="ResourceInError")
-        return Poll(progress=progress, after=pause(progress["since"], context.now()))
+        return Poll(progress=progress, after=pause(since, context.now()))
 
     def _delete_for_good(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the server will be gone; not every user may do that."""
@@ -294,12 +319,23 @@ class Server(DeclaredType):
             "console_urls": None,
         }
 
-    def with_facts(self, step: Step, target: ResourceView, context: StepContext) -> Step:
-        """Add to the data of an action that has ended the values that the attributes need."""
+    def with_facts(
+        self,
+        step: Step,
+        target: ResourceView,
+        context: StepContext,
+        ports: Sequence[JsonMap] | None = None,
+    ) -> Step:
+        """Add to the data of an action that has ended the values that the attributes need.
+
+        :param ports: the server's ports; None: they are read.
+        """
         if isinstance(step, Done) and step.data is not None:
-            return Done(data={**step.data, **self._facts(target, context)})
+            return Done(data={**step.data, **self._facts(target, context, ports)})
         return step
 
-    def _facts(self, target: ResourceView, context: StepContext) -> JsonMap:
-        facts = ServerPorts.of(target, context).facts(self.id_of(target))
+    def _facts(
+        self, target: ResourceView, context: StepContext, ports: Sequence[JsonMap] | None = None
+    ) -> JsonMap:
+        facts = ServerPorts.of(target, context).facts(self.id_of(target), ports)
         return {**facts, PORTS: any(item["is_own"] for item in facts["interfaces"])}

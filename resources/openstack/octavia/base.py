@@ -19,7 +19,7 @@ from ...errors import PermanentError, RetryableError
 from ...steps import Poll, Step
 from ..declared import DeclaredType
 from ..marks import TagMark
-from ..polling import FIRST_PAUSE, pause
+from ..polling import STEADY_PAUSE, pause
 from ..service import INTERFACES, LATE_CALL, Conflict, RemoteNotFound, Service
 from .cascade import tree_to_delete
 from .state import BALANCERS, PENDING, PROVISIONED, ReadState
@@ -224,7 +224,7 @@ class BalancerPart(OctaviaType):
     def _turn_state(self, progress: JsonMap, context: StepContext) -> ReadState:
         """Return the state of what a step waits for, which all steps of the project share."""
         path = progress[TURN]
-        return context.shared(("turn", path), lambda: ReadState(self._status(path, context)), FIRST_PAUSE)
+        return context.shared(("turn", path), lambda: ReadState(self._status(path, context)), STEADY_PAUSE)
 
     def _status(self, path: str, context: StepContext) -> str:
         """Return the state of a balancer or a part of it; "": there is none."""

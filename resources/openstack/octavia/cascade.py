@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from ....shapes import JsonMap
 from ...contract.context import StepContext
 from ...contract.views import DeletionView, ResourceView
-from ..polling import FIRST_PAUSE
+from ..polling import STEADY_PAUSE
 from ..service import RemoteNotFound, Service
 from .state import BALANCERS, PROVISIONED, ReadState
 
@@ -94,7 +94,7 @@ def _shared(balancer_id: str, service: Service, context: StepContext) -> Tree | 
         except RemoteNotFound:
             return None
 
-    return context.shared(("tree", path), read, FIRST_PAUSE)
+    return context.shared(("tree", path), read, STEADY_PAUSE)
 
 
 def _read(path: str, service: Service) -> Tree:

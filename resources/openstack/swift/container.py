@@ -16,7 +16,7 @@ from ...steps import Done, Poll, Step
 from ..declared import REMOTE
 from ..marks import mark_of
 from ..names import quoted
-from ..polling import FIRST_PAUSE
+from ..polling import STEADY_PAUSE
 from ..service import Conflict, RemoteNotFound, Service, service_of
 from ..translated import pairs
 
@@ -153,7 +153,7 @@ class StoredContainer(ResourceType):
         except RemoteNotFound:
             return Done()
         except Conflict:  # The list of objects is late, or somebody has added some.
-            return Poll(progress={}, after=FIRST_PAUSE)
+            return Poll(progress={}, after=STEADY_PAUSE)
         return Poll(progress={}, after=0.0)
 
 

@@ -8,7 +8,7 @@ from ...schema import Attribute, Property, SupportStatus
 from ...steps import Done, Poll, Step
 from ..declared import DELETING, REMOTE
 from ..names import resolve
-from ..polling import FIRST_PAUSE, pause
+from ..polling import STEADY_PAUSE, pause
 from ..service import RemoteNotFound, objects_of
 from .base import (
     FLAVOR,
@@ -113,7 +113,7 @@ class DatabaseCluster(DatabaseType):
             remote = self.get(service, self.id_of(target))
             if _task(remote) == FREE:
                 service.delete(self.path_of(target))
-                return Poll(progress=progress, after=FIRST_PAUSE)
+                return Poll(progress=progress, after=STEADY_PAUSE)
         except RemoteNotFound:
             return self._deleted(target, context)
         return Poll(progress=progress, after=pause(progress["since"], context.now()))

@@ -15,7 +15,7 @@ from ..bodies import texts, without_nulls
 from ..declared import REMOTE, DeclaredType
 from ..marks import MARK_NAME, Mark
 from ..names import quoted, resolve
-from ..polling import FIRST_PAUSE
+from ..polling import STEADY_PAUSE
 from ..service import RemoteNotFound, Service, object_of, objects_of, service_of
 from ..statuses import StatusMeaning
 from .container_schema import ATTRIBUTES, PROPERTIES
@@ -148,7 +148,7 @@ class Container(DeclaredType):
             before, after = (_entries(each, context) for each in (target.previous, target.properties))
             requested = interfaces.converge(before, after, progress["requested"])
             if requested is not None:
-                return Poll(progress={**progress, "requested": sorted(requested)}, after=FIRST_PAUSE)
+                return Poll(progress={**progress, "requested": sorted(requested)}, after=STEADY_PAUSE)
         return super().check_update_complete(target, progress, context)
 
     # -- reading -----------------------------------------------------------------------------------
