@@ -228,8 +228,6 @@ def _responder(api: _Api, operations: Mapping[str, Operation]) -> Callable[..., 
         if reply.text is not None:
             resp.data = reply.text
             resp.content_type = reply.content_type
-        elif reply.body is not None or reply.status == 200:  # Heat's client warns of one without JSON.
-            _write(resp, reply.body)
         resp.set_header(IDENTIFIER, request_id(req))
 
     return respond
@@ -275,8 +273,8 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
     )
     with charged_to(caller.project_id):
         if operation.shared is not None and "CACHE-CONTROL" in req.headers:
-            return api.answers.answer(request, operation)
-        return operation.handler(request)
+            return api.answers.answer(request, operation).with_text()
+        return operation.handler(request).with_text()
 
 
 def _base_url(req: falcon.Request) -> str:
@@ -307,11 +305,6 @@ def _check_address(path: Mapping[str, str], query: Mapping[str, Sequence[str]]) 
         raise bad_request(f"A project's id has {TENANT_LENGTH} characters or less")
 
 
-def _write(resp: falcon.Response, body: Json) -> None:
-    resp.data = json_text(body)
-    resp.content_type = "application/json"
-
-
 def _on_error(req: falcon.Request, resp: falcon.Response, error: Exception, params: Json) -> None:
     """Answer an error; the top of the WSGI stack."""
     identifier = request_id(req)
@@ -324,7 +317,8 @@ def _on_error(req: falcon.Request, resp: falcon.Response, error: Exception, para
         LOG.error("%s %s %r failed", identifier, req.method, req.path, exc_info=error)
         fault = Fault(500, "InternalError", f"Stoker met an error that it did not expect; see {identifier}")
     resp.status = fault.status
-    _write(resp, fault.body())
+    resp.data = json_text(fault.body())
+    resp.content_type = "application/json"
 
 
 def _unknown_path(req: falcon.Request, resp: falcon.Response, **path: str) -> None:

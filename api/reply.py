@@ -33,6 +33,13 @@ class Reply:
     text: bytes | None = None
     content_type: str = "application/json"
 
+    def with_text(self) -> "Reply":
+        """Return the reply with its body made into text."""
+        # Heat's client warns of an answer 200 without JSON.
+        if self.text is not None or (self.body is None and self.status != 200):
+            return self
+        return Reply(None, self.status, self.headers, json_text(self.body))
+
 
 ACCEPTED = Reply({"code": "202 Accepted", "title": "Accepted", "message": "The request is accepted."}, 202)
 """The answer to a request that is carried out later.  It is an object, as in Heat: openstacksdk, and with it

@@ -20,7 +20,7 @@ from .authenticator import Authenticator, is_allowed
 from .context import RequestContext
 from .etags import has_latest
 from .operations import Operation, Request
-from .reply import Reply, json_text
+from .reply import Reply
 from .shared_views import SharedViews
 
 MOST_BYTES = 32 * 1024 * 1024
@@ -124,7 +124,7 @@ def _key(request: Request, operation: Operation) -> tuple[Json, str] | None:
 
 def _with_tag(reply: Reply) -> Reply:
     """Return an answer with its text made, and the tag of that text."""
-    text = json_text(reply.body) if reply.text is None else reply.text
+    text = reply.with_text().text or b""
     tag = f'"{hashlib.sha256(text).hexdigest()[:32]}"'
     headers = {**reply.headers, "ETag": tag, "Cache-Control": "private, no-cache"}
     return Reply(None, reply.status, headers, text)
