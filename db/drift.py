@@ -297,6 +297,22 @@ class DriftSummary:
 _ORDER = (DriftState.DRIFTED, DriftState.UNKNOWN, DriftState.IN_SYNC)
 
 
+def _states_query() -> sa.Select[typing.Any]:
+    """Return the query for the states of stacks, and of those nested in them, since their last action."""
+    d = tables.drift_stack
+    s = tables.stack
+    r = tables.drift_resource
+    count = sa.select(sa.func.count()).where(r.c.stack_id == d.c.stack_id).scalar_subquery()
+    return (
+        sa.select(d.c.stack_id, d.c.root_id, d.c.state, count.label("resources"))
+        .join(s, sa.and_(s.c.id == d.c.stack_id, s.c.traversal == d.c.traversal))
+        .where(sa.or_(OneOf(d.c.stack_id), OneOf(d.c.root_id)), s.c.deleted_at.is_(None))
+    )
+
+
+_STATES = _states_query()
+
+
 def summaries(conn: Connection, stack_ids: Collection[StackId]) -> dict[StackId, DriftSummary]:
     """Return the drift of stacks, each with its nested ones if it is a root.
 
@@ -304,19 +320,10 @@ def summaries(conn: Connection, stack_ids: Collection[StackId]) -> dict[StackId,
     """
     if not stack_ids:
         return {}
-    d = tables.drift_stack
-    s = tables.stack
-    r = tables.drift_resource
-    count = sa.select(sa.func.count()).where(r.c.stack_id == d.c.stack_id).scalar_subquery()
-    ids = sorted(stack_ids)
-    rows = conn.execute(
-        sa.select(d.c.stack_id, d.c.root_id, d.c.state, count.label("resources"))
-        .join(s, sa.and_(s.c.id == d.c.stack_id, s.c.traversal == d.c.traversal))
-        .where(sa.or_(d.c.stack_id.in_(ids), d.c.root_id.in_(ids)), s.c.deleted_at.is_(None))
-    ).all()
+    ids = set(stack_ids)
     of_tree: dict[StackId, list[tuple[DriftState, int]]] = {}
-    for row in rows:
-        for stack_id in {row.stack_id, row.root_id} & set(ids):
+    for row in conn.execute(_STATES, {"ids": sorted(ids)}).all():
+        for stack_id in {row.stack_id, row.root_id} & ids:
             of_tree.setdefault(stack_id, []).append((DriftState(row.state), row.resources))
     return {
         stack_id: DriftSummary(
