@@ -3,15 +3,19 @@
 Usage:
     python benchmarks/api.py                start PostgreSQL, RabbitMQ, etcd and stoker-api
     options: --clients 16,1000   --requests 6000   --stacks 1000000   --resources 10000   --reads 100
+             --spread 0
 
 A client creates a stack of one resource and shows it twice, again and again, on one connection; no conductor
-runs.  The floor comes from the same run: as many requests that Stoker's HTTP server answers with constants,
-and the rows of as many stacks that a bare loop writes and reads (api_floor.py), one after the other.  Then
-the database gets more stacks, copies of one, and reads are measured while four clients create stacks.
+runs.  With --spread the clients begin one after the other within so many seconds; without it all create a
+stack at the same moment, and the last of them waits for all others.  The floor comes from the same run: as
+many requests that Stoker's HTTP server answers with constants, and the rows of as many stacks that a bare
+loop writes and reads (api_floor.py), one after the other.  Then the database gets more stacks, copies of one,
+and reads are measured while four clients create stacks.
 """
 
 import argparse
 import asyncio
+import bisect
 import contextlib
 import json
 import os
@@ -45,8 +49,9 @@ TARGETS = {"stack show": 0.05, "stack list": 0.1, "resource list": 0.5}
 OPTIONS = "[api]\nmax_connections = 1200\nmax_connections_per_address = 0\n[stacks]\nmax_template = 0\n"
 
 
-HEADER = f"{'clients':>8}{'requests/s':>12}{'median s':>10}{'99 % s':>8}{'API ms':>8}{'SQL ms':>8}{'SQL':>6}"
-"""CPU of the API and of the server, and statements, are those of one request."""
+HEADER = f"{'clients':>8}{'requests/s':>12}{'median s':>10}{'99 % s':>8}{'turns':>8}"
+HEADER += f"{'API ms':>8}{'SQL ms':>8}{'SQL':>6}"
+"""CPU of the API and of the server, and statements, are those of one request; for `turns` see Load.turns."""
 
 
 class Connection:
@@ -84,14 +89,18 @@ class Connection:
 class Load:
     """Clients that create stacks and show them.
 
+    :param spread: seconds within which the clients begin.
     :ivar latencies: seconds of each request.
     :ivar answers: the last answers to a creation and to a view.
     """
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, spread: float = 0.0) -> None:
         self._port = port
+        self._spread = spread
+        self._ends: list[float] = []
         self._number = time.time_ns()
         self._remaining = 0.0
+        self._clients = 0
         self.latencies: list[float] = []
         self.answers = (b"", b"")
 
@@ -99,6 +108,8 @@ class Load:
         """Create and show so many stacks; return the requests in a second."""
         self._remaining = stacks
         self.latencies = []
+        self._ends = []
+        self._clients = clients
         connections = [await Connection.open(self._port) for _ in range(clients)]
         began = time.monotonic()
         await asyncio.gather(*(self._client(*pair) for pair in enumerate(connections)))
@@ -111,19 +122,36 @@ class Load:
         """Let each client end after its stack."""
         self._remaining = 0
 
+    def turns(self) -> float:
+        """Return the 99th percentile of the requests that were answered during one, for each client.
+
+        It is 1 where all clients take turns, however fast the machine is.
+        """
+        ordered = sorted(self._ends)
+        waits = [
+            bisect.bisect(ordered, end) - bisect.bisect(ordered, end - seconds)
+            for end, seconds in zip(self._ends, self.latencies, strict=True)
+        ]
+        return percentile(waits, 0.99) / self._clients
+
     async def _client(self, index: int, connection: Connection) -> None:
+        await asyncio.sleep(self._spread * index / self._clients)
         while self._remaining > 0:
             self._remaining -= 1
             self._number += 1
             stacks = f"/v1/project{index % PROJECTS}/stacks"
             name = f"s{self._number}"
             body = json.dumps({"stack_name": name, "template": templates.flat(1)}).encode()
-            seconds, created = await connection.timed("POST", stacks, body)
+            created = await self._timed(connection, "POST", stacks, body)
             path = f"{stacks}/{name}/{json.loads(created)['stack']['id']}"
-            first, _ = await connection.timed("GET", path)
-            second, view = await connection.timed("GET", path)
-            self.latencies += [seconds, first, second]
-            self.answers = (created, view)
+            await self._timed(connection, "GET", path)
+            self.answers = (created, await self._timed(connection, "GET", path))
+
+    async def _timed(self, connection: Connection, method: str, path: str, body: bytes = b"") -> bytes:
+        seconds, answer = await connection.timed(method, path, body)
+        self.latencies.append(seconds)
+        self._ends.append(time.monotonic())
+        return answer
 
 
 class Usage(typing.NamedTuple):
@@ -143,9 +171,9 @@ class Bench:
         self._workers = workers
         self._database = installation.database_url.rpartition("/")[2]
 
-    def loads(self, clients: Sequence[int], requests: int) -> None:
+    def loads(self, clients: Sequence[int], requests: int, spread: float) -> None:
         """Print a line for each number of clients, and the floor."""
-        load = Load(self._installation.port)
+        load = Load(self._installation.port, spread)
         asyncio.run(load.run(16, 100))  # Compiles statements, and opens connections.
         print(HEADER)
         rates = {}
@@ -154,7 +182,7 @@ class Bench:
             rates[count] = asyncio.run(load.run(count, requests // 3))
             used = [(b - a) / len(load.latencies) for a, b in zip(before, self._usage(), strict=True)]
             figures = f"{statistics.median(load.latencies):>10.3f}{percentile(load.latencies, 0.99):>8.3f}"
-            figures += f"{1000 * used[0]:>8.2f}{1000 * used[1]:>8.2f}{used[2]:>6.1f}"
+            figures += f"{load.turns():>8.2f}{1000 * used[0]:>8.2f}{1000 * used[1]:>8.2f}{used[2]:>6.1f}"
             print(f"{count:>8}{rates[count]:>12.0f}{figures}", flush=True)
         floor = self._floor(load.answers, clients[0], requests)
         print(f"{'floor':>8}{floor:>12.0f}")
@@ -309,12 +337,13 @@ def main() -> int:
     parser.add_argument("--stacks", type=int, default=1_000_000)
     parser.add_argument("--resources", type=int, default=10_000)
     parser.add_argument("--reads", type=int, default=100)
+    parser.add_argument("--spread", type=float, default=0.0)
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args()
     with deployment(options.workers) as (installation, postgres):
         bench = Bench(installation, postgres, options.workers)
         bench.start()
-        bench.loads([int(count) for count in options.clients.split(",")], options.requests)
+        bench.loads([int(count) for count in options.clients.split(",")], options.requests, options.spread)
         print(f"memory after {options.requests} requests of each load: {bench.memory()}", flush=True)
         bench.fill(options.stacks)
         bench.reads(options.resources, options.reads)
