@@ -31,8 +31,9 @@ from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.ids import TraversalNumber
 from stoker.db.rows import Task
+from stoker.db.schema import tables
 from stoker.db.stacks import DueStack
-from stoker.db.states import Status, TaskState, TraversalState
+from stoker.db.states import Status, TaskKind, TaskState, TraversalState
 from stoker.db.work import commit, due_tasks, endings, member_claims, tasks
 from stoker.db.work.cancel import cancel_unstarted
 from stoker.db.work.claim import Claim
@@ -259,3 +260,29 @@ def test_tasks_of_a_superseded_traversal_are_purged_but_not_while_one_runs(datab
 
 def end_of(database: Database, number: TraversalNumber) -> None:
     assert database.write(lambda conn: endings.finish(conn, {number: 0}, by=B.host, now=NOW)).stacks
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "is_replaced", "state"),
+    [
+        (TaskKind.UPDATE, Status.COMPLETE, False, ("UPDATE", Status.IN_PROGRESS)),
+        (TaskKind.UPDATE, Status.FAILED, False, ("CREATE", Status.FAILED)),
+        (TaskKind.CLEANUP, Status.COMPLETE, True, ("DELETE", Status.IN_PROGRESS)),
+        (TaskKind.CLEANUP, Status.COMPLETE, False, ("CREATE", Status.COMPLETE)),
+        (TaskKind.OBSERVE, Status.COMPLETE, False, ("CREATE", Status.COMPLETE)),
+    ],
+)
+def test_a_lost_step_is_shown_where_it_may_have_changed_something(
+    database: Database, kind: TaskKind, status: Status, is_replaced: bool, state: tuple[str, Status]
+) -> None:
+    graph = store_graph(database, {"one": []})
+    set_task(database, graph.tasks["one"], kind=kind)
+    [held] = claim_all(database, [graph.tasks["one"]])
+    r = tables.resource
+    values = {"action": "CREATE", "status": status, "replaced_by": held.resource.id if is_replaced else None}
+    change = sa.update(r).where(r.c.id == held.resource.id).values(**values)
+    database.write(lambda conn: conn.execute(change))
+    claims = [(held.task.id, held.task.attempt)]
+    database.write(lambda conn: member_claims.release(conn, claims, now=NOW, is_lost=True))
+    row = resource(database, held.resource.id)
+    assert (row.action, row.status) == state
