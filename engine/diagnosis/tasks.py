@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...db.conductors import STOPPED
+from ...db.errors import DamagedRow
 from ...db.ids import AwaitedKind, MemberId, host_of
 from ...db.queries.guests import AwaitedGuest
 from ...db.queries.inspections import Child, LongStep, Unfinished
@@ -60,7 +61,10 @@ class Finding:
 
 
 def explain(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) -> Finding:
-    """Explain why one task is unfinished."""
+    """Explain why one task is unfinished.
+
+    :raises DamagedRow: the task's row contradicts itself.
+    """
     return Finding(task, _since(task), _EXPLAINED[task.state](task, fleet, context))
 
 
@@ -80,7 +84,8 @@ def _last_hint(task: Unfinished, now: float) -> float:
 
 
 def _running(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) -> Reason:
-    assert task.member is not None
+    if task.member is None:
+        raise DamagedRow(f"Task {task.id} is running on no conductor")
     host = host_of(task.member)
     if not fleet.works(task.member):
         return _of_gone(task, fleet, host)
