@@ -276,9 +276,9 @@ class Bench:
         )
 
     def memory(self) -> str:
-        """Return the memory of each process of the API."""
-        sizes = [_resident(proc.pid) for proc in proctree.tree(self._api().pid)]
-        return ", ".join(f"{size:.0f} MB" for size in sizes)
+        """Return the memory of each process of the API, and its share of what processes have together."""
+        sizes = [_memory(proc.pid) for proc in proctree.tree(self._api().pid)]
+        return ", ".join(f"{size['Rss']:.0f} MB ({size['Pss']:.0f})" for size in sizes)
 
     def _api(self) -> Process:
         assert self._installation.api is not None
@@ -293,9 +293,10 @@ async def _until_open(port: int) -> None:
         await asyncio.sleep(0.1)
 
 
-def _resident(pid: int) -> float:
-    pages = int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGESIZE") / 1e6
+def _memory(pid: int) -> dict[str, float]:
+    """Return megabytes by kind: Rss is all memory, and Pss counts a page of several processes in parts."""
+    lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
+    return {name: int(value.split()[0]) * 1024 / 1e6 for name, value in (line.split(":") for line in lines)}
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -171,3 +171,16 @@ def test_a_process_that_dies_leaves_only_its_unfinished_lanes_to_others() -> Non
         scheduling.mark_test_complete(typing.cast(typing.Any, other), number)
     assert sorted([*finished, *sum(other.sent, [])]) == list(range(10))
     assert all(other.sent)
+
+
+COMPUTING = {"unit", "simulation", "property"}
+"""Folders whose tests have lanes of their own, because no server is started for them."""
+
+
+def test_a_folder_whose_tests_share_servers_has_lanes(pytestconfig: pytest.Config) -> None:
+    """Each process would start the servers again, for each test that it gets."""
+    tests = tiers.ROOT / "tests"
+    lanes: Lanes = pytestconfig.pluginmanager.get_plugin(str(tests / "conftest.py")).LANES  # type: ignore[union-attr]
+    files = [path.relative_to(tiers.ROOT) for path in tests.rglob("test_*.py")]
+    names = {f"{path.as_posix()}::test" for path in files if path.parts[1] not in COMPUTING}
+    assert [name for name in sorted(names) if lanes.lane(name) == name] == []
