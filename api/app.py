@@ -272,9 +272,9 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
         downloads=services.downloads,
     )
     with charged_to(caller.project_id):
-        if operation.shared is not None and "CACHE-CONTROL" in req.headers:
-            return api.answers.answer(request, operation).with_text()
-        return operation.handler(request).with_text()
+        is_shared = operation.shared is not None and "CACHE-CONTROL" in req.headers
+        reply = api.answers.answer(request, operation) if is_shared else operation.handler(request)
+        return reply.with_text()
 
 
 def _base_url(req: falcon.Request) -> str:

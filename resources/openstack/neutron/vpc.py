@@ -63,8 +63,7 @@ class Vpc(NeutronType):
         """Make the router, unless an earlier step has."""
         service = self.service_for(context)
         # Where the answer to the creation has no name, a later one may have it.
-        name = target.data[REMOTE].get("name") or self.get(service, self.id_of(target))["name"]
-        name = str(name)
+        name = str(target.data[REMOTE].get("name") or self.get(service, self.id_of(target))["name"])
         if not routers_named(service, name):
             body = {"name": name, "description": mark_of(target.creation_key or target.key)}
             service.post("/routers", {"router": body})
