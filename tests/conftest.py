@@ -129,6 +129,11 @@ LANES = Lanes(
         Lane("tests/process/test_half_open.py", "daemons, second half"),
         # In one process, for each one that has a test of these makes a cloud, a Heat and forty stacks.
         Lane("tests/heat/", "heat"),
+        # Each registers a service of the same type with the one cloud, and waits for the other.
+        Lane("tests/cloud/test_horizon.py", "orchestration"),
+        Lane("tests/cloud/test_adopt_resources.py", "orchestration"),
+        Lane("tests/cloud/test_event_sinks.py", "messaging"),
+        Lane("tests/cloud/test_zaqar_types.py", "messaging"),
         Lane("tests/cloud/"),
         Lane("tests/console/", "console"),
         Lane("tests/deploy/", "deploy"),

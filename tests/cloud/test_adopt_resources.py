@@ -50,16 +50,13 @@ def region(cloud: Cloud, stoker: Service) -> Iterator[str]:
     with contextlib.ExitStack() as stack:
         identity.create_region(id=area)
         stack.callback(identity.delete_region, area)
-        service = identity.create_service(name="stoker", type="orchestration")
-        stack.callback(identity.delete_service, service)
-        for service_id, interface, url in [
-            *addresses,
-            (service.id, "public", f"{stoker.url}/v1/%(project_id)s"),
-        ]:
+        for service_id, interface, url in addresses:
             endpoint = identity.create_endpoint(
                 service_id=service_id, interface=interface, region_id=area, url=url
             )
             stack.callback(identity.delete_endpoint, endpoint)
+        url = f"{stoker.url}/v1/%(project_id)s"
+        stack.enter_context(cloud.registered("orchestration", url, area))
         yield area
 
 

@@ -14,7 +14,7 @@ from harness.etcd import Etcd
 from harness.postgresql import PostgreSQL
 from harness.rabbitmq import RabbitMQ
 from harness.waiting import wait_for
-from harness.zaqar import Zaqar
+from harness.zaqar import TYPE, Zaqar
 
 Json = typing.Any
 HOSTS = ("one", "two", "three")
@@ -25,8 +25,7 @@ KILLS = 3
 
 @pytest.fixture(scope="module")
 def zaqar(cloud: Cloud) -> Iterator[Zaqar]:
-    with Zaqar(cloud) as server:
-        server.register()
+    with Zaqar(cloud) as server, cloud.registered(TYPE, server.url):
         yield server
 
 

@@ -10,7 +10,6 @@ import yaml
 from client.serving import Service
 from harness.browser import SCREENSHOTS, Browser, shoot
 from harness.cloud.access import Cloud
-from harness.cloud.layout import REGION
 from harness.cloud.pool import ProjectPool
 from harness.cloud.project import Project
 from harness.cloud.stacks import Stacks
@@ -89,16 +88,9 @@ def project(projects: ProjectPool) -> Iterator[Project]:
 @pytest.fixture(scope="module")
 def horizon(cloud: Cloud, stoker: Service) -> Iterator[Horizon]:
     """Horizon, which finds Stoker in the service catalog as it would find Heat."""
-    identity = cloud.admin.identity
-    entry = identity.create_service(name="stoker", type="orchestration")
     url = f"{stoker.url}/v1/%(project_id)s"
-    try:
-        for interface in ("public", "internal"):
-            identity.create_endpoint(service_id=entry.id, interface=interface, region_id=REGION, url=url)
-        with Horizon(cloud.auth_url) as running:
-            yield running
-    finally:
-        identity.delete_service(entry)
+    with cloud.registered("orchestration", url), Horizon(cloud.auth_url) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from harness.cloud.project import Project
 from harness.cloud.stacks import WITHIN, Stacks
 from harness.cloud.stoker import stoker_on
 from harness.waiting import wait_for
-from harness.zaqar import Zaqar
+from harness.zaqar import TYPE, Zaqar
 from stoker.resources.errors import PermanentError
 from stoker.resources.openstack.service import Conflict, service_of
 from stoker.resources.steps import Poll
@@ -29,8 +29,7 @@ SUBSCRIPTION = "OS::Zaqar::Subscription"
 
 @pytest.fixture(scope="module")
 def zaqar(cloud: Cloud) -> Iterator[Zaqar]:
-    with Zaqar(cloud) as server:
-        server.register()
+    with Zaqar(cloud) as server, cloud.registered(TYPE, server.url):
         yield server
 
 

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 
 import requests
 from harness.cloud.access import Cloud
-from harness.cloud.layout import BIN, PASSWORD, REGION, rendered, serving
+from harness.cloud.layout import BIN, PASSWORD, rendered, serving
 from harness.cloud.project import Project
 from harness.redis import Redis
 from harness.server import MissingServer, Server
 
 Json = typing.Any
 TYPE = "messaging"
+"""Its type in the service catalog."""
 
 
 class Zaqar(Server):
-    """A server of version 2 of the API, which the cloud's Keystone has in its service catalog while it runs.
+    """A server of version 2 of the API.
 
     :param cloud: the one whose tokens it accepts.
     """
@@ -29,7 +30,6 @@ class Zaqar(Server):
         super().__init__()
         self._cloud = cloud
         self._redis = Redis()
-        self._service: Json = None
 
     @property
     def url(self) -> str:
@@ -50,18 +50,8 @@ class Zaqar(Server):
             bodies += [message["body"] for message in page["messages"]]
             path = next(link["href"] for link in page["links"] if link["rel"] == "next")
 
-    def register(self) -> None:
-        """Enter it into the service catalog."""
-        identity = self._cloud.admin.identity
-        self._service = identity.create_service(type=TYPE, name="zaqar")
-        identity.create_endpoint(
-            service_id=self._service.id, interface="public", region_id=REGION, url=self.url
-        )
-
     def close(self) -> None:
-        """End it, and remove it from the service catalog."""
-        if self._service is not None:
-            self._cloud.admin.identity.delete_service(self._service)
+        """End it with its Redis."""
         super().close()
         self._redis.close()
 

@@ -1,6 +1,7 @@
 """A cloud as those see it who use it: connections, and projects of their own."""
 
 import contextlib
+import fcntl
 import functools
 import json
 import pathlib
@@ -99,6 +100,25 @@ class Cloud:
         wait_for(answer.exists, START_WITHIN, lambda: f"{name} is not started", pause=0.1)
         if text := answer.read_text():
             raise ProcessEnded(text)
+
+    @contextlib.contextmanager
+    def registered(self, service_type: str, url: str, region: str = REGION) -> Iterator[None]:
+        """A service in the catalog of all users; no other test registers one of this type meanwhile.
+
+        Clients take the first service of a type, also where it has no endpoint in their region.
+        """
+        identity = self.admin.identity
+        with open(self.directory / f"{service_type}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            service = identity.create_service(name=f"{service_type} of a test", type=service_type)
+            try:
+                for interface in ("public", "internal"):
+                    identity.create_endpoint(
+                        service_id=service.id, interface=interface, region_id=region, url=url
+                    )
+                yield
+            finally:
+                identity.delete_service(service)
 
     def requests(self, service: str, project: Project) -> list[str]:
         """Requests of a project that a service has answered, in order: method, path with query, status."""
