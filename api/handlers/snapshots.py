@@ -1,11 +1,13 @@
 """Handlers of the snapshots of a stack."""
 
+from collections.abc import Mapping, Sequence
+
 from sqlalchemy.engine import Connection
 
 from ...db import content, resources, snapshots
 from ...db.errors import NotFound
-from ...db.ids import SnapshotId
-from ...db.rows import Snapshot, Stack
+from ...db.ids import ContentId, SnapshotId
+from ...db.rows import Resource, Snapshot, Stack
 from ...engine.exports import snapshot_document
 from ...observe.instants import iso
 from ...sealing.stored import Masked
@@ -18,11 +20,12 @@ from ..schemas import SNAPSHOT
 
 
 def take(request: Request) -> Reply:
-    """Answer POST …/snapshots."""
+    """Answer POST …/snapshots with the snapshot as it was begun: no resource is in it yet."""
     stack = request.living_stack()
     body = validated(request.body or {}, SNAPSHOT)
     snapshot = request.services.snapshots.take(stack, body.get("name"))
-    return Reply(request.read(lambda conn: _view(conn, stack, snapshot)))
+    contents = request.read(lambda conn: content.get_many(conn, snapshot.contents))
+    return Reply(_view(stack, snapshot, contents, []))
 
 
 def index(request: Request) -> Reply:
@@ -40,7 +43,9 @@ def show(request: Request) -> Reply:
 
     def read(conn: Connection) -> dict[str, Json]:
         stack = request.find_stack(conn)
-        return _view(conn, stack, _find(conn, request, stack))
+        snapshot = _find(conn, request, stack)
+        contents = content.get_many(conn, snapshot.contents)
+        return _view(stack, snapshot, contents, resources.copies(conn, stack.id, snapshot.id))
 
     return Reply({"snapshot": request.read(read)})
 
@@ -79,7 +84,7 @@ def _summary(snapshot: Snapshot) -> dict[str, Json]:
     }
 
 
-def _view(conn: Connection, stack: Stack, snapshot: Snapshot) -> dict[str, Json]:
-    contents = content.get_many(conn, snapshot.contents)
-    copies = resources.copies(conn, stack.id, snapshot.id)
+def _view(
+    stack: Stack, snapshot: Snapshot, contents: Mapping[ContentId, Json], copies: Sequence[Resource]
+) -> dict[str, Json]:
     return {**_summary(snapshot), "data": snapshot_document(stack, snapshot, contents, copies, Masked())}

@@ -16,13 +16,14 @@ from client.serving import Service
 from harness.cloud.access import Cloud
 from harness.cloud.layout import PASSWORD, REGION
 from harness.cloud.project import Project
+from harness.cloud.services import SERVICES
 from harness.cloud.stacks import Stack, Stacks
 from harness.programs import BIN
 from harness.sources import ROOT
 
 Json = typing.Any
-HEAT = ("orchestration", "cloudformation")
-"""Types of services that a Heat may have entered."""
+LASTING = {kind for service in SERVICES for kind, _ in service.endpoints}
+"""Types of services that each cloud has; other tests register more, and remove them again."""
 ACTIVE_WITHIN = 120.0
 REFUSED = {
     "--server web": "The server web belongs to the stack shop",
@@ -41,11 +42,11 @@ def region(cloud: Cloud, stoker: Service) -> Iterator[str]:
     """A region whose catalog has the services of the cloud and, as orchestration, the Stoker of the tests."""
     identity = cloud.admin.identity
     area = f"adoption-{uuid.uuid4().hex[:8]}"
-    types = {service.id: service.type for service in identity.services()}
+    lasting = {service.id for service in identity.services() if service.type in LASTING}
     addresses = [
         (endpoint.service_id, endpoint.interface, endpoint.url)
         for endpoint in identity.endpoints()
-        if endpoint.region_id == REGION and types[endpoint.service_id] not in HEAT
+        if endpoint.region_id == REGION and endpoint.service_id in lasting
     ]
     with contextlib.ExitStack() as stack:
         identity.create_region(id=area)

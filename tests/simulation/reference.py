@@ -180,6 +180,6 @@ def _differences(name: str, stack_id: str, goal: Wanted, result: Made) -> list[s
         if view != attributes:
             faults.append(f"{name}.{n} shows {row.attributes} and should show {attributes}")
         item = result.objects.get(str(row.physical_id))
-        if item is None or item.needs != tuple(needs):
-            faults.append(f"{name}.{n} is {item} and should stand on {needs}")
+        if item is None or (item.needs, item.value) != (tuple(needs), str(value)):
+            faults.append(f"{name}.{n} is {item}, should hold {value!r}, and stand on {needs}")
     return faults

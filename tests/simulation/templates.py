@@ -172,6 +172,15 @@ def _change(resources: Json, dice: random.Random) -> None:
             properties["value"] = str(dice.randint(1, 3))
         elif odds < 0.5 and not is_nested(resource):
             properties.update(fail=False, endless=False)
+    _lose_answers(resources)
+
+
+def _lose_answers(resources: Json) -> None:
+    """Let the cloud carry out some of the updates without an answer; dice as above."""
+    dice = random.Random(json.dumps(resources))
+    for resource in resources.values():
+        if not is_nested(resource) and dice.random() < 0.15:
+            resource["properties"]["unanswered"] = True
 
 
 def _without_one(resources: Json, dice: random.Random) -> Json:
