@@ -24,7 +24,7 @@ def take(request: Request) -> Reply:
     stack = request.living_stack()
     body = validated(request.body or {}, SNAPSHOT)
     snapshot = request.services.snapshots.take(stack, body.get("name"))
-    contents = request.read(lambda conn: content.get_many(conn, snapshot.contents))
+    contents = request.read(lambda conn: content.get_all(conn, snapshot.contents))
     return Reply(_view(stack, snapshot, contents, []))
 
 
@@ -44,7 +44,7 @@ def show(request: Request) -> Reply:
     def read(conn: Connection) -> dict[str, Json]:
         stack = request.find_stack(conn)
         snapshot = _find(conn, request, stack)
-        contents = content.get_many(conn, snapshot.contents)
+        contents = content.get_all(conn, snapshot.contents)
         return _view(stack, snapshot, contents, resources.copies(conn, stack.id, snapshot.id))
 
     return Reply({"snapshot": request.read(read)})

@@ -79,6 +79,11 @@ CREATE TRIGGER unwatched AFTER INSERT ON event BEGIN
     WHERE stack.id = NEW.stack_id AND ifnull(json_array_length(content.body, '$.event_sinks'), 0) = 0
     AND (root.action <> 'ROLLBACK' OR NOT root.has_sinks);
 END;
+CREATE TABLE unread (resource_id INTEGER);
+CREATE TRIGGER unread AFTER UPDATE OF state ON task
+WHEN NEW.kind = 'refresh' AND NEW.state = 'done' AND OLD.claimed_at >= OLD.expires_at BEGIN
+    INSERT INTO unread VALUES (NEW.resource_id);
+END;
 CREATE TABLE arrow (source TEXT, target TEXT, count INTEGER, PRIMARY KEY (source, target));
 CREATE TRIGGER counted AFTER UPDATE OF state ON task WHEN NEW.state <> OLD.state BEGIN
     INSERT INTO arrow VALUES (OLD.state, NEW.state, 1)
@@ -206,6 +211,10 @@ class Audit:
         A rollback to nothing has no environment, and keeps the sinks that there were.
         """
         return {uuid for (uuid,) in self._own.execute("SELECT uuid FROM unwatched")}
+
+    def unread(self) -> set[int]:
+        """Ids of resources whose refresh ended without a try: its time was over when it was claimed again."""
+        return {resource_id for (resource_id,) in self._own.execute("SELECT resource_id FROM unread")}
 
     def arrows(self) -> Counter[Arrow]:
         """How often tasks went from one state to another."""

@@ -128,7 +128,7 @@ class Cloud:
         if target.properties["unanswered"]:
             tries = self.tries[target.key] = self.tries.get(target.key, 0) + 1
             if tries == 1:
-                raise RetryableError("no answer")
+                raise RetryableError("no answer", after=20.0)
 
     def take_slot(self, physical: str, slot: str) -> None:
         """Give a thing the slot that it shall have.

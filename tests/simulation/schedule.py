@@ -34,6 +34,8 @@ MOST_LATE = FORECAST_EVERY + 2 * SHORTEST
 """Seconds by which a timeout may be late: after a breakpoint it may be near, and its announcement lost."""
 WITH_SINKS = 0.3
 """Share of the runs whose stacks have an event sink."""
+PATIENT = 0.5
+"""Share of the runs whose users let a stack's action end before they update it."""
 ABORTED = "aborted due to breakpoint"
 LOST_OFTEN = "conductors that died or went silent"
 DELETIONS = 10
@@ -81,7 +83,8 @@ class Run:
             threads=self.dice.choice([1, 2, 4]),
             seed=seed,
         )
-        self.users = Users(self.world, self.dice, nested=nested)
+        self._is_patient = random.Random(f"patient {seed}").random() < PATIENT
+        self.users = Users(self.world, self.dice, nested=nested, is_patient=self._is_patient)
         self.weather = Weather(self.world, self.dice)
         if random.Random(f"sinks {seed}").random() < WITH_SINKS:
             self.world.sinks = [{"type": "zaqar-queue", "target": "q", "ttl": 1_209_600}]
@@ -119,18 +122,19 @@ class Run:
         database = self.world.database
         users = self.users
         weather = self.weather
+        rest = 3 if self._is_patient else 1
         weather.begin()
         database.interlude = self._interlude
         actions = [
-            (users.create, 3), (users.update, 4), (users.stop, 0.7), (users.act, 3), (users.delete, 0.6),
-            (users.snapshot, 2), (users.forget, 1), (users.restore, 1), (users.hand_over, 0.7),
-            (users.clear_hook, 6),
+            (users.create, 3), (users.update, 4 * rest), (users.stop, 0.7 * rest), (users.act, 3),
+            (users.delete, 0.6), (users.snapshot, 2), (users.forget, 1), (users.restore, 1),
+            (users.hand_over, 0.7), (users.clear_hook, 6),
             (weather.work, 60), (weather.run_once, 30), (weather.step, 40), (weather.deliver, 20),
             (weather.lose, 2), (weather.double, 3), (weather.cancel, 10), (weather.stop_message, 5),
             (weather.lose_cancel, 2), (weather.duty, 12), (weather.look, 12), (weather.time, 16),
             (weather.kill, 1.2), (weather.revive, 3), (weather.pause, 0.8), (weather.cut_off, 0.8),
             (weather.resume, 4), (weather.go_on, 1.5), (weather.flap, 1.2),
-            (weather.exhaust, 1.2),
+            (weather.exhaust, 1.2), (weather.lull, 3 * rest),
         ]  # fmt: skip
         self._do(users.create)
         weights = [self._focus.weight(action.__name__, weight) for action, weight in actions]
@@ -289,7 +293,7 @@ class Run:
             key: self.world.database.read(lambda conn, k=key: resources.of_stack(conn, StackId(k)))
             for key in ids
         }
-        return Made(rows, self.world.cloud.objects)
+        return Made(rows, self.world.cloud.objects, self._audit.unread())
 
     def _check_stack(self, name: str, stack: Stack) -> None:
         entries = self.world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))

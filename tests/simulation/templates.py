@@ -179,8 +179,8 @@ def _lose_answers(resources: Json) -> None:
     """Let the cloud carry out some of the updates without an answer; dice as above."""
     dice = random.Random(json.dumps(resources))
     for resource in resources.values():
-        if not is_nested(resource) and dice.random() < 0.15:
-            resource["properties"]["unanswered"] = True
+        if not is_nested(resource) and dice.random() < 0.4:
+            resource["properties"].update(unanswered=True, value=str(dice.randint(4, 9)))
 
 
 def _without_one(resources: Json, dice: random.Random) -> Json:

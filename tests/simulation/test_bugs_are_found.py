@@ -9,6 +9,8 @@ import sqlalchemy as sa
 from simulation import weather
 from simulation.schedule import play
 from stoker.conductor.lookout import Lookout
+from stoker.conductor.steps.outcomes import Outcomes
+from stoker.conductor.steps.results import StepResult
 from stoker.db.bulk import OneOf
 from stoker.db.ids import TaskId
 from stoker.db.rows import Outcome, Task
@@ -20,6 +22,7 @@ from stoker.engine import actions
 from stoker.planning import plan as planning
 from stoker.planning.plan import Edges, Plan
 from stoker.planning.update import UpdatePlanner
+from stoker.resources.errors import RetryableError
 
 BROKEN = "Traceback"
 SEEDS = 100
@@ -28,6 +31,7 @@ INTERRUPTED = 0.2
 """Probability of being held up before a write, where late results are sought: one seed in eight has some."""
 SINCE = {
     "before its replacement is there, and its dependents have moved": 6,
+    "no answer": 110,
 }
 """Bug -> where to begin: the seeds before were seen not to find it, and take their time."""
 
@@ -166,6 +170,20 @@ def test_stacks_are_deleted_in_the_order_of_creation(
 
     monkeypatch.setattr(actions, "plan_delete", turned)
     found_by(tmp_path, "was deleted under")
+
+
+def test_a_change_without_an_answer_that_is_taken_for_none(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retry = Outcomes.retry
+
+    def forget(
+        outcomes: Outcomes, error: RetryableError, *, after_success: bool = False, has_begun: bool = False
+    ) -> StepResult:
+        return retry(outcomes, error, after_success=after_success)
+
+    monkeypatch.setattr(Outcomes, "retry", forget)
+    found_by(tmp_path, "should hold", since=SINCE["no answer"])
 
 
 def test_a_conductor_that_rests_although_a_deadline_is_near(

@@ -22,12 +22,17 @@ class Users:
     :ivar stacks: by name, as they were created.
     :ivar deleted: names of those that shall be gone.
     :ivar reference: what they come to.
+
+    :param is_patient: they update a stack only when its action has ended, so that there is more to change.
     """
 
-    def __init__(self, world: World, dice: random.Random, *, nested: bool = False) -> None:
+    def __init__(
+        self, world: World, dice: random.Random, *, nested: bool = False, is_patient: bool = False
+    ) -> None:
         self.world = world
         self.dice = dice
         self._nested = nested
+        self._is_patient = is_patient
         self.stacks: dict[str, Stack] = {}
         self.deleted: set[str] = set()
         self.reference = Reference()
@@ -59,7 +64,7 @@ class Users:
 
     def update(self) -> str | None:
         name = self._living()
-        if name is None:
+        if name is None or (self._is_patient and self.now(name).status == Status.IN_PROGRESS):
             return None
         goal = mutated(self.reference.goal(name), self.dice)
         self.reference.asks(name, goal)

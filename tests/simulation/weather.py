@@ -67,6 +67,19 @@ class Weather:
         conductor.run_once()
         return host
 
+    def lull(self) -> str | None:
+        """Some seconds in which everybody works: stacks become complete, and later updates change them."""
+        if not self.world.awake():
+            return None
+        seconds = self.dice.randint(1, 20)
+        for _ in range(seconds):
+            self.world.calm_once()
+            for conductor in self.world.awake():
+                conductor.run_due_duties(self.world.clock.now)
+            self.world.calm_once()
+            self.world.pass_time(1.0)
+        return f"of {seconds} s"
+
     def run_once(self) -> str | None:
         host = self._some()
         if host:
