@@ -1,7 +1,7 @@
 """The end of a traversal: the final compare-and-swap on the stack."""
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
@@ -26,10 +26,12 @@ class Ended:
     """Stacks that reached a final status, and the parents' tasks that waited for them.
 
     :ivar stacks: their final statuses.
+    :ivar traversals: those that have brought them there.
     """
 
     stacks: Mapping[StackId, Status] = field(default_factory=dict)
     woken: ReadyTasks = field(default_factory=ReadyTasks)
+    traversals: Set[TraversalId] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def finish(
         conn, [StackEnd(row.stack_id, row.traversal, _failure_of(row)) for row in over], by=by, now=now
     )
     for row in over:
-        if row.stack_id not in ended.stacks:  # It may have been that of a snapshot alone.
+        if row.traversal not in ended.traversals:  # It may have been that of a snapshot alone.
             failed = row.failure is not None
             snapshots.end(conn, [row.traversal], reason=row.failure or "", failed=failed)
     return ended
@@ -184,7 +186,8 @@ def end_stacks(conn: Connection, ends: Sequence[StackEnd], *, by: str | None, no
         begin_rollbacks(conn, failed, now=now)
     nested = [end.stack_id for end in current if rows[end.stack_id].parent_id is not None]
     woken = countdown.wake_parents(conn, nested, now=now) if nested else ReadyTasks()
-    return Ended({end.stack_id: end.status for end in current}, woken)
+    statuses = {end.stack_id: end.status for end in current}
+    return Ended(statuses, woken, {end.traversal for end in current})
 
 
 def _end_snapshots(conn: Connection, ends: Sequence[StackEnd], rows: Mapping[StackId, Stack]) -> None:

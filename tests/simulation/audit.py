@@ -78,6 +78,21 @@ CREATE TRIGGER unwatched AFTER INSERT ON event BEGIN
     JOIN stack AS root ON root.id = stack.root_id JOIN content ON content.id = root.environment_id
     WHERE stack.id = NEW.stack_id AND ifnull(json_array_length(content.body, '$.event_sinks'), 0) = 0
     AND (root.action <> 'ROLLBACK' OR NOT root.has_sinks);
+    INSERT OR IGNORE INTO unwatched SELECT NEW.uuid WHERE EXISTS (
+        SELECT 1 FROM stack JOIN event ON event.stack_id = stack.root_id AND event.resource_name = stack.name
+        WHERE stack.id = NEW.stack_id AND event.status = 'IN_PROGRESS' AND event.at > NEW.at
+    );
+END;
+CREATE TABLE retained (physical_id TEXT);
+CREATE TRIGGER retained AFTER UPDATE OF action ON resource
+WHEN OLD.action = 'ADOPT' AND NEW.action = 'DELETE' BEGIN
+    INSERT INTO retained SELECT NEW.physical_id FROM stack
+    WHERE id = NEW.stack_id AND action = 'ROLLBACK' AND ifnull(previous, 'null') IN ('null', '{{}}');
+END;
+CREATE TABLE doubtful (resource_id INTEGER);
+CREATE TRIGGER doubtful AFTER UPDATE OF action ON resource
+WHEN OLD.action = 'UPDATE' AND OLD.status = 'FAILED' AND NEW.action NOT IN ('UPDATE', 'DELETE') BEGIN
+    INSERT INTO doubtful VALUES (NEW.id);
 END;
 CREATE TABLE unread (resource_id INTEGER);
 CREATE TRIGGER unread AFTER UPDATE OF state ON task
@@ -187,7 +202,9 @@ class Audit:
         keys = {key for key, _ in rows}
         held = {physical for _, physical in rows}
         leaked = {n: t for n, t in self._cloud.objects.items() if t.key not in keys and n not in held}
-        leaked = {n: t for n, t in leaked.items() if n not in self._cloud.lent}
+        if leaked:
+            owned_by_nobody = self._cloud.lent | self.retained()
+            leaked = {n: t for n, t in leaked.items() if n not in owned_by_nobody}
         self._leaked = {physical: self._leaked.get(physical, 0) + 1 for physical in leaked}
         self.wrong += [
             f"I7: {leaked[physical].resource} ({physical}) belongs to no row"
@@ -215,6 +232,17 @@ class Audit:
     def unread(self) -> set[int]:
         """Ids of resources whose refresh ended without a try: its time was over when it was claimed again."""
         return {resource_id for (resource_id,) in self._own.execute("SELECT resource_id FROM unread")}
+
+    def retained(self) -> set[str]:
+        """Physical ids of adopted things that a rollback to nothing has left to their owners."""
+        return {physical_id for (physical_id,) in self._own.execute("SELECT physical_id FROM retained")}
+
+    def doubtful(self) -> set[int]:
+        """Ids of resources whose update failed before another action, such as a check, was complete.
+
+        As with Heat they count as what they were before the update.
+        """
+        return {resource_id for (resource_id,) in self._own.execute("SELECT resource_id FROM doubtful")}
 
     def arrows(self) -> Counter[Arrow]:
         """How often tasks went from one state to another."""

@@ -17,6 +17,7 @@ from stoker.shapes import Json
 class CloudObject(typing.NamedTuple):
     """:ivar needs: physical ids of the things that it needs.
     :ivar value: what it holds; a picture keeps it.
+    :ivar picture: the picture that it is made of.
     """
 
     stack: str
@@ -24,6 +25,7 @@ class CloudObject(typing.NamedTuple):
     key: str
     needs: tuple[str, ...]
     value: str = ""
+    picture: str = ""
 
 
 LOST = "it was there and is lost"
@@ -95,7 +97,8 @@ class Cloud:
         physical = f"thing-{self._numbers}"
         self.physical_ids[target.key] = physical
         needs = tuple(x for x in target.properties["needs"] if x in self.objects or not late)
-        self.objects[physical] = CloudObject(target.stack.id, target.name, target.key, needs, value)
+        picture = str(target.properties["picture"])
+        self.objects[physical] = CloudObject(target.stack.id, target.name, target.key, needs, value, picture)
         if late:
             self.late.add(physical)
         return physical
@@ -175,7 +178,8 @@ class Cloud:
         old = self.objects[target.physical_id]
         needs = tuple(target.properties["needs"])
         value = self._value(target)
-        self.objects[target.physical_id] = old._replace(needs=needs, value=value)
+        picture = str(target.properties["picture"])
+        self.objects[target.physical_id] = old._replace(needs=needs, value=value, picture=picture)
 
     def _value(self, target: ResourceView) -> str:
         """Return the content that an object shall have; a picture that was deleted has none."""

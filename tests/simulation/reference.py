@@ -42,11 +42,13 @@ class Made:
     :ivar rows: rows by the stack's id; a stack that is deleted has none.
     :ivar objects: objects by their physical id.
     :ivar unread: ids of resources that may show old users, for their refresh came too late.
+    :ivar doubtful: ids of resources that may have the values of an update that failed.
     """
 
     rows: Mapping[str, Sequence[Resource]]
     objects: Mapping[str, CloudObject]
     unread: Set[int] = frozenset()
+    doubtful: Set[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -183,6 +185,8 @@ def _differences(name: str, stack_id: str, goal: Wanted, result: Made) -> list[s
         if view != attributes:
             faults.append(f"{name}.{n} shows {row.attributes} and should show {attributes}")
         item = result.objects.get(str(row.physical_id))
-        if item is None or (item.needs, item.value) != (tuple(needs), str(value)):
-            faults.append(f"{name}.{n} is {item}, should hold {value!r}, and stand on {needs}")
+        if item is None or (item.needs != tuple(needs) and row.id not in result.doubtful):
+            faults.append(f"{name}.{n} is {item} and should stand on {needs}")
+        elif item.value != str(value) and not item.picture and row.id not in result.doubtful:
+            faults.append(f"{name}.{n} is {item} and should hold {value!r}")
     return faults

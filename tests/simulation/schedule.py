@@ -280,9 +280,9 @@ class Run:
                     break
 
     def _let_go(self, result: Made) -> None:
-        """Forget the objects whose adoption was cancelled: they stay, and belong to nobody."""
+        """Forget the objects whose adoption was cancelled or rolled back: they stay, and belong to nobody."""
         held = {str(row.physical_id) for rows in result.rows.values() for row in rows}
-        for name in self.world.cloud.lent - held:
+        for name in (self.world.cloud.lent | self._audit.retained()) - held:
             self.world.cloud.objects.pop(name, None)
 
     def _made(self) -> Made:
@@ -293,7 +293,7 @@ class Run:
             key: self.world.database.read(lambda conn, k=key: resources.of_stack(conn, StackId(k)))
             for key in ids
         }
-        return Made(rows, self.world.cloud.objects, self._audit.unread())
+        return Made(rows, self.world.cloud.objects, self._audit.unread(), self._audit.doubtful())
 
     def _check_stack(self, name: str, stack: Stack) -> None:
         entries = self.world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))

@@ -31,7 +31,7 @@ INTERRUPTED = 0.2
 """Probability of being held up before a write, where late results are sought: one seed in eight has some."""
 SINCE = {
     "before its replacement is there, and its dependents have moved": 6,
-    "no answer": 110,
+    "no answer": 215,
 }
 """Bug -> where to begin: the seeds before were seen not to find it, and take their time."""
 

@@ -67,6 +67,23 @@ def test_a_snapshot_keeps_goal_and_things_and_leaves_the_resources_as_they_are(w
     assert ("a", "SNAPSHOT", "COMPLETE") in history(world, stack, count)
 
 
+@pytest.mark.parametrize("rounds", range(4))
+def test_a_deletion_that_ends_together_with_an_action_of_the_stack_is_over(
+    tmp_path: pathlib.Path, rounds: int
+) -> None:
+    world = World(tmp_path, hosts=1, threads=4)
+    stack = created(world, template(a={"after": 0}))
+    snapshot_id = take_snapshot(world, stack)
+    world.snapshots.delete(world.stack(stack.id), snapshot_id)
+    for _ in range(rounds):
+        world.calm_once()
+    world.operations.act(world.stack(stack.id), TaskKind.CHECK)
+    assert world.settle(lambda: ended(world, stack), within=60)
+    world.calm()
+    assert snapshots_of(world, stack) == []
+    assert world.cloud.pictures == {}
+
+
 def test_a_restored_stack_is_what_it_was(world: World) -> None:
     document = template(a={"value": "old"}, b={})
     stack = created(world, document)

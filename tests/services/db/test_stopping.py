@@ -187,7 +187,7 @@ def test_a_stack_that_has_ended_does_not_end_again(database: Database) -> None:
         ending = endings.StackEnd(graph.stack.id, graph.traversal, endings.Failure("why"))
         return endings.end_stacks(conn, [ending], by=None, now=NOW)
 
-    assert database.write(end) == endings.Ended({graph.stack.id: Status.FAILED})
+    assert database.write(end) == endings.Ended({graph.stack.id: Status.FAILED}, traversals={graph.traversal})
     assert database.write(end) == endings.Ended()
 
 
