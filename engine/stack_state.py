@@ -49,7 +49,13 @@ def check_updatable(stack: Stack) -> None:
 
 
 def kept_goal(stack: Stack) -> Mapping[str, object] | None:
-    """Return the last complete goal of a stack that begins an action: its current one, if it was reached."""
+    """Return the goal that a rollback of the action that begins leads to: the last one that was complete.
+
+    It is that of an adoption, too, whatever came of it: a rollback to nothing would delete what was there
+    before the stack.
+    """
+    if stack.action == "ADOPT":
+        return current_goal(stack)
     if stack.status != Status.COMPLETE or stack.action not in GOALS:
         return stack.previous
     return current_goal(stack)

@@ -89,6 +89,10 @@ WHEN OLD.action = 'ADOPT' AND NEW.action = 'DELETE' BEGIN
     INSERT INTO retained SELECT NEW.physical_id FROM stack
     WHERE id = NEW.stack_id AND action = 'ROLLBACK' AND ifnull(previous, 'null') IN ('null', '{{}}');
 END;
+CREATE TABLE adopted (resource_id INTEGER);
+CREATE TRIGGER adopted AFTER UPDATE OF action ON resource WHEN NEW.action = 'ADOPT' BEGIN
+    INSERT INTO adopted VALUES (NEW.id);
+END;
 CREATE TABLE doubtful (resource_id INTEGER);
 CREATE TRIGGER doubtful AFTER UPDATE OF action ON resource
 WHEN OLD.action = 'UPDATE' AND OLD.status = 'FAILED' AND NEW.action NOT IN ('UPDATE', 'DELETE') BEGIN
@@ -236,6 +240,10 @@ class Audit:
     def retained(self) -> set[str]:
         """Physical ids of adopted things that a rollback to nothing has left to their owners."""
         return {physical_id for (physical_id,) in self._own.execute("SELECT physical_id FROM retained")}
+
+    def adopted(self) -> set[int]:
+        """Ids of resources that were adopted as they were."""
+        return {resource_id for (resource_id,) in self._own.execute("SELECT resource_id FROM adopted")}
 
     def doubtful(self) -> set[int]:
         """Ids of resources whose update failed before another action, such as a check, was complete.

@@ -22,7 +22,7 @@ class Story:
 
     :ivar requested: the goal that the user requested last.
     :ivar goal: what the stack is being brought to.
-    :ivar complete: the goal it had when it was complete last.
+    :ivar complete: the goal it had when it was complete last, or was adopted with.
     :ivar reached: what it is; None: something in between.
     :ivar mixed: what there is may come of several goals, for an update has begun and is not complete.
     """
@@ -33,6 +33,7 @@ class Story:
     reached: RandomGoal | None = None
     mixed: bool = False
     traversal: str = ""
+    adopts: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,32 @@ class Made:
     :ivar objects: objects by their physical id.
     :ivar unread: ids of resources that may show old users, for their refresh came too late.
     :ivar doubtful: ids of resources that may have the values of an update that failed.
+    :ivar adopted: ids of resources that may need a nested stack by its id from before the adoption.
     """
 
     rows: Mapping[str, Sequence[Resource]]
     objects: Mapping[str, CloudObject]
     unread: Set[int] = frozenset()
     doubtful: Set[int] = frozenset()
+    adopted: Set[int] = frozenset()
+
+    def has_needs(self, row: Resource, needs: Sequence[str]) -> bool:
+        """Return whether the thing of a resource is there, and needs these."""
+        item = self.objects.get(str(row.physical_id))
+        if item is None or row.id in self.doubtful:
+            return item is not None
+        if row.id in self.adopted:
+            return [_without_stacks(name) for name in item.needs] == [_without_stacks(name) for name in needs]
+        return item.needs == tuple(needs)
+
+    def holds(self, row: Resource, value: str) -> bool:
+        """Return whether the thing of a resource holds a value; a picture may be of another one."""
+        item = self.objects[str(row.physical_id)]
+        return item.value == value or bool(item.picture) or row.id in self.doubtful
+
+
+def _without_stacks(name: str) -> str:
+    return name if name.startswith("thing") else "a stack"
 
 
 @dataclass(frozen=True)
@@ -132,6 +153,9 @@ class Reference:
         story = self._stories[name]
         if traversal != story.traversal:
             story.traversal = traversal
+            if story.adopts and action != "ROLLBACK":
+                story.complete = story.goal
+            story.adopts = action == "ADOPT"
             if action == "ROLLBACK":
                 story.goal = story.complete
             elif action in CONVERGING:
@@ -185,8 +209,8 @@ def _differences(name: str, stack_id: str, goal: Wanted, result: Made) -> list[s
         if view != attributes:
             faults.append(f"{name}.{n} shows {row.attributes} and should show {attributes}")
         item = result.objects.get(str(row.physical_id))
-        if item is None or (item.needs != tuple(needs) and row.id not in result.doubtful):
+        if not result.has_needs(row, needs):
             faults.append(f"{name}.{n} is {item} and should stand on {needs}")
-        elif item.value != str(value) and not item.picture and row.id not in result.doubtful:
+        elif not result.holds(row, str(value)):
             faults.append(f"{name}.{n} is {item} and should hold {value!r}")
     return faults

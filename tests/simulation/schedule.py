@@ -202,10 +202,7 @@ class Run:
     def _end_calls(self) -> None:
         """Let the steps that hang return at last: they change nothing, and leave nothing."""
         before = self._all()
-        for conductor in self.world.conductors.values():
-            while conductor.hanging:
-                conductor.go_on()
-        self._settle(self._all_final)
+        self._settle(self._all_returned)
         assert before == self._all(), "\n".join(["late", *self.history])
 
     def _all(self) -> list[Stack]:
@@ -219,6 +216,13 @@ class Run:
     def _all_settled(self) -> bool:
         """The users' stacks: not those that wait for calls that hang."""
         return not self._audit.unsettled() & {stack.id for stack in self.users.stacks.values()}
+
+    def _all_returned(self) -> bool:
+        """Let all calls return that hang now; then one that removes what they have made may hang, too."""
+        for conductor in self.world.conductors.values():
+            while conductor.hanging:
+                conductor.go_on()
+        return self._all_final()
 
     def _all_final(self) -> bool:
         s = tables.stack.c
@@ -293,7 +297,8 @@ class Run:
             key: self.world.database.read(lambda conn, k=key: resources.of_stack(conn, StackId(k)))
             for key in ids
         }
-        return Made(rows, self.world.cloud.objects, self._audit.unread(), self._audit.doubtful())
+        audit = self._audit
+        return Made(rows, self.world.cloud.objects, audit.unread(), audit.doubtful(), audit.adopted())
 
     def _check_stack(self, name: str, stack: Stack) -> None:
         entries = self.world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))

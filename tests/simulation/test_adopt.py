@@ -267,6 +267,28 @@ def test_a_failed_adoption_that_is_rolled_back_leaves_everything_alone(world: Wo
     assert world.cloud.objects == objects
 
 
+def test_a_rollback_after_a_failed_adoption_keeps_what_was_adopted_and_changed_since(world: World) -> None:
+    """The update that is cancelled had changed one of them, and nothing of the stack was ever complete."""
+    goal = plain_template(a={"value": "old"}, b={}, lost={})
+    stack = created(world, goal)
+    document = world.exports.abandon(world.stack(stack.id))
+    document["resources"]["lost"]["resource_id"] = None
+    again = adopted(world, document)
+    assert (again.action, again.status) == ("ADOPT", Status.FAILED)
+    before = {name: row.physical_id for name, row in rows(world, again).items()}
+    world.update(again, plain_template(a={"value": "new"}, b={"endless": True, "after": 20}))
+    assert world.settle(lambda: rows(world, again)["a"].action == "UPDATE", within=60)
+    world.calm()
+    world.updates.cancel(world.stack(again.id), rollback=True)
+    assert world.settle(lambda: ended(world, again), within=60)
+    assert world.stack(again.id).status == Status.COMPLETE
+    after = rows(world, again)
+    assert after["a"].physical_id == before["a"]
+    assert [world.cloud.objects[str(row.physical_id)].value for row in after.values()].count("old") == 1
+    assert set(after) == {"a", "b", "lost"}
+    assert world.cloud.wrong == []
+
+
 def test_nothing_is_abandoned_while_it_still_changes(world: World) -> None:
     stack = world.create("s", plain_template(a={"after": 5}))
     for _ in range(2):
