@@ -219,10 +219,11 @@ class Run:
 
     def _all_returned(self) -> bool:
         """Let all calls return that hang now; then one that removes what they have made may hang, too."""
-        for conductor in self.world.conductors.values():
+        hanging = [conductor for conductor in self.world.conductors.values() if conductor.hanging]
+        for conductor in hanging:
             while conductor.hanging:
                 conductor.go_on()
-        return self._all_final()
+        return not hanging and self._all_final()
 
     def _all_final(self) -> bool:
         s = tables.stack.c
