@@ -288,7 +288,7 @@ def _carry_out(conn: Connection, groups: _Sorted, now: float) -> tuple[set[TaskI
     ):
         held = member_claims.still_claimed(conn, [(task.id, task.attempt) for task in claims])
         changed |= {task_id for task_id, _ in held}
-        ready.merge(member_claims.release(conn, held, now=now, on_taken=record, is_lost=True))
+        ready.merge(member_claims.release(conn, held, now=now, on_taken=record))
     for tasks, move in (
         (groups.hinted, due_tasks.restart_hints),
         (groups.woken, due_tasks.wake_parked),

@@ -56,7 +56,7 @@ class Orphans:
             self._counted[member] = [task_id for task_id, _ in claims]
             if len(self._counted) > MOST_COUNTED:
                 del self._counted[next(iter(self._counted))]
-        release = functools.partial(member_claims.release, now=context.clock(), loss=loss, is_lost=True)
+        release = functools.partial(member_claims.release, now=context.clock(), loss=loss)
         for freed in self._scan.run(claims, release, key=lambda claim: claim[0], together=PAGE):
             context.recorder.add(metrics.TAKEOVERS, amount=sum(map(len, freed.values())))
             announce(context.hints, freed)

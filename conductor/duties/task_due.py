@@ -122,7 +122,7 @@ class TaskDue:
         if claims:
             self._context.recorder.add(metrics.TAKEN_AWAY, amount=len(claims))
             keep = functools.partial(record_expired, now=now)
-            release = functools.partial(member_claims.release, now=now, on_taken=keep, is_lost=True)
+            release = functools.partial(member_claims.release, now=now, on_taken=keep)
             for freed in self._for_claims(claims, release):
                 announce(self._context.hints, freed)
 

@@ -99,6 +99,7 @@ class ClaimedTask:
     :ivar job: the pool's handle of the step.
     :ivar started_at: when the step started that runs now, by the monotonic clock; None: none runs.
     :ivar thread: the identifier of the thread it runs on.
+    :ivar has_run: whether a step has ever started.
     """
 
     claim: Claim
@@ -109,6 +110,7 @@ class ClaimedTask:
     job: Json = None
     started_at: float | None = None
     thread: int | None = None
+    has_run: bool = False
 
     def move(self, event: ClaimEvent) -> None:
         """Change the state.

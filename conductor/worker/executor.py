@@ -211,6 +211,7 @@ class StepExecutor:
         result = None
         began = held.started_at = self._monotonic()
         held.thread = threading.get_ident()
+        held.has_run = True
         try:
             with log_context(held.claim):
                 result = step()

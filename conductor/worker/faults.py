@@ -23,7 +23,7 @@ from ...engine.cancel import announce_timed_out, fail_unreadable
 from ...engine.context import Hints, announce
 from ..steps.orphans import record_hung, resolve_late
 from ..steps.results import StepResult, Steps
-from .claimed import ClaimEvent, ClaimKey, claim_key, log_context
+from .claimed import ClaimedTask, ClaimEvent, ClaimKey, claim_key, log_context
 from .claims import Claims, TimerQueue
 from .executor import StepExecutor, WorkMetrics
 
@@ -245,7 +245,6 @@ class Faults:
 
     :param grace: seconds in which running tasks of a stack that fails may end.
     :ivar unstorable: results that are tried alone.
-    :ivar unfinished: claims to be requeued: no step could start for them, or it ended without a result.
     :ivar late: results of claims that are not ours any more; None: the step ended without one.
     :ivar suspects: hinted tasks one of which has a damaged row: each is claimed alone.
     :ivar locked_tasks: hinted tasks whose rows are locked.
@@ -275,7 +274,8 @@ class Faults:
         self._clock = clock
         self._uncertain = False
         self.unstorable = UnstorableResults(steps, monotonic)
-        self.unfinished: collections.deque[ClaimKey] = collections.deque()
+        self._unfinished: collections.deque[ClaimKey] = collections.deque()
+        self._lost: set[ClaimKey] = set()
         self.late: collections.deque[Late] = collections.deque()
         self.suspects: collections.deque[TaskId] = collections.deque()
         self.locked_tasks: LockedOut[TaskId] = LockedOut(monotonic, lambda task_id: task_id)
@@ -321,6 +321,16 @@ class Faults:
             )
             announce_timed_out(self._hints, self._database.write(fail))
 
+    def give_up(self, held: ClaimedTask) -> None:
+        """Let `reconcile` requeue a claim: no step could start for it, or it ended without a result."""
+        self._unfinished.append(held.key)
+        self._note_lost(held)
+
+    def _note_lost(self, held: ClaimedTask) -> None:
+        """Remember that nobody knows how far the claim's step has come, if one has started."""
+        if held.has_run:
+            self._lost.add(held.key)
+
     def repair(self) -> None:
         """Let go of claims that an error in the work loop has lost; `reconcile` requeues them."""
         active = {held.key for held in self._executor.running()}
@@ -331,6 +341,7 @@ class Faults:
         self._uncertain = True
         lost = [held for held in self._claims.all() if held.key not in active]
         for held in lost:
+            self._note_lost(held)
             self._claims.remove(held, ClaimEvent.LOSE)
         LOG.warning("The work loop continues after an error, %d claims are requeued", len(lost))
 
@@ -354,23 +365,30 @@ class Faults:
         :raises Unavailable: the claims are ours still, and are requeued at the next call.
         """
         now = self._clock()
-        for part, freed in self._locked_claims.run(
-            self._database, claims, lambda conn, part: member_claims.release(conn, part, now=now)
-        ):
+
+        def release(conn: Connection, part: Sequence[ClaimKey]) -> ReadyTasks:
+            return member_claims.release(conn, part, now=now, lost=self._lost_of(part))
+
+        for part, freed in self._locked_claims.run(self._database, claims, release):
+            self._lost.difference_update(part)
             for key in part:
                 if (held := self._claims.get(key)) is not None:
                     self._claims.remove(held, ClaimEvent.LOSE)
             announce(self._hints, freed)
 
+    def _lost_of(self, claims: Sequence[ClaimKey]) -> set[TaskId]:
+        return {task_id for task_id, attempt in claims if (task_id, attempt) in self._lost}
+
     def _reconcile_claims(self, who: Claimant) -> None:
         """Requeue claims in our name that are unfinished, or unknown here, and answer for those not ours."""
-        if self.unfinished or self._locked_claims.names:
-            self.requeue([self.unfinished.popleft() for _ in range(len(self.unfinished))])
+        if self._unfinished or self._locked_claims.names:
+            self.requeue([self._unfinished.popleft() for _ in range(len(self._unfinished))])
         if self._uncertain:
             claimed = self._database.read(lambda conn: tasks.claimed_by(conn, who.member))
             keys = [(task_id, attempt) for task_id, attempt, _ in claimed]
             if unknown := [key for key in keys if self._claims.get(key) is None]:
                 self.requeue(unknown)
+            self._lost.intersection_update(keys)
             self._uncertain = False
         if self._claims.unanswered or self._locked_answers.names:
             self._answer(who)
@@ -383,7 +401,8 @@ class Faults:
 
         def answer(conn: Connection, part: Sequence[ClaimKey]) -> ReadyTasks:
             over = [key for key in part if not self._executor.runs(key)]
-            return member_claims.answer(conn, who.member, requested=part, over=over, now=now)
+            lost = self._lost_of(part)
+            return member_claims.answer(conn, who.member, requested=part, over=over, lost=lost, now=now)
 
         for part, freed in self._locked_answers.run(self._database, unanswered, answer):
             announce(self._hints, freed)

@@ -267,7 +267,7 @@ class WorkLoop:
             if was_detached:
                 self._faults.late.append((held.claim, result))
             elif result is None:  # The next attempt finds the resource of this one.
-                self._faults.unfinished.append(held.key)
+                self._faults.give_up(held)
             elif held.state is not ClaimState.STORING or self._claims.get(held.key) is not held:
                 self._faults.late.append((result.claim, result))
             elif result.outcome is None:

@@ -1,6 +1,6 @@
 """Claims of members: reading them, and releasing those whose conductors cannot work on them any more."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -28,7 +28,7 @@ def release(
     now: float,
     on_taken: Taken | None = None,
     loss: Loss | None = None,
-    is_lost: bool = False,
+    lost: Container[TaskId] | None = None,
 ) -> ReadyTasks:
     """Release claims (task, attempt) whose conductor cannot work on them any more.
 
@@ -38,7 +38,7 @@ def release(
     :param on_taken: called with each task that is cancelled here, whose step may still run; such a task keeps
         its conductor's name until the conductor has answered.
     :param loss: the loss of a conductor that died or went silent; it is counted for the released tasks.
-    :param is_lost: whether nobody knows how far the steps have come.
+    :param lost: the tasks whose steps were lost, so that nobody knows how far they have come; None: all.
     :returns: the tasks made ready, by traversal.
     """
     t = tables.task
@@ -53,8 +53,7 @@ def release(
         ).mappings()
         claimed = [task for task in (Task.of(dict(row)) for row in rows) if task.attempt == attempts[task.id]]
         over = superseded_tasks(conn, claimed)
-        if is_lost:
-            show_lost(conn, claimed, now=now)
+        show_lost(conn, [task for task in claimed if lost is None or task.id in lost], now=now)
         if loss is not None:
             losses.count(conn, [task for task in claimed if task.id not in over], loss)
         ended = [task for task in claimed if task.id in over]
@@ -84,14 +83,23 @@ def _cancel(
 Claims = Sequence[tuple[TaskId, int]]
 
 
-def answer(conn: Connection, member: MemberId, *, requested: Claims, over: Claims, now: float) -> ReadyTasks:
+def answer(
+    conn: Connection,
+    member: MemberId,
+    *,
+    requested: Claims,
+    over: Claims,
+    lost: Container[TaskId],
+    now: float,
+) -> ReadyTasks:
     """Store a conductor's answer about claims (task, attempt) that it was asked to stop and does not hold.
 
     :param requested: all of the claims: the conductor is not asked for them again.
     :param over: the claims of which no step runs: a step that never began leaves nothing behind.
+    :param lost: the tasks whose steps were lost.
     :returns: the tasks made ready, by traversal.
     """
-    ready = release(conn, over, now=now)
+    ready = release(conn, over, now=now, lost=lost)
     cancel.answered(conn, requested, member)
     ready.merge(orphans.without_step(conn, over, now=now))
     return ready

@@ -2,13 +2,14 @@
 
 import pathlib
 import typing
+from unittest import mock
 
 import pytest
 from simulation.helpers import all_rows, cancel, created, ended, history, on, rows, template, updated
 from simulation.world import TIMEOUT, World
 from stoker.conductor.duties import rollbacks
 from stoker.db.states import Status, TaskState
-from stoker.db.work import endings, tasks
+from stoker.db.work import commit, endings, tasks
 from stoker.engine.errors import NotUpdatable
 
 Json = typing.Any
@@ -75,7 +76,8 @@ def test_a_change_whose_conductor_dies_is_taken_back_where_it_is_cancelled(
 ) -> None:
     stack = created(world, template(a={"value": "old"}))
     world.update(stack, template(a={"value": "new"}))
-    _die_after_change(world)
+    _change(world)
+    world.kill("host0")
     if released:
         world.pass_time(TIMEOUT + 1)
         world.look_all()
@@ -89,15 +91,32 @@ def test_a_change_whose_conductor_dies_is_taken_back_where_it_is_cancelled(
     assert [item.value for item in world.cloud.objects.values()] == ["old"]
 
 
-def _die_after_change(world: World) -> None:
-    """Let a conductor die whose step has changed the only thing, before it can store that."""
+def test_a_change_whose_conductor_loses_the_result_is_taken_back_where_it_is_cancelled(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = created(world, template(a={"value": "old"}))
+    world.update(stack, template(a={"value": "new"}))
+    _change(world)
+    conductor = world.conductors["host0"]
+    with monkeypatch.context() as patch:
+        patch.setattr(commit, "exchange", mock.Mock(side_effect=MemoryError))
+        conductor.run_once()
+    conductor.run_once()
+    assert rows(world, stack)["a"].action == "UPDATE"
+    cancel(world, stack, rollback=True)
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert world.stack(stack.id).status == Status.COMPLETE
+    assert [item.value for item in world.cloud.objects.values()] == ["old"]
+
+
+def _change(world: World) -> None:
+    """Let a step of a conductor change the only thing, before that is stored."""
     conductor = world.conductors["host0"]
     conductor.loop.enqueue([task_id for _, task_ids in world.bus.hints for task_id in task_ids])
     world.bus.hints.clear()
     conductor.run_once()
     conductor.run_step()
     assert [item.value for item in world.cloud.objects.values()] == ["new"]
-    world.kill("host0")
 
 
 def test_the_start_of_a_change_that_is_tried_again_is_shown_once(world: World) -> None:

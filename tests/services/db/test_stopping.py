@@ -283,6 +283,6 @@ def test_a_lost_step_is_shown_where_it_may_have_changed_something(
     change = sa.update(r).where(r.c.id == held.resource.id).values(**values)
     database.write(lambda conn: conn.execute(change))
     claims = [(held.task.id, held.task.attempt)]
-    database.write(lambda conn: member_claims.release(conn, claims, now=NOW, is_lost=True))
+    database.write(lambda conn: member_claims.release(conn, claims, now=NOW))
     row = resource(database, held.resource.id)
     assert (row.action, row.status) == state
