@@ -54,11 +54,8 @@ def kept_goal(stack: Stack) -> Mapping[str, object] | None:
     It is that of an adoption, too, whatever came of it: a rollback to nothing would delete what was there
     before the stack.
     """
-    if stack.action == "ADOPT":
-        return current_goal(stack)
-    if stack.status != Status.COMPLETE or stack.action not in GOALS:
-        return stack.previous
-    return current_goal(stack)
+    is_reached = stack.status == Status.COMPLETE and stack.action in GOALS
+    return current_goal(stack) if is_reached or stack.action == "ADOPT" else stack.previous
 
 
 def current_goal(stack: Stack) -> Mapping[str, object]:

@@ -283,6 +283,8 @@ def test_changes_of_a_host_aggregate(make_as_operator: Maker, operator: Project)
     assert (remote.name, remote.hosts, remote.metadata) == (name, ["cloud"], {"ssd": "True"})
     assert aggregate.plugin.live_properties(aggregate.target, aggregate.context)["hosts"] == ["cloud"]
     assert aggregate.update(hosts=None, metadata={"gpu": "1"}) == "updated"
+    remote = compute.get_aggregate(aggregate.id)
+    assert (remote.hosts, remote.metadata) == ([], {"gpu": "1"})
     assert aggregate.update(hosts=["cloud"]) == "updated"
     assert compute.get_aggregate(aggregate.id).hosts == ["cloud"]
     assert aggregate.update(hosts=None) == "updated"

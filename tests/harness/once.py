@@ -7,7 +7,7 @@ import pathlib
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from harness.processes import ProcessEnded
 
@@ -24,6 +24,14 @@ def run_of(folder: pathlib.Path) -> tuple[pathlib.Path, int]:
     return folder, os.getpid()
 
 
+@contextlib.contextmanager
+def locked(path: pathlib.Path) -> Iterator[None]:
+    """Hold a file that only one process has at a time; it is made where there is none."""
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def start_once(
     lock: pathlib.Path, arguments: Sequence[str], *, ready: pathlib.Path, share: int, within: float
 ) -> None:
@@ -37,8 +45,7 @@ def start_once(
     :raises ProcessEnded: the program could not be started, now or before.
     """
     log = lock.with_suffix(".log")
-    with open(lock, "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with locked(lock):
         # A start that failed once is not tried again by each process.
         if not log.exists():
             _launch(arguments, log, ready, share=share, within=within)

@@ -78,10 +78,12 @@ CREATE TRIGGER unwatched AFTER INSERT ON event BEGIN
     JOIN stack AS root ON root.id = stack.root_id JOIN content ON content.id = root.environment_id
     WHERE stack.id = NEW.stack_id AND ifnull(json_array_length(content.body, '$.event_sinks'), 0) = 0
     AND (root.action <> 'ROLLBACK' OR NOT root.has_sinks);
-    INSERT OR IGNORE INTO unwatched SELECT NEW.uuid WHERE EXISTS (
-        SELECT 1 FROM stack JOIN event ON event.stack_id = stack.root_id AND event.resource_name = stack.name
-        WHERE stack.id = NEW.stack_id AND event.status = 'IN_PROGRESS' AND event.at > NEW.at
-    );
+    INSERT OR IGNORE INTO unwatched SELECT NEW.uuid WHERE (
+        SELECT event.uuid FROM stack JOIN stack AS root ON root.id = stack.root_id
+        JOIN event ON event.stack_id = root.id AND event.resource_name = root.name
+        WHERE stack.id = NEW.stack_id AND event.status = 'IN_PROGRESS' AND event.at <= NEW.at
+        ORDER BY event.at DESC, event.id DESC LIMIT 1
+    ) IN (SELECT uuid FROM unwatched);
 END;
 CREATE TABLE retained (physical_id TEXT);
 CREATE TRIGGER retained AFTER UPDATE OF action ON resource
@@ -219,38 +221,41 @@ class Audit:
     def unsettled(self) -> set[str]:
         """Ids of the stacks that are not final, or wait to be rolled back."""
         query = "SELECT id FROM stack WHERE status = 'IN_PROGRESS' OR rollback_at IS NOT NULL"
-        return {stack_id for (stack_id,) in self._own.execute(query)}
+        return self._column(query)
 
     def in_progress(self) -> set[str]:
         """Actions that stacks are in."""
         query = "SELECT DISTINCT action FROM stack WHERE status = 'IN_PROGRESS'"
-        return {action for (action,) in self._own.execute(query)}
+        return self._column(query)
 
     def unwatched(self) -> set[str]:
-        """Ids of events of stacks that had no event sinks at that moment.
+        """Ids of events of stacks that had no event sinks then, or when the action began that it is of.
 
         A rollback to nothing has no environment, and keeps the sinks that there were.
         """
-        return {uuid for (uuid,) in self._own.execute("SELECT uuid FROM unwatched")}
+        return self._column("SELECT uuid FROM unwatched")
 
     def unread(self) -> set[int]:
         """Ids of resources whose refresh ended without a try: its time was over when it was claimed again."""
-        return {resource_id for (resource_id,) in self._own.execute("SELECT resource_id FROM unread")}
+        return self._column("SELECT resource_id FROM unread")
 
     def retained(self) -> set[str]:
         """Physical ids of adopted things that a rollback to nothing has left to their owners."""
-        return {physical_id for (physical_id,) in self._own.execute("SELECT physical_id FROM retained")}
+        return self._column("SELECT physical_id FROM retained")
 
     def adopted(self) -> set[int]:
         """Ids of resources that were adopted as they were."""
-        return {resource_id for (resource_id,) in self._own.execute("SELECT resource_id FROM adopted")}
+        return self._column("SELECT resource_id FROM adopted")
 
     def doubtful(self) -> set[int]:
         """Ids of resources whose update failed before another action, such as a check, was complete.
 
         As with Heat they count as what they were before the update.
         """
-        return {resource_id for (resource_id,) in self._own.execute("SELECT resource_id FROM doubtful")}
+        return self._column("SELECT resource_id FROM doubtful")
+
+    def _column(self, query: str) -> set[typing.Any]:
+        return {value for (value,) in self._own.execute(query)}
 
     def arrows(self) -> Counter[Arrow]:
         """How often tasks went from one state to another."""

@@ -56,20 +56,20 @@ class Made:
     def has_needs(self, row: Resource, needs: Sequence[str]) -> bool:
         """Return whether the thing of a resource is there, and needs these."""
         item = self.objects.get(str(row.physical_id))
-        if item is None or row.id in self.doubtful:
-            return item is not None
-        if row.id in self.adopted:
-            return [_without_stacks(name) for name in item.needs] == [_without_stacks(name) for name in needs]
-        return item.needs == tuple(needs)
+        if item is None or len(item.needs) != len(needs):
+            return False
+        pairs = zip(item.needs, needs, strict=True)
+        return all(old == new or self._is_renamed(row, old, new) for old, new in pairs)
+
+    def _is_renamed(self, row: Resource, old: str, new: str) -> bool:
+        """Return whether an adopted resource needs a nested stack that an adoption has given a new id."""
+        is_old_stack = old not in self.rows and not old.startswith("thing")
+        return row.id in self.adopted and is_old_stack and new in self.rows
 
     def holds(self, row: Resource, value: str) -> bool:
         """Return whether the thing of a resource holds a value; a picture may be of another one."""
         item = self.objects[str(row.physical_id)]
         return item.value == value or bool(item.picture) or row.id in self.doubtful
-
-
-def _without_stacks(name: str) -> str:
-    return name if name.startswith("thing") else "a stack"
 
 
 @dataclass(frozen=True)

@@ -122,11 +122,11 @@ class Run:
         database = self.world.database
         users = self.users
         weather = self.weather
-        rest = 3 if self._is_patient else 1
+        often = 3 if self._is_patient else 1
         weather.begin()
         database.interlude = self._interlude
         actions = [
-            (users.create, 3), (users.update, 4 * rest), (users.stop, 0.7 * rest), (users.act, 3),
+            (users.create, 3), (users.update, 4 * often), (users.stop, 0.7 * often), (users.act, 3),
             (users.delete, 0.6), (users.snapshot, 2), (users.forget, 1), (users.restore, 1),
             (users.hand_over, 0.7), (users.clear_hook, 6),
             (weather.work, 60), (weather.run_once, 30), (weather.step, 40), (weather.deliver, 20),
@@ -134,7 +134,7 @@ class Run:
             (weather.lose_cancel, 2), (weather.duty, 12), (weather.look, 12), (weather.time, 16),
             (weather.kill, 1.2), (weather.revive, 3), (weather.pause, 0.8), (weather.cut_off, 0.8),
             (weather.resume, 4), (weather.go_on, 1.5), (weather.flap, 1.2),
-            (weather.exhaust, 1.2), (weather.lull, 3 * rest),
+            (weather.exhaust, 1.2), (weather.lull, 3 * often),
         ]  # fmt: skip
         self._do(users.create)
         weights = [self._focus.weight(action.__name__, weight) for action, weight in actions]

@@ -74,8 +74,7 @@ class Weather:
         seconds = self.dice.randint(1, 20)
         for _ in range(seconds):
             self.world.calm_once()
-            for conductor in self.world.awake():
-                conductor.run_due_duties(self.world.clock.now)
+            self.world.run_due_duties()
             self.world.calm_once()
             self.world.pass_time(1.0)
         return f"of {seconds} s"

@@ -746,9 +746,13 @@ class World:
             if left <= 0:
                 return False
             self.pass_time(min(step, left, max(SHORTEST, self._until_due())))
-            for conductor in self.awake():
-                conductor.run_due_duties(self.clock.now)
+            self.run_due_duties()
             self._note_late(began)
+
+    def run_due_duties(self) -> None:
+        """Let everybody run the duties that are due now."""
+        for conductor in self.awake():
+            conductor.run_due_duties(self.clock.now)
 
     def _note_late(self, began: float) -> None:
         """Note for how long a stack is left alone whose deadline has passed since then."""

@@ -1,7 +1,6 @@
 """A cloud as those see it who use it: connections, and projects of their own."""
 
 import contextlib
-import fcntl
 import functools
 import json
 import pathlib
@@ -13,6 +12,7 @@ from harness.cloud.contents import connect
 from harness.cloud.layout import PASSWORD, REGION, requests_of
 from harness.cloud.project import Project
 from harness.cloud.rows import Rows
+from harness.once import locked
 from harness.processes import ProcessEnded
 from harness.waiting import wait_for
 from openstack.connection import Connection
@@ -108,8 +108,7 @@ class Cloud:
         Clients take the first service of a type, also where it has no endpoint in their region.
         """
         identity = self.admin.identity
-        with open(self.directory / f"{service_type}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(self.directory / f"{service_type}.lock"):
             service = identity.create_service(name=f"{service_type} of a test", type=service_type)
             try:
                 for interface in ("public", "internal"):

@@ -1,12 +1,9 @@
 """Makes the databases of a cloud once, and keeps them for all runs with these versions and options."""
 
-import contextlib
-import fcntl
 import hashlib
 import pathlib
 import shutil
 import tempfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from harness.cloud import configuration, contents
@@ -14,6 +11,7 @@ from harness.cloud.database import pack
 from harness.cloud.layout import HOME, INSTALLED, Layout
 from harness.cloud.running import Running, run
 from harness.cloud.services import ALL, KEYSTONE, Service
+from harness.once import locked
 
 KEPT = HOME / "databases"
 VERSIONS = 3
@@ -26,7 +24,7 @@ def prepare() -> pathlib.Path:
     """The folder of the archives; makes them where there are none of this version."""
     prepared = KEPT / _version()
     KEPT.mkdir(exist_ok=True)
-    with _lock(KEPT / "lock"):
+    with locked(KEPT / "lock"):
         if not prepared.exists():
             with tempfile.TemporaryDirectory(prefix="stoker-cloud-making-") as folder:
                 _make(pathlib.Path(folder), prepared)
@@ -44,13 +42,6 @@ def _version() -> str:
     for file in sorted(files):
         digest.update(f"{file.name}\0".encode() + file.read_bytes())
     return digest.hexdigest()[:16]
-
-
-@contextlib.contextmanager
-def _lock(path: pathlib.Path) -> Iterator[None]:
-    with open(path, "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _make(folder: pathlib.Path, prepared: pathlib.Path) -> None:
