@@ -431,6 +431,20 @@ def test_everything_is_caught_only_at_the_top_of_a_thread(modules: list[Module])
     _assert_none(offenders)
 
 
+def test_the_interpreter_judges_no_addresses(modules: list[Module]) -> None:
+    """The tables of `ipaddress` are those of its patch release; `keystone/network_addresses` has Stoker's."""
+    judgements = {"is_global", "is_private", "is_reserved", "is_loopback", "is_multicast"}
+    judgements |= {"is_link_local", "is_site_local", "is_unspecified"}
+    _assert_none(
+        [
+            f"{module.name}:{node.lineno} {node.attr}"
+            for module in modules
+            for node in module.nodes(ast.Attribute)
+            if node.attr in judgements
+        ]
+    )
+
+
 def test_no_module_has_a_name_that_says_nothing(modules: list[Module]) -> None:
     empty = {"common", "utils", "util", "helpers", "misc"}
     _assert_none([module.name for module in modules if empty & set(module.dotted)])

@@ -2,7 +2,6 @@
 
 import contextlib
 import http.server
-import ipaddress
 import pathlib
 import socket
 import ssl
@@ -14,6 +13,7 @@ import pytest
 from harness.certificates import write_certificate
 from stoker.engine.errors import TemplateNotFetched
 from stoker.engine.template_urls import FetchLimits, TemplateFetcher
+from stoker.keystone.network_addresses import is_public, parse_address
 
 NAME = "templates.example.org"
 TEMPLATE = "heat_template_version: 2021-04-16\n"
@@ -137,7 +137,7 @@ def test_without_hosts_nothing_is_fetched(site: Site) -> None:
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "fd00::1", "0.0.0.0"])
 def test_a_host_whose_address_is_not_public_gets_no_request(site: Site, address: str) -> None:
-    allowed = lambda address: ipaddress.ip_address(address).is_global  # noqa: E731
+    allowed = lambda address: is_public(parse_address(address))  # noqa: E731
     for addresses in ([address], ["192.0.32.8", address]):
         resolve = lambda host, port, resolved=addresses: resolved  # noqa: E731
         text = refused(site.fetcher(resolve=resolve, is_allowed=allowed), f"{site.url}/a.yaml")
