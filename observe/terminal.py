@@ -1,13 +1,17 @@
-"""Texts for terminals: harmless whatever they hold, with colours on terminals only.
+"""Everything that the commands print: harmless whatever it holds, with colours on terminals only.
 
 Names and reasons come from users, and from services that these have chosen.  A terminal would obey control
 characters in them, and characters that turn the direction of a line would make one name look like another.
+So no other module writes to a stream of people's: a test keeps it so.
 """
 
+import json
 import typing
 import unicodedata
+from collections.abc import Iterable
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -39,12 +43,82 @@ def _escaped(char: str) -> str:
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
 
 
+CLEAR = "\r\x1b[2K"
+"""Returns to the beginning of the line and clears it."""
+
+
+def write_lines(stream: typing.TextIO, *lines: object) -> None:
+    """Write texts, each as one harmless line."""
+    stream.write("".join(f"{harmless(line)}\n" for line in lines))
+
+
+def write_json(stream: typing.TextIO, value: object) -> None:
+    """Write a value as JSON in ASCII, whose escapes a terminal does not obey."""
+    stream.write(json.dumps(value, indent=2) + "\n")
+
+
+def write_document(stream: typing.TextIO, text: str) -> None:
+    """Write a text of several lines: exactly for files and programs, and harmless on a terminal."""
+    if stream.isatty():
+        write_lines(stream, *text.splitlines())
+    else:
+        stream.write(text)
+
+
+def write_in_place(stream: typing.TextIO, text: str) -> None:
+    """Write a text in the place of the line that was written last; "" clears it."""
+    stream.write(CLEAR + harmless(text))
+    stream.flush()
+
+
+def write_question(stream: typing.TextIO, text: str) -> None:
+    """Write a question; the answer follows in the same line."""
+    stream.write(harmless(text))
+    stream.flush()
+
+
+class HarmlessConsole(Console):
+    """A console that prints no character that a terminal would obey, but for its own colours and moves."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Yield the segments of a renderable; those that are text are harmless, and keep their lines."""
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                text = "\n".join(map(harmless, segment.text.split("\n")))
+                yield Segment(text, segment.style)
+
+
+class HarmlessTable:
+    """Mixin of cliff's lists and tables, before their base: the cells that people read are harmless.
+
+    JSON and YAML escape such characters themselves, and programs want the values as they are.
+    """
+
+    escaping = ("json", "yaml")
+
+    def produce_output(self, parsed: typing.Any, column_names: typing.Any, data: typing.Any) -> int:
+        """Print the rows, or the values of a table with one."""
+        cells = data if parsed.formatter in self.escaping else map(_harmless_cell, data)
+        base: typing.Any = super()
+        return int(base.produce_output(parsed, column_names, cells) or 0)
+
+
+def _harmless_cell(cell: typing.Any) -> typing.Any:
+    if isinstance(cell, list | tuple):
+        return tuple(map(_harmless_cell, cell))
+    return harmless(cell) if isinstance(cell, str) else cell
+
+
 def make_console(stream: typing.TextIO, *, width: int | None = None) -> Console:
     """Return a console on a stream; it has colours on a terminal only, and none where NO_COLOR is set.
 
     :param width: in characters; None: that of the terminal.
     """
-    return Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True, width=width)
+    return HarmlessConsole(
+        file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True, width=width
+    )
 
 
 def bar(share: float, width: int, style: str = OK) -> Text:

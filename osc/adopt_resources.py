@@ -12,7 +12,7 @@ from heatclient.common import event_utils
 from osc_lib import exceptions as exc
 from osc_lib.command import command
 
-from ..observe.terminal import harmless
+from ..observe.terminal import write_document, write_lines, write_question
 from ..shapes import JsonMap
 from .access import client_of
 from .adopted_template import ATTACHMENT, DELETE, RETAIN, Adoption, describe
@@ -78,13 +78,13 @@ class AdoptResources(command.Command):
         adoption = _adoption(CloudObjects(manager.sdk_connection), client, parsed_args)
         out = typing.cast(typing.Any, self.app).stdout
         for note in adoption.notes:
-            print(f"Note: {harmless(note)}", file=sys.stderr)
+            write_lines(sys.stderr, f"Note: {note}")
         text = yaml.safe_dump(adoption.template, sort_keys=False, allow_unicode=True)
         if parsed_args.template:
             _write(parsed_args.template, text)
         if parsed_args.dry_run:
             if not parsed_args.template:
-                out.write(text)
+                write_document(out, text)
             return 0
         if parsed_args.deletion_policy == DELETE and not parsed_args.yes:
             _ask(adoption)
@@ -94,13 +94,13 @@ class AdoptResources(command.Command):
         stack_id = client.stacks.create(**fields)["stack"]["id"]
         for name, physical_id in adoption.ids.items():
             type_name = adoption.template["resources"][name]["type"]
-            out.write(f"{harmless(name)}  {type_name}  {harmless(physical_id)}\n")
+            write_lines(out, f"{name}  {type_name}  {physical_id}")
         if parsed_args.wait:
             event_utils.poll_for_events(client, parsed_args.name, action="ADOPT")
         stack = client.stacks.get(stack_id, resolve_outputs=False)
         if stack.stack_status == "ADOPT_FAILED":
             raise exc.CommandError(f"Stack {stack.stack_name}: {stack.stack_status_reason}")
-        out.write(f"Stack {stack.stack_name} ({stack_id}): {stack.stack_status}\n")
+        write_lines(out, f"Stack {stack.stack_name} ({stack_id}): {stack.stack_status}")
         return 0
 
 
@@ -213,6 +213,6 @@ def _ask(adoption: Adoption) -> None:
     question = (
         f"Deleting the stack will delete {len(adoption.ids)} objects of the cloud. Adopt them so? [y/N] "
     )
-    print(question, end="", file=sys.stderr, flush=True)
+    write_question(sys.stderr, question)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise exc.CommandError("Nothing was adopted")

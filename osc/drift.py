@@ -9,7 +9,7 @@ from heatclient import exc as heat_exc
 from osc_lib import exceptions as exc
 from osc_lib.command import command
 
-from ..observe.terminal import harmless
+from ..observe.terminal import write_json, write_lines
 from ..shapes import Json, JsonMap
 from .access import client_of, find_stack, path_of
 
@@ -46,9 +46,11 @@ class ShowDrift(command.Command):
             report = _drift_of(client, parsed_args.stack)
             statuses = {report["drift_status"]}
             lines = drift_lines(report)
-        as_json = parsed_args.format == "json"
-        text = json.dumps(report, indent=2) if as_json else "\n".join(map(harmless, lines))
-        typing.cast(typing.Any, self.app).stdout.write(f"{text}\n")
+        out = typing.cast(typing.Any, self.app).stdout
+        if parsed_args.format == "json":
+            write_json(out, report)
+        else:
+            write_lines(out, *lines)
         return DRIFTED if "DRIFTED" in statuses else 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from osc_lib.command import command
 
-from ..observe.terminal import BAD, HELD, IDLE, OK, RUNNING, harmless, make_console
+from ..observe.terminal import BAD, HELD, IDLE, OK, RUNNING, harmless, make_console, write_lines
 from ..shapes import Json, JsonMap
 from .access import add_stack, client_of, find_stack, graph_of
 
@@ -48,8 +48,7 @@ class ShowGraph(command.Command):
                 console.print("  " * depth + harmless(item["name"]), style=style_of(item), end="")
                 console.print(f"  {harmless(item['type'])}  {item['state']}{mark}", style=IDLE)
             return
-        for line in FORMATS[parsed_args.format](graph):
-            typing.cast(typing.Any, self.app).stdout.write(f"{line}\n")
+        write_lines(typing.cast(typing.Any, self.app).stdout, *FORMATS[parsed_args.format](graph))
 
 
 def tree(graph: Json) -> Iterator[tuple[int, Json, bool]]:

@@ -1,7 +1,6 @@
 """``openstack stack inspect``: why a stack is not finished, the next events, and remedies."""
 
 import argparse
-import json
 import typing
 import urllib.parse
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from heatclient import exc as heat_exc
 from osc_lib import exceptions as exc
 from osc_lib.command import command
 
-from ..observe.terminal import harmless
+from ..observe.terminal import write_json, write_lines
 from ..shapes import JsonMap
 from .access import client_of, find_stack, path_of
 
@@ -44,9 +43,11 @@ class InspectStack(command.Command):
         except heat_exc.HTTPBadRequest as error:
             raise exc.CommandError(str(error)) from error
         report = answer.json()
-        as_json = parsed_args.format == "json"
-        text = json.dumps(report, indent=2) if as_json else "\n".join(map(harmless, report_lines(report)))
-        typing.cast(typing.Any, self.app).stdout.write(f"{text}\n")
+        out = typing.cast(typing.Any, self.app).stdout
+        if parsed_args.format == "json":
+            write_json(out, report)
+        else:
+            write_lines(out, *report_lines(report))
 
 
 def report_lines(report: JsonMap) -> Iterator[str]:

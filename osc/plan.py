@@ -9,7 +9,7 @@ from heatclient.common import http, template_utils
 from heatclient.common import utils as heat_utils
 from osc_lib.command import command
 
-from ..observe.terminal import BAD, OK, RUNNING, harmless, make_console
+from ..observe.terminal import BAD, OK, RUNNING, harmless, make_console, write_json
 from ..shapes import Json
 from .access import client_of, find_stack
 
@@ -53,7 +53,7 @@ class PlanUpdate(command.Command):
         changes = client.stacks.preview_update(identity, **_fields(client, parsed_args))["resource_changes"]
         out = typing.cast(typing.Any, self.app).stdout
         if parsed_args.format == "json":
-            out.write(json.dumps(as_json(changes), indent=2) + "\n")
+            write_json(out, as_json(changes))
         else:
             console = make_console(out)
             for kind, line in lines(changes):

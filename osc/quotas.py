@@ -12,6 +12,7 @@ from osc_lib import exceptions as exc
 from osc_lib import utils
 from osc_lib.command import command
 
+from ..observe.terminal import HarmlessTable
 from ..shapes import Json
 from .access import client_of
 
@@ -32,7 +33,7 @@ PAGE = 500
 """Projects that one request lists."""
 
 
-class ShowQuotas(command.Lister):
+class ShowQuotas(HarmlessTable, command.Lister):
     """Show the quotas of a project, and how much it has; -1: no limit.
 
     Without a project it shows those of your own.
@@ -50,7 +51,7 @@ class ShowQuotas(command.Lister):
         return usage_table(_request(self, "GET", path)["quotas"])
 
 
-class SetQuotas(command.Lister):
+class SetQuotas(HarmlessTable, command.Lister):
     """Set quotas of a project, and show all of them; those that are not named stay."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -91,7 +92,7 @@ class DeleteQuotas(command.Command):
         _request(self, "DELETE", path_of(self, parsed_args.project))
 
 
-class ListQuotas(command.Lister):
+class ListQuotas(HarmlessTable, command.Lister):
     """List the projects whose quotas differ from the defaults, and the limits that an admin has set."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[typing.Any, typing.Any]:

@@ -5,6 +5,7 @@ import typing
 
 from osc_lib.command import command
 
+from ..observe.terminal import HarmlessTable
 from ..shapes import Json
 from .access import client_of, find_stack, path_of
 
@@ -12,7 +13,7 @@ COLUMNS = ("resource_name", "hook", "resource_type", "until")
 HOOKS = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
 
 
-class _Continue(command.Lister):
+class _Continue(HarmlessTable, command.Lister):
     """Base of the commands that post an action to a stack and list the cleared breakpoints."""
 
     action = ""
@@ -58,7 +59,7 @@ class StepStack(_Continue):
     action = "step"
 
 
-class ListBreakpoints(command.Lister):
+class ListBreakpoints(HarmlessTable, command.Lister):
     """List the breakpoints at which a stack and its nested stacks are held."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

@@ -1,7 +1,6 @@
 """``openstack stack timeline``: when each attempt at each resource was ready, claimed and ended."""
 
 import argparse
-import json
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -10,7 +9,7 @@ from osc_lib import exceptions as exc
 from osc_lib.command import command
 from rich.text import Text
 
-from ..observe.terminal import BAD, HELD, IDLE, OK, RUNNING, harmless, make_console
+from ..observe.terminal import BAD, HELD, IDLE, OK, RUNNING, harmless, make_console, write_json
 from ..shapes import Json
 from .access import add_stack, client_of, find_stack, path_of
 from .watch import seconds_of
@@ -75,7 +74,7 @@ class ShowTimeline(command.Command):
         out = typing.cast(typing.Any, self.app).stdout
         if parsed_args.format == "json":
             document = {name: [asdict(phase) for phase in parts] for name, parts in by_name.items()}
-            out.write(json.dumps(document, indent=2) + "\n")
+            write_json(out, document)
             return
         console = make_console(out)
         for line in bars(by_name, max(LEAST_WIDTH, console.size.width)):

@@ -13,7 +13,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from ..observe.terminal import BAD, IDLE, OK, RUNNING, harmless, make_console
+from ..observe.terminal import BAD, IDLE, OK, RUNNING, harmless, make_console, write_lines
 from ..shapes import Json
 from .access import add_stack, client_of, find_stack, graph_of
 from .graph import style_of
@@ -56,7 +56,7 @@ class WatchStack(command.Command):
             return self._watch(parsed_args)
         except KeyboardInterrupt:
             stdout = typing.cast(typing.Any, self.app).stdout
-            stdout.write(f"\nStack {harmless(parsed_args.stack)} continues; only the watch has ended.\n")
+            write_lines(stdout, "", f"Stack {parsed_args.stack} continues; only the watch has ended.")
             return INTERRUPTED
 
     def _watch(self, parsed_args: argparse.Namespace) -> int:

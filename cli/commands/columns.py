@@ -7,11 +7,11 @@ from cliff.columns import FormattableColumn
 from cliff.lister import Lister
 
 from ...observe.instants import describe_age, instant, iso
-from ...observe.terminal import harmless
+from ...observe.terminal import HarmlessTable, harmless, write_lines
 from ...shapes import JsonMap
 
 
-class WithFooter(Lister):
+class WithFooter(HarmlessTable, Lister):
     """A list with lines below its table; a list for programs has no such lines."""
 
     footer: Sequence[str] = ()
@@ -20,7 +20,7 @@ class WithFooter(Lister):
         """Print the list, and the footer below a table."""
         code = int(super().produce_output(parsed, column_names, data) or 0)
         if parsed.formatter == "table":
-            self.app.stdout.write("".join(f"{line}\n" for line in self.footer))
+            write_lines(self.app.stdout, *self.footer)
         return code
 
 

@@ -17,6 +17,7 @@ from keystoneauth1 import loading
 from keystoneauth1.exceptions import NoMatchingPlugin
 from oslo_config import cfg
 
+from ...observe.terminal import write_lines
 from ...rpc.bus import LOCAL
 from ...template.suggestions import did_you_mean
 from ..config import files as config_files
@@ -210,11 +211,11 @@ class ConfigValidate(Command):
         out = self.app.stdout
         for problem in faults:
             where = f"{problem.where}: " if problem.where else ""
-            out.write(f"{'' if problem.serious else 'deprecated: '}{where}{problem.what}\n")
+            write_lines(out, f"{'' if problem.serious else 'deprecated: '}{where}{problem.what}")
         wrong = sum(problem.serious for problem in faults)
         if parsed.connect and conf is not None:
             for server, fault in unreachable(conf):
-                out.write(f"{server}: {fault or 'answers'}\n")
+                write_lines(out, f"{server}: {fault or 'answers'}")
                 wrong += fault is not None
-        out.write(f"{wrong} wrong\n" if wrong else "nothing is wrong\n")
+        write_lines(out, f"{wrong} wrong" if wrong else "nothing is wrong")
         return 1 if wrong else 0

@@ -8,6 +8,7 @@ from ...db import conductors
 from ...db.engine import Database
 from ...db.schema import revisions, upgrade
 from ...db.schema.revisions import Fit
+from ...observe.terminal import write_lines
 from ..wiring.database import connect, open_database
 from .base import AdminError, conf_of
 from .progress import ProgressLine
@@ -47,9 +48,9 @@ class DbSync(Command):
         if revisions.fit_of(database.read(revisions.current)).works:
             _, count = open_database(conf)
             at = database.read(revisions.current)
-            self.app.stdout.write(f"the database is at {at}, with {count} shards\n")
+            write_lines(self.app.stdout, f"the database is at {at}, with {count} shards")
         else:
-            self.app.stdout.write(f"the database is at {database.read(revisions.current)}\n")
+            write_lines(self.app.stdout, f"the database is at {database.read(revisions.current)}")
         return 0
 
 
@@ -90,6 +91,6 @@ class DbVersion(Command):
     def take_action(self, parsed: typing.Any) -> int:
         """Run the command."""
         at = connect(conf_of(self)).read(revisions.current)
-        self.app.stdout.write(f"{at or 'never migrated'}\n")
-        self.app.stderr.write(f"{revisions.fit_of(at).value}\n")
+        write_lines(self.app.stdout, at or "never migrated")
+        write_lines(self.app.stderr, revisions.fit_of(at).value)
         return 0

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from cliff.lister import Lister
 
+from ...observe.terminal import HarmlessTable
 from .base import AdminError
 
 PURPOSES = {
@@ -26,7 +27,7 @@ PURPOSES = {
 """Beginnings of paths below the prefix of the installation -> purposes of the files; the first one counts."""
 
 
-class Files(Lister):
+class Files(HarmlessTable, Lister):
     """List the files that were installed besides the programs.
 
     They are systemd units, samples of the configuration and of the policy, the dashboard, templates, man

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from cliff.command import Command
 from oslo_config import cfg
 
+from ...observe.terminal import write_lines
 from ..config.files import write_private
 from ..config.heat_options import heat_option
 from .base import AdminError
@@ -109,9 +110,10 @@ class ConfigFromHeat(Command):
         except OSError as error:
             raise AdminError(f"{parsed.stoker_conf} cannot be written: {error.strerror}") from error
         for remark in translation.remarks:
-            self.app.stdout.write(f"left out: {remark}\n")
+            write_lines(self.app.stdout, f"left out: {remark}")
         count = sum(map(len, translation.sections.values()))
-        self.app.stdout.write(
-            f"{parsed.stoker_conf} has {count} options; {len(translation.remarks)} were left out\n"
+        write_lines(
+            self.app.stdout,
+            f"{parsed.stoker_conf} has {count} options; {len(translation.remarks)} were left out",
         )
         return 0

@@ -16,6 +16,7 @@ from ...heat_export.run import SCHEMAS, ExportOptions
 from ...heat_import.api_reader import HeatRefusal, NoSuchStacks
 from ...heat_import.run import CLAIMED_BY, HeatSource, Options
 from ...keystone.delegated_auth import KeystoneUnavailable
+from ...observe.terminal import write_lines
 from ...sealing.sealer import SealError
 from ...shapes import Json
 from ..wiring.cloud_access import NoCredentials
@@ -60,8 +61,8 @@ class _HeatCommand(Command):
 
     def show(self, report: Report, form: str) -> int:
         """Print a report; return 0 if all stacks are moved, 2 if some stay."""
-        lines = [report.as_json()] if form == "json" else report.lines()
-        self.app.stdout.write("".join(f"{text}\n" for text in lines))
+        lines = report.as_json().splitlines() if form == "json" else report.lines()
+        write_lines(self.app.stdout, *lines)
         stays = any(stack.disposition == Disposition.STAYS for stack in report.stacks)
         return SOME_STAY if stays else DONE
 
@@ -125,7 +126,7 @@ class ImportHeat(_HeatCommand):
             heat = _database(parsed)
             if parsed.release:
                 count = heat.release(CLAIMED_BY)
-                self.app.stdout.write(f"{count} root stacks are Heat's again\n")
+                write_lines(self.app.stdout, f"{count} root stacks are Heat's again")
                 return DONE
             return self._import(heat, parsed)
         _check_for_api(parsed)

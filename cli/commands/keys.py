@@ -4,6 +4,7 @@ import typing
 
 from cliff.command import Command
 
+from ...observe.terminal import write_lines
 from ...sealing.sealer import Sealer
 
 
@@ -12,5 +13,5 @@ class KeyGenerate(Command):
 
     def take_action(self, parsed: typing.Any) -> int:
         """Run the command."""
-        self.app.stdout.write(f"{Sealer.generate_key()}\n")
+        write_lines(self.app.stdout, Sealer.generate_key())
         return 0

@@ -4,12 +4,10 @@ import time
 import typing
 from collections.abc import Callable
 
-from ...observe.terminal import harmless
+from ...observe.terminal import write_in_place
 
 EVERY = 0.1
 """Seconds between two writes at least."""
-CLEAR = "\r\x1b[2K"
-"""Returns to the beginning of the line and clears it."""
 
 
 class ProgressLine:
@@ -30,14 +28,10 @@ class ProgressLine:
         now = self._monotonic()
         if self._is_terminal and (self._written_at is None or now - self._written_at >= EVERY):
             self._written_at = now
-            self._write(CLEAR + harmless(text))
+            write_in_place(self._stream, text)
 
     def clear(self) -> None:
         """Clear the line, so that something else can be printed."""
         if self._written_at is not None:
             self._written_at = None
-            self._write(CLEAR)
-
-    def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+            write_in_place(self._stream, "")

@@ -11,6 +11,7 @@ from cliff.command import Command
 from ...db import content, events, stacks
 from ...db.engine import Database
 from ...db.ids import StackId
+from ...observe.terminal import write_lines
 from .base import AdminError
 from .progress import ProgressLine
 from .sessions import session_of
@@ -81,9 +82,10 @@ class DbPurge(Command):
         for _ in purge(session.database, done, before=now - age, events_kept=most, batch=parsed.batch):
             line.show(f"purge: {done.stacks} stacks, {done.events} events, {done.contents} templates removed")
         line.clear()
-        self.app.stdout.write(
+        write_lines(
+            self.app.stdout,
             f"removed: {done.stacks} deleted stacks, {done.events} old events of others, "
-            f"{done.contents} templates that no stack uses\n"
+            f"{done.contents} templates that no stack uses",
         )
         return 0
 

@@ -7,13 +7,14 @@ from cliff.command import Command
 from cliff.lister import Lister
 
 from ...engine.quotas import LARGEST, UNLIMITED, QuotaName
+from ...observe.terminal import HarmlessTable
 from .base import AdminError
 from .installation import installation_of
 
 PROJECT_HELP = "id of the project; with --url and Keystone, its name or id"
 
 
-class QuotaShow(Lister):
+class QuotaShow(HarmlessTable, Lister):
     """Show the quotas of a project, and how much it has; -1: no limit."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
@@ -29,7 +30,7 @@ class QuotaShow(Lister):
         return ("Quota", "Limit", "Default", "Used"), rows
 
 
-class QuotaList(Lister):
+class QuotaList(HarmlessTable, Lister):
     """List the projects whose quotas differ from the defaults, and the limits that an admin has set."""
 
     def take_action(self, parsed: typing.Any) -> typing.Any:

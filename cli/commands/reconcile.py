@@ -17,6 +17,7 @@ from ...db.queries import known_things
 from ...db.work import marked_things
 from ...db.work.marked_things import MarkedThing
 from ...keystone.delegations import Delegations
+from ...observe.terminal import HarmlessTable, write_lines
 from ..config.client_options import client_options
 from ..wiring.environment_files import installed_types, with_operator_files
 from ..wiring.parts import make_trusts
@@ -52,7 +53,7 @@ class Choice:
     limit: int
 
 
-class Reconcile(Lister):
+class Reconcile(HarmlessTable, Lister):
     """Compare the things that Stoker has made in the cloud with its rows, and adopt or delete the others.
 
     Such things are there after the database was restored to an earlier moment.  With --adopt, resources that
@@ -116,8 +117,9 @@ class Reconcile(Lister):
         return COLUMNS, reconciliation.rows(comparisons)
 
     def _tell(self, unread: UnreadList) -> None:
-        self.app.stderr.write(
-            f"project {unread.project_id}: not compared: {', '.join(unread.types)}: {unread.reason}\n"
+        write_lines(
+            self.app.stderr,
+            f"project {unread.project_id}: not compared: {', '.join(unread.types)}: {unread.reason}",
         )
 
 

@@ -16,7 +16,7 @@ from rich.live import Live
 
 from ...db.conductors import ACTIVE, DRAINING, REASON_LENGTH
 from ...observe.instants import instant
-from ...observe.terminal import make_console
+from ...observe.terminal import make_console, write_lines
 from ...shapes import JsonMap
 from .base import AdminError
 from .columns import Age, Known, LastRequest, OutOf, Share, WithFooter
@@ -193,13 +193,13 @@ class RingRebalance(Command):
             if ring["settled"] and not late:
                 line.clear()
                 shards = f"every one of {ring['shard_count']} shards has one owner"
-                self.app.stdout.write(f"settled: {shards}\n")
+                write_lines(self.app.stdout, f"settled: {shards}")
                 return 0
             if time.monotonic() > end:
                 line.clear()
                 silent = f"no report since from: {', '.join(late)}"
                 problem = silent if ring["settled"] else ring["health"].removeprefix("not settled: ")
-                self.app.stderr.write(f"not settled within {timeout} s: {problem}\n")
+                write_lines(self.app.stderr, f"not settled within {timeout} s: {problem}")
                 return 1
             owned = sum(place["shards_reported"] or 0 for place in alive)
             agreed = sum(place["ring_version"] == ring["version"] for place in alive)
@@ -232,7 +232,7 @@ class _Drain(Command):
         installation = installation_of(self)
         before = installation.report(parsed.host)
         installation.request_state(parsed.host, self.wanted, reason)
-        self.app.stdout.write(f"{parsed.host} is asked to be {self.wanted}\n")
+        write_lines(self.app.stdout, f"{parsed.host} is asked to be {self.wanted}")
         return self._wait(installation, before, parsed) if parsed.wait and before is not None else 0
 
     def _wait(self, installation: Installation, before: JsonMap, parsed: typing.Any) -> int:
@@ -244,16 +244,17 @@ class _Drain(Command):
             is_new = report["reported_time"] != before["reported_time"]
             if report["state_reported"] == self.wanted and is_new and self.is_done(report):
                 line.clear()
-                self.app.stdout.write(
+                write_lines(
+                    self.app.stdout,
                     f"{parsed.host} is {self.wanted}: it owns {report['shards_reported']} shards; "
-                    f"steps that run there: {report['threads_busy']}\n"
+                    f"steps that run there: {report['threads_busy']}",
                 )
                 return 0
             line.show(self.progress(parsed.host, before, report))
             time.sleep(LOOK_EVERY)
         line.clear()
         progress = self.progress(parsed.host, before, report)
-        self.app.stderr.write(f"not done within {parsed.timeout} s: {progress}\n")
+        write_lines(self.app.stderr, f"not done within {parsed.timeout} s: {progress}")
         return 1
 
     def is_done(self, report: JsonMap) -> bool:

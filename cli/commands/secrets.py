@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from cliff.command import Command
 
+from ...observe.terminal import write_lines
 from ...sealing.rotation import BATCH, Rotation, RotationRound
 from ..wiring.secrets import forget_lost_key, make_sealer
 from .base import AdminError
@@ -65,21 +66,21 @@ class SecretsRotate(Command):
         self._line.clear()
         out = self.app.stdout
         for table, count in sorted(counts.sealed_anew.items()):
-            out.write(f"{table}: {count} rows resealed\n")
+            write_lines(out, f"{table}: {count} rows resealed")
         if counts.moved:
-            out.write(f"content: {counts.moved} environments moved to their new ids\n")
+            write_lines(out, f"content: {counts.moved} environments moved to their new ids")
 
     def _conclude(self, counts: RotationRound, fingerprints: Sequence[str], unfinished: int) -> int:
         first, *older = fingerprints
         out = self.app.stdout
         missing = sorted(counts.held.keys() - set(fingerprints))
-        out.write(f"key {first}, the first: sealed {_counted(counts, first)}\n")
+        write_lines(out, f"key {first}, the first: sealed {_counted(counts, first)}")
         needed = [key for key in older if key in counts.held]
         for key in older:
             state = (
                 f"still needed, sealed {_counted(counts, key)}" if key in needed else "not needed any more"
             )
-            out.write(f"key {key}: {state}\n")
+            write_lines(out, f"key {key}: {state}")
         wrong = [
             f"key {key} is not among [secrets] key, and sealed {_counted(counts, key)}: put it below "
             "the first one and run this again, or these values cannot be read"
@@ -89,12 +90,13 @@ class SecretsRotate(Command):
         if wrong:
             raise AdminError("\n".join(wrong))
         if unfinished:
-            out.write(
+            write_lines(
+                out,
                 f"{unfinished} steps that began before are not at an end, and may store what an older key "
-                "has sealed: keep the older keys, and run this again later\n"
+                "has sealed: keep the older keys, and run this again later",
             )
         elif not counts.quiet:
-            out.write("an older key still seals: is the first key the first one on all hosts?\n")
+            write_lines(out, "an older key still seals: is the first key the first one on all hosts?")
         return NEEDED if needed or unfinished or not counts.quiet else DONE
 
 
@@ -112,9 +114,10 @@ class SecretsForget(Command):
             raise AdminError(
                 "nothing is lost: the configured keys open the secret for signatures, or none is stored"
             )
-        self.app.stdout.write(
+        write_lines(
+            self.app.stdout,
             "the next program that starts makes a new secret for signatures; addresses and keys that servers "
-            "and alarms have are refused from now on\n"
+            "and alarms have are refused from now on",
         )
 
 

@@ -8,6 +8,7 @@ from ...db import conductors
 from ...db.conductors import FORGOTTEN_AFTER
 from ...engine.diagnosis.presence import DOWN, UNKNOWN, UP
 from ...observe.instants import instant
+from ...observe.terminal import HarmlessTable
 from .base import AdminError
 from .columns import Age, WithFooter
 from .installation import installation_of
@@ -56,7 +57,7 @@ class ServiceList(WithFooter):
         ]
 
 
-class ServiceClean(ShowOne):
+class ServiceClean(HarmlessTable, ShowOne):
     """Remove the reports of conductors that have been silent for long."""
 
     def get_parser(self, prog_name: str) -> typing.Any:

@@ -1,6 +1,5 @@
 """``stoker-manage stack``: why a stack is unfinished, and what operators do about it."""
 
-import json
 import typing
 from contextlib import contextmanager
 
@@ -11,7 +10,8 @@ from ...db.ids import MemberId
 from ...db.rows import Stack
 from ...db.states import Status
 from ...engine.diagnosis.fleet import ConductorFleet, when
-from ...engine.diagnosis.report import as_json, as_text, command_to_continue, read_report
+from ...engine.diagnosis.report import as_json, as_lines, command_to_continue, read_report
+from ...observe.terminal import write_json, write_lines
 from ...rpc.outbox import Outbox
 from ..wiring.messaging import make_bus
 from ..wiring.probes import silence_libraries
@@ -60,9 +60,9 @@ class StackInspect(_OfStack):
         fleet = fleet_of(session, manage=called(self))
         report = session.database.read(lambda conn: read_report(conn, stack, fleet, limit=parsed.limit))
         if parsed.format == "json":
-            self.app.stdout.write(json.dumps(as_json(report), indent=2) + "\n")
+            write_json(self.app.stdout, as_json(report))
         else:
-            self.app.stdout.write(as_text(report, fleet))
+            write_lines(self.app.stdout, *as_lines(report, fleet))
         return 0
 
 
@@ -91,10 +91,10 @@ class StackRetry(_OfStack):
                 raise AdminError(f"{error}{_instead(stack)}") from error
         _tell(self, done.treated)
         if done.untouched:
-            self.app.stdout.write("skipped:\n")
+            write_lines(self.app.stdout, "skipped:")
             _tell(self, done.untouched)
         if not fleet.alive:
-            self.app.stdout.write("no conductor is alive: the work is done when one is back\n")
+            write_lines(self.app.stdout, "no conductor is alive: the work is done when one is back")
         return 0
 
 
@@ -122,11 +122,12 @@ class StackFail(_OfStack):
             except NothingToDo as error:
                 raise AdminError(f"{error}{_instead(stack)}") from error
         now = done.stack
-        self.app.stdout.write(f"stack {now.name} ({now.id}) is {now.action}_{now.status}: {now.reason}\n")
+        ended = f"{now.action}_{now.status}: {now.reason}"
+        write_lines(self.app.stdout, f"stack {now.name} ({now.id}) is {ended}")
         for step in done.running:
             until = when(fleet, step.stop_by)
-            self.app.stdout.write(
-                f"{step.resource}: its step on {step.member} is asked to stop until {until}\n"
+            write_lines(
+                self.app.stdout, f"{step.resource}: its step on {step.member} is asked to stop until {until}"
             )
         return 0
 
@@ -154,15 +155,16 @@ def _rescue(command: Command, session: Session, fleet: ConductorFleet) -> typing
     if outbox.stop(SENT_WITHIN):
         bus.close()
     else:
-        command.app.stderr.write(
+        write_lines(
+            command.app.stderr,
             "the message bus does not answer: the stacks' owners send it again when it does, see "
-            f"`{fleet.manage} config validate --connect`\n"
+            f"`{fleet.manage} config validate --connect`",
         )
 
 
 def _tell(command: Command, treated: typing.Sequence[RetriedTask]) -> None:
     for item in treated:
-        command.app.stdout.write(f"{item.path}: {item.result}\n")
+        write_lines(command.app.stdout, f"{item.path}: {item.result}")
 
 
 def _instead(stack: Stack) -> str:

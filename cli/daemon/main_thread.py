@@ -17,6 +17,7 @@ from collections.abc import Callable
 from oslo_config import cfg
 from oslo_service import service
 
+from ...observe.terminal import write_lines
 from ..config.errors import WrongConfiguration
 from .main_loop import OperatorSignal, SignalQueue, end_process
 from .memory import limit_arenas
@@ -173,7 +174,7 @@ class Streams:
 def cannot_start(program: str, error: Exception) -> int:
     """Print why a program cannot start, if somebody reads it, and return its exit code."""
     with contextlib.suppress(OSError, ValueError):
-        print(f"{program}: cannot start: {error}", file=sys.stderr, flush=True)
+        write_lines(sys.stderr, *f"{program}: cannot start: {error}".splitlines())
     return 1
 
 

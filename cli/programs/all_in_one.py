@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from ...observe.terminal import write_lines
 from ..daemon import threading_backend  # noqa: F401  - first: it decides how oslo works
 
 from oslo_log import log  # isort: skip
@@ -175,7 +176,7 @@ def main(arguments: list[str] | None = None) -> int:
     """
     parsed = make_parser().parse_args(arguments)
     if parsed.conductors < 1:
-        print(f"stoker: --conductors must be 1 or more, not {parsed.conductors}", file=sys.stderr)
+        write_lines(sys.stderr, f"stoker: --conductors must be 1 or more, not {parsed.conductors}")
         return 2
     files = parsed.config_file or named()
     settings = EmbeddedSettings(parsed.data_dir.resolve(), parsed.host, parsed.port, parsed.conductors, files)
@@ -196,12 +197,13 @@ class Serve:
 
     def serve(self) -> int:
         """Serve until a stop is asked for, see Daemon."""
-        print(f"Stoker serves at {self._embedded.url}; use it with:", flush=True)
-        print(f"export {client_environment(self._embedded.url)}", flush=True)
-        if self._embedded.has_console:
-            print(f"or open {self._embedded.url}/console/ in a browser", flush=True)
+        url = self._embedded.url
+        console = [f"or open {url}/console/ in a browser"] if self._embedded.has_console else []
+        environment = f"export {client_environment(url)}"
+        write_lines(sys.stdout, f"Stoker serves at {url}; use it with:", environment, *console)
+        sys.stdout.flush()
         while self.signals.next() != OperatorSignal.STOP:
-            print("stoker: SIGHUP changes nothing here; restart it instead", file=sys.stderr)
+            write_lines(sys.stderr, "stoker: SIGHUP changes nothing here; restart it instead")
         return 0
 
     def stop(self) -> bool:

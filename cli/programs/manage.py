@@ -6,6 +6,7 @@ import sys
 import typing
 from importlib.metadata import EntryPoint
 
+from ...observe.terminal import write_lines
 from ..daemon import threading_backend  # noqa: F401  - first: it decides how oslo works
 
 from cliff.app import App  # isort: skip
@@ -96,13 +97,13 @@ class ManageApp(App):
         """Run one command; of a group of commands, such as ``ring``, list them with a line each."""
         group = " ".join(argv[1:] if argv[:1] == ["help"] else argv)
         if lines := self._commands_of(group):
-            self.stdout.write("".join(lines))
+            write_lines(self.stdout, *lines)
             return 0 if argv[:1] == ["help"] else 2
         try:
             self._check_access(argv)
             return int(super().run_subcommand(argv) or 0)
         except (AdminError, DatabaseError, WrongConfiguration) as error:
-            self.stderr.write(f"stoker-manage: {error}\n")
+            write_lines(self.stderr, *f"stoker-manage: {error}".splitlines())
             return 1
 
     def _check_access(self, argv: list[str]) -> None:
@@ -124,7 +125,7 @@ class ManageApp(App):
         width = max(map(len, names), default=0)
         loaded = {name: self.command_manager.find_command(name.split())[0] for name in names}
         lines = {name: str(factory(self, None).get_description()) for name, factory in loaded.items()}
-        return [f"  {name:{width}}  {text.strip().splitlines()[0]}\n" for name, text in lines.items()]
+        return [f"  {name:{width}}  {text.strip().splitlines()[0]}" for name, text in lines.items()]
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -121,12 +121,8 @@ def command_to_continue(stack: Stack) -> str:
     return f"openstack stack {verb} {stack.id}"
 
 
-def as_text(report: StackReport, fleet: ConductorFleet) -> str:
-    """Return the report as text."""
-    return "\n".join(_lines(report, fleet)) + "\n"
-
-
-def _lines(report: StackReport, fleet: ConductorFleet) -> Iterator[str]:
+def as_lines(report: StackReport, fleet: ConductorFleet) -> Iterator[str]:
+    """Yield the lines of the report for people."""
     stack = report.stack
     nested = " (a nested one)" if stack.parent_id is not None else ""
     named = f"stack {stack.name} ({stack.id}) of project {stack.project_id}{nested}"

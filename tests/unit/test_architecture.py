@@ -100,6 +100,8 @@ BROAD_EXCEPT = {
     "sandbox/evaluation.py": "top of a helper process",
 }
 
+TERMINAL = "observe/terminal.py"
+"""The module that writes to the streams of people."""
 LATE_IMPORTS = {
     "cli/wiring/api.py": "pycadf, where requests are audited",
     "cli/wiring/data_dir.py": "Alembic, where the database is to be migrated",
@@ -443,6 +445,28 @@ def test_the_interpreter_judges_no_addresses(modules: list[Module]) -> None:
             if node.attr in judgements
         ]
     )
+
+
+def test_only_one_module_writes_to_people(modules: list[Module]) -> None:
+    """A terminal obeys what users name their stacks, unless all texts go through one door."""
+    offenders = []
+    for module in modules:
+        if module.name == TERMINAL:
+            continue
+        for call in module.nodes(ast.Call):
+            function = ast.unparse(call.func)
+            owner, _, name = function.rpartition(".")
+            is_stream = owner.rpartition(".")[2].lstrip("_") in ("stdout", "stderr", "out", "err", "stream")
+            is_console = function == "Console" and any("rich" in name for _, name in module.libraries())
+            if function == "print" or is_console or (is_stream and name in ("write", "writelines")):
+                offenders.append(f"{module.name}:{call.lineno} calls {function}; {TERMINAL} writes to people")
+        offenders += [
+            f"{module.name}:{node.lineno} {node.name} has no HarmlessTable before its base"
+            for node in module.nodes(ast.ClassDef)
+            for bases in [[ast.unparse(base).rpartition(".")[2] for base in node.bases]]
+            if bases[-1:] in (["Lister"], ["ShowOne"]) and bases[0] != "HarmlessTable"
+        ]
+    _assert_none(offenders)
 
 
 def test_no_module_has_a_name_that_says_nothing(modules: list[Module]) -> None:

@@ -11,7 +11,7 @@ from stoker.db.queries.inspections import Child, LongStep, Unfinished, Waiting
 from stoker.db.rows import Stack
 from stoker.db.states import Standing, Status, TaskKind, TaskState
 from stoker.engine.diagnosis.fleet import ConductorFleet, Reason, health_problems
-from stoker.engine.diagnosis.report import StackReport, as_json, as_text, of_stack
+from stoker.engine.diagnosis.report import StackReport, as_json, as_lines, of_stack
 from stoker.engine.diagnosis.tasks import DiagnosisContext, explain
 from stoker.observe.instants import describe_moment
 
@@ -340,7 +340,7 @@ def test_the_report_says_all_of_it_as_text_and_as_json() -> None:
     waiting = Waiting([a_task()], {TaskState.RUNNING: 3, TaskState.WAITING: 2}, {}, {})
     finding = explain(a_task(), fleet, DiagnosisContext(STACK.deadline_at, {}, {}))
     report = StackReport(STACK, "two", waiting, [], [finding], [])
-    text = as_text(report, fleet)
+    text = "\n".join(as_lines(report, fleet))
     assert text.splitlines()[0] == "stack shop (S) of project demo: CREATE_IN_PROGRESS"
     assert "unfinished: 3 running, 2 waiting; owned by two" in text
     since = describe_moment(NOW - 100, NOW)
