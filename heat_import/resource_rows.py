@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..conductor.steps.secrets import Secrets
+from ..conductor.steps.stored_values import data_column, note_properties, property_column, value_columns
 from ..db.ids import ResourceId, StackId
 from ..db.rows import FailureCause, Resource
 from ..db.states import Status
@@ -120,7 +121,8 @@ def stored_properties(resource: HeatResource, place: ResourcePlace, secrets: Sec
     values = dict(resource.properties or {})
     if not residuals and place.definition.properties:
         # A function makes all properties.
-        return secrets.seal(values) if holds_secret(place.definition.properties) else quote(values)
+        is_secret = holds_secret(place.definition.properties)
+        return property_column(values, secrets, is_secret=is_secret)
     stored: dict[str, Json] = {}
     for name, residual in residuals.items():
         is_reference = is_node(residual) and residual[FN] == "get_resource"
@@ -131,9 +133,7 @@ def stored_properties(resource: HeatResource, place: ResourcePlace, secrets: Sec
                 if name not in values:
                     continue
         is_secret = _is_secret(residual, place.rows)
-        stored[name] = secrets.seal(values[name]) if is_secret else quote(values[name])
-        if is_secret:
-            secrets.add(values[name])
+        stored[name] = property_column(values[name], secrets, is_secret=is_secret)
     return mapping(stored)
 
 
@@ -157,6 +157,7 @@ def stored_metadata(resource: HeatResource, place: ResourcePlace) -> Json:
 def view_of_row(row: Resource, place: ResourcePlace, secrets: Secrets, data: JsonMap) -> ResourceView:
     """Return the resource as its type sees it, for the values that others refer to."""
     values = evaluate(row.properties or {}, RowLookup(place.rows, secrets.open))
+    note_properties(row.properties, values, secrets)
     schema = place.plugin.properties_schema
     try:
         properties = resolve_properties(schema, values)
@@ -184,17 +185,8 @@ def with_values(
     :param attributes: values of attributes; None: the type computes them.
     """
     values = dict(plugin.attribute_values(target) if attributes is None else attributes)
-    for name, attribute in plugin.attributes_schema.items():
-        if attribute.sensitive:
-            secrets.add(values.get(name))
-    is_sensitive = any(attribute.sensitive for attribute in plugin.attributes_schema.values())
-    data = dict(target.data)
-    return replace(
-        row,
-        data=(secrets.seal(data) if is_sensitive else secrets.protect(data)) if data else None,
-        attributes={name: secrets.protect(value) for name, value in values.items()},
-        reference_id=secrets.protect(plugin.reference_id(target)),
-    )
+    data = data_column(plugin, target.data, secrets) if target.data else None
+    return replace(row, data=data, **value_columns(plugin, values, plugin.reference_id(target), secrets))
 
 
 def failure_cause(reason: str) -> FailureCause:

@@ -20,8 +20,16 @@ from ...shapes import Json, JsonMap
 from ...template.budget import Budget
 from ...template.drift import DriftPolicy
 from ...template.errors import TemplateError
-from ...template.residual import evaluate, holds_secret, is_deferred, is_node, mapping, members, partial
+from ...template.residual import evaluate, holds_secret, is_deferred, is_node, members, partial
 from .secrets import ClaimLookup, SealedLookup, Secrets
+from .stored_values import (
+    changed_properties,
+    data_column,
+    is_sensitive,
+    metadata_column,
+    note_properties,
+    value_columns,
+)
 
 LOG = logging.getLogger(__name__)
 GIVEN = (TaskKind.CREATE, TaskKind.UPDATE, TaskKind.ADOPT)
@@ -68,7 +76,7 @@ def make_target(
             if claim.task.kind not in DELETING:
                 raise
             metadata = {}
-    secrets.properties = _secret_names(stored["properties"] if giving else resource.properties, properties)
+    note_properties(stored["properties"] if giving else resource.properties, properties, secrets)
     schema = plugin.update_policy_schema
     policy = evaluate(definition.update_policy, ClaimLookup(claim, secrets)) if giving else {}
     target = ResourceView(
@@ -88,12 +96,6 @@ def make_target(
         creation_key=resource.key or "",
     )
     return target, {name: value for name, value in stored.items() if value != getattr(resource, name)}
-
-
-def _secret_names(sealed: Json, properties: JsonMap) -> frozenset[str]:
-    if is_node(sealed) and not members(sealed):
-        return frozenset(properties if holds_secret(sealed) else ())
-    return frozenset(name for name, value in members(sealed).items() if holds_secret(value))
 
 
 def kept_properties(claim: Claim) -> Json:
@@ -130,8 +132,7 @@ def live_changes(
     differing = {name: live[name] for name in changed(schema, target.properties, resolved) & resolved.keys()}
     if not differing or claim.resource.properties is None:
         return {}
-    sealed = {n: secrets.seal(v) if schema[n].sensitive else secrets.protect(v) for n, v in differing.items()}
-    return {"properties": mapping({**members(claim.resource.properties), **sealed})}
+    return {"properties": changed_properties(plugin, claim.resource.properties, differing, secrets)}
 
 
 def is_same_type(claim: Claim) -> bool:
@@ -155,16 +156,11 @@ def _data(claim: Claim, plugin: ResourceType, secrets: Secrets) -> JsonMap:
     return {}
 
 
-def is_sensitive(plugin: ResourceType) -> bool:
-    """Return whether the data that resources of the type store has to be sealed."""
-    return any(attribute.sensitive for attribute in plugin.attributes_schema.values())
-
-
 def _adopted_metadata(metadata: Json, definition: TaskDefinition, claim: Claim, secrets: Secrets) -> Json:
     """Return metadata of another stack's resource as it is stored: the template's own secrets sealed."""
     if evaluate(definition.metadata, ClaimLookup(claim, secrets)) == metadata:
         return partial(definition.metadata, SealedLookup(claim))
-    return secrets.protect(metadata)
+    return metadata_column(metadata, secrets)
 
 
 def _readable_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> JsonMap:
@@ -282,8 +278,7 @@ def kept_data(plugin: ResourceType, step: Step, target: ResourceView, secrets: S
         check_storable("progress", step.progress)
     if step.data is not None:
         check_storable("data", dict(step.data))
-        data = dict(step.data)
-        changes["data"] = secrets.seal(data) if is_sensitive(plugin) else secrets.protect(data)
+        changes["data"] = data_column(plugin, step.data, secrets)
     return changes
 
 
@@ -295,15 +290,9 @@ def kept_values(
     if COLLECT_CONFIG in plugin.attributes_schema:
         values.update(guest_attributes(plugin, target, context))
     check_storable("attributes", values)
-    for name, attribute in plugin.attributes_schema.items():
-        if attribute.sensitive or attribute.from_property in secrets.properties:
-            secrets.add(values.get(name))
     reference = plugin.reference_id(target)
     check_storable("a reference", reference)
-    return {
-        "attributes": secrets.protect_each(values),
-        "reference_id": secrets.protect(reference),
-    }
+    return value_columns(plugin, values, reference, secrets)
 
 
 def guest_attributes(plugin: ResourceType, target: ResourceView, context: StepContext) -> dict[str, Json]:

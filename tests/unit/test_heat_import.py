@@ -75,6 +75,26 @@ def test_hidden_values_are_sealed_wherever_they_are(installation: Installation) 
     assert installation.rows(stack_id)["v"].status == "COMPLETE"
 
 
+def test_a_hidden_value_is_sealed_where_an_attribute_has_it_in_another_form(
+    installation: Installation,
+) -> None:
+    secret = 'the "secret"\tof\nalice'
+    cloud_config = {"password": {"get_param": "p"}}
+    config = {"type": "OS::Heat::CloudConfig", "properties": {"cloud_config": cloud_config}}
+    stack_id = installation.heat.stack(
+        "hidden",
+        template(
+            {"c": config},
+            parameters={"p": {"type": "string", "hidden": True}},
+            outputs={"o": {"value": {"get_attr": ["c", "config"]}}},
+        ),
+        [HeatRow("c", str(uuid.uuid4()), {"cloud_config": {"password": secret}})],
+        environment={"parameters": {"p": encrypted(secret)}, "encrypted_param_names": ["p"]},
+    )
+    assert only(installation.run()).differences == []
+    assert "alice" not in json.dumps(vars(installation.rows(stack_id)["c"]))
+
+
 @pytest.mark.parametrize("key", [None, "another key of thirty-two chars."])
 def test_a_stack_that_another_key_has_encrypted_stays(installation: Installation, key: str | None) -> None:
     row = HeatRow("r", "stack-r", {"length": 8}, data={"value": "x"}, secret=["value"])

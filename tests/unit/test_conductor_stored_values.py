@@ -1,0 +1,88 @@
+"""One module decides what of a resource is sealed, for steps, comparisons with the cloud and imports."""
+
+import ast
+import json
+import typing
+
+import pytest
+import yaml
+from harness.sources import ROOT, source
+from stoker.conductor.steps import stored_values
+from stoker.conductor.steps.secrets import Secrets
+from stoker.conductor.steps.stored_values import changed_properties, data_column, value_columns
+from stoker.resources.registry import ResourceRegistry
+from stoker.sealing.sealer import Sealer
+
+REGISTRY = ResourceRegistry.installed()
+SECRET = 'a "quoted"\tword\nof two lines: ä'
+WRITERS = ("seal", "protect", "protect_each")
+"""Methods of Secrets that make a column."""
+PASSED_ON = [
+    (type_name, name, attribute.from_property)
+    for type_name in REGISTRY.names()
+    for name, attribute in REGISTRY.get(type_name).attributes_schema.items()
+    if attribute.from_property is not None
+]
+
+
+@pytest.fixture
+def secrets() -> Secrets:
+    sealer = Sealer([Sealer.generate_key()]).of_stack("project", "root")
+    return Secrets(sealer)
+
+
+@pytest.mark.parametrize("convert", [str, json.dumps, yaml.safe_dump, repr])
+@pytest.mark.parametrize(("type_name", "name", "property_name"), PASSED_ON)
+def test_an_attribute_of_a_hidden_property_is_sealed_in_whatever_form(
+    secrets: Secrets, type_name: str, name: str, property_name: str, convert: typing.Callable[[str], str]
+) -> None:
+    plugin = REGISTRY.get(type_name)
+    stored_values.note_properties({property_name: secrets.seal(SECRET)}, [property_name], secrets)
+    converted = convert(SECRET)
+    columns = value_columns(plugin, {name: converted, "other": "plain"}, "id", secrets)
+    columns["data"] = data_column(plugin, {"kept": converted}, secrets)
+    assert "quoted" not in json.dumps(columns)
+    assert columns["reference_id"] == "id"
+
+
+@pytest.mark.parametrize(("type_name", "name", "property_name"), PASSED_ON)
+def test_an_attribute_of_a_plain_property_stays_readable(
+    secrets: Secrets, type_name: str, name: str, property_name: str
+) -> None:
+    plugin = REGISTRY.get(type_name)
+    stored_values.note_properties({property_name: "plain"}, [property_name], secrets)
+    if not plugin.attributes_schema[name].sensitive:
+        columns = value_columns(plugin, {name: "plain"}, "id", secrets)
+        assert columns == {"attributes": {name: "plain"}, "reference_id": "id"}
+
+
+def test_a_hidden_property_stays_sealed_where_the_cloud_shows_another_value(secrets: Secrets) -> None:
+    stored = {"value": secrets.seal(SECRET), "type": "string"}
+    stored_values.note_properties(stored, stored, secrets)
+    column = changed_properties(
+        REGISTRY.get("OS::Heat::Value"), stored, {"value": "else", "type": "json"}, secrets
+    )
+    assert secrets.open_value(column["value"]) == "else"
+    assert column["type"] == "json"
+
+
+def test_no_other_module_makes_a_column_of_a_resource() -> None:
+    """A module with its own rule is how a hidden value comes into the database in clear."""
+    allowed = {"conductor/steps/stored_values.py", "conductor/steps/secrets.py"}
+    calls = []
+    for folder in ("conductor", "heat_import"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            relative = str(path.relative_to(ROOT))
+            if relative not in allowed:
+                calls += [f"{relative}:{node.lineno}" for node in _writing(source(path).nodes(ast.Call))]
+    assert calls == []
+
+
+def _writing(nodes: typing.Iterable[ast.Call]) -> typing.Iterator[ast.Call]:
+    for node in nodes:
+        if not isinstance(node.func, ast.Attribute):
+            continue
+        owner = node.func.value
+        name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
+        if node.func.attr in WRITERS and name.endswith("secrets"):
+            yield node
