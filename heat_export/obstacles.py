@@ -63,7 +63,7 @@ def _of_resource(row: Resource, stack: Stack, tree: StokerTree, registry: Resour
     if row.plugin == STACK_TYPE and any(child.parent_resource_id == row.id for child in tree.stacks):
         yield (
             f"{place} of type {STACK_TYPE} is nested here, and a root stack of its own in Heat: make that "
-            "stack by itself, and name it by external_id"
+            "stack by itself, and take the resource out of the template"
         )
     elif row.plugin == BALANCER and not row.is_untouched:
         yield (

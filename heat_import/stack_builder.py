@@ -197,8 +197,9 @@ class StackBuilder:
         assert isinstance(plugin, NestedType), "it is asked for nested types only"
         if row.plugin == STACK_TYPE:
             raise Refused(
-                f"resource {row.name} of type {STACK_TYPE} is a root stack of its own in Heat: name it by "
-                "external_id in the template, update the stack in Heat, and both are moved"
+                f"resource {row.name} of type {STACK_TYPE} is a root stack of its own in Heat: there "
+                "give it deletion_policy: retain, then take it out of the template, each by an update; that "
+                "root stack is moved by itself"
             )
         stack = self._parts.nested.get(resource.physical_id or "")
         if stack is None:

@@ -139,7 +139,12 @@ def _check_resource(
         kind = UnavailableType if isinstance(error, AbsentType) else WordedByHeat
         errors.add(kind(str(error), (*path, "type")))
     else:
-        if definition.external_id is None:  # Nothing is made from the properties of an existing resource.
+        if plugin.stored_here and definition.external_id is not None:
+            text = (
+                f"{definition.declared_type} belongs to the stack that makes it, as Stoker itself stores it"
+            )
+            errors.add(TemplateError(f"{text}: it cannot be named by external_id", (*path, "external_id")))
+        elif definition.external_id is None:  # Nothing is made from the properties of an existing resource.
             wrong = _wrong_properties(definition, plugin, resources)
             for problem in wrong:
                 message = problem.message

@@ -61,6 +61,9 @@ class ResourceType:
     works_without_cloud: typing.ClassVar[bool] = False
     #: The mark by which a thing is recognized after a lost creation, for the reference of types.
     identity: typing.ClassVar[str] = ""
+    #: Its things are rows of Stoker's own database, and belong to the resource that has made them.  So a
+    #: template cannot name one by ``external_id``: the id may be one of another project.
+    stored_here: typing.ClassVar[bool] = False
     #: Its signals are outputs, which `Signal.outputs` stores.  They may be as large as the metadata of a
     #: handle, and reach the resource even while it is being deleted.
     takes_outputs: typing.ClassVar[bool] = False

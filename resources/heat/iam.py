@@ -30,6 +30,7 @@ class IamUser(ResourceType):
         "A user of the CloudFormation API, to whom access keys belong.\n\n"
         "The user can read the metadata of resources of the stack, and can do nothing else."
     )
+    stored_here = True
     has_rules_in_stack = True
     support_status = OLD
     properties_schema = {
@@ -75,6 +76,7 @@ class IamUser(ResourceType):
 class AccessKey(ResourceType):
     """A key that signs requests to the CloudFormation API, as long as the row of its resource exists."""
 
+    stored_here = True
     support_status = OLD
     description = "A key of a user, with which agents in servers sign requests to the CloudFormation API."
     properties_schema = {

@@ -67,6 +67,7 @@ class ScalingPolicy(ResourceType):
         "Takes signals, for example from an alarm, each of which makes a scaling group larger or smaller."
     )
     support_status = SupportStatus(version="2014.1")
+    stored_here = True
     #: Names of the properties; those of CloudFormation differ.
     names: typing.ClassVar[Mapping[str, str]] = {
         "group": "auto_scaling_group_id",

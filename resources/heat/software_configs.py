@@ -38,6 +38,7 @@ class ConfigType(ResourceType):
     """Base of the configs: a row that is made once, and deleted with the resource."""
 
     identity = "id"
+    stored_here = True
 
     def spec(self, target: ResourceView, context: StepContext) -> ConfigSpec:
         """Return the config of a resource."""

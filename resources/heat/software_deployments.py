@@ -95,6 +95,7 @@ class SoftwareDeployment(ResourceType):
         "attributes."
     )
     support_status = SupportStatus(version="2014.1")
+    stored_here = True
     takes_outputs = True
     has_rules_in_stack = True
     uses_credentials = True

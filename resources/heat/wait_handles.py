@@ -29,6 +29,8 @@ ATTRIBUTES = "attributes"
 class _Handle(ResourceType):
     """Base of the handles."""
 
+    stored_here = True
+
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Store the URL, so that clients keep the one they know even if the API moves."""
         return Done(physical_id=target.physical_name, data=self._address(target, context))

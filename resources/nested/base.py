@@ -44,6 +44,7 @@ class NestedType(ResourceType):
     """Base of the types whose resources are nested stacks."""
 
     always_updated = True
+    stored_here = True
     #: Attributes are those of the child's resources: the child has an output for each requested one.
     has_member_attributes: typing.ClassVar[bool] = False
     #: Its attribute ``resource.NAME`` and the path behind it read a resource of the child, as in Heat.
