@@ -72,6 +72,19 @@ def test_a_poll_is_stored_once_a_minute_and_when_there_is_something_new(created:
     assert created.read_at() == [began + RECORD_EVERY]
 
 
+@pytest.mark.parametrize(("further", "status"), [(0, 200), (1, 403)])
+def test_a_signal_reaches_the_row_that_its_address_was_made_for_only(
+    created: Made, further: int, status: int
+) -> None:
+    row = row_of_key(created.access("handle").access_key)
+    assert row is not None
+    facts = StackFacts(created.stack_id, "s", "project")
+    url = ADDRESSES.presigned(facts, "handle", row[1] + further)
+    path = url.endpoint.removeprefix("http://sim")
+    answer = created.api.simulate_post(path, query_string=f"Signature={url.signature}", json={})
+    assert answer.status_code == status
+
+
 def test_a_change_gets_a_later_time_than_every_answer_before_it(created: Made) -> None:
     guests = Guests(created.world.context, ADDRESSES, lambda config: None)
     row = row_of_key(created.access("server").access_key)

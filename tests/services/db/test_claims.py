@@ -1,7 +1,9 @@
 """Claiming: each ready task goes to one claimant, as a new attempt."""
 
 import collections
+import typing
 
+import pytest
 from services.db.rows import (
     NOW,
     A,
@@ -25,7 +27,7 @@ from stoker.db.events import EventQuery
 from stoker.db.ids import MemberId, TaskId
 from stoker.db.states import Status, TaskState
 from stoker.db.work import member_claims, tasks
-from stoker.db.work.claim import Claim, Claimant
+from stoker.db.work.claim import Claim, Claimant, lock
 
 
 def event_texts(database: Database, graph: Graph) -> list[tuple[str, str, str]]:
@@ -68,6 +70,26 @@ def test_what_is_returned_is_what_is_stored(database: Database) -> None:
     assert held.task.expires_at == stored.expires_at == NOW + 60
     assert stored.due_at == NOW + 60
     assert (held.task.attempt, held.task.member, held.task.state) == (1, A.member, TaskState.RUNNING)
+
+
+STALE: dict[str, typing.Any] = {
+    "an attempt after it has begun": {"attempt": 2},
+    "another member has it": {"member": B.member},
+    "it is to stop": {"stop_by": NOW + 60},
+    "it has ended": {"state": TaskState.DONE},
+    "it was put back": {"state": TaskState.READY},
+}
+
+
+@pytest.mark.parametrize("values", STALE.values(), ids=list(STALE))
+def test_only_the_attempt_that_runs_locks_its_claim(
+    database: Database, values: dict[str, typing.Any]
+) -> None:
+    graph = store_graph(database, {"one": []})
+    [held] = claim_all(database, graph.ids)
+    assert database.write(lambda conn: lock(conn, held.task))
+    set_task(database, held.task.id, **values)
+    assert not database.write(lambda conn: lock(conn, held.task))
 
 
 def test_a_claim_shows_the_action_on_the_resource_and_in_the_events_once(database: Database) -> None:
