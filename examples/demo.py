@@ -15,6 +15,7 @@ import time
 from stoker.cli.daemon.main_loop import end_process
 from stoker.cli.programs.all_in_one import Embedded, EmbeddedSettings
 from stoker.conductor.service import Conductor
+from stoker.observe.terminal import print_by_line
 
 TEMPLATE = pathlib.Path(__file__).parent / "first_stack.yaml"
 BIN = pathlib.Path(sys.executable).parent
@@ -23,6 +24,7 @@ KILL_AFTER = 3.0
 
 
 def main() -> int:
+    print_by_line()
     with tempfile.TemporaryDirectory(prefix="stoker-demo-", ignore_cleanup_errors=True) as folder:
         data = pathlib.Path(folder)
         quiet = data / "quiet.conf"
@@ -66,6 +68,7 @@ class Client:
             **os.environ,
             "OS_AUTH_TYPE": "none",
             "OS_ENDPOINT": f"{url}/v1/demo",
+            "PYTHONUNBUFFERED": "1",  # The client prints events as they come, into a pipe, too.
         }
         self._config = config
 
@@ -78,7 +81,7 @@ class Client:
         self._run("stoker-manage", "--config-file", str(self._config), *arguments)
 
     def _run(self, program: str, *arguments: str, **variables: str) -> None:
-        print(f"\n$ {program} {' '.join(arguments)}", flush=True)
+        print(f"\n$ {program} {' '.join(arguments)}")
         subprocess.run([str(BIN / program), *arguments], env={**self._env, **variables}, check=True)
 
 
@@ -99,11 +102,11 @@ class Killer(threading.Thread):
         self.killed = busy.host
         self._conductors.remove(busy)
         busy.kill()
-        print(f"-- {self.killed} is gone", flush=True)
+        print(f"-- {self.killed} is gone")
 
 
 def say(text: str) -> None:
-    print(f"\n== {text}", flush=True)
+    print(f"\n== {text}")
 
 
 def _free_port() -> int:

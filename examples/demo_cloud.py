@@ -22,6 +22,7 @@ from harness.server import MissingServer
 from openstack.exceptions import SDKException
 from stoker.cli.config.errors import WrongConfiguration
 from stoker.cli.programs.all_in_one import Embedded, EmbeddedSettings
+from stoker.observe.terminal import print_by_line
 
 LOG = pathlib.Path("var", "demo-cloud.log").absolute()
 """Stoker's log; it stays, for a demonstration that fails."""
@@ -32,6 +33,7 @@ PROJECT = "demo"
 
 
 def main() -> int:
+    print_by_line()
     try:
         return demonstrate()
     except (MissingServer, ProcessEnded, TimeoutError, OSError, SDKException, WrongConfiguration) as error:
@@ -106,12 +108,12 @@ def keep(cloud: Cloud) -> None:
     """Say how to use it, and wait for Ctrl-C."""
     say("Cloud and Stoker run until Ctrl-C. In another terminal:")
     print(f"export OS_CLIENT_CONFIG_FILE={cloud.directory / CLOUDS} OS_CLOUD={PROJECT}")
-    print(f"{BIN / 'openstack'} stack show {STACK}", flush=True)
+    print(f"{BIN / 'openstack'} stack show {STACK}")
     try:
         while True:
             time.sleep(3600)
     except KeyboardInterrupt:
-        print(flush=True)
+        print()
 
 
 def remove(cloud: Cloud) -> None:
@@ -126,14 +128,14 @@ def openstack(cloud: Cloud, *arguments: str, check: bool = True) -> None:
 
     :param check: a command that fails ends the demonstration.
     """
-    print(f"\n$ openstack {' '.join(arguments)}", flush=True)
+    print(f"\n$ openstack {' '.join(arguments)}")
     access = {"OS_CLIENT_CONFIG_FILE": str(cloud.directory / CLOUDS), "OS_CLOUD": PROJECT}
-    env = {**os.environ, **access, "PYTHONWARNINGS": "ignore"}
+    env = {**os.environ, **access, "PYTHONWARNINGS": "ignore", "PYTHONUNBUFFERED": "1"}
     subprocess.run([str(BIN / "openstack"), *arguments], env=env, check=check)
 
 
 def say(text: str) -> None:
-    print(f"\n== {text}", flush=True)
+    print(f"\n== {text}")
 
 
 if __name__ == "__main__":

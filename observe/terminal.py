@@ -1,11 +1,13 @@
-"""Everything that the commands print: harmless whatever it holds, with colours on terminals only.
+"""All that the commands print: harmless whatever it holds, line by line, with colours on terminals only.
 
 Names and reasons come from users, and from services that these have chosen.  A terminal would obey control
 characters in them, and characters that turn the direction of a line would make one name look like another.
 So no other module writes to a stream of people's: a test keeps it so.
 """
 
+import io
 import json
+import sys
 import typing
 import unicodedata
 from collections.abc import Iterable
@@ -119,6 +121,17 @@ def make_console(stream: typing.TextIO, *, width: int | None = None) -> Console:
     return HarmlessConsole(
         file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True, width=width
     )
+
+
+def print_by_line() -> None:
+    """Flush the process's output after each line from now on.
+
+    Python does so on terminals only.  A reader of a pipe or a file would see lines when eight kilobytes are
+    full, or the program ends.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # Who embeds a program may have put another there.
+            stream.reconfigure(line_buffering=True)
 
 
 def bar(share: float, width: int, style: str = OK) -> Text:

@@ -8,13 +8,18 @@ from heatclient import exc as heat_exc
 from osc_lib import exceptions as exc
 from osc_lib.command import command
 
+from ..observe.terminal import print_by_line
 from ..shapes import Json
 
 NOT_MODIFIED = 304
 
 
 def client_of(of: command.Command) -> typing.Any:
-    """Return Heat's client, which its plugin adds to the client manager."""
+    """Return Heat's client, which its plugin adds to the client manager.
+
+    Each command begins with it, so from then on the output is flushed by line, also into a pipe.
+    """
+    print_by_line()
     manager: typing.Any = of.app.client_manager
     return manager.orchestration
 

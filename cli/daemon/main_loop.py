@@ -14,6 +14,7 @@ import typing
 from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 
+from ...observe.terminal import print_by_line
 from .systemd import Systemd
 
 LOG = logging.getLogger(__name__)
@@ -124,6 +125,7 @@ def print_stacks_on_abort() -> None:
 
 def run_command(command: Callable[[], int]) -> int:
     """Run a command that prints; return its exit code, 1 where its reader goes away, as ``head`` does."""
+    print_by_line()
     try:
         code = command()
         sys.stdout.flush()

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from oslo_config import cfg
 from oslo_service import service
 
-from ...observe.terminal import write_lines
+from ...observe.terminal import print_by_line, write_lines
 from ..config.errors import WrongConfiguration
 from .main_loop import OperatorSignal, SignalQueue, end_process
 from .memory import limit_arenas
@@ -66,6 +66,7 @@ class DaemonService(service.ServiceBase):  # type: ignore[misc]
 
     def start(self) -> None:
         """Start the daemon; called by a thread of the launcher, which would only log an error."""
+        print_by_line()
         try:
             self.code = _exit_code(self._start)
         finally:

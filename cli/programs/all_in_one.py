@@ -201,7 +201,6 @@ class Serve:
         console = [f"or open {url}/console/ in a browser"] if self._embedded.has_console else []
         environment = f"export {client_environment(url)}"
         write_lines(sys.stdout, f"Stoker serves at {url}; use it with:", environment, *console)
-        sys.stdout.flush()
         while self.signals.next() != OperatorSignal.STOP:
             write_lines(sys.stderr, "stoker: SIGHUP changes nothing here; restart it instead")
         return 0
