@@ -1,5 +1,5 @@
 """An operator's view of an API and two conductors while things go wrong: by a real Prometheus, by the
-dashboard's queries, by health, reports and logs."""
+dashboard's queries, by reports and logs."""
 
 import json
 import pathlib
@@ -7,8 +7,6 @@ import re
 import signal
 import time
 import typing
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -79,17 +77,6 @@ class Site:
             within,
             lambda: f"{expression}: {self.prometheus.query(expression)}, not {value}",
         )
-
-    def health(self, host: str = "one") -> tuple[int, str]:
-        return get(f"http://{HOST}:{self.ports[host]}/healthcheck")
-
-
-def get(url: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(url, timeout=60) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
 
 
 @pytest.fixture(scope="module")
@@ -241,23 +228,6 @@ def test_log_lines_have_their_request_project_and_stack(site: Site) -> None:
     for line in [*log.splitlines(), *site.deployment.api.text().splitlines()]:
         if stack_id in line and re.match(r"\d{4}-\d\d-\d\d ", line):
             assert re.search(rf" \[\S+ t {stack_id}\] ", line), line
-
-
-@pytest.mark.commit
-def test_health_distinguishes_draining_from_dead(site: Site) -> None:
-    wait_for(lambda: site.health() == (200, "serving\n"), 60, lambda: str(site.health()))
-    site.deployment.manage("ring", "drain", "one")
-    wait_for(lambda: site.health()[0] == 503, 60)
-    assert site.health()[1].startswith("draining: ")
-    site.wait_value("stoker_healthy", 0)
-    site.deployment.manage("ring", "undrain", "one")
-    wait_for(lambda: site.health() == (200, "serving\n"), 60)
-    request = urllib.request.Request(f"http://{HOST}:{site.ports['one']}/healthcheck", method="HEAD")
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        assert (answer.status, answer.read()) == (200, b"")
-    assert get(f"http://{HOST}:{site.ports['one']}/else")[0] == 404
-    with pytest.raises(OSError, match="refused"):
-        site.health("two")
 
 
 def test_a_draining_api_answers_requests_and_is_not_healthy(site: Site) -> None:
