@@ -146,7 +146,10 @@ def test_events_are_followed_until_the_user_interrupts(demo: OpenStack, tmp_path
         "demo",
     ]
     follower = Process(
-        command, log=tmp_path / "follow.log", env={**demo.variables, "PYTHONWARNINGS": "ignore"}
+        command,
+        log=tmp_path / "follow.log",
+        # Heat's client prints them, and does not flush.
+        env={**demo.variables, "PYTHONWARNINGS": "ignore", "PYTHONUNBUFFERED": "1"},
     )
     follower.wait_for_text("[demo]: CREATE_COMPLETE", 120)
     assert follower.stop(number=signal.SIGINT) == os.EX_OK

@@ -242,11 +242,13 @@ def _end(code: int) -> typing.NoReturn:
     """End as Python does, but keep the modules: most of the memory is shared with the server until then."""
     threading._shutdown()
     atexit._run_exitfuncs()
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:
-        code = 120  # As Python's own, where nobody reads the output.
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError as error:  # The code and the message are Python's own.
+            code = 120
+            with contextlib.suppress(OSError):
+                print(f"Exception ignored in: {stream!r}\n{type(error).__name__}: {error}", file=sys.stderr)
     os._exit(code)
 
 

@@ -29,7 +29,7 @@ told = {
     "ignored": [int(n) for n in signal.valid_signals() if signal.getsignal(n) == signal.SIG_IGN],
     "ours": sorted(name for name in sys.modules if name.partition(".")[0] in ("harness", "pytest")),
 }
-print(json.dumps(told))
+print(json.dumps(told), flush=True)
 print("on the other one", file=sys.stderr)
 if sys.argv[1] == "waits":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))

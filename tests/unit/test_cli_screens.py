@@ -67,7 +67,8 @@ def test_the_screen_of_a_ring_has_a_bar_for_each_share_and_the_sums() -> None:
     assert f"healthy: every one of {COUNT} shards has one owner" in screen
 
 
-def test_a_silent_conductor_is_marked_by_colour_and_by_word() -> None:
+def test_a_silent_conductor_is_marked_by_colour_and_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     stream = Terminal()
     screen = drawn(presence("one", "two", silent="two"), stream)
     assert "silent" in screen

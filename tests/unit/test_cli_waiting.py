@@ -35,7 +35,7 @@ other.start()
 # The kernel gives the signal to the other thread, and nothing interrupts what the main one waits in.
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
-print(signals.next(200))
+print(signals.next(200), flush=True)
 os._exit(0)
 """
 
