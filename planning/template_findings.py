@@ -30,7 +30,9 @@ def find_warnings(template: JsonMap, plan: CompiledTemplate, unknown: Collection
     """
     version = find_version(template)
     findings = [*_unfit(template), *_misspelt(template, version), *_ignored(template)]
-    return _bounded([*findings, *_failing(plan, unknown), *_unused(template, plan)])
+    return _bounded(
+        [*findings, *_undeclared(template, plan), *_failing(plan, unknown), *_unused(template, plan)]
+    )
 
 
 def find_repeated(texts: Mapping[str, str]) -> list[str]:
@@ -96,6 +98,14 @@ def _unfit(template: JsonMap) -> Iterator[str]:
         yield f"{dotted(path)}: no stack can be created with this template: {reason}"
 
 
+def _undeclared(template: JsonMap, plan: CompiledTemplate) -> Iterator[str]:
+    """Yield the parameters that conditions need and the template lacks; nothing uses these conditions."""
+    for path, value in _parts(template, ("conditions",)):
+        name = value.get("get_param", value.get("Ref")) if isinstance(value, Mapping) else None
+        if isinstance(name, str) and name not in plan.parameters and name not in plan.pseudo:
+            yield f'{dotted(path)}: the template has no parameter "{name}"; nothing uses this condition'
+
+
 def _unused(template: JsonMap, plan: CompiledTemplate) -> Iterator[str]:
     texts = {value for _, value in _parts(template) if isinstance(value, str)}
     texts |= {text.partition(".")[0] for text in texts}  # Old versions have paths such as a.b.
@@ -104,9 +114,10 @@ def _unused(template: JsonMap, plan: CompiledTemplate) -> Iterator[str]:
             yield f"{dotted(('parameters', name))}: nothing uses this parameter"
 
 
-def _parts(template: JsonMap) -> Iterator[tuple[Path, Json]]:
-    """Yield everything in the sections that use parameters, with its path."""
-    names = ("conditions", "resources", "outputs")
+def _parts(
+    template: JsonMap, names: Sequence[str] = ("conditions", "resources", "outputs")
+) -> Iterator[tuple[Path, Json]]:
+    """Yield everything in some sections, by default in those that use parameters, with its path."""
     todo: list[tuple[Path, Json]] = [((name,), section_of(template, name)) for name in reversed(names)]
     while todo:
         path, value = todo.pop()

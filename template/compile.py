@@ -181,12 +181,15 @@ def _compiled(
     conditions = Conditions(section(template, "conditions"), version, parameters, pseudo, budget, mappings)
     for name in conditions.definitions:  # Also those that nobody uses.
         with errors.collect():
-            _holds(name, conditions, ("conditions",))
+            conditions.check(name)
     bodies = section(template, "resources")
     if limits.resources and len(bodies) > limits.resources:
         raise LimitExceeded(
             f"{len(bodies)} resources are above the limit of {limits.resources}", ["resources"]
         )
+    for name in bodies.keys() & parameters.keys():  # As in Heat: Ref finds both by their names.
+        text = f"Duplicate names {{'{name}'}}: a parameter has this name, too"
+        errors.add(WordedByHeat(text, ("resources", name)))
     usable, enabled = _conditional(bodies, conditions, errors)
     uncertain = frozenset(name for name, on in enabled.items() if on is None)
     scope = FoldScope(

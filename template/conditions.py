@@ -1,14 +1,15 @@
 """Conditions of a template: truth values that parameters decide."""
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ..shapes import Json, JsonMap
 from .budget import Budget
 from .errors import (
-    InvalidReference,
     LimitExceeded,
     TemplateError,
+    UndeclaredInput,
     UnknownCondition,
     ValueUnknown,
     not_provided,
@@ -52,6 +53,7 @@ class Conditions:
     mappings: JsonMap = field(default_factory=dict)
     _sizes: dict[str, Size] = field(default_factory=dict)
     _values: dict[str, bool | None] = field(default_factory=dict)
+    _unresolvable: dict[str, UndeclaredInput] = field(default_factory=dict)
     _open: dict[str, Iterator[str]] = field(default_factory=dict)
     _inside: int = 0
 
@@ -74,6 +76,17 @@ class Conditions:
         display = "the value of a hidden parameter" if self._uses_hidden(condition) else written(value)
         raise TemplateError(f"a condition must be true or false, not {display}", path)
 
+    def check(self, name: str) -> None:
+        """Evaluate a condition that perhaps nobody uses.
+
+        As in Heat, only who uses a condition gets the error that it names a parameter or a mapping which the
+        template does not have.
+
+        :raises TemplateError: the condition is wrong in another way.
+        """
+        with contextlib.suppress(UndeclaredInput, ValueUnknown):
+            self.evaluate(name, ("conditions",))
+
     def _named(self, name: str, path: Path) -> bool:
         if name not in self.definitions:
             hint = closest(name, self.definitions)
@@ -88,6 +101,8 @@ class Conditions:
                 self._resolve(name)
             finally:
                 self._inside -= 1
+        if (error := self._unresolvable.get(name)) is not None:
+            raise error
         if (value := self._values[name]) is None:
             raise ValueUnknown(f'the value of the condition "{name}" is not known', path)
         return value
@@ -108,9 +123,11 @@ class Conditions:
                 else:
                     self._values[name] = self._truth(name)
                     del self._open[name]
-        except TemplateError:
+        except TemplateError as error:
             for opened in list(self._open)[below:]:
                 self._values[opened] = None
+                if isinstance(error, UndeclaredInput):
+                    self._unresolvable[opened] = error
                 del self._open[opened]
             raise
 
@@ -224,7 +241,7 @@ class Conditions:
         name, *keys = self._value(argument, path)
         if not isinstance(name, str) or name not in self.mappings:
             hint = closest(str(name), self.mappings)
-            raise InvalidReference(f'the template has no mapping "{name}"{hint}', path)
+            raise UndeclaredInput(f'the template has no mapping "{name}"{hint}', path)
         return APPLY["Fn::FindInMap"]([self.mappings[name], *keys], self.version, self.budget)
 
     def _parameter(self, argument: Json, path: Path) -> Json:
@@ -236,7 +253,7 @@ class Conditions:
             return select(self.pseudo[name], steps, "")
         if name not in self.parameters:
             hint = closest(name, [*self.parameters, *self.pseudo])
-            raise InvalidReference(f'the template has no parameter "{name}"{hint}', path)
+            raise UndeclaredInput(f'the template has no parameter "{name}"{hint}', path)
         return select(self._used(name), steps, "")
 
     def _used(self, name: str) -> Json:

@@ -145,6 +145,10 @@ class UnknownCondition(InvalidReference):
     code = "StackValidationFailed"
 
 
+class UndeclaredInput(InvalidReference):
+    """A condition needs a parameter or a mapping that the template does not have."""
+
+
 class UnknownResource(InvalidReference):
     """A resource is used that the template does not have, or whose condition is false."""
 

@@ -50,6 +50,12 @@ def test_an_output_whose_parameter_has_no_value_yet_is_no_reason_to_warn() -> No
     assert second == "parameters.a: nothing uses this parameter"
 
 
+def test_an_unused_condition_without_its_parameter_is_named() -> None:
+    conditions = {"unused": {"equals": [{"get_param": "absent"}, 1]}}
+    text = 'conditions.unused.equals[0]: the template has no parameter "absent"; nothing uses this condition'
+    assert warnings({}, conditions=conditions) == [text]
+
+
 def test_what_has_no_effect_is_named() -> None:
     outputs = {"o": {"value": 1, "vlaue": 2, "description": "d"}}
     [text] = warnings("x", outputs=outputs)

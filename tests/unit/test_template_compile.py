@@ -303,3 +303,14 @@ def test_errors_have_the_codes_of_heat():
         "CircularDependencyException",
         "RequestLimitExceeded",
     )
+
+
+def test_a_resource_must_not_have_the_name_of_a_parameter():
+    sections = {"parameters": {"a": {"type": "string", "default": ""}}, "resources": {"a": {"type": "T"}}}
+    with pytest.raises(TemplateError, match=r"^Duplicate names {'a'}: a parameter .* \(resources.a\)$"):
+        compile_template(
+            Source({"heat_template_version": "2018-08-31", **sections}),
+            identity=Identity("s", "", "p"),
+            limits=Limits(),
+            seal=str,
+        )

@@ -40,7 +40,7 @@ def truth(condition, **conditions):
 
 def failure(condition, **sections):
     with pytest.raises(TemplateError) as caught:
-        compiled(conditions={"c": condition}, **sections)
+        compiled(conditions={"c": condition}, resources={"r": {**RESOURCE, "condition": "c"}}, **sections)
     return str(caught.value)
 
 
@@ -133,6 +133,14 @@ def test_definitions_that_nobody_uses_are_checked_too():
     assert str(caught.value).startswith(
         'conditions.unused.not: Invalid condition "other". The template has no such condition; '
     )
+
+
+@pytest.mark.parametrize("used", ["lacking", "computed"])
+def test_only_the_use_of_a_condition_without_its_parameter_is_refused(used):
+    conditions = {"lacking": {"equals": [{"get_param": "absent"}, 1]}, "computed": {"not": "lacking"}}
+    assert compiled(conditions=conditions, resources={"r": RESOURCE}).resources.keys() == {"r"}
+    with pytest.raises(InvalidReference, match='conditions.lacking.* has no parameter "absent"'):
+        compiled(conditions=conditions, resources={"r": {**RESOURCE, "condition": used}})
 
 
 def test_a_circle_of_conditions_is_shown_with_its_members():
@@ -255,7 +263,7 @@ def test_a_condition_on_a_secret_shows_only_its_truth():
 )
 def test_an_error_about_a_secret_does_not_contain_it(condition):
     with pytest.raises(TemplateError, match=r"^conditions\.c.*the value of a hidden parameter") as caught:
-        compiled(conditions={"c": condition})
+        compiled(conditions={"c": condition}, resources={"r": {**RESOURCE, "condition": "c"}})
     error = caught.value
     while error is not None:
         assert "hush" not in str(error)
