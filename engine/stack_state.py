@@ -52,10 +52,12 @@ def kept_goal(stack: Stack) -> Mapping[str, object] | None:
     """Return the goal that a rollback of the action that begins leads to: the last one that was complete.
 
     It is that of an adoption, too, whatever came of it: a rollback to nothing would delete what was there
-    before the stack.
+    before the stack.  The tags go with it, for an update replaces them.
     """
     is_reached = stack.status == Status.COMPLETE and stack.action in GOALS
-    return current_goal(stack) if is_reached or stack.action == "ADOPT" else stack.previous
+    if is_reached or stack.action == "ADOPT":
+        return {**current_goal(stack), "tags": list(stack.tags)}
+    return stack.previous
 
 
 def current_goal(stack: Stack) -> Mapping[str, object]:

@@ -64,7 +64,10 @@ class Updates:
         if why:
             columns["reason"] = f"Stack ROLLBACK started: {why}"
         timeout = self._context.timeout(stack.timeout_mins)
-        change = Change(stack, compiled, lambda now: now + timeout, action="ROLLBACK", columns=columns)
+        tags = (stack.previous or {}).get("tags")
+        change = Change(
+            stack, compiled, lambda now: now + timeout, action="ROLLBACK", columns=columns, tags=tags
+        )
         return commit_update(self._context, change)
 
     def heal(self, stack: Stack, guard: Callable[[Connection], None]) -> bool:

@@ -54,6 +54,18 @@ def test_a_failed_update_goes_back_to_what_was(world: World) -> None:
     assert world.cloud.wrong == []
 
 
+def test_a_rollback_brings_the_tags_back(world: World) -> None:
+    stack = world.create("s", template(a={}), tags=["old", "kept"])
+    assert world.settle(lambda: ended(world, stack), within=60)
+    for tags in (["new"], ["newer"]):  # The second update begins where the first one's rollback has ended.
+        world.update(stack, template(a={}, b={"fail": True}), tags=tags, disable_rollback=False)
+        assert world.stack(stack.id).tags == tuple(tags)
+        assert world.settle(
+            lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=60
+        )
+        assert world.stack(stack.id).tags == ("old", "kept")
+
+
 def test_a_change_without_an_answer_is_taken_back_where_it_is_cancelled_before_its_retry(
     world: World,
 ) -> None:
