@@ -167,7 +167,7 @@ def _place(path: str) -> str:
 ABORT = "abort_on_breakpoint"
 TAGS = 100
 """Most tags of a stack."""
-_GOAL = (
+GOAL = (
     "template",
     "environment",
     "environment_files",
@@ -176,13 +176,14 @@ _GOAL = (
     "template_url",
     "files_container",
 )
+"""The fields that define the desired state of a stack."""
 
 
 def changes_nothing(body: Json) -> bool:
     """Return whether a PATCH asks for the stack as it is, in Heat's sense: it says nothing else."""
     fields = body if isinstance(body, Mapping) else {}
-    return not any(value for name, value in fields.items() if name in _GOAL) and fields.keys() <= {
-        *_GOAL,
+    return not any(value for name, value in fields.items() if name in GOAL) and fields.keys() <= {
+        *GOAL,
         "existing",
     }
 
@@ -196,6 +197,11 @@ def authorize_patch(request: HttpRequest) -> None:
         request.auth.authorize(request.caller, "stacks:update_no_change")
     else:
         request.auth.authorize(request.caller, "stacks:update_patch")
+
+
+def keeps_name(request: HttpRequest) -> bool:
+    """Return whether the body has no other name for the stack of the path than its own."""
+    return request.body.get("stack_name") in (None, request.path["stack_name"], request.path["stack_id"])
 
 
 def goal(request: HttpRequest, body: JsonMap, *, template_needed: bool = True) -> Goal:
@@ -240,7 +246,7 @@ def create_request(request: HttpRequest) -> CreateRequest:
     """
     if isinstance(request.body, Mapping) and "stack_name" not in request.body:
         raise bad_request("No stack name specified")
-    body = request.valid(CREATE)
+    body = request.valid(CREATE, optional=GOAL)
     adopted = None
     if body.get("adopt_stack_data"):
         body, adopted = adoption(body)
@@ -305,8 +311,7 @@ def update_request(request: HttpRequest, *, existing: bool) -> UpdateRequest:
         ask for that in its body.
     :raises Fault: 400, with the right form.
     """
-    body = request.valid(UPDATE)
-    _check_renamed(request, body.get("stack_name"))
+    body = request.valid(UPDATE, optional=GOAL)
     if not boolean(body.get("existing"), "existing", default=True) and existing:
         raise bad_request("existing: a PATCH keeps what it leaves out; send a PUT")
     existing = existing or boolean(body.get("existing"), "existing", default=False)
@@ -324,15 +329,6 @@ def update_request(request: HttpRequest, *, existing: bool) -> UpdateRequest:
         trustor=request.caller.trustor,
         is_limited=not request.caller.everywhere,
     )
-
-
-def _check_renamed(request: HttpRequest, name: str | None) -> None:
-    """Check that a body's name is that of the stack; clients send it, although a stack keeps its name.
-
-    :raises Fault: 400.
-    """
-    if name not in (None, request.path["stack_name"], request.path["stack_id"]):
-        raise bad_request(f"stack_name: a stack keeps its name, it cannot become {shortened(str(name))}")
 
 
 def check_options(body: JsonMap) -> None:

@@ -3,7 +3,7 @@
 import itertools
 import re
 import typing
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import jsonschema
@@ -39,6 +39,7 @@ VALUES = 500
 SHOWN = 300
 """Most characters of a wrong value that an error repeats."""
 
+_EMPTY: tuple[Json, ...] = (None, "", {}, [])
 ERRORS = 100
 """Most errors that are compared to find the most useful one; a long list may have many more."""
 
@@ -168,14 +169,19 @@ class HttpRequest:
                 actions.append(action)
         return actions, statuses
 
-    def valid(self, schema: Json) -> Json:
+    def valid(self, schema: Json, *, optional: Collection[str] = ()) -> Json:
         """Return the body, if it fits the schema.
 
+        :param optional: fields that are left out where they are empty.  As in Heat they are not sent then:
+            clients send ``{}``, ``[]`` or ``""`` for each part that they do not use.
         :raises Fault: 400, with the path of the wrong value.
         """
         if not isinstance(self.body, Mapping):
             raise bad_request("The body must be a JSON object")
-        return validated(self.body, schema)
+        sent = {
+            name: value for name, value in self.body.items() if name not in optional or value not in _EMPTY
+        }
+        return validated(sent, schema)
 
     def find_stack(self, conn: Connection) -> Stack:
         """Return the stack that the path names by name and id.

@@ -84,7 +84,7 @@ def _previewed(request: Request, item: PreviewedResource | PreviewedResources) -
 def validate(request: Request) -> Reply:
     """Answer POST /validate."""
     nested = request.flag("show_nested")
-    body = request.valid(VALIDATE)
+    body = request.valid(VALIDATE, optional=parse.GOAL)
     if unknown := sorted(set(request.values("ignore_errors", split=True)) - set(IGNORABLE)):
         wrong = shortened(", ".join(unknown))
         names = ", ".join(IGNORABLE)

@@ -40,10 +40,13 @@ def update_existing(request: Request) -> Reply:
     return _update(request, existing=True)
 
 
+_NAME_STAYS = {"Warning": '299 - "stack_name has no effect: a stack keeps its name"'}
+
+
 def _update(request: Request, *, existing: bool) -> Reply:
     stack = request.living_stack()
     request.services.updates.update(stack, parse.update_request(request, existing=existing))
-    return ACCEPTED
+    return ACCEPTED if parse.keeps_name(request) else replace(ACCEPTED, headers=_NAME_STAYS)
 
 
 SHOW_QUERY = frozenset({"resolve_outputs"})

@@ -73,6 +73,8 @@ UPDATED: Mapping[str, Json] = {
     "output_values": {"output_values": {"o": "1"}},
 }
 WITHOUT_EFFECT: Mapping[tuple[str, str], str] = {
+    ("update", "stack_name"): "a stack keeps its name, as the answer's header Warning says",
+    ("patch", "stack_name"): "likewise",
     ("preview", "files"): "a file that nothing names is stored only",
     ("preview", "abort_on_breakpoint"): "a preview runs into no breakpoint; a wrong value is refused",
     ("validate", "files"): "as for a preview",

@@ -29,6 +29,30 @@ def test_the_value_of_a_removed_parameter_is_dropped(service: Service, tenant: s
     assert fault(again) == (400, "UserParameterMissing")
 
 
+@pytest.mark.parametrize("empty", [{}, "", [], None], ids=repr)
+@pytest.mark.parametrize(
+    "part", ["template_url", "files", "files_container", "environment", "environment_files", "parameters"]
+)
+def test_a_part_that_is_empty_was_not_sent(service: Service, tenant: str, part: str, empty: Json) -> None:
+    body = {"template": template({"a": one()}), part: empty}
+    answer = service.call("POST", f"/v1/{tenant}/validate", body)
+    assert answer.status == 200, answer.body
+
+
+def test_a_name_in_an_update_changes_nothing_but_a_header(service: Service, tenant: str) -> None:
+    path = service.created(tenant, "s", template({"a": one()}))
+    body = {"template": template({"a": one()}), "stack_name": "other"}
+    answer = service.call("PUT", path, body)
+    assert (answer.status, answer.headers["Warning"].split('"')[1].split(":")[0]) == (
+        202,
+        "stack_name has no effect",
+    )
+    service.settled(path)
+    assert "Warning" not in service.call("PUT", path, {**body, "stack_name": "s"}).headers
+    service.settled(path)
+    assert service.get(path)["stack"]["stack_name"] == "s"
+
+
 def test_an_unknown_parameter_of_the_request_is_refused(service: Service, tenant: str) -> None:
     path = service.created(tenant, "s", template({"a": one()}, parameters=TWO), parameters=GIVEN)
     body = {"template": template({"a": one()}, parameters=ONE), "parameters": {"lost": "new"}}
