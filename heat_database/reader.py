@@ -154,31 +154,43 @@ class HeatDatabase:
         with self._engine.connect() as conn:
             return _Page(conn, self._cipher, absent=self._absent).trees(ids, with_deleted=True)
 
-    def software(self, ids: Iterable[str]) -> tuple[list[HeatConfig], list[HeatDeployment]]:
-        """Return the configs and deployments with these ids, and the configs of those deployments."""
-        wanted_ids = sorted(set(ids))
+    def software(self, project_id: str, ids: Iterable[str]) -> tuple[list[HeatConfig], list[HeatDeployment]]:
+        """Return a project's configs and deployments with these ids, and the configs of those deployments.
+
+        Resources of a project can name things of other projects, to which they have no right.
+        """
+        of_deployments = heat_tables.software_deployment.c.tenant == project_id
+        of_configs = heat_tables.software_config.c.tenant == project_id
+        wanted_ids = set(ids)
         with self._engine.connect() as conn:
-            deployments = [
-                _deployment(row) for row in _of(conn, heat_tables.software_deployment, "id", wanted_ids)
-            ]
+            rows = _of(conn, heat_tables.software_deployment, "id", wanted_ids, where=of_deployments)
+            deployments = [_deployment(row) for row in rows]
             config_ids = {*wanted_ids, *(deployment.config_id for deployment in deployments)}
-            configs = [_config(row) for row in _of(conn, heat_tables.software_config, "id", config_ids)]
-        return configs, deployments
+            rows = _of(conn, heat_tables.software_config, "id", config_ids, where=of_configs)
+            return [_config(row) for row in rows], deployments
 
     def software_pages(self, selection: Selection) -> Iterator[tuple[list[HeatConfig], list[HeatDeployment]]]:
-        """Yield all configs of the selection's projects, and then all their deployments, page by page."""
-        for table in (heat_tables.software_config, heat_tables.software_deployment):
+        """Yield all configs of the selection's projects, and then all their deployments, page by page.
+
+        A deployment of another project's config is none: whoever named that config has no right to it.
+        """
+        c = heat_tables.software_config
+        d = heat_tables.software_deployment
+        of_project = sa.exists().where(c.c.id == d.c.config_id, c.c.tenant == d.c.tenant)
+        for table in (c, d):
             last = ""
             while True:
                 query = sa.select(table).where(table.c.id > last).order_by(table.c.id).limit(IDS)
                 if selection.projects:
                     query = query.where(table.c.tenant.in_(list(selection.projects)))
+                if table is d:
+                    query = query.where(of_project)
                 with self._engine.connect() as conn:
                     rows = list(conn.execute(query).mappings())
                 if not rows:
                     break
                 last = rows[-1]["id"]
-                if table is heat_tables.software_config:
+                if table is c:
                     yield [_config(row) for row in rows], []
                 else:
                     yield [], [_deployment(row) for row in rows]
@@ -245,10 +257,13 @@ def _of(
     column: str,
     ids: Iterable[typing.Any],
     absent: Collection[heat_tables.Part] = (),
+    *,
+    where: sa.ColumnElement[bool] | None = None,
 ) -> Iterator[Row]:
     """Yield the rows of a table in which the column has one of these values, by few statements.
 
     :param absent: tables, which have no rows, and columns, which the rows lack.
+    :param where: a further condition; None: there is none.
     """
     if table in absent:
         return
@@ -258,7 +273,7 @@ def _of(
         part = ordered[start : start + IDS]
         query = (
             sa.select(*columns)
-            .where(table.c[column].in_(part))
+            .where(table.c[column].in_(part), sa.true() if where is None else where)
             .order_by(table.c[table.primary_key.columns.keys()[0]])
         )
         yield from map(dict, conn.execute(query).mappings())

@@ -116,11 +116,13 @@ class HeatApi:
             skipped = skip([answer["id"] for answer in page])
             yield [self._tree(answer) for answer in page if answer["id"] not in skipped]
 
-    def software(self, ids: Iterable[str]) -> tuple[list[HeatConfig], list[HeatDeployment]]:
-        """Return the configs and deployments with these ids, and the configs of those deployments.
+    def software(self, project_id: str, ids: Iterable[str]) -> tuple[list[HeatConfig], list[HeatDeployment]]:
+        """Return the project's configs and deployments with these ids, and the configs of those deployments.
 
+        :param project_id: the only project that it reads.
         :raises Refused: Heat does not answer.
         """
+        assert project_id == self.project_id, "it reads one project"
         chosen = set(ids)
         try:
             deployments = [item for key, item in self._all_deployments().items() if key in chosen]
@@ -166,13 +168,17 @@ class HeatApi:
     def _all_deployments(self) -> Mapping[str, HeatDeployment]:
         if self._deployments is None:
             answers = self._get("/software_deployments")["software_deployments"]
-            self._deployments = {item["id"]: deployment_of(item, self.project_id) for item in answers}
+            # An operator gets those of all projects, which Heat does not name: their configs tell them apart.
+            configs = set(self._all_config_ids())
+            own = [item for item in answers if item["config_id"] in configs]
+            self._deployments = {item["id"]: deployment_of(item, self.project_id) for item in own}
         return self._deployments
 
     def _all_config_ids(self) -> Sequence[str]:
         if self._config_ids is None:
             answers = self._pages_of("/software_configs", "software_configs")
-            self._config_ids = [answer["id"] for answer in answers]
+            own = self.project_id  # Heat names the project where the list is an operator's, of all of them.
+            self._config_ids = [item["id"] for item in answers if item.get("project", own) == own]
         return self._config_ids
 
     def _configs(self, ids: Iterable[str]) -> list[HeatConfig]:

@@ -16,8 +16,9 @@ from ..heat_database.reader import HeatDatabase, Selection
 from ..heat_database.report import Disposition, MovedStack, Report
 from . import writer
 from .built import BuiltTree
+from .project_software import NOBODY, ProjectSoftware
 from .software_rows import config_row, deployment_row
-from .tree_builder import SoftwareOf, TreeBuilder
+from .tree_builder import TreeBuilder
 
 CLAIMED_BY = "moved-to-stoker"
 """The engine that holds the lock of a moved stack in Heat's database; no engine has this id."""
@@ -39,8 +40,8 @@ class HeatSource(typing.Protocol):
         :param skip: function that returns the ids among those of a page whose trees are not to be read.
         """
 
-    def software(self, ids: Iterable[str]) -> tuple[list[HeatConfig], list[HeatDeployment]]:
-        """Return the configs and deployments with these ids, and the configs of those deployments."""
+    def software(self, project_id: str, ids: Iterable[str]) -> tuple[list[HeatConfig], list[HeatDeployment]]:
+        """Return a project's configs and deployments with these ids, and the configs of those deployments."""
 
     def software_pages(self, selection: Selection) -> Iterator[tuple[list[HeatConfig], list[HeatDeployment]]]:
         """Yield all configs and deployments of the selection's projects."""
@@ -121,9 +122,9 @@ class Import:
         """Move the configs and deployments that users have made by the API; those of stacks are there."""
         sealer = self._context.sealer
         for configs, deployments in self._heat.software_pages(options.selection):
-            rows = [config_row(item, sealer.of_software(item.project_id), None) for item in configs]
+            rows = [config_row(item, sealer.of_software(item.project_id), NOBODY) for item in configs]
             of_servers = [
-                deployment_row(item, sealer.of_software(item.project_id), None) for item in deployments
+                deployment_row(item, sealer.of_software(item.project_id), NOBODY) for item in deployments
             ]
             report.configs += self._store_missing(tables.software_config, rows, options)
             report.deployments += self._store_missing(tables.software_deployment, of_servers, options)
@@ -177,15 +178,19 @@ class Import:
         except oslo_errors.DBDuplicateEntry as error:
             raise Refused(NAME_TAKEN) from error
 
-    def _software_of(self, tree: HeatTree) -> SoftwareOf:
-        """Return the configs and deployments whose ids resources of a tree have."""
+    def _software_of(self, tree: HeatTree) -> ProjectSoftware:
+        """Return the configs and deployments that resources of a tree may have."""
+        project_id = tree.root.project_id
         ids = [
             row.physical_id
             for stack in (tree.root, *tree.stacks)
             for row in stack.resources
             if row.physical_id is not None and len(row.physical_id) == _UUID
         ]
-        return SoftwareOf(*self._heat.software(ids)) if ids else SoftwareOf()
+        configs, deployments = self._heat.software(project_id, ids) if ids else ([], [])
+        present = [*(item.id for item in configs), *(item.id for item in deployments)]
+        elsewhere = self._context.database.read(lambda conn: writer.owned(conn, present, project_id))
+        return ProjectSoftware(project_id, configs, deployments, elsewhere)
 
 
 _UUID = 36

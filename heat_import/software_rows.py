@@ -2,23 +2,22 @@
 
 from collections.abc import Collection
 
-from ..db.rows import Resource
 from ..db.software import StoredConfig, StoredDeployment
 from ..heat_database.heat_rows import HeatConfig, HeatDeployment
 from ..sealing import software
 from ..sealing.sealer import BoundSealer
 from ..shapes import Json
 from ..template.budget import json_size
+from .project_software import SoftwareOwner
 
 SIGNED_INPUTS = ("deploy_signal_id", "deploy_auth_url", "deploy_password")
 """Inputs that Heat adds to the config of a deployment, whose values are secrets."""
 
 
-def config_row(config: HeatConfig, sealer: BoundSealer, owner: Resource | None) -> StoredConfig:
+def config_row(config: HeatConfig, sealer: BoundSealer, owner: SoftwareOwner) -> StoredConfig:
     """Return a config.
 
     :param sealer: sealer of the project's software.
-    :param owner: the resource that has made it; None: the API.
     """
     stored = config.config
     body = software.config_body(
@@ -33,16 +32,14 @@ def config_row(config: HeatConfig, sealer: BoundSealer, owner: Resource | None) 
         name=config.name,
         tool=config.group,
         created_at=config.created_at,
-        body=software.stored(sealer, body, _secrets(body["inputs"])),
+        body=software.stored(sealer, body, {*_secrets(body["inputs"]), *owner.secrets(body)}),
         size=json_size(body),
-        stack_id=None if owner is None else owner.stack_id,
-        resource_id=None if owner is None else owner.id,
+        stack_id=None if owner.row is None else owner.row.stack_id,
+        resource_id=None if owner.row is None else owner.row.id,
     )
 
 
-def deployment_row(
-    deployment: HeatDeployment, sealer: BoundSealer, owner: Resource | None
-) -> StoredDeployment:
+def deployment_row(deployment: HeatDeployment, sealer: BoundSealer, owner: SoftwareOwner) -> StoredDeployment:
     """Return a deployment; see config_row for the parameters."""
     return StoredDeployment(
         id=deployment.id,
@@ -54,18 +51,18 @@ def deployment_row(
         reason=deployment.reason,
         created_at=deployment.created_at,
         updated_at=deployment.updated_at,
-        input_values=_stored(deployment.input_values, sealer),
-        output_values=_stored(deployment.output_values, sealer),
+        input_values=_stored(deployment.input_values, sealer, owner),
+        output_values=_stored(deployment.output_values, sealer, owner),
         input_size=_size(deployment.input_values),
         output_size=_size(deployment.output_values),
-        stack_id=None if owner is None else owner.stack_id,
-        resource_id=None if owner is None else owner.id,
+        stack_id=None if owner.row is None else owner.row.stack_id,
+        resource_id=None if owner.row is None else owner.row.id,
     )
 
 
-def _stored(values: Json, sealer: BoundSealer) -> Json:
+def _stored(values: Json, sealer: BoundSealer, owner: SoftwareOwner) -> Json:
     """Return values as they are stored; Heat keeps no values as an empty object."""
-    return software.stored(sealer, values) if values else None
+    return software.stored(sealer, values, owner.secrets(values)) if values else None
 
 
 def _size(values: Json) -> int:

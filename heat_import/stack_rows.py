@@ -15,6 +15,7 @@ from ..ring.hashring import shard_of
 from ..sealing.sealer import BoundSealer
 from ..shapes import Json
 from ..template.residual import sealed
+from .project_software import ProjectSoftware
 from .resource_rows import failure_cause
 from .snapshot_rows import SnapshotRows
 from .type_data import keys_of
@@ -25,11 +26,15 @@ class TreeParts:
     """The parts of a tree that are collected while its stacks are built.
 
     :ivar nested: nested stacks by their ids.
+    :ivar software: the configs and deployments that resources may have.
+    :ivar parents: numbers of the resources that nested stacks are, by the stacks' ids: each stack is one.
     """
 
     sealer: BoundSealer
     shard_count: int
     nested: Mapping[str, HeatStack]
+    software: ProjectSoftware
+    parents: dict[str, int] = field(default_factory=dict)
     contents: dict[ContentId, Json] = field(default_factory=dict)
     keys: list[ImportedKey] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -50,6 +55,15 @@ class TreeParts:
             self.keys.append(ImportedKey(keys.access, *place, secret))
         if user_id := resource.data.get("user_id"):
             self.keys.append(ImportedKey(user_id, *place))
+
+    def child_of(self, resource: HeatResource) -> HeatStack | None:
+        """Return the nested stack that a resource is; None: the stack that it names is not nested in it."""
+        child = self.nested.get(resource.physical_id or "")
+        if child is None or child.owner_id != resource.stack_id:
+            return None
+        if child.parent_resource_name not in (None, resource.name):
+            return None
+        return child if self.parents.setdefault(child.id, resource.id) == resource.id else None
 
     def add_events(self, stack: HeatStack) -> None:
         """Note the events of a stack."""

@@ -1,15 +1,16 @@
 """Makes Stoker's rows of one tree of Heat's stacks.  It reads no database, and calls no service."""
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from ..db.states import Status
 from ..engine.context import EngineContext
-from ..heat_database.heat_rows import HeatConfig, HeatDeployment, HeatStack, HeatTree, Refused
+from ..heat_database.heat_rows import HeatStack, HeatTree, Refused
 from ..shapes import Json
 from ..template.residual import sealed
 from .built import BuiltTree
 from .goals import GoalMaker
+from .project_software import ProjectSoftware
 from .software_rows import config_row, deployment_row
 from .stack_builder import StackBuilder
 from .stack_rows import TreeParts
@@ -23,14 +24,6 @@ NO_TRUST = (
     "it has no trust for Stoker's account: the next update, action or deletion by its owner gives "
     "it a new one; until then alarms scale nothing in the cloud"
 )
-
-
-@dataclass(frozen=True)
-class SoftwareOf:
-    """The software configs and deployments that the resources of a tree are."""
-
-    configs: Sequence[HeatConfig] = ()
-    deployments: Sequence[HeatDeployment] = ()
 
 
 class TreeBuilder:
@@ -47,8 +40,10 @@ class TreeBuilder:
         self._near = near
         self._own_trusts = own_trusts
 
-    def build(self, tree: HeatTree, software: SoftwareOf) -> BuiltTree:
+    def build(self, tree: HeatTree, software: ProjectSoftware) -> BuiltTree:
         """Return the rows of a tree.
+
+        :param software: the configs and deployments that its resources may have.
 
         :raises Refused: it cannot be moved.
         """
@@ -58,19 +53,15 @@ class TreeBuilder:
         sealer = self._context.sealer.of_stack(root.project_id, root.id)
         goals = GoalMaker(self._context, tree, sealer)
         nested = {stack.id: stack for stack in tree.stacks}
-        parts = TreeParts(sealer, self._context.settings.shard_count, nested, notes=list(tree.notes))
-        near = replace(
-            self._near,
-            configs={item.id: item for item in software.configs},
-            deployments={item.id: item for item in software.deployments},
-        )
+        shard_count = self._context.settings.shard_count
+        parts = TreeParts(sealer, shard_count, nested, software, notes=list(tree.notes))
+        near = replace(self._near, software=software)
         builder = StackBuilder(self._context, parts, goals, near)
         built = builder.build(root, goals.of_template(root, root.template_id), None)
         resources = sum(len(one.rows) for one in built.all())
         stack = replace(built.stack, tree_resources=resources, goal_size=built.compiled.size)
         built = replace(built, stack=stack)
         place = self._context.sealer.of_software(root.project_id)
-        rows = {row.physical_id: row for one in built.all() for row in one.rows if row.physical_id}
         credential = self._credential(root, parts.notes)
         return BuiltTree(
             root=built,
@@ -79,8 +70,8 @@ class TreeBuilder:
             snapshots=[item.snapshot for item in parts.snapshots],
             copies=[copy for item in parts.snapshots for copy in item.copies],
             keys=parts.keys,
-            configs=[config_row(item, place, rows.get(item.id)) for item in software.configs],
-            deployments=[deployment_row(item, place, rows.get(item.id)) for item in software.deployments],
+            configs=[config_row(item, place, owner) for item, owner in software.configs()],
+            deployments=[deployment_row(item, place, owner) for item, owner in software.deployments()],
             credential=credential,
             notes=list(dict.fromkeys(parts.notes)),
         )
@@ -109,6 +100,8 @@ def obstacles(tree: HeatTree) -> Iterator[str]:
             yield f"stack {stack.name} is {state}: let Heat finish, or cancel it there, and run this again"
         elif stack.locked_by is not None:
             yield f"stack {stack.name} is locked by an engine of Heat: let it finish, and run this again"
+        if stack.project_id != tree.root.project_id:
+            yield f"stack {stack.name} is of another project than {tree.root.name}, in which it is nested"
         if stack.is_backup:
             yield (
                 f"stack {stack.name} holds what an unfinished update of an engine without convergence has "

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..engine.signal_urls import SignalAddresses
-from ..heat_database.heat_rows import HeatConfig, HeatDeployment, HeatResource
+from ..heat_database.heat_rows import HeatResource
 from ..heat_database.type_names import (
     AWS_HANDLES,
     EXTERNAL_RESOURCE,
@@ -26,7 +26,9 @@ from ..resources.heat.iam import ACCESS_KEY, SECRET
 from ..resources.heat.received import received
 from ..resources.heat.wait_handles import ATTRIBUTES
 from ..resources.imported import EXECUTIONS_BEFORE, IMPORTED, IMPORTED_PORTS
+from ..resources.plugin import ResourceType
 from ..shapes import Json, JsonMap
+from .project_software import ProjectSoftware
 from .signed_urls import SIGNAL, WAIT_CONDITION, Ec2Keys, signed_url
 
 CONDITIONS = ("OS::Heat::WaitCondition", "AWS::CloudFormation::WaitCondition")
@@ -77,15 +79,15 @@ class Neighbours:
     :ivar addresses: makes addresses for signals.
     :ivar signal_root: address under which clients send signed signals.
     :ivar handles: metadata of the stack's handles by the value of get_resource for them.
-    :ivar configs: software configs by id.
-    :ivar deployments: deployments by id.
+    :ivar software: the configs and deployments of the tree.
+    :ivar secret_configs: ids of configs of the tree in which secrets are.
     """
 
     addresses: SignalAddresses
     signal_root: str
     handles: Mapping[str, JsonMap] = field(default_factory=dict)
-    configs: Mapping[str, HeatConfig] = field(default_factory=dict)
-    deployments: Mapping[str, HeatDeployment] = field(default_factory=dict)
+    software: ProjectSoftware = field(default_factory=lambda: ProjectSoftware(""))
+    secret_configs: frozenset[str] = frozenset()
 
 
 def keys_of(resource: HeatResource) -> Ec2Keys | None:
@@ -100,11 +102,14 @@ def is_handle(type_name: str) -> bool:
     return type_name in HANDLES
 
 
-def type_data(type_name: str, resource: HeatResource, target: ResourceView, near: Neighbours) -> TypeData:
+def type_data(
+    plugin: ResourceType, resource: HeatResource, target: ResourceView, near: Neighbours
+) -> TypeData:
     """Return the data of a resource that is no nested stack and no thing of a service.
 
-    :param type_name: its type after the environment's mapping.
+    :param target: the resource; its type is that after the environment's mapping.
     """
+    type_name = target.type
     if type_name in _AS_STORED:
         values = {key: resource.data[key] for key in _AS_STORED[type_name] if key in resource.data}
         return TypeData(values, secrets=list(values.values()) if type_name.endswith("RandomString") else ())
@@ -125,10 +130,13 @@ def type_data(type_name: str, resource: HeatResource, target: ResourceView, near
         secret = resource.data.get("secret_key")
         return TypeData({SECRET: secret} if secret else {}, secrets=[secret] if secret else ())
     if type_name == MULTIPART:
-        config = near.configs.get(resource.physical_id or "")
-        return TypeData({"config": None if config is None else config.config.get("config")})
+        config = near.software.config(resource, plugin)
+        message = None if config is None else config.config.get("config")
+        ids = {str(part.get("config")) for part in target.properties.get("parts") or () if part}
+        # A message has its parts in base64, too, where nothing would find a secret again.
+        return TypeData({"config": message}, secrets=[message] if ids & near.secret_configs else ())
     if type_name in DEPLOYMENTS:
-        deployment = near.deployments.get(resource.physical_id or "")
+        deployment = near.software.deployment(resource, plugin)
         return TypeData({"outputs": dict((deployment and deployment.output_values) or {})})
     return TypeData()
 

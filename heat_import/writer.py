@@ -47,12 +47,30 @@ def _newest(keys: Iterable[ImportedKey]) -> list[ImportedKey]:
 
 
 def store_software(conn: Connection, tree: BuiltTree) -> None:
-    """Store the configs and deployments of a tree, and skip those that exist."""
+    """Store the configs and deployments of a tree.
+
+    An earlier run may have moved them as the project's own, because their stack could not be moved: then the
+    tree takes them over, in the state that they have now.  Those of another resource stay what they are.
+    """
     for table, items in (
         (tables.software_config, tree.configs),
         (tables.software_deployment, tree.deployments),
     ):
+        for ids in bulk.chunks([item.id for item in items if item.resource_id is not None]):
+            is_free = [table.c.resource_id.is_(None), table.c.project_id == tree.root.stack.project_id]
+            conn.execute(sa.delete(table).where(table.c.id.in_(ids), *is_free))
         insert_missing(conn, table, [asdict(item) for item in items])
+
+
+def owned(conn: Connection, ids: Sequence[str], project_id: str) -> set[str]:
+    """Return the ids among these of configs and deployments that others have: a resource, or a project."""
+    others: set[str] = set()
+    for table in (tables.software_config, tables.software_deployment):
+        is_others = sa.or_(table.c.resource_id.is_not(None), table.c.project_id != project_id)
+        for chunk in bulk.chunks(ids):
+            query = sa.select(table.c.id).where(table.c.id.in_(chunk), is_others)
+            others.update(conn.execute(query).scalars())
+    return others
 
 
 def missing(conn: Connection, table: sa.Table, rows: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:

@@ -427,7 +427,7 @@ def test_configs_and_deployments_are_moved_as_they_are_now(installation: Install
     report = installation.export()
     assert (report.configs, report.deployments) == (1, 1)
     heat = HeatDatabase(installation.heat.engine, HeatCipher(KEY))
-    [moved_config], [moved] = heat.software([str(deployment["id"])])
+    [moved_config], [moved] = heat.software("project", [str(deployment["id"])])
     assert (moved.output_values, moved.status, moved.config_id) == ({"y": "1"}, "COMPLETE", config["id"])
     assert (moved_config.name, moved_config.group, moved_config.config) == ("n", "script", body)
 
