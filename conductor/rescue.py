@@ -19,7 +19,7 @@ from ..db.states import Status, TaskState
 from ..db.work import cancel, due_tasks, endings, losses, member_claims, orphans
 from ..engine import cancel as ending
 from ..engine.context import Hints, announce
-from .steps.orphans import record_expired
+from .late_steps import record_expired
 
 PAGE = 500
 TRIES = 10

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ...conductor.liveness import Liveness, Progress
 from ...conductor.ownership import Ownership
+from ...conductor.steps.claimed_writes import StepDatabase
 from ...conductor.steps.context import StepServices
 from ...conductor.steps.endpoints import Endpoints
 from ...conductor.steps.runner import StepRunner
@@ -61,7 +62,7 @@ def _make_runner(parts: Parts, context: EngineContext, nested: NestedStacks) -> 
     database = parts.database
     stacks = parts.conf.stacks
     services = StepServices(
-        database=database,
+        database=StepDatabase(database),
         clock=database.clock,
         addresses=parts.addresses,
         sealer=parts.sealer,

@@ -16,7 +16,7 @@ from ...db.work.due_tasks import DueTask
 from ...engine.context import announce
 from ...observe import metrics
 from ...observe.logs import about, named
-from ..steps.orphans import record_expired
+from ..late_steps import record_expired
 from .context import DutyContext
 from .slice_scan import SliceScan
 

@@ -3,12 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
-from sqlalchemy.engine import Connection
-
 from ...db.ids import StackId
 from ...db.rows import Resource, Stack
 from ...db.states import Status, TaskKind
-from ...db.work.claim import Claim, lock
+from ...db.work.claim import Claim
 from ...engine.parent_resource import ParentResource, child_id
 from ...planning.goal import SECRET_TEMPLATE, secret_parameters, template_is_secret
 from ...planning.plan import TaskDefinition
@@ -21,11 +19,12 @@ from ...resources.contract.children import (
     GroupMember,
 )
 from ...resources.contract.views import physical_name
-from ...resources.errors import Cancelled, PermanentError
+from ...resources.errors import PermanentError
 from ...resources.nested.members import output_name
 from ...resources.nested.parameterize import parameterize
 from ...shapes import JsonMap
 from ...template.residual import node, partial
+from .claimed_writes import StepDatabase
 from .nested import NestedStackOperations
 from .secrets import SealedLookup, Secrets, failing_outputs, open_outputs
 from .target import kept_properties
@@ -35,10 +34,15 @@ class StepChildren(Children):
     """Implements Children for one step of one claim.
 
     What the step has read of a child is kept until the step changes one.
+
+    :param database: compares the claim in each transaction that changes a child.
     """
 
-    def __init__(self, claim: Claim, nested: NestedStackOperations, secrets: Secrets) -> None:
+    def __init__(
+        self, claim: Claim, database: StepDatabase, nested: NestedStackOperations, secrets: Secrets
+    ) -> None:
         self._claim = claim
+        self._writes = database.writes_of(claim)
         self._nested = nested
         self._secrets = secrets
         self._stacks: dict[StackId, Stack | None] = {}
@@ -187,13 +191,5 @@ class StepChildren(Children):
                 "deletion_policy": definition.deletion_policy,
                 "update_policy": partial(definition.update_policy, lookup),
             },
-            guard=self._check_claim,
+            guard=self._writes.check,
         )
-
-    def _check_claim(self, conn: Connection) -> None:
-        """Check, in a transaction, that the step may still act; the lock lasts until its commit.
-
-        :raises Cancelled: the task is not ours any more.
-        """
-        if not lock(conn, self._claim.task):
-            raise Cancelled

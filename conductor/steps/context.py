@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from ...db import credentials, resources
-from ...db.engine import Database
 from ...db.errors import NotFound
 from ...db.queries.deletions import open_deletions
 from ...db.states import TaskKind
@@ -29,6 +28,7 @@ from ...resources.errors import Cancelled, PermanentError, RetryableError
 from ...sealing.sealer import Sealer
 from ...sealing.stored import in_clear, metadata_in_clear
 from ...shapes import Json
+from .claimed_writes import StepDatabase
 from .endpoints import KEPT, Endpoints
 from .nested import NestedStackOperations
 from .secrets import Secrets
@@ -51,7 +51,7 @@ class StepServices:
     :ivar clock: seconds since the epoch, UTC.
     """
 
-    database: Database
+    database: StepDatabase
     clock: Callable[[], float]
     addresses: SignalAddresses
     sealer: Sealer

@@ -26,7 +26,7 @@ from ...template.errors import TemplateError
 from .children import StepChildren
 from .context import RunningStepContext, StepServices
 from .kinds.table import KINDS
-from .orphans import orphaned_create
+from .orphaned_create import orphaned_create
 from .outcomes import Outcomes, Restricted
 from .results import StepResult, Steps
 from .secrets import Secrets
@@ -75,7 +75,7 @@ class StepRunner(Steps):
         claim = outcomes.claim
         secrets = outcomes.secrets
         services = self._services
-        children = functools.partial(StepChildren, claim, services.nested, secrets)
+        children = functools.partial(StepChildren, claim, services.database, services.nested, secrets)
         return RunningStepContext(claim, secrets, services=services, stop=stop, children=children)
 
     def _guard(self, outcomes: Outcomes, step: Callable[[], StepResult], progress: Json) -> StepResult:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from sqlalchemy.engine import Connection
 
 from ...db import resources, software
-from ...db.engine import Database
 from ...db.errors import NotFound
 from ...db.software import StoredConfig, StoredDeployment
 from ...db.work.claim import Claim
@@ -22,6 +21,7 @@ from ...sealing.sealer import BoundSealer
 from ...sealing.software import config_body, opened, stored
 from ...shapes import Json
 from ...template.errors import LimitExceeded
+from .claimed_writes import StepDatabase
 from .secrets import Secrets
 
 WAITS = ("IN_PROGRESS", "Deploy data available")
@@ -38,7 +38,7 @@ class SoftwareAccess:
     :ivar sealer: of the project's configs and deployments.
     """
 
-    database: Database
+    database: StepDatabase
     clock: Callable[[], float]
     sealer: BoundSealer
     limits: SoftwareLimits
@@ -52,6 +52,7 @@ class StepSoftware(Software):
         self._access = access
         self._secrets = secrets
         self._sealer = access.sealer
+        self._writes = access.database.writes_of(claim)
 
     def config(self, config_id: str) -> ConfigSpec | None:
         config = self._access.database.read(lambda conn: _config(conn, config_id))
@@ -183,9 +184,9 @@ class StepSoftware(Software):
             self._secrets.add(secret)
         return ConfigSpec(config.name, config.tool, **body.value)
 
-    def _write(self, write: Callable[[Connection], None]) -> None:
+    def _write(self, transaction: Callable[[Connection], None]) -> None:
         with _refusals():
-            self._access.database.write(write)
+            self._writes.write(transaction)
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ from ...db.work import losses, member_claims, tasks
 from ...db.work.claim import Claim, Claimant
 from ...engine.cancel import announce_timed_out, fail_unreadable
 from ...engine.context import Hints, announce
-from ..steps.orphans import record_hung, resolve_late
+from ..late_steps import record_hung, resolve_late
 from ..steps.results import StepResult, Steps
 from .claimed import ClaimedTask, ClaimEvent, ClaimKey, claim_key, log_context
 from .claims import Claims, TimerQueue

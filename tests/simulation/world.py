@@ -23,6 +23,7 @@ from stoker.conductor.duties.registry import make_duties, policies
 from stoker.conductor.event_queues import Post, SendFailed
 from stoker.conductor.lookout import ANNOUNCE_EVERY, STIR_EVERY, Lookout
 from stoker.conductor.scheduler import Duty, DutyPolicy
+from stoker.conductor.steps.claimed_writes import StepDatabase
 from stoker.conductor.steps.context import StepServices
 from stoker.conductor.steps.runner import StepRunner
 from stoker.conductor.timetable import Cadence, Timetable
@@ -277,7 +278,7 @@ class SimConductor:
         self.runner = StepRunner(
             registry=world.registry,
             services=StepServices(
-                database=world.database,
+                database=StepDatabase(world.database),
                 clock=self.clock,
                 addresses=SignalAddresses("http://sim", b"key"),
                 sealer=world.sealer,

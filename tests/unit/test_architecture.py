@@ -418,6 +418,28 @@ def test_configuration_is_read_in_cli_only(modules: list[Module]) -> None:
     _assert_none(offenders)
 
 
+def test_a_step_writes_under_its_claim_only(modules: list[Module]) -> None:
+    """Otherwise a step that comes late undoes what another attempt, a newer update or a deletion has done."""
+    door = "conductor/steps/claimed_writes.py"
+    offenders = []
+    for module in modules:
+        if not module.name.startswith("conductor/steps/") or module.name == door:
+            continue
+        offenders += [
+            f"{module.name}:{node.lineno} takes a database that writes: {door} has one for steps"
+            for node in module.nodes(ast.ImportFrom)
+            if "Database" in {alias.name for alias in node.names}
+        ]
+        offenders += [
+            f"{module.name}:{node.lineno} calls {ast.unparse(node.func)}: only ClaimedWrites writes"
+            for node in module.nodes(ast.Call)
+            if isinstance(node.func, ast.Attribute)
+            and node.func.attr == "write"
+            and not ast.unparse(node.func).endswith("_writes.write")
+        ]
+    _assert_none(offenders)
+
+
 def test_everything_is_caught_only_at_the_top_of_a_thread(modules: list[Module]) -> None:
     offenders = []
     for module in modules:

@@ -1,46 +1,24 @@
-"""Finds the resources that detached and late steps have made, or may still make; see db/work/orphans.py."""
+"""Finds the resources that detached and late steps have made, or may still make; see db/work/orphans.py.
+
+No step calls this: the claim is lost, and the resource row of the object may be another one's by now.
+"""
 
 import logging
 from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
-from ...db.engine import Database
-from ...db.errors import NotFound
-from ...db.ids import MemberId
-from ...db.rows import OrphanedCreate, ReadyTasks, Task
-from ...db.states import TaskKind
-from ...db.work import claim as claims
-from ...db.work import orphans
-from ...db.work.claim import Claim
-from ...planning.plan import TaskDefinition
-from ...resources.errors import PermanentError
-from ...template.errors import TemplateError
-from ...template.residual import partial
-from .results import StepResult
-from .secrets import SealedLookup
+from ..db.engine import Database
+from ..db.errors import NotFound
+from ..db.ids import MemberId
+from ..db.rows import ReadyTasks, Task
+from ..db.work import claim as claims
+from ..db.work import orphans
+from ..db.work.claim import Claim
+from .steps.orphaned_create import orphaned_create
+from .steps.results import StepResult
 
 LOG = logging.getLogger(__name__)
-
-
-def orphaned_create(claim: Claim) -> OrphanedCreate | None:
-    """Return the resource that the claim's step may still make.
-
-    :return: None: nothing, for it creates nothing, cannot have started to, or its physical id is stored.
-    """
-    resource = claim.resource
-    if claim.task.kind != TaskKind.CREATE or resource.physical_id is not None:
-        return None
-    if TaskDefinition.from_json(claim.task.definition).external_id is not None:
-        return None
-    if resource.properties is None:
-        properties = TaskDefinition.from_json(claim.task.definition).properties
-        try:
-            sealed = partial(properties, SealedLookup(claim))
-        except (PermanentError, TemplateError):
-            return None
-        resource = replace(resource, properties=sealed)
-    return OrphanedCreate(claim.task, resource)
 
 
 def resolve_late(database: Database, claim: Claim, result: StepResult | None, *, now: float) -> ReadyTasks:
