@@ -134,7 +134,7 @@ class Conductor:
         elif self._stopping:
             self._collected.append(ready)
         else:
-            parts.work_thread.loop.enqueue([task_id for task_ids in ready.values() for task_id in task_ids])
+            parts.work_thread.loop.enqueue(ready)
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None = None) -> None:
         """Stop the running tasks of a superseded traversal, but for the spared ones."""

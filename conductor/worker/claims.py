@@ -9,9 +9,8 @@ import collections
 import heapq
 import itertools
 import logging
-import threading
 import typing
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ...db.ids import TaskId, TraversalId
@@ -21,6 +20,7 @@ from ...shapes import Json
 from ..steps.results import StepResult, Steps
 from .claimed import ClaimedTask, ClaimEvent, ClaimKey, ClaimState, log_context
 from .executor import Detachment, StepExecutor, WorkMetrics
+from .turns import Intake, Room, Turns
 
 LOG = logging.getLogger(__name__)
 SURELY = 0.01
@@ -72,57 +72,18 @@ class CancelRequest:
     request: str | None = None
 
 
-class Intake:
-    """A bounded set of task ids, first in first out, and the cancel requests.  Thread-safe.
-
-    Hints that do not fit are dropped: a hint is only a hint, and the redelivery duty repeats it.
-
-    :ivar ids: the hinted tasks; to read.
-    :ivar cancels: any thread appends to it; the work loop takes from it.
-    :param most: ids held at the most.
-    """
-
-    def __init__(self, most: int = 100_000) -> None:
-        self.cancels: collections.deque[CancelRequest] = collections.deque()
-        self._most = most
-        self.ids: dict[TaskId, None] = {}
-        self._lock = threading.Lock()
-
-    def enqueue(self, task_ids: Iterable[TaskId]) -> int:
-        """Remember the ids; return how many were dropped."""
-        dropped = 0
-        with self._lock:
-            for task_id in task_ids:
-                if len(self.ids) >= self._most:
-                    dropped += task_id not in self.ids
-                else:
-                    self.ids[task_id] = None
-        return dropped
-
-    def take(self, most: int) -> list[TaskId]:
-        """Take out at most `most` ids, oldest first."""
-        with self._lock:
-            task_ids = [task_id for task_id, _ in zip(self.ids, range(max(0, most)), strict=False)]
-            for task_id in task_ids:
-                del self.ids[task_id]
-        return task_ids
-
-    def clear(self) -> None:
-        """Forget all hints: the conductor drains."""
-        with self._lock:
-            self.ids.clear()
-
-
 class Claims:
     """The claims that this conductor holds, and their end.  For the thread of the work loop.
 
-    Any thread may call `all`, and use the intake.
+    Any thread may call `all`, use the intake, and append to the cancel requests.
 
     :ivar held: the claims by their tasks; to read, from any thread.
     :ivar timers: timers of timeouts and of grace periods.
-    :ivar intake: hints and cancel requests, as they came.
+    :ivar intake: hints, as they came.
+    :ivar cancels: cancel requests, as they came.
     :ivar results: results of claims that are to be stored.
     :ivar polls: the next poll of each task that waits for one, with the progress token to poll with.
+    :ivar due_polls: those whose moment has come, and that wait for a thread of their project.
     :ivar unanswered: claims to be answered for: a message asks to cancel them, and they are not held here.
     :ivar hung: claims that are not ours any more, and whose steps hang on detached threads.
     :param clock: seconds since the epoch, as the database counts them.
@@ -150,8 +111,10 @@ class Claims:
         self._graces: TimerQueue[ClaimedTask] = TimerQueue()
         self.timers: Sequence[TimerQueue[typing.Any]] = (self._expiries, self._graces)
         self.intake = Intake()
+        self.cancels: collections.deque[CancelRequest] = collections.deque()
         self.results: collections.deque[StepResult] = collections.deque()
         self.polls: TimerQueue[tuple[ClaimKey, Json]] = TimerQueue()
+        self.due_polls: Turns[tuple[ClaimKey, Json]] = Turns()
         self.unanswered: list[ClaimKey] = []
         self.hung: collections.deque[Claim] = collections.deque()
 
@@ -168,6 +131,7 @@ class Claims:
         """Add a claim that was made now, and cancel it when its own time is over."""
         if (old := self.held.get(claim.task.id)) is not None:
             self.lose(old)  # It was taken away from us, and is ours again.
+        self.intake.learn(claim.task.traversal, claim.project_id)
         held = self.held[claim.task.id] = ClaimedTask(
             claim, (claim.task.id, claim.task.attempt), claim.task.claimed_at or 0.0
         )
@@ -208,9 +172,15 @@ class Claims:
         pause = 0.0 if held.stop.is_set() else after or 0.0
         self.polls.add(self._monotonic() + pause, (held.key, progress))
 
-    def due(self, most: int) -> Iterator[tuple[ClaimedTask, Json]]:
-        """Take out at most `most` tasks whose next poll is due, each with the token to poll with."""
-        for key, progress in self.polls.pop_due(self._monotonic(), max(0, most)):
+    def due(self, most: int, room: Room) -> Iterator[tuple[ClaimedTask, Json]]:
+        """Take out at most `most` tasks whose next poll is due, each with the token to poll with.
+
+        :param room: returns how many a project may have.
+        """
+        for key, progress in self.polls.pop_due(self._monotonic()):
+            if (claimed := self.get(key)) is not None:
+                self.due_polls.add(claimed.claim.project_id, (key, progress))
+        for _, (key, progress) in self.due_polls.take(most, room):
             held = self.get(key)
             if held is not None and held.state is ClaimState.WAITING:
                 yield held, progress
@@ -219,8 +189,8 @@ class Claims:
 
     def cancel_due(self, who: Claimant | None) -> None:
         """Stop the tasks that are to stop now, and detach steps whose grace period is over."""
-        while self.intake.cancels:
-            request = self.intake.cancels.popleft()
+        while self.cancels:
+            request = self.cancels.popleft()
             claimed = list(self._requested(request))
             _log(request, claimed)
             for held in claimed:

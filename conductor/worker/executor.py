@@ -160,6 +160,7 @@ class StepExecutor:
         self.refused_at: float | None = None
         self.step_seconds = 0.0
         self.active: dict[ClaimKey, ClaimedTask] = {}
+        self._active_of: collections.Counter[str] = collections.Counter()
         self._hung: dict[ClaimKey, ClaimedTask] = {}
         self._lock = threading.Lock()
 
@@ -173,6 +174,10 @@ class StepExecutor:
         with self._lock:
             return key in self.active or key in self._hung
 
+    def active_of(self, project: str) -> int:
+        """Return how many steps of a project run or wait for a thread, not those on detached threads."""
+        return self._active_of[project]
+
     def restart_threads(self) -> None:
         """Start the threads of the pool that could not be started before."""
         self._pool.restart_threads()
@@ -180,6 +185,8 @@ class StepExecutor:
     def start(self, held: ClaimedTask, step: Callable[[], StepResult]) -> None:
         """Start a step; where no thread can be started, it ends at once without a result."""
         with self._lock:
+            if held.key not in self.active:
+                self._active_of[held.claim.project_id] += 1
             self.active[held.key] = held
         submitted = False
         try:
@@ -198,7 +205,8 @@ class StepExecutor:
         with self._lock:
             if self.active.get(held.key) is not held:
                 return Detachment.ENDED
-            self._hung[held.key] = self.active.pop(held.key)
+            self._hung[held.key] = held
+            self._leave(held)
         hangs = self._pool.detach(held.job)
         if not hangs:
             with self._lock:
@@ -225,10 +233,19 @@ class StepExecutor:
         with self._lock:
             if seconds is not None:
                 self.step_seconds += (seconds - self.step_seconds) / STEPS_IN_MEAN
-            self.active.pop(held.key, None)
+            self._leave(held)
             self._hung.pop(held.key, None)
             self.ended.append((held, result))
         self._wake()
+
+    def _leave(self, held: ClaimedTask) -> None:
+        """Count a step no more as one of its project."""
+        if self.active.pop(held.key, None) is None:
+            return
+        project = held.claim.project_id
+        self._active_of[project] -= 1
+        if not self._active_of[project]:
+            del self._active_of[project]
 
 
 @dataclass(frozen=True)

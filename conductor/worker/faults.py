@@ -337,7 +337,8 @@ class Faults:
         # Read after those that run: a step that ends meanwhile is in one of them.
         active |= {held.key for held, _ in list(self._executor.ended)}
         active |= {claim_key(result.claim) for result in self._claims.results}
-        active |= {key for key, _ in self._claims.polls.items()} | self.unstorable.claims()
+        active |= {key for key, _ in (*self._claims.polls.items(), *self._claims.due_polls.items())}
+        active |= self.unstorable.claims()
         self._uncertain = True
         lost = [held for held in self._claims.all() if held.key not in active]
         for held in lost:

@@ -19,7 +19,7 @@ waits for its next poll in a timer queue, and for everything else in a row.
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -37,6 +37,7 @@ from .claims import CancelRequest, Claims
 from .executor import Quarantine, StepExecutor, WorkMetrics
 from .faults import Faults, LoneResult
 from .pool import Executor
+from .turns import UNKNOWN
 
 LOG = logging.getLogger(__name__)
 NO_THREAD_FOR = 5.0
@@ -64,6 +65,11 @@ class WorkLimits:
     batch: int = 100
     stalled: float = 0.5
     cancel_grace: float = 30.0
+
+    @property
+    def share(self) -> int:
+        """Return the threads that one project may have: all but a quarter, which others find free at once."""
+        return max(1, self.threads - max(1, self.threads // 4))
 
 
 @dataclass(frozen=True)
@@ -144,9 +150,9 @@ class WorkLoop:
         self._drains = False
         self._exchange_seconds = 0.0
 
-    def enqueue(self, task_ids: Sequence[TaskId]) -> None:
-        """Claim these tasks, of which hints came, when threads are free."""
-        if dropped := self._claims.intake.enqueue(task_ids):
+    def enqueue(self, ready: Mapping[TraversalId, Sequence[TaskId]]) -> None:
+        """Claim these tasks, of which hints came, when threads are free, in turns by project."""
+        if dropped := self._claims.intake.enqueue(ready):
             LOG.warning("%d hints were dropped: too many wait for a free thread", dropped)
             self._metrics.dropped(dropped)
         self._wake()
@@ -155,12 +161,12 @@ class WorkLoop:
         self, traversal: TraversalId, spared: Sequence[TaskId] = (), request: str | None = None
     ) -> None:
         """Cancel the tasks of a superseded traversal, but for the spared ones."""
-        self._claims.intake.cancels.append(CancelRequest(traversal, frozenset(spared), request=request))
+        self._claims.cancels.append(CancelRequest(traversal, frozenset(spared), request=request))
         self._wake()
 
     def stop(self, claims: Sequence[ClaimKey]) -> None:
         """Cancel these claims; those that are not ours are answered for in the database."""
-        self._claims.intake.cancels.append(CancelRequest(None, claims=tuple(claims)))
+        self._claims.cancels.append(CancelRequest(None, claims=tuple(claims)))
         self._wake()
 
     @property
@@ -175,7 +181,7 @@ class WorkLoop:
 
     def view(self) -> WorkerView:
         """Return the tasks that the work loop has now."""
-        return WorkerView(len(self._claims.intake.ids), self._claims.all(), self._executor.running())
+        return WorkerView(len(self._claims.intake), self._claims.all(), self._executor.running())
 
     def work_as(self, who: Claimant | None) -> None:
         """Claim in this name from now on; None: claim nothing.
@@ -236,7 +242,7 @@ class WorkLoop:
         if self._executor.active:
             self._executor.restart_threads()
         # Before the results: a task that waits is cancelled at once, and stored in this round.
-        if self._claims.intake.cancels or any(timer.entries for timer in self._claims.timers):
+        if self._claims.cancels or any(timer.entries for timer in self._claims.timers):
             self._claims.cancel_due(who)
         self._receive()
         # One that may break its transaction goes alone, and nothing is claimed with it.
@@ -248,7 +254,7 @@ class WorkLoop:
         )
         try:
             if who is not None:
-                if self._claims.polls.entries:
+                if self._claims.polls.entries or self._claims.due_polls:
                     self._poll(who)
                 self._exchange(who, results, alone)
             self._faults.reconcile(who)
@@ -294,7 +300,8 @@ class WorkLoop:
 
     def _poll(self, who: Claimant) -> None:
         """Start the polls that are due."""
-        for held, progress in self._claims.due(2 * self._limits.threads - len(self._executor.active)):
+        most = 2 * self._limits.threads - len(self._executor.active)
+        for held, progress in self._claims.due(most, self._room):
             self._start(held, progress, who)
 
     def _free(self) -> int:
@@ -307,11 +314,21 @@ class WorkLoop:
         has_no_thread = refused_at is not None and 0 <= self._clock() - refused_at < NO_THREAD_FOR
         if self._drains or has_no_thread:
             return 0
-        ahead = SPARE
-        if seconds := self._executor.step_seconds:
-            ahead += min(self._limits.batch, int(self._limits.threads * self._exchange_seconds / seconds))
-        spare = self._limits.threads + ahead - len(self._executor.active)
+        spare = self._limits.threads + self._ahead() - len(self._executor.active)
         return max(0, min(spare, self._limits.in_progress - len(self._claims.held)))
+
+    def _ahead(self) -> int:
+        """Return how many tasks may be claimed beyond the free threads."""
+        if not (seconds := self._executor.step_seconds):
+            return SPARE
+        return SPARE + min(self._limits.batch, int(self._limits.threads * self._exchange_seconds / seconds))
+
+    def _room(self, owner: str) -> int:
+        """Return how many more steps a project may have on threads, or claimed ahead of them.
+
+        :param owner: the project, or a traversal whose project is not known, and which has none.
+        """
+        return self._limits.share + self._ahead() - self._executor.active_of(owner)
 
     def _pause(self) -> float | None:
         """Return the seconds until something is due; None: until a wake."""
@@ -320,11 +337,13 @@ class WorkLoop:
         timers = [*(self._faults.late_timers if self._who is None else self._faults.timers)]
         if self._who is not None:
             has_results = self._claims.results or self._faults.unstorable.waiting
-            has_hints = self._claims.intake.ids or self._faults.suspects
+            has_hints = self._faults.suspects or self._claims.intake.has_turn(self._room)
             if has_results or (has_hints and self._free()):
                 return 0.0
             timers += self._claims.timers
             if len(self._executor.active) < 2 * self._limits.threads:
+                if self._claims.due_polls.has_turn(self._room):
+                    return 0.0
                 timers.append(self._claims.polls)
         first = min((timer.entries[0][0] for timer in timers if timer.entries), default=None)
         return None if first is None else max(0.0, first - self._monotonic())
@@ -332,19 +351,24 @@ class WorkLoop:
     def _exchange(self, who: Claimant, results: Sequence[Storable], alone: LoneResult | None) -> None:
         """Store the results and claim tasks in one transaction: each link of a chain costs one."""
         if self._faults.locked_tasks.names:
-            self._claims.intake.enqueue(self._faults.locked_tasks.due())
+            self._claims.intake.enqueue({UNKNOWN: self._faults.locked_tasks.due()})
         slots = 0 if alone else self._free()
-        hinted = self._hinted(slots, has_results=bool(results))
+        taken = self._hinted(slots, has_results=bool(results))
+        hinted = [task_id for _, task_id in taken]
         if not (results or hinted):
             return
         outcomes = [outcome for _, outcome in results]
+        ended = {result.claim.project_id for result, _ in results}
+        others = sum(owner not in ended for owner, _ in taken)
         try:
             is_guilty = alone is not None and alone.is_guilty
             with self._faults.unstorable.watch([result for result, _ in results], is_guilty=is_guilty):
                 now = self._clock()
                 began = self._monotonic()
                 done: commit.Exchange = self._database.write(
-                    lambda conn: commit.exchange(conn, outcomes, hinted, who=who, now=now, slots=slots),
+                    lambda conn: commit.exchange(
+                        conn, outcomes, hinted, who=who, now=now, slots=slots, others=others
+                    ),
                     brief=alone is not None,
                 )
         except Unavailable as error:
@@ -375,24 +399,24 @@ class WorkLoop:
         self._faults.doubt()
         if not isinstance(error, RowLocked):
             self._claims.results.extend(result for result, _ in results)
-            self._claims.intake.enqueue(hinted)
+            self._claims.intake.enqueue({UNKNOWN: hinted})
         elif results:
             # The results were put off.  Hints alone are dropped: they come again, and what is locked
             # would be among them each time.
-            self._claims.intake.enqueue(hinted)
+            self._claims.intake.enqueue({UNKNOWN: hinted})
 
-    def _hinted(self, slots: int, *, has_results: bool) -> Sequence[TaskId]:
+    def _hinted(self, slots: int, *, has_results: bool) -> Sequence[tuple[str, TaskId]]:
         """Take the tasks that are to be claimed; one that may break the transaction is claimed alone."""
         if suspects := self._faults.suspects:
-            return [suspects.popleft()] if slots and not has_results else []
-        return self._claims.intake.take(slots) if slots and self._claims.intake.ids else []
+            return [(UNKNOWN, suspects.popleft())] if slots and not has_results else []
+        return self._claims.intake.take(slots, self._room) if slots else []
 
     def _go_on_with(self, woken: ReadyTasks) -> None:
         """Claim tasks in the next round that our transaction has woken, as far as threads are free."""
-        free = self._free() - len(self._claims.intake.ids)
+        free = self._free() - len(self._claims.intake)
         for traversal, task_ids in woken.items():
             count = max(0, min(free, len(task_ids)))
-            self._claims.intake.enqueue(task_ids[:count])
+            self._claims.intake.enqueue({traversal: task_ids[:count]})
             free -= count
             if count < len(task_ids):
                 announce(self._hints, {traversal: task_ids[count:]})

@@ -246,10 +246,13 @@ def exchange(
     who: Claimant,
     now: float,
     slots: int,
+    others: int = 0,
 ) -> Exchange:
     """Store the outcomes, then claim up to `slots` tasks: first one newly ready task for each outcome.
 
     :param hinted: ids from hints; claimed after the newly ready ones while slots remain.
+    :param others: those of them that belong to other projects than the outcomes do.  Up to half of the slots
+        are kept for them: else a project with many chains of tasks would let nobody else have a turn.
     """
     # The rows that tasks will wait for come first: who changes such a row locks it first, too, and then wakes
     # the tasks.  A change before our lock is seen here; a change after our commit finds the task parked.  No
@@ -278,7 +281,8 @@ def exchange(
         free = [task for task in free if task.traversal not in aborted]
     # The continuation: a thread that has just ended a task takes a successor at once, without a hint.  Such a
     # task goes from waiting to running, so nobody else sees it as ready.  Hints announce the others.
-    chosen, announced = choose(free, list(ready), hinted, slots=slots, fresh=len(admitted.accepted))
+    fresh = min(len(admitted.accepted), slots - min(others, (slots + 1) // 2))
+    chosen, announced = choose(free, list(ready), hinted, slots=slots, fresh=fresh)
     if later := free[len(chosen) :]:
         ready.update(_unblock(conn, later, now=now))
     # What is written from here on concerns rows that are locked, and nothing reads it before the commit.

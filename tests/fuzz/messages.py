@@ -33,7 +33,7 @@ class Receiver:
         self._conductor = conductor
 
     def enqueue(self, ready: Mapping[TraversalId, Sequence[TaskId]]) -> None:
-        self._conductor.loop.enqueue([task_id for task_ids in ready.values() for task_id in task_ids])
+        self._conductor.loop.enqueue(ready)
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None) -> None:
         self._conductor.loop.cancel(traversal, spared, request)

@@ -102,7 +102,7 @@ def test_a_result_that_is_told_again_after_its_stack_was_abandoned_removes_nothi
     stack = world.create("s", plain_template(a={}))
     [(traversal, task_ids)] = world.bus.hints
     maker = world.awake()[0]
-    maker.loop.enqueue(task_ids)
+    maker.loop.enqueue({traversal: task_ids})
     maker.run_once()
     while not ended(world, stack):
         while maker.steps:

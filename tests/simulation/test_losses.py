@@ -134,7 +134,7 @@ def claim_both(world: World, stack: Stack, host: str) -> None:
     ids = [task.id for task in ready if task.state == TaskState.READY]
     world.bus.hints.clear()
     conductor = world.conductors[host]
-    conductor.loop.enqueue(ids)
+    conductor.loop.enqueue({stack.traversal: ids})
     conductor.run_once()
     while conductor.steps:
         conductor.run_step()

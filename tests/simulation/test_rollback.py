@@ -124,7 +124,8 @@ def test_a_change_whose_conductor_loses_the_result_is_taken_back_where_it_is_can
 def _change(world: World) -> None:
     """Let a step of a conductor change the only thing, before that is stored."""
     conductor = world.conductors["host0"]
-    conductor.loop.enqueue([task_id for _, task_ids in world.bus.hints for task_id in task_ids])
+    for traversal, task_ids in world.bus.hints:
+        conductor.loop.enqueue({traversal: task_ids})
     world.bus.hints.clear()
     conductor.run_once()
     conductor.run_step()

@@ -634,7 +634,7 @@ class World:
     def deliver(self, index: int, host: str) -> None:
         """Deliver a hint."""
         traversal, task_ids = self.bus.hints.pop(index)
-        self.conductors[host].loop.enqueue(task_ids)
+        self.conductors[host].loop.enqueue({traversal: task_ids})
 
     def deliver_cancel(self, index: int) -> None:
         """Deliver one copy of a fan-out; to whoever does not run any more it is lost."""
@@ -721,9 +721,9 @@ class World:
         while self.bus.stops:
             self.deliver_stop(0)
         hosts = [conductor.host for conductor in self.awake()] or list(self.conductors)
-        for index, (_, task_ids) in enumerate(self.bus.hints):
+        for index, (traversal, task_ids) in enumerate(self.bus.hints):
             host = hosts[index % len(hosts)]
-            self.conductors[host].loop.enqueue(task_ids)
+            self.conductors[host].loop.enqueue({traversal: task_ids})
         self.bus.hints.clear()
         for conductor in self.awake():
             busy |= conductor.run_once() == 0.0 or bool(conductor.steps)

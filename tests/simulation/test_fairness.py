@@ -1,0 +1,88 @@
+"""Projects take turns: whoever has much to do lets others have threads."""
+
+import pathlib
+
+import pytest
+from simulation.helpers import ended, on, template
+from simulation.world import World
+from stoker.db.rows import Stack
+from stoker.planning.requests import CreateRequest, Goal
+
+THREADS = 8
+TURN = 2 * THREADS
+"""Steps after which each project that waits has had a turn.  A resource of the simulation takes three."""
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    return World(tmp_path, hosts=1, threads=THREADS)
+
+
+def create(world: World, project: str, name: str, **resources: object) -> Stack:
+    stack = world.operations.create(CreateRequest(project, name, Goal(template(**resources))))
+    while world.bus.hints:
+        world.deliver(0, "host0")
+    return stack
+
+
+def steps_until(world: World, small: Stack) -> int:
+    """The steps that the only conductor runs until the stack has ended; one at a time, the oldest first."""
+    [conductor] = world.conductors.values()
+    count = 0
+    while not ended(world, small):
+        conductor.run_once()
+        while world.bus.hints:
+            world.deliver(0, "host0")
+        if conductor.steps:
+            conductor.run_step()
+            count += 1
+        assert count < 500
+    return count
+
+
+def test_a_small_stack_does_not_wait_for_the_tasks_of_a_large_one(world: World) -> None:
+    large = create(world, "hog", "large", **{f"r{number}": {} for number in range(100)})
+    world.conductors["host0"].run_once()
+    small = create(world, "other", "small", a={})
+    assert steps_until(world, small) <= 3 * TURN
+    assert not ended(world, large)
+
+
+def test_a_small_stack_does_not_wait_for_many_stacks_of_one_project(world: World) -> None:
+    for number in range(20):
+        create(world, "hog", f"s{number}", **{f"r{index}": {} for index in range(5)})
+    world.conductors["host0"].run_once()
+    small = create(world, "other", "small", a={})
+    assert steps_until(world, small) <= 3 * TURN
+
+
+def test_a_small_stack_does_not_wait_for_chains_that_go_on(world: World) -> None:
+    chains: dict[str, object] = {}
+    for chain in range(3 * THREADS):
+        for link in range(6):
+            chains[f"c{chain}-{link}"] = {"needs": on(f"c{chain}-{link - 1}")} if link else {}
+    for hog in ("hog1", "hog2"):
+        create(world, hog, "large", **chains)
+    world.conductors["host0"].run_once()
+    small = create(world, "other", "small", a={}, b={"needs": on("a")})
+    assert steps_until(world, small) <= 6 * TURN
+
+
+def test_polls_of_one_project_leave_threads_to_others(world: World) -> None:
+    large = create(world, "hog", "large", **{f"r{number}": {"looks": 50, "after": 1} for number in range(60)})
+    [conductor] = world.conductors.values()
+    while conductor.run_once() == 0.0 or conductor.steps:
+        while conductor.steps:
+            conductor.run_step()
+    assert conductor.loop.in_progress == 60
+    world.pass_time(1)
+    small = create(world, "other", "small", a={})
+    assert steps_until(world, small) <= 3 * TURN
+    assert not ended(world, large)
+
+
+def test_one_project_alone_has_all_threads_but_a_quarter(world: World) -> None:
+    create(world, "hog", "large", **{f"r{number}": {} for number in range(100)})
+    [conductor] = world.conductors.values()
+    conductor.run_once()
+    assert THREADS * 3 // 4 <= conductor.loop.busy < THREADS + 4
