@@ -15,6 +15,7 @@ from ..resources.heat.software_configs import ConfigType
 from ..resources.heat.software_deployments import SoftwareDeployment
 from ..resources.plugin import ResourceType
 from ..shapes import Json
+from ..template.residual import holds_secret
 
 Secret = Callable[[Json], Collection[str]]
 """Returns the secrets of a resource that are in a value."""
@@ -43,6 +44,7 @@ NOBODY = SoftwareOwner()
 class ProjectSoftware:
     """The configs and deployments that the resources of one tree have.  For one thread.
 
+    :ivar secret_configs: ids of the configs in which secrets are, as far as resources have taken theirs.
     :param project_id: the tree's project; what is another one's is ignored.
     :param elsewhere: ids of things that Stoker has as those of resources of other trees.
     """
@@ -64,6 +66,7 @@ class ProjectSoftware:
         }
         self._owners: dict[str, SoftwareOwner] = {}
         self._derived: dict[str, SoftwareOwner] = {}
+        self.secret_configs: set[str] = set()
 
     def config(self, resource: HeatResource, plugin: ResourceType) -> HeatConfig | None:
         """Return the config that a resource names, if its type makes configs and it is the project's."""
@@ -80,8 +83,12 @@ class ProjectSoftware:
         thing = self.config(resource, plugin) or self.deployment(resource, plugin)
         return thing is not None and thing.id not in self._owners
 
-    def take(self, resource: HeatResource, plugin: ResourceType, owner: SoftwareOwner) -> None:
-        """Note whose the thing of a resource is; the config of a deployment was made for this one."""
+    def take(self, resource: HeatResource, plugin: ResourceType, row: Resource, secrets: Secret) -> None:
+        """Note whose the thing of a resource is; the config of a deployment was made for this one.
+
+        :param secrets: finds the secrets of the resource.
+        """
+        owner = SoftwareOwner(row, secrets)
         config = self.config(resource, plugin)
         deployment = self.deployment(resource, plugin)
         for thing in (config, deployment):
@@ -89,6 +96,8 @@ class ProjectSoftware:
                 self._owners[thing.id] = owner
         if deployment is not None:
             self._derived[deployment.config_id] = owner
+        if config is not None and holds_secret(row.properties):
+            self.secret_configs.add(config.id)
 
     def configs(self) -> Iterator[tuple[HeatConfig, SoftwareOwner]]:
         """Yield the configs of the tree's resources, each with its owner."""

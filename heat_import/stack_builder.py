@@ -10,17 +10,14 @@ from ..engine.context import Compiled, EngineContext
 from ..heat_database.heat_rows import STACK_TYPE, HeatResource, HeatStack, Refused
 from ..resources.contract.views import ResourceView, StackFacts
 from ..resources.errors import UnknownType
-from ..resources.heat.software_configs import ConfigType
 from ..resources.nested.base import NestedType
 from ..resources.plugin import ResourceType
 from ..shapes import Json, JsonMap
 from ..template.language import CompiledTemplate, ResourceDefinition
-from ..template.residual import holds_secret
 from .built import BuiltStack
 from .goals import GoalMaker
 from .group_goals import NestedResource
 from .launches import launch_data
-from .project_software import SoftwareOwner, makes_software
 from .resource_rows import (
     ResourcePlace,
     reference_in_clear,
@@ -85,8 +82,6 @@ class StackBuilder:
             if is_handle(row.plugin):
                 metadata = resource.metadata or {}
                 near = replace(near, handles={**near.handles, reference_in_clear(row, secrets): metadata})
-            if isinstance(place.plugin, ConfigType) and holds_secret(row.properties) and row.physical_id:
-                near = replace(near, secret_configs=near.secret_configs | {row.physical_id})
             self._parts.add_keys(resource, row, stack)
             if resource.replaced_by in ids:
                 replaced.append(row)
@@ -149,7 +144,7 @@ class StackBuilder:
         self, resource: HeatResource, place: ResourcePlace, around: _Around
     ) -> tuple[Resource, BuiltStack | None]:
         """Return the row of a resource with its data and values, and the nested stack that it is."""
-        resource = self._with_own(resource, place)
+        resource = self._parts.with_own(resource, place.plugin)
         row = resource_row(resource, place, around.secrets)
         if row.is_untouched:
             return row, None
@@ -169,32 +164,8 @@ class StackBuilder:
             around.secrets.add(secret)
         target = replace(target, data=imported.data, metadata=dict(resource.metadata or {}))
         row = with_values(row, target, place.plugin, around.secrets, imported.attributes)
-        owner = SoftwareOwner(row, around.secrets.found_in)
-        self._parts.software.take(resource, place.plugin, owner)
+        self._parts.software.take(resource, place.plugin, row, around.secrets.found_in)
         return row, child
-
-    def _with_own(self, resource: HeatResource, place: ResourcePlace) -> HeatResource:
-        """Return a resource without the id of a thing of ours that is not the resource's own.
-
-        Heat's row may name any: what lies in Stoker's own tables belongs to one resource of its project.
-        """
-        if resource.physical_id is None or resource.action == "INIT":
-            return resource
-        if isinstance(place.plugin, NestedType):
-            is_own = self._parts.child_of(resource) is not None
-            text = f"{resource.name}: no stack is nested in it: it is moved without one"
-        elif makes_software(place.plugin):
-            is_own = self._parts.software.has(resource, place.plugin)
-            text = (
-                f"{resource.name}: {resource.physical_id} is no software config or deployment of its own: it "
-                "is moved without one"
-            )
-        else:
-            return resource
-        if is_own:
-            return resource
-        self._parts.notes.append(text)
-        return replace(resource, physical_id=None)
 
     def _launch(self, target: ResourceView, place: ResourcePlace, around: _Around) -> JsonMap | None:
         return launch_data(place.plugin, target, self._read_context(place, around).as_context())

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..db import content
 from ..db.ids import ContentId, ResourceId, StackId, TraversalId
@@ -11,11 +11,13 @@ from ..db.rows import Event, Resource, Stack
 from ..db.states import Status
 from ..engine.context import Compiled
 from ..heat_database.heat_rows import STACK_TYPE, HeatEvent, HeatResource, HeatStack
+from ..resources.nested.base import NestedType
+from ..resources.plugin import ResourceType
 from ..ring.hashring import shard_of
 from ..sealing.sealer import BoundSealer
 from ..shapes import Json
 from ..template.residual import sealed
-from .project_software import ProjectSoftware
+from .project_software import ProjectSoftware, makes_software
 from .resource_rows import failure_cause
 from .snapshot_rows import SnapshotRows
 from .type_data import keys_of
@@ -55,6 +57,29 @@ class TreeParts:
             self.keys.append(ImportedKey(keys.access, *place, secret))
         if user_id := resource.data.get("user_id"):
             self.keys.append(ImportedKey(user_id, *place))
+
+    def with_own(self, resource: HeatResource, plugin: ResourceType) -> HeatResource:
+        """Return a resource without the id of a thing of ours that is not the resource's own.
+
+        Heat's row may name any: what lies in Stoker's own tables belongs to one resource of its project.
+        """
+        if resource.physical_id is None or resource.action == "INIT":
+            return resource
+        if isinstance(plugin, NestedType):
+            is_own = self.child_of(resource) is not None
+            text = f"{resource.name}: no stack is nested in it: it is moved without one"
+        elif makes_software(plugin):
+            is_own = self.software.has(resource, plugin)
+            text = (
+                f"{resource.name}: {resource.physical_id} is no software config or deployment of its own: it "
+                "is moved without one"
+            )
+        else:
+            return resource
+        if is_own:
+            return resource
+        self.notes.append(text)
+        return replace(resource, physical_id=None)
 
     def child_of(self, resource: HeatResource) -> HeatStack | None:
         """Return the nested stack that a resource is; None: the stack that it names is not nested in it."""

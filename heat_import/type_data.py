@@ -80,14 +80,12 @@ class Neighbours:
     :ivar signal_root: address under which clients send signed signals.
     :ivar handles: metadata of the stack's handles by the value of get_resource for them.
     :ivar software: the configs and deployments of the tree.
-    :ivar secret_configs: ids of configs of the tree in which secrets are.
     """
 
     addresses: SignalAddresses
     signal_root: str
     handles: Mapping[str, JsonMap] = field(default_factory=dict)
     software: ProjectSoftware = field(default_factory=lambda: ProjectSoftware(""))
-    secret_configs: frozenset[str] = frozenset()
 
 
 def keys_of(resource: HeatResource) -> Ec2Keys | None:
@@ -134,7 +132,7 @@ def type_data(
         message = None if config is None else config.config.get("config")
         ids = {str(part.get("config")) for part in target.properties.get("parts") or () if part}
         # A message has its parts in base64, too, where nothing would find a secret again.
-        return TypeData({"config": message}, secrets=[message] if ids & near.secret_configs else ())
+        return TypeData({"config": message}, secrets=[message] if ids & near.software.secret_configs else ())
     if type_name in DEPLOYMENTS:
         deployment = near.software.deployment(resource, plugin)
         return TypeData({"outputs": dict((deployment and deployment.output_values) or {})})
