@@ -10,6 +10,8 @@ Json = typing.Any
 """A value as `json.loads` returns it."""
 JsonMap = Mapping[str, Json]
 """A JSON object that its reader does not change."""
+TypeIdentity = typing.NewType("TypeIdentity", str)
+"""What a type is: its name, or one identity for all templates; template/language.py makes it of a name."""
 ProgressToken = JsonMap
 """The progress of an action, as its step has left it for the next one; private to the resource type."""
 
@@ -18,7 +20,8 @@ class StoredDefinition(typing.TypedDict, total=False):
     """The definition of a task as its row has it: fields with their default value are left out."""
 
     type: str
-    plugin: str
+    plugin: TypeIdentity
+    template: str
     properties: JsonMap
     metadata: Json
     update_policy: JsonMap

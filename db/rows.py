@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..shapes import Json, JsonMap
+from ..shapes import Json, JsonMap, TypeIdentity
 from .errors import DamagedRow
 from .ids import (
     ContentId,
@@ -149,7 +149,7 @@ class Resource:
     stack_id: StackId
     name: str
     type: str
-    plugin: str
+    plugin: TypeIdentity
     action: str
     status: str
     reason: str
@@ -171,6 +171,11 @@ class Resource:
     snapshot_id: SnapshotId | None = None
     cancelled: bool = False
     reinstated: bool = False
+
+    @property
+    def template(self) -> str:
+        """Return the name of the file that its type is; "": its type is no template."""
+        return str((self.definition or {}).get("template", ""))
 
     @property
     def is_untouched(self) -> bool:
@@ -206,7 +211,7 @@ class ListedResource(typing.NamedTuple):
     stack_id: StackId
     name: str
     type: str
-    plugin: str
+    plugin: TypeIdentity
     action: str
     status: str
     reason: str

@@ -22,4 +22,5 @@ def view_of(context: EngineContext, stack: Stack, resource: Resource) -> Resourc
         physical_id=resource.physical_id,
         metadata=metadata_in_clear(resource, unseal),
         data=in_clear(resource.data, unseal) or {},
+        template=resource.template,
     )

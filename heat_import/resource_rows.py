@@ -174,6 +174,7 @@ def view_of_row(row: Resource, place: ResourcePlace, secrets: Secrets, data: Jso
         data=data,
         requested_attributes=[list(parts) for parts in place.definition.requested_attributes],
         creation_key=row.key or "",
+        template=row.template,
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from ..db.rows import Resource
 from ..db.states import Status
 from ..engine.context import Compiled, EngineContext
-from ..planning.plan import TaskDefinition
+from ..planning.plan import TaskDefinition, same_goal
 from ..planning.requests import Goal
 from ..resources.errors import PropertyError, UnknownType
 from ..resources.properties import changed, resolve_properties, resolve_stored
@@ -72,7 +72,7 @@ def _of_resource(
     if row.status == Status.FAILED:
         yield f"resource {row.name} has failed, and would be repaired or replaced"
         return
-    if row.definition != TaskDefinition.of(definition).to_json():
+    if not same_goal(row.definition, TaskDefinition.of(definition).to_json()):
         yield f"resource {row.name} has another definition"
     if plugin.always_replaced:
         yield f"resource {row.name} is replaced by each update"

@@ -7,7 +7,7 @@ from ..db.rows import Resource, Task
 from ..db.states import DELETING, Status
 from ..shapes import StoredDefinition
 from ..template.language import CompiledTemplate
-from .plan import TaskDefinition
+from .plan import TaskDefinition, same_goal
 
 UNUSABLE = -30
 """Score of a row that an update does not start from where the row was replaced."""
@@ -44,7 +44,7 @@ def best_existing(
             points -= 50
         if row.replaced_by is not None:
             points -= 1
-        if rolling_back and row.definition == goal_of(compiled, row.name):
+        if rolling_back and same_goal(row.definition, goal_of(compiled, row.name)):
             points += 10
         return points
 

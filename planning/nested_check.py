@@ -412,8 +412,9 @@ def static_goal(
     """
     if not is_template_name(definition.type):
         return plugin.static_goal(values, definition)
-    if definition.type not in files:
+    if definition.template not in files:
         raise TemplateError(
-            f"the template {definition.type} is not among the files of the request", ("type",)
+            f"the template {definition.template} is not among the files of the request", ("type",)
         )
-    return ChildGoal(files[definition.type], {n: value for n, value in values.items() if value is not None})
+    parameters = {name: value for name, value in values.items() if value is not None}
+    return ChildGoal(files[definition.template], parameters)

@@ -16,9 +16,9 @@ from ..db.ids import ResourceId, StackId, TaskId, TraversalId, TraversalNumber
 from ..db.rows import Resource, Task, Traversal
 from ..db.states import REDELIVER_AFTER, DeadlinePolicy, Status, TaskKind, TaskState
 from ..db.work.breakpoint_rules import BreakpointHit, partition
-from ..shapes import Json, JsonMap, StoredDefinition
+from ..shapes import Json, JsonMap, StoredDefinition, TypeIdentity
 from ..template.environment import Environment, settings_for
-from ..template.language import CompiledTemplate, ResourceDefinition, ResourceSettings
+from ..template.language import CompiledTemplate, ResourceDefinition, ResourceSettings, is_template_name
 from .graph import without_cycles
 
 _CREATION = ("pre-create", "post-create")
@@ -78,7 +78,8 @@ class PlannedBreakpoints:
 class TaskDefinition:
     """The definition of one resource.
 
-    :ivar type: the type that the template names; `plugin`: the type to which the environment maps it.
+    :ivar type: the type that the template names; `plugin`: the type to which the environment maps it, and
+        `template` the name of the file that this is, if it is a template.
     :ivar properties: properties as residuals; see template/residual.py.
     :ivar retries_permanent: a permanent failure is retried too, because no user would see it.
     :ivar requested_attributes: the attributes of a group's members that others read; see ResourceDefinition.
@@ -87,7 +88,8 @@ class TaskDefinition:
     """
 
     type: str = ""
-    plugin: str = ""
+    plugin: TypeIdentity = TypeIdentity("")
+    template: str = ""
     properties: JsonMap = field(default_factory=dict)
     metadata: Json = field(default_factory=dict)
     update_policy: JsonMap = field(default_factory=dict)
@@ -105,6 +107,7 @@ class TaskDefinition:
         return cls(
             type=definition.declared_type,
             plugin=definition.type,
+            template=definition.template,
             properties=definition.properties,
             metadata=definition.metadata,
             update_policy=definition.update_policy,
@@ -132,6 +135,25 @@ class TaskDefinition:
             return cls(**(stored or {}))
         except TypeError as error:
             raise DamagedRow(f"A stored definition cannot be read: {error}") from error
+
+
+def same_goal(first: JsonMap | None, second: JsonMap | None) -> bool:
+    """Return whether two stored definitions say the same, whatever the address of a nested template."""
+    if first == second:
+        return True
+    if not first or not second or "template" not in first or "template" not in second:
+        return False
+    return _placeless(first) == _placeless(second)
+
+
+def _placeless(stored: JsonMap) -> JsonMap:
+    """Return the stored definition of a nested stack without the name of its template."""
+    named_by_place = is_template_name(stored.get("type", ""))
+    return {
+        name: value
+        for name, value in stored.items()
+        if name != "template" and not (name == "type" and named_by_place)
+    }
 
 
 def task_key(task_id: TaskId) -> str:
@@ -240,7 +262,7 @@ class PlannedTask:
     id: TaskId
     kind: TaskKind
     row: ResourceId
-    plugin: str
+    plugin: TypeIdentity
     definition: JsonMap | None = None
     inputs: Mapping[str, ResourceId] = field(default_factory=dict)
     spare: ResourceId | None = None
@@ -346,7 +368,9 @@ def refresh_jobs(
     """
     last = [job.id for job in jobs if not edges.after(job.id)]
     refreshes = [
-        PlannedTask(ids.new(TaskId), TaskKind.REFRESH, row, "", spare=spare, settings=REFRESHING)
+        PlannedTask(
+            ids.new(TaskId), TaskKind.REFRESH, row, TypeIdentity(""), spare=spare, settings=REFRESHING
+        )
         for row, spare in rows
     ]
     for index, refresh in enumerate(refreshes):

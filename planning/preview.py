@@ -29,7 +29,7 @@ from ..shapes import Json, JsonMap, StoredDefinition
 from ..template.errors import InvalidProperty, TemplateError
 from ..template.language import CompiledTemplate, Reference, Residual, ResourceDefinition
 from ..template.residual import evaluate, is_deferred, is_node, mapping, partial, references
-from .plan import Plan, TaskDefinition, TraversalScope, tasks_by_resource
+from .plan import Plan, TaskDefinition, TraversalScope, same_goal, tasks_by_resource
 from .property_changes import GivenProperties, PropertyChange, property_changes
 from .update import RegisteredTypeFacts, StillToBeAdopted, UpdatePlanner
 
@@ -240,7 +240,7 @@ class UpdatePreview:
         unknown = self._unknown(definition, plugin)
         values = self._resolved(definition, plugin, unknown)
         after = {**values, **{name: before.get(name) for name in unknown}}
-        redefined = row.definition != _stored(definition)
+        redefined = not same_goal(row.definition, _stored(definition))
         try:
             verdict = decide_update(plugin, before, after, redefined=redefined)
         except PermanentError as error:

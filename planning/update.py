@@ -30,6 +30,7 @@ from .plan import (
     needs_of,
     new_row,
     refresh_jobs,
+    same_goal,
 )
 
 
@@ -199,7 +200,7 @@ class UpdatePlanner:
         goal = goal_of(self._compiled, definition.name)
         if row is not None and row.id in self._unmade:
             if _is_adoptable(row, self._types) and row.plugin == definition.type:
-                if row.definition != goal:
+                if not same_goal(row.definition, goal):
                     raise StillToBeAdopted(definition.name)
                 self._adopt(row, definition, goal)
                 return
@@ -250,7 +251,7 @@ class UpdatePlanner:
 
     def _is_same(self, row: Resource, definition: ResourceDefinition, goal: JsonMap) -> bool:
         return (
-            row.definition == goal
+            same_goal(row.definition, goal)
             and row.status != Status.FAILED
             and row.id not in self._running
             and row.id not in self._restored
@@ -292,7 +293,8 @@ class UpdatePlanner:
 
     def _update(self, row: Resource, definition: ResourceDefinition, goal: JsonMap) -> None:
         self._rows[definition.name] = row.id
-        if row.definition != goal or row.status == Status.FAILED or _refers_to_any(definition, self._changed):
+        is_redefined = not same_goal(row.definition, goal)
+        if is_redefined or row.status == Status.FAILED or _refers_to_any(definition, self._changed):
             self._changed.add(definition.name)
         if row.id in self._restored:
             self._supersede_others(row.name, row.id)

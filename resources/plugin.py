@@ -263,7 +263,7 @@ class ResourceType:
 
         :raises PermanentError: of the kind ``NotFound``: the thing is gone.
         """
-        raise PermanentError(f"{target.type} has no collection", kind="NotSupported")
+        raise PermanentError(f"{target.type_name} has no collection", kind="NotSupported")
 
     def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
         """Return the properties that a thing of the collection shows, in the form of `live_properties`.
@@ -335,7 +335,7 @@ class ResourceType:
         :raises NotSupported: the type takes no signals.
         :raises SignalError: the details are invalid; the text says what is right.
         """
-        raise SignalNotSupported(f"Resource {target.name} of type {target.type} does not take signals")
+        raise SignalNotSupported(f"Resource {target.name} of type {target.type_name} does not take signals")
 
     def carry_out(self, target: ResourceView, request: JsonMap, context: StepContext) -> None:
         """Carry out the request of a signal, with the rights of the stack's user.

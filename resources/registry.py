@@ -18,9 +18,9 @@ from stevedore import ExtensionManager
 
 from ..sandbox import evaluator
 from ..sandbox.errors import EvaluationError, LimitReached
-from ..shapes import Json, JsonMap
+from ..shapes import Json, JsonMap, TypeIdentity
 from ..template.budget import Budget
-from ..template.language import ResourceDefinition, is_template_name
+from ..template.language import ResourceDefinition, is_template_name, type_identity
 from ..template.operator_environment import OperatorEnvironment
 from ..template.residual import Lookup, evaluate, is_deferred, is_failing, members, references
 from .errors import AbsentType, UnknownType
@@ -240,7 +240,9 @@ def _declared(plugin: str, types: object) -> dict[str, type[ResourceType]]:
     return good
 
 
-def chosen_type(plugin: ResourceType, definition: ResourceDefinition, secrets: Lookup, budget: Budget) -> str:
+def chosen_type(
+    plugin: ResourceType, definition: ResourceDefinition, secrets: Lookup, budget: Budget
+) -> TypeIdentity:
     """Return a resource's type: its own one, a variant that its properties choose, or a new name.
 
     A variant is a type of its own that users know by the name of another one; the row of the resource has
@@ -251,12 +253,13 @@ def chosen_type(plugin: ResourceType, definition: ResourceDefinition, secrets: L
     :param secrets: opens the tokens of hidden parameters.
     """
     if plugin.renamed_to:
-        return plugin.renamed_to
+        return type_identity(plugin.renamed_to)
     if definition.external_id is not None or not plugin.chosen_by:
         return definition.type
     parts = members(definition.properties)
     choice = parts.get(plugin.chosen_by) if parts or not definition.properties else NOT_KNOWN
-    return plugin.variant(_known_part(choice, secrets, budget)) or definition.type
+    variant = plugin.variant(_known_part(choice, secrets, budget))
+    return definition.type if variant is None else type_identity(variant)
 
 
 def _known_part(tree: Json, secrets: Lookup, budget: Budget) -> Json:

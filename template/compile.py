@@ -26,7 +26,16 @@ from .errors import (
 )
 from .fold import FoldScope, fold, fold_parts
 from .formats import FORMATS, RESOURCE_KEYS, find_version, normal_form
-from .language import CompiledTemplate, OutputDefinition, Path, Residual, ResourceDefinition, Version
+from .language import (
+    CompiledTemplate,
+    OutputDefinition,
+    Path,
+    Residual,
+    ResourceDefinition,
+    Version,
+    template_of,
+    type_identity,
+)
 from .parameters import GivenValues, parse_declarations, resolve_parameters, schema
 from .residual import failing, holds_secret, is_deferred, is_failing, quote, references
 from .scalars import kind_of, written
@@ -318,9 +327,11 @@ def _resource(
         with errors.collect():
             policy = _deletion_policy(body["deletion_policy"], scope, (*path, "deletion_policy"))
     scope.budget.step((len(uses) + len(depends)) * _EDGE)
+    mapped_name = map_type(source.environment, here, body["type"], scope.budget).name
     return ResourceDefinition(
         name=name,
-        type=map_type(source.environment, here, body["type"], scope.budget).name,
+        type=type_identity(mapped_name),
+        template=template_of(mapped_name),
         declared_type=body["type"],
         properties=parts["properties"],
         metadata=parts["metadata"],

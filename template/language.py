@@ -12,7 +12,7 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ..shapes import Json, JsonMap
+from ..shapes import Json, JsonMap, TypeIdentity
 
 HOT_KEY = "heat_template_version"
 CFN_KEY = "HeatTemplateFormatVersion"
@@ -229,7 +229,9 @@ class ResourceDefinition:
     """A resource as the template defines it.
 
     :ivar declared_type: the type as written in the template (shown to users).
-    :ivar type: after the environment's mapping; a type name, or the URL/file name of a provider template.
+    :ivar type: after the environment's mapping; TEMPLATE where that is a template.
+    :ivar template: the URL or the file name of the template; "": the type is none.  The address of a
+        template is no difference between two definitions.
     :ivar depends_on: names in ``depends_on``, sorted, without resources whose condition is false.
     :ivar requires: every name this one must wait for (depends_on and references), sorted.
     :ivar requested_attributes: attributes that others refer to, each with the path below it; only where
@@ -238,7 +240,7 @@ class ResourceDefinition:
     """
 
     name: str
-    type: str
+    type: TypeIdentity
     declared_type: str
     properties: Mapping[str, Residual] = field(default_factory=dict)
     metadata: Residual = field(default_factory=dict)
@@ -251,6 +253,7 @@ class ResourceDefinition:
     description: str = ""
     settings: ResourceSettings = ResourceSettings()
     requested_attributes: tuple[tuple[str | int, ...], ...] = ()
+    template: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -319,9 +322,26 @@ class CompiledTemplate:
     pseudo: Mapping[str, str] = field(default_factory=dict)
 
 
+TEMPLATE = TypeIdentity(".template")
+"""The type of all resources whose type is a template, whatever its address and its content.
+
+A user who writes it names a template, as with all names that end so; so it is nothing else's name.
+"""
+
+
 def is_template_name(type_name: str) -> bool:
     """Return whether the type is the name or the URL of a template."""
     return type_name.endswith((".yaml", ".template"))
+
+
+def type_identity(type_name: str) -> TypeIdentity:
+    """Return what a type is, as in Heat: its name, or TEMPLATE for the name or the URL of any template."""
+    return TEMPLATE if is_template_name(type_name) else TypeIdentity(type_name)
+
+
+def template_of(type_name: str) -> str:
+    """Return the name of the template that a type is; "": it is none."""
+    return type_name if is_template_name(type_name) else ""
 
 
 MAX_VALUE_DEPTH = 200

@@ -94,6 +94,7 @@ def make_target(
         data=_data(claim, plugin, secrets),
         requested_attributes=(definition if giving else before_definition).requested_attributes,
         creation_key=resource.key or "",
+        template=(definition if giving else before_definition).template,
     )
     return target, {name: value for name, value in stored.items() if value != getattr(resource, name)}
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ...shapes import TypeIdentity
 from .. import events, resources, stacks, traversals
 from ..id_source import ids_of
 from ..ids import ResourceId, StackId, TaskId, TraversalNumber
@@ -157,7 +158,7 @@ def _row_of(thing: MarkedThing, row_id: ResourceId, keeper: Stack, now: float) -
         stack_id=keeper.id,
         name=thing.physical_id,
         type=thing.type,
-        plugin=thing.type,
+        plugin=TypeIdentity(thing.type),  # A service has made it, so it is no template.
         action="CREATE",
         status=Status.FAILED,
         reason="No resource has it",

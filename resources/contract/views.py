@@ -36,6 +36,7 @@ class ResourceView:
     :ivar attempt: number of the attempt at this action; above 1 an earlier one may have created the thing.
     :ivar requested_attributes: attributes that others refer to, each with the constant path below it; of a
         NestedType that `has_member_attributes` only.
+    :ivar template: the name of the file of the stack that is its type; "": its type is no template.
     """
 
     id: int
@@ -52,6 +53,12 @@ class ResourceView:
     update_policy: JsonMap = field(default_factory=dict)
     requested_attributes: Sequence[Sequence[str | int]] = ()
     creation_key: str = ""
+    template: str = ""
+
+    @property
+    def type_name(self) -> str:
+        """Return the name of its type for messages."""
+        return self.template or self.type
 
     @property
     def physical_name(self) -> str:

@@ -90,11 +90,11 @@ class NestedType(ResourceType):
         :raises NoAction: nothing is to do now; the text says why.
         :raises NotSupported: the type cannot be scaled.
         """
-        raise NotSupported(f"Resource {target.name} of type {target.type} cannot be scaled")
+        raise NotSupported(f"Resource {target.name} of type {target.type_name} cannot be scaled")
 
     def handle_scale(self, target: ResourceView, scaling: Scaling, context: StepContext) -> Step:
         """Start to scale the group, independently of the traversals of its stack."""
-        raise NotSupported(f"Resource {target.name} of type {target.type} cannot be scaled")
+        raise NotSupported(f"Resource {target.name} of type {target.type_name} cannot be scaled")
 
     def check_scale_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the child."""

@@ -27,7 +27,7 @@ class ProviderTemplate(NestedType):
     def child_goal(self, target: ResourceView, context: StepContext) -> ChildGoal:
         """Return the goal: the template of that name, with the properties as parameters."""
         values = {name: value for name, value in target.properties.items() if value is not None}
-        return ChildGoal(context.children.file(target.type), values)
+        return ChildGoal(context.children.file(target.template), values)
 
     def reference_id(self, target: ResourceView) -> Json:
         """Return the output that the template defines for it, or else the stack's id."""

@@ -10,7 +10,7 @@ from stoker.template.environment import (
     settings_for,
 )
 from stoker.template.errors import TemplateError
-from stoker.template.language import ResourceSettings, is_template_name
+from stoker.template.language import TEMPLATE, ResourceSettings, is_template_name
 from stoker.template.resource_settings import HOOKS
 
 
@@ -244,7 +244,7 @@ def test_a_compiled_resource_has_its_mapped_type_and_its_settings():
 
     root = compiled(())
     nested = compiled(("up",))
-    assert (root.type, root.declared_type) == ("my.yaml", "A")
+    assert (root.type, root.template, root.declared_type) == (TEMPLATE, "my.yaml", "A")
     assert (root.settings.hooks, root.settings.retries) == ({"pre-create"}, None)
     assert (nested.settings.hooks, nested.settings.retries) == (frozenset(), 3)
 

@@ -4,7 +4,7 @@ import functools
 from dataclasses import replace
 
 from ....db.states import Status
-from ....planning.plan import TaskDefinition
+from ....planning.plan import TaskDefinition, same_goal
 from ....resources.contract.views import ResourceView
 from ....resources.errors import PermanentError, ReplaceNeeded
 from ....resources.plugin import ResourceType
@@ -145,7 +145,7 @@ class UpdateStep(TaskStep):
             survives = survives_failure(self.plugin, action=resource.action)
             if not survives or self.plugin.needs_replace_failed(self.target, self.context):
                 return UpdateDecision.REPLACE
-        redefined = resource.definition != self.claim.task.definition
+        redefined = not same_goal(resource.definition, self.claim.task.definition)
         return decide_update(self.plugin, self.target.previous, self.target.properties, redefined=redefined)
 
     def _check_allowed(self, decision: UpdateDecision) -> None:
@@ -160,6 +160,6 @@ class UpdateStep(TaskStep):
         """
         before = TaskDefinition.from_json(self.claim.resource.definition).external_id
         if self.definition.external_id != before:
-            text = f"Update to property external_id of {self.target.name} ({self.target.type})"
+            text = f"Update to property external_id of {self.target.name} ({self.target.type_name})"
             raise PermanentError(f"{text} is not supported.", kind="NotSupported")
         return before is not None
