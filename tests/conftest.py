@@ -6,7 +6,10 @@ All processes of a run (``-n``) share them.  A test that stops, pauses or kills 
 Tests that share a Stoker run in one process, one after the other: a lane.  What takes longest comes first.
 """
 
+import harness.clean_start  # noqa: F401  # isort: skip
+
 import gc
+import os
 import signal
 import typing
 from collections.abc import Generator, Iterator
@@ -15,6 +18,7 @@ from stoker.cli.daemon import threading_backend  # noqa: F401  - first: it decid
 
 import hypothesis  # isort: skip
 import pytest
+from harness import environment
 from harness.barbican import Barbican
 from harness.etcd import Etcd
 from harness.keystone import Keystone
@@ -91,6 +95,15 @@ def keystone(tmp_path_factory: pytest.TempPathFactory) -> Keystone:
 def barbican(keystone: Keystone) -> Iterator[Barbican]:
     with Barbican(keystone) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def registries() -> Iterator[None]:
+    """The caller's settings of pip, npm and apt, with certificates, for tests that install something."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, text in environment.registries(os.environ).items():
+            patch.setenv(name, text)
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -32,7 +32,7 @@ FOLDER = ROOT / "deploy" / "ansible"
 UNITS = ("stoker-conductor@1", "stoker-conductor@2", "stoker-api")
 MANAGE = ("/opt/stoker/bin/stoker-manage", "--config-file", "/etc/stoker/stoker.conf")
 REGION = "Playbook"
-pytestmark = pytest.mark.needs("ansible")
+pytestmark = [pytest.mark.needs("ansible"), pytest.mark.usefixtures("registries")]
 
 
 def playbook(folder: pathlib.Path, path: pathlib.Path, variables: Json) -> list[str]:

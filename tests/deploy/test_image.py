@@ -22,6 +22,7 @@ from harness.rabbitmq import RabbitMQ
 from harness.templates import template
 from harness.waiting import wait_for
 
+pytestmark = pytest.mark.usefixtures("registries")
 Json = typing.Any
 ROOT = pathlib.Path(__file__).parents[2]
 IMAGE = "localhost/stoker"

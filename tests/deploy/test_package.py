@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -21,9 +20,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 VERSIONS = ("3.11", "3.12", "3.13")
 EXTRAS = "postgresql,etcd"
 PROGRAMS = ("stoker", "stoker-api", "stoker-conductor", "stoker-manage", "stoker-status")
-WITHOUT_PACKAGES = {
-    name: text for name, text in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL"))
-}
+pytestmark = pytest.mark.usefixtures("registries")
 
 
 def interpreter(version: str) -> str | None:
@@ -35,11 +32,10 @@ def interpreter(version: str) -> str | None:
 
 
 def output_of(command: Sequence[object], folder: pathlib.Path) -> str:
-    """Run a command in a folder with nothing of the tests' own Python around; return what it prints."""
+    """Run a command in a folder; return what it prints."""
     outcome = subprocess.run(
         [str(word) for word in command],
         cwd=folder,
-        env=WITHOUT_PACKAGES,
         capture_output=True,
         text=True,
         timeout=900,
