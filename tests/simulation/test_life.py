@@ -30,7 +30,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 NOT_THE_PRODUCT = ("tests/", ".venv/", "benchmarks/")
 MOST_FILE_MOVES = 478
 MOST_FOLDER_MOVES = 198
-"""Bounds of how often who follows the calls must turn to another place: a tenth above what was measured once."""
+"""Bounds of how often who follows the calls must turn to another place: a tenth above a first measurement."""
 TEMPLATE = {
     "heat_template_version": "2018-08-31",
     "resources": {"one": {"type": "Sim::Server", "properties": {"after": 0}}},
