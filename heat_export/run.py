@@ -1,23 +1,24 @@
 """Moves the selected stacks: reads Stoker's database tree by tree, and writes each in one transaction."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlalchemy.engine import Connection
 
 from ..heat_database.crypt import HeatCipher
-from ..heat_database.heat_rows import HeatTree, Refused
+from ..heat_database.heat_rows import HeatConfig, HeatDeployment, HeatTree, Refused
 from ..heat_database.reader import HeatDatabase, Selection
 from ..heat_database.report import Disposition, MovedStack, Report
 from ..resources.registry import ResourceRegistry
 from ..sealing.sealer import Sealer
 from .outgoing import OutgoingTree
 from .software_rows import heat_config, heat_deployment
+from .software_writer import SoftwareWriter, own_software
 from .statements import HeatRows
 from .stoker_rows import StokerDatabase, StokerTree
 from .tree_builder import HeatTreeBuilder
-from .writer import TreeWriter, check_untouched, delete_tree, put_software
+from .writer import TreeWriter, check_untouched, delete_tree
 
 SCHEMAS = {"97b2a986f922": "Heat 27 (2026.2)"}
 """Releases of Heat into whose schema stacks are written, by the revisions of these."""
@@ -133,9 +134,11 @@ class Export:
             notes=built.notes,
         )
 
+        obsolete = self._obsolete(earlier)
+
         def store(conn: Connection) -> int:
             check_untouched(conn, built.tree.root, earlier)
-            writer = TreeWriter(self._rows(conn), self._parts.cipher, built, earlier)
+            writer = TreeWriter(self._rows(conn), self._parts.cipher, built, earlier, obsolete)
             return 0 if options.dry_run else writer.write()
 
         changes = self._heat.write(store)
@@ -157,19 +160,40 @@ class Export:
             )
         if options.dry_run:
             return entry
-        self._heat.write(lambda conn: delete_tree(self._rows(conn), earlier, deleted_at))
+        obsolete = self._obsolete(earlier)
+        self._heat.write(lambda conn: delete_tree(self._rows(conn), earlier, deleted_at, obsolete))
         return replace(entry, disposition=Disposition.MOVED)
+
+    def _obsolete(self, earlier: HeatTree | None) -> set[str]:
+        """Return the ids of configs and deployments that Heat has of a tree's resources, and Stoker not."""
+        if earlier is None:
+            return set()
+        return self._stoker.missing_software(own_software(earlier, self._parts.registry))
 
     def _move_software(self, report: Report, options: ExportOptions) -> None:
         """Move the configs and deployments that users have made by the API."""
-        sealer = self._parts.sealer
         for configs, deployments in self._stoker.software_pages(options.selection):
-            heat_configs = [heat_config(item, sealer.of_software(item.project_id)) for item in configs]
-            heat_deployments = [
-                heat_deployment(item, sealer.of_software(item.project_id)) for item in deployments
-            ]
-            report.configs += len(configs)
-            report.deployments += len(deployments)
-            if not options.dry_run:
-                put = functools.partial(put_software, configs=heat_configs, deployments=heat_deployments)
-                self._heat.write(lambda conn, put=put: put(self._rows(conn)))  # type: ignore[misc]
+            projects = {item.project_id for item in configs} | {item.project_id for item in deployments}
+            for project_id in sorted(projects):
+                place = self._parts.sealer.of_software(project_id)
+                of_heat = (
+                    [heat_config(item, place) for item in configs if item.project_id == project_id],
+                    [heat_deployment(item, place) for item in deployments if item.project_id == project_id],
+                )
+                try:
+                    if not options.dry_run:
+                        self._heat.write(functools.partial(self._put_software, project_id, *of_heat))
+                except Refused as error:
+                    report.notes = [*report.notes, *error.reasons]
+                else:
+                    report.configs += len(of_heat[0])
+                    report.deployments += len(of_heat[1])
+
+    def _put_software(
+        self,
+        project_id: str,
+        configs: Sequence[HeatConfig],
+        deployments: Sequence[HeatDeployment],
+        conn: Connection,
+    ) -> None:
+        SoftwareWriter(self._rows(conn), project_id).put(configs, deployments)

@@ -90,6 +90,10 @@ class StokerDatabase:
         """Return a tree as one transaction sees it."""
         return self._database.read(lambda conn: _tree(conn, root_id))
 
+    def missing_software(self, ids: Collection[str]) -> set[str]:
+        """Return those of the ids that no config and no deployment has any more."""
+        return self._database.read(lambda conn: set(ids) - _software(conn, sorted(ids)))
+
     def software_pages(
         self, selection: Selection
     ) -> Iterator[tuple[list[StoredConfig], list[StoredDeployment]]]:
@@ -173,6 +177,15 @@ def _nested(conn: Connection, root: Stack) -> tuple[list[Stack], list[str]]:
         nested += below
         level = {stack.id: stack.name for stack in below}
     return nested, orphans
+
+
+def _software(conn: Connection, ids: Sequence[str]) -> set[str]:
+    """Return the ids among these of configs and deployments."""
+    present: set[str] = set()
+    for table in (tables.software_config, tables.software_deployment):
+        for part in bulk.chunks(ids):
+            present.update(conn.execute(sa.select(table.c.id).where(table.c.id.in_(part))).scalars())
+    return present
 
 
 def _busy(conn: Connection, ids: Iterable[StackId]) -> set[StackId]:

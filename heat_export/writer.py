@@ -1,30 +1,22 @@
 """Writes one tree into Heat's database, in the transaction of its connection."""
 
 import typing
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..heat_database import heat_tables as tables
 from ..heat_database.crypt import HeatCipher
-from ..heat_database.heat_rows import (
-    HeatConfig,
-    HeatDeployment,
-    HeatResource,
-    HeatStack,
-    HeatTree,
-    Refused,
-)
+from ..heat_database.heat_rows import HeatResource, HeatStack, HeatTree, Refused
 from ..shapes import Json, JsonMap
 from .comparison import merged
 from .outgoing import OutgoingTree
+from .software_writer import SoftwareWriter
 from .statements import HeatRows
 from .templates import TemplateStore
 
 NAME_TAKEN = "Heat has another stack of this name in the project: rename or delete one of the two"
-UUID_LENGTH = 36
-"""Characters of the ids of configs and deployments."""
 Columns = dict[str, typing.Any]
 
 
@@ -32,14 +24,21 @@ class TreeWriter:
     """Writes one tree.
 
     :param before: the tree as Heat's database has it; None: it has none with this id.
+    :param obsolete: ids of the configs and deployments of its resources that Stoker has deleted since.
     """
 
     def __init__(
-        self, rows: HeatRows, cipher: HeatCipher, built: OutgoingTree, before: HeatTree | None
+        self,
+        rows: HeatRows,
+        cipher: HeatCipher,
+        built: OutgoingTree,
+        before: HeatTree | None,
+        obsolete: Collection[str] = (),
     ) -> None:
         self._rows = rows
         self._cipher = cipher
         self._built = built
+        self._obsolete = obsolete
         self._before = {} if before is None else {stack.id: stack for stack in (before.root, *before.stacks)}
         self._templates = TemplateStore(self._rows, cipher, built.tree.templates)
 
@@ -51,12 +50,9 @@ class TreeWriter:
             self._stack(stack, depth, creds_id)
         self._remove_missing({root.id, *(stack.id for stack in self._built.tree.stacks)})
         forget_credentials(self._rows, {stack.creds_id for stack in self._before.values()} - {creds_id})
-        for config in self._built.configs:
-            self._rows.put(tables.software_config, config.id, config_columns(config))
-        for deployment in self._built.deployments:
-            columns = deployment_columns(deployment)
-            self._rows.put(tables.software_deployment, deployment.id, columns)
-        self._remove_software()
+        software = SoftwareWriter(self._rows, root.project_id)
+        software.put(self._built.configs, self._built.deployments)
+        software.remove(self._obsolete)
         self._rows.delete(tables.stack_lock, "stack_id", [root.id])
         return self._rows.changes
 
@@ -250,24 +246,6 @@ class TreeWriter:
         columns = {"decrypt_method": method, "trust_id": text, "trustor_user_id": root.trustor_id}
         return self._rows.insert(c, {**like, **columns, "tenant_id": root.project_id})
 
-    def _remove_software(self) -> None:
-        """Remove the configs and deployments of resources that Stoker has deleted since."""
-        present = {row.physical_id for stack in self._all() for row in stack.resources}
-        present |= {config.id for config in self._built.configs}
-        earlier = {row.physical_id for stack in self._before.values() for row in stack.resources}
-        obsolete = {key for key in earlier - present if key is not None and len(key) == UUID_LENGTH}
-        if not obsolete:
-            return
-        d = tables.software_deployment
-        query = sa.select(d.c.config_id).where(d.c.id.in_(list(obsolete)))
-        configs = obsolete | set(self._rows.select(query))
-        self._rows.delete(d, "id", obsolete)
-        used = sa.select(d.c.config_id).where(d.c.config_id.in_(list(configs)))
-        self._rows.delete(tables.software_config, "id", configs - set(self._rows.select(used)) - present)
-
-    def _all(self) -> Sequence[HeatStack]:
-        return [self._built.tree.root, *self._built.tree.stacks]
-
 
 def check_untouched(conn: Connection, root: HeatStack, before: HeatTree | None) -> None:
     """Lock the row of a root stack, and check that it is as it was read; a new one needs a free name.
@@ -285,10 +263,11 @@ def check_untouched(conn: Connection, root: HeatStack, before: HeatTree | None) 
         raise Refused(NAME_TAKEN)
 
 
-def delete_tree(rows: HeatRows, tree: HeatTree, deleted_at: float) -> None:
+def delete_tree(rows: HeatRows, tree: HeatTree, deleted_at: float, obsolete: Collection[str] = ()) -> None:
     """Remove a tree as Heat itself does: its events stay until they are purged.
 
     :param deleted_at: seconds since the epoch.
+    :param obsolete: ids of the configs and deployments of its resources, which Stoker has deleted.
     """
     for stack in (tree.root, *tree.stacks):
         remove_stack(rows, stack.id, deleted_at)
@@ -296,17 +275,8 @@ def delete_tree(rows: HeatRows, tree: HeatTree, deleted_at: float) -> None:
         rows.delete(tables.resource_snapshot, "snapshot_id", snapshot_ids)
         rows.delete(tables.snapshot, "id", snapshot_ids)
     forget_credentials(rows, {stack.creds_id for stack in (tree.root, *tree.stacks)})
+    SoftwareWriter(rows, tree.root.project_id).remove(obsolete)
     rows.delete(tables.stack_lock, "stack_id", [tree.root.id])
-
-
-def put_software(
-    rows: HeatRows, configs: Sequence[HeatConfig], deployments: Sequence[HeatDeployment]
-) -> None:
-    """Store configs, and then deployments."""
-    for config in configs:
-        rows.put(tables.software_config, config.id, config_columns(config))
-    for deployment in deployments:
-        rows.put(tables.software_deployment, deployment.id, deployment_columns(deployment))
 
 
 def remove_stack(rows: HeatRows, stack_id: str, deleted_at: float) -> None:
@@ -336,33 +306,6 @@ def remove_resources(rows: HeatRows, stack_id: str) -> None:
     e = tables.event
     in_events = sa.select(e.c.rsrc_prop_data_id).where(e.c.rsrc_prop_data_id.in_(list(values)))
     rows.delete(tables.resource_properties_data, "id", values - set(rows.select(in_events)))
-
-
-def config_columns(config: HeatConfig) -> Columns:
-    """Return the columns of a software config."""
-    return {
-        "name": config.name,
-        "group": config.group,
-        "config": config.config,
-        "tenant": config.project_id,
-        "created_at": config.created_at,
-    }
-
-
-def deployment_columns(deployment: HeatDeployment) -> Columns:
-    """Return the columns of a software deployment."""
-    return {
-        "config_id": deployment.config_id,
-        "server_id": deployment.server_id,
-        "input_values": deployment.input_values,
-        "output_values": deployment.output_values,
-        "action": deployment.action,
-        "status": deployment.status,
-        "status_reason": deployment.reason,
-        "tenant": deployment.project_id,
-        "created_at": deployment.created_at,
-        "updated_at": deployment.updated_at,
-    }
 
 
 def _with_depths(tree: HeatTree) -> Iterator[tuple[HeatStack, int]]:
