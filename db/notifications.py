@@ -192,7 +192,9 @@ def scaling_ended(conn: Connection, task: Task, failure: str | None) -> None:
 def _members(conn: Connection, task: Task) -> int:
     """Return how many sound members the group of a task has now."""
     r = tables.resource
-    child = sa.select(r.c.physical_id).where(r.c.id == task.resource_id).scalar_subquery()
+    s = tables.stack.c
+    is_child = sa.and_(s.parent_id == task.stack_id, s.parent_resource_id == task.resource_id)
+    child = sa.select(s.id).where(is_child, s.deleted_at.is_(None)).scalar_subquery()
     is_sound = sa.and_(r.c.replaced_by.is_(None), r.c.snapshot_id.is_(None), r.c.status != Status.FAILED)
     counted = sa.select(sa.func.count()).select_from(r).where(r.c.stack_id == child, is_sound)
     return int(conn.execute(counted).scalar_one())

@@ -53,6 +53,22 @@ def get(conn: Connection, stack_id: StackId, snapshot_id: SnapshotId) -> Snapsho
     return Snapshot(**dict(row))
 
 
+def of_nested(conn: Connection, parent_id: StackId, snapshot_id: SnapshotId) -> Snapshot | None:
+    """Return a snapshot of a stack that is nested in another one directly; None: there is none.
+
+    :param parent_id: the stack around it.
+    """
+    p = tables.snapshot
+    s = tables.stack.c
+    query = (
+        sa.select(p)
+        .join(tables.stack, s.id == p.c.stack_id)
+        .where(p.c.id == snapshot_id, s.parent_id == parent_id, s.deleted_at.is_(None))
+    )
+    row = conn.execute(query).mappings().first()
+    return None if row is None else Snapshot(**dict(row))
+
+
 def of_stack(conn: Connection, stack_id: StackId) -> list[Snapshot]:
     """Return all snapshots of a stack, the oldest first."""
     s = tables.snapshot

@@ -12,7 +12,7 @@ from ..shapes import Json, JsonMap
 from . import bulk, content, event_sinks, statements
 from .bulk import OneOf
 from .errors import NameTaken, NotFound
-from .ids import ContentId, StackId, TraversalId
+from .ids import ContentId, ResourceId, StackId, TraversalId
 from .rows import GOAL, FailureCause, ListedStack, Stack
 from .schema import tables
 from .states import Status
@@ -186,6 +186,25 @@ def find_undeleted(conn: Connection, stack_id: StackId) -> Stack | None:
     except NotFound:
         return None
     return stack if stack.deleted_at is None else None
+
+
+_CHILD = sa.select(*tables.STACK_COLUMNS, _IS_TAGGED).where(
+    tables.stack.c.parent_id == sa.bindparam("stack"),
+    tables.stack.c.parent_resource_id == sa.bindparam("resource"),
+    tables.stack.c.deleted_at.is_(None),
+)
+
+
+def of_resource(conn: Connection, stack_id: StackId, resource_id: ResourceId) -> Stack | None:
+    """Return the nested stack of a resource; None: it has none.
+
+    This is the only way from a resource to its stack.  The stack's own row names the resource, and is written
+    only by a step of that resource.  The resource's physical id is shown and no more: documents can carry it.
+
+    :param stack_id: the stack of the resource, in which the nested one must be, too.
+    """
+    row = conn.execute(_CHILD, {"stack": stack_id, "resource": resource_id}).mappings().first()
+    return None if row is None else _tagged_where_needed(conn, [dict(row)])[0]
 
 
 def lock(conn: Connection, stack_id: StackId) -> Stack:

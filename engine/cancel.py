@@ -93,7 +93,7 @@ def fail_unreadable(
     place = sa.select(t.c.stack_id, t.c.traversal).where(t.c.id == task_id, t.c.state.not_in(sorted(FINAL)))
     if (task := conn.execute(place).first()) is None:
         return TimedOutStacks()
-    stack = stacks.lock_as_late(conn, StackId(task.stack_id))
+    stack = stacks.lock_as_late(conn, task.stack_id)
     ended = TimedOutStacks()
     if stack is not None and (stack.traversal, stack.status) == (task.traversal, Status.IN_PROGRESS):
         _fail(conn, [stack], f"Task {task_id} cannot be read: {why}", rollback=False, by=by, now=now)

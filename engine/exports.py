@@ -43,8 +43,8 @@ class Exports:
         self, conn: Connection, stack_id: StackId, timeout: float
     ) -> tuple[dict[str, Json], list[Started]]:
         stack = stacks.lock(conn, stack_id)
-        inside = sorted(conn.execute(statements.inside([stack_id])).scalars())
-        tree = [stack, *(stacks.lock(conn, StackId(key)) for key in inside)]
+        inside: list[StackId] = sorted(conn.execute(statements.inside([stack_id])).scalars())
+        tree = [stack, *(stacks.lock(conn, key) for key in inside)]
         for each in tree:
             if each.status == Status.IN_PROGRESS or running_of(conn, each):
                 raise ActionInProgress(each.name, each.action)

@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection
 
 from ..db import content, resources, snapshots, stacks
 from ..db.errors import NameTaken, NotFound
-from ..db.ids import ContentId, StackId
+from ..db.ids import ContentId, ResourceId, StackId
 from ..db.rows import Resource, Snapshot, Stack
 from ..db.states import TaskKind
 from ..planning.plan import TraversalScope
@@ -50,6 +50,20 @@ class _Family(typing.NamedTuple):
     root: Stack
     child: Stack | None
 
+    @property
+    def breakpoints_hold(self) -> bool:
+        """Return whether breakpoints hold: a rollback stops at none, on no level."""
+        return self.root.action != "ROLLBACK"
+
+    def living_child(self) -> Stack:
+        """Return the nested stack.
+
+        :raises ChildGone: there is none.
+        """
+        if self.child is None:
+            raise ChildGone
+        return self.child
+
 
 class NestedStacks:
     """Reads nested stacks, and carries out the requests of steps.  Thread-safe."""
@@ -65,14 +79,12 @@ class NestedStacks:
 
     # -- reads -------------------------------------------------------------------------------------
 
-    def find(self, key: StackId, root_id: StackId) -> Stack | None:
-        """Return the child of a resource of a tree.
+    def find(self, stack_id: StackId, resource_id: ResourceId) -> Stack | None:
+        """Return the child of a resource; None: it has none.
 
-        None: it is deleted, or never existed, or belongs to another tree.  (An orphaned child is in another
-        tree than the stack that it was created for.)
+        :param stack_id: the stack of the resource.
         """
-        child = self._context.database.read(lambda conn: stacks.find_undeleted(conn, key))
-        return child if child is not None and child.root_id == root_id else None
+        return self._context.database.read(lambda conn: stacks.of_resource(conn, stack_id, resource_id))
 
     def rows(self, key: StackId) -> list[Resource]:
         """Return the child's resources."""
@@ -107,24 +119,10 @@ class NestedStacks:
         """
         return self._templates(url)
 
-    def snapshot_of(self, nest: ParentResource, key: StackId) -> Snapshot | None:
+    def snapshot_of(self, nest: ParentResource) -> Snapshot | None:
         """Return the child's snapshot that a step with the parent resource's key has begun."""
-        self.parent(nest, key)
         snapshot_id = child_snapshot_id(nest.key)
-        try:
-            return self._context.database.read(lambda conn: snapshots.get(conn, key, snapshot_id))
-        except NotFound:
-            return None
-
-    def parent(self, nest: ParentResource, key: StackId) -> Stack:
-        """Return the stack around a child.
-
-        :raises ChildGone: the child does not belong to its tree.
-        """
-        parent = self.stack(nest.stack_id)
-        if not _same_tree(self.stack(key), parent):
-            raise ChildGone
-        return parent
+        return self._context.database.read(lambda conn: snapshots.of_nested(conn, nest.stack_id, snapshot_id))
 
     def stack(self, key: StackId) -> Stack:
         """Return a stack.
@@ -141,15 +139,16 @@ class NestedStacks:
     # -- a goal ------------------------------------------------------------------------------------
 
     def create(self, nest: ParentResource, goal: ChildGoal, adopted: JsonMap | None = None) -> StackId:
-        """Begin to create the child, or find it if an earlier attempt did.
+        """Begin to create the child, or find the one that the resource has, by whatever key.
 
         :param adopted: existing resources to adopt, by name; None: all are created.
+        :raises ChildGone: a child of the same key was deleted meanwhile.
         :raises PermanentError: the goal is wrong, or too deep.
         """
-        stack_id = child_id(nest.key)
-        family = self._family(nest, stack_id)
+        family = self._family(nest)
         if family.child is not None:
-            return stack_id
+            return family.child.id
+        stack_id = child_id(nest.key)
         parent = family.parent
         deepest = self._context.settings.limits.depth
         if deepest and parent.depth + 1 > deepest:
@@ -164,39 +163,42 @@ class NestedStacks:
             username=parent.owner,
             deadline=lambda now: self.deadline(parent, now, goal),
             abort_on_breakpoint=parent.abort_on_breakpoint,
-            breakpoints_hold=family.root.action != "ROLLBACK",
+            breakpoints_hold=family.breakpoints_hold,
             adopted=None if adopted is None else {n: AdoptedResource.of(entry or {}) for n, entry in entries},
             parent=parent,
             parent_resource_id=nest.resource_id,
         )
         try:
             create_stack(self._context, new, compiled, nest.guard)
-        except NameTaken:  # By itself: an attempt beside this one was faster.
-            if self.find(stack_id, parent.root_id) is None:
-                raise
+        except NameTaken as error:  # By itself: an attempt beside this one was faster.
+            if self.find(nest.stack_id, nest.resource_id) is None:
+                raise ChildGone from error
         return stack_id
 
-    def update(self, nest: ParentResource, key: StackId, goal: ChildGoal) -> None:
+    def update(self, nest: ParentResource, goal: ChildGoal) -> StackId:
         """Bring the child to another goal, also during an action.
 
+        :raises ChildGone: there is none.
         :raises PermanentError: the goal is wrong, or the child is being deleted, or suspended.
         """
-        parent = self.parent(nest, key)
         done = False
         while not done:
-            child = self.stack(key)
-            identity = Identity(child.name, child.id, child.project_id)
-            change = Change(
-                stack=child,
-                compiled=self._compile(
-                    parent, nest, goal, identity, self._files_of_update(parent, child, goal)
-                ),
-                deadline=lambda now: self.deadline(parent, now, goal),
-                columns={"abort_on_breakpoint": parent.abort_on_breakpoint, "has_sinks": parent.has_sinks},
-                breakpoints_hold=self.breakpoints_hold(parent),
-            )
+            change = self._change(nest, self._family(nest), goal)
             with refusal_is_permanent():
                 done = commit_update(self._context, change, nest.guard)
+        return change.stack.id
+
+    def _change(self, nest: ParentResource, family: _Family, goal: ChildGoal) -> Change:
+        parent, child = family.parent, family.living_child()
+        identity = Identity(child.name, child.id, child.project_id)
+        files = self._files_of_update(parent, child, goal)
+        return Change(
+            stack=child,
+            compiled=self._compile(parent, nest, goal, identity, files),
+            deadline=lambda now: self.deadline(parent, now, goal),
+            columns={"abort_on_breakpoint": parent.abort_on_breakpoint, "has_sinks": parent.has_sinks},
+            breakpoints_hold=family.breakpoints_hold,
+        )
 
     def inputs(
         self, stack_id: StackId, resource: tuple[str, str], unseal: Callable[[str], Json]
@@ -208,53 +210,60 @@ class NestedStacks:
 
     # -- other actions -----------------------------------------------------------------------------
 
-    def delete(self, nest: ParentResource, key: StackId) -> None:
-        """Delete the child, also during an action."""
-        parent = self.parent(nest, key)
-        hold = self.breakpoints_hold(parent)
+    def delete(self, nest: ParentResource) -> None:
+        """Delete the child, also during an action; nothing happens where there is none."""
+        family = self._family(nest)
+        if family.child is None:
+            return
 
         def start(conn: Connection, scope: TraversalScope) -> Started | None:
-            timeout = max(0.0, self.deadline(parent, scope.now) - scope.now)
-            return start_delete(conn, scope, timeout=timeout, breakpoints_hold=hold)
+            timeout = max(0.0, self.deadline(family.parent, scope.now) - scope.now)
+            return start_delete(conn, scope, timeout=timeout, breakpoints_hold=family.breakpoints_hold)
 
-        self._start(nest, key, start)
+        self._start(nest, family.child.id, start)
 
-    def act(self, nest: ParentResource, key: StackId, kind: TaskKind) -> None:
+    def act(self, nest: ParentResource, kind: TaskKind) -> StackId:
         """Check, suspend or resume the child.
 
+        :raises ChildGone: there is none.
         :raises PermanentError: the child's state does not allow the action.
         """
-        parent = self.parent(nest, key)
+        family = self._family(nest)
+        parent, child = family.parent, family.living_child()
 
         def start(conn: Connection, scope: TraversalScope) -> Started | None:
             return start_action(conn, kind, scope, deadline_at=self.deadline(parent, scope.now))
 
-        self._start(nest, key, start)
+        self._start(nest, child.id, start)
+        return child.id
 
-    def snapshot(self, nest: ParentResource, key: StackId) -> None:
+    def snapshot(self, nest: ParentResource) -> StackId:
         """Begin a snapshot of the child, or find the one that an earlier attempt has begun.
 
+        :raises ChildGone: there is none.
         :raises PermanentError: the child's state does not allow a snapshot.
         """
-        parent = self.parent(nest, key)
+        family = self._family(nest)
+        parent, child = family.parent, family.living_child()
 
         def start(conn: Connection, scope: TraversalScope) -> Started:
             request = SnapshotRequest(None, self.deadline(parent, scope.now), id=child_snapshot_id(nest.key))
             return start_snapshot(conn, request, scope)[0]
 
-        if self.snapshot_of(nest, key) is not None:
-            return
+        if self.snapshot_of(nest) is not None:
+            return child.id
         try:
-            self._start(nest, key, start)
+            self._start(nest, child.id, start)
         except ActionInProgress as error:
             raise PermanentError(str(error)) from error
+        return child.id
 
-    def delete_snapshot(self, nest: ParentResource, key: StackId) -> None:
+    def delete_snapshot(self, nest: ParentResource) -> None:
         """Delete that snapshot, also during an action of the child.
 
         :raises PermanentError: the snapshot is being taken.
         """
-        snapshot = self.snapshot_of(nest, key)
+        snapshot = self.snapshot_of(nest)
         if snapshot is None:
             return
         snapshot_id = snapshot.id
@@ -262,25 +271,22 @@ class NestedStacks:
         with contextlib.suppress(NotFound):
             self._start(
                 nest,
-                key,
+                snapshot.stack_id,
                 lambda conn, scope: start_snapshot_deletion(conn, snapshot_id, scope, timeout=timeout),
             )
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _family(self, nest: ParentResource, key: StackId) -> _Family:
-        """Read a possible child of a resource, the stack around it, and the root.
+    def _family(self, nest: ParentResource) -> _Family:
+        """Read the child of a resource, the stack around it, and the root.
 
         :raises NotFound: there is no stack around it.
         """
 
         def read(conn: Connection) -> _Family:
-            rows = stacks.get_each(conn, [key, nest.stack_id])
-            parent = rows.get(nest.stack_id) or stacks.get(conn, nest.stack_id)
+            parent = stacks.get(conn, nest.stack_id)
             root = parent if parent.root_id == parent.id else stacks.get(conn, parent.root_id)
-            child = rows.get(key)
-            is_child = child is not None and child.deleted_at is None and _same_tree(child, parent)
-            return _Family(parent, root, child if is_child else None)
+            return _Family(parent, root, stacks.of_resource(conn, parent.id, nest.resource_id))
 
         return self._context.database.read(read)
 
@@ -298,10 +304,6 @@ class NestedStacks:
             started = self._context.start_traversal(key, guarded)
         if started is not None:
             announce_started(self._context.hints, started)
-
-    def breakpoints_hold(self, parent: Stack) -> bool:
-        """Return whether breakpoints hold: a rollback stops at none, on no level."""
-        return self.stack(parent.root_id).action != "ROLLBACK"
 
     def deadline(self, parent: Stack, now: float, goal: ChildGoal | None = None) -> float:
         """Return the parent's deadline, or an earlier one where the child has a timeout of its own."""
@@ -346,10 +348,6 @@ class NestedStacks:
             return self._context.compiler.compile(child_goal, identity, sealer, tree=False)
         except TemplateError as error:
             raise PermanentError(str(error), kind="StackValidationFailed") from error
-
-
-def _same_tree(first: Stack, second: Stack) -> bool:
-    return first.root_id == second.root_id
 
 
 @contextlib.contextmanager

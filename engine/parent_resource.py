@@ -49,6 +49,4 @@ def child_id(key: str) -> StackId:
 
 def living_child(conn: Connection, row: Resource, registry: ResourceRegistry) -> Stack | None:
     """Return the stack that a resource is; None: its type has none, or the stack does not exist."""
-    if row.physical_id is None or not registry.is_nested(row.plugin):
-        return None
-    return stacks.find_undeleted(conn, StackId(row.physical_id))
+    return stacks.of_resource(conn, row.stack_id, row.id) if registry.is_nested(row.plugin) else None

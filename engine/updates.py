@@ -5,7 +5,7 @@ from collections.abc import Callable
 from sqlalchemy.engine import Connection
 
 from ..db import resources, snapshots, stacks
-from ..db.ids import SnapshotId, StackId
+from ..db.ids import SnapshotId
 from ..db.rows import Resource, Stack
 from ..db.states import Status
 from ..planning.requests import UpdateRequest
@@ -152,11 +152,15 @@ class Updates:
 
     def _copies_inside(self, row: Resource) -> list[Resource]:
         """Return the copies in the snapshot of a nested stack, by the copy of the resource that it is."""
-        if row.physical_id is None or row.key is None or not self._context.registry.is_nested(row.plugin):
+        key = row.key
+        if key is None or not self._context.registry.is_nested(row.plugin):
             return []
-        child = StackId(row.physical_id)
-        snapshot_id = child_snapshot_id(row.key)
-        return self._context.database.read(lambda conn: resources.copies(conn, child, snapshot_id))
+
+        def read(conn: Connection) -> list[Resource]:
+            inner = snapshots.of_nested(conn, row.stack_id, child_snapshot_id(key))
+            return [] if inner is None else resources.copies(conn, inner.stack_id, inner.id)
+
+        return self._context.database.read(read)
 
     def _cancel(self, stack: Stack, why: str) -> bool:
         now = self._context.clock()

@@ -220,9 +220,9 @@ class StackBuilder:
         compiled = self._goals.of_nested(nested, around.secrets, reading)
         child = self.build(stack, compiled, ParentOf(around.stack, row.id))
         context = self._read_context(place, around, child=child)
-        state = context.children.state(stack.id)
+        state = context.children.state()
         assert state is not None, "the child is built"
-        values = dict(plugin.child_data(target, stack.id, state, context.as_context()))
+        values = dict(plugin.child_data(target, state, context.as_context()))
         if "cooldown_end" in values:
             values["cooldown_end"] = 0.0
         return values, child

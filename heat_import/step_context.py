@@ -74,7 +74,7 @@ class ReadChildren:
             self._context, parent.environment, parent.files, self._resource, self._secrets.open
         )
 
-    def members(self, child: str) -> Sequence[GroupMember]:
+    def members(self) -> Sequence[GroupMember]:
         """Return the members of a group, failed ones first, then the oldest."""
         members = [
             GroupMember(
@@ -89,19 +89,19 @@ class ReadChildren:
         ]
         return sorted(members, key=lambda item: (not item.is_failed, item.created_at, item.name))
 
-    def outputs(self, child: str) -> JsonMap:
+    def outputs(self) -> JsonMap:
         """Return the outputs of the nested stack."""
         return (
             {} if self._child is None else open_outputs(self._child.stack.outputs, self._rows, self._secrets)
         )
 
-    def output_errors(self, child: str) -> Mapping[str, str]:
+    def output_errors(self) -> Mapping[str, str]:
         """Return the errors of outputs that can never be computed."""
         if self._child is None:
             return {}
         return failing_outputs(self._child.stack.outputs, self._rows, self._secrets)
 
-    def inner_values(self, child: str, requested: Sequence[Sequence[str | int]]) -> JsonMap:
+    def inner_values(self, requested: Sequence[Sequence[str | int]]) -> JsonMap:
         """Return attributes of resources of the nested stack."""
         outputs: dict[str, Json] = {}
         rows = self._rows
@@ -113,12 +113,12 @@ class ReadChildren:
                 outputs[output_name(parts)] = {"value": value}
         return open_outputs(outputs, rows, self._secrets)
 
-    def state(self, child: str) -> ChildState | None:
+    def state(self) -> ChildState | None:
         """Return the state of the nested stack; None: it is not built yet."""
         if self._child is None:
             return None
         stack = self._child.stack
-        return ChildState(stack.action, stack.status, stack.reason, stack.name, stack.traversal)
+        return ChildState(stack.action, stack.status, stack.reason, stack.name, stack.traversal, id=stack.id)
 
     @property
     def _rows(self) -> dict[str, Resource]:

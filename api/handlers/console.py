@@ -4,7 +4,6 @@ import functools
 
 from sqlalchemy.engine import Connection
 
-from ...db.ids import StackId
 from ...db.queries import graphs
 from ...db.rows import Stack
 from ...db.statements import LEVELS
@@ -57,7 +56,7 @@ def _read_graph(request: Request, depth: int, before: SharedGraph | None) -> Sha
 
 def _version(conn: Connection, stack: Stack) -> tuple[object, ...]:
     of_stack = (stack.traversal, stack.action, stack.status, stack.updated_at, stack.deleted_at)
-    return (*of_stack, graphs.last_event(conn, StackId(stack.id)))
+    return (*of_stack, graphs.last_event(conn, stack.id))
 
 
 def inspect(request: Request) -> Reply:

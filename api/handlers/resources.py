@@ -6,7 +6,7 @@ from sqlalchemy.engine import Connection
 
 from ...db import resources
 from ...db.errors import NotFound
-from ...db.ids import ResourceId, StackId
+from ...db.ids import ResourceId
 from ...db.queries import nesting, stack_list
 from ...db.rows import ListedResource, Resource, Stack
 from ...db.states import Status
@@ -78,13 +78,15 @@ def _surroundings(
     working = [home.traversal for home in homes.values() if home.status == Status.IN_PROGRESS]
     nested = [home.id for home in homes.values() if home.parent_id is not None]
     is_nested = request.services.registry.is_nested
-    children = [StackId(item.physical_id) for item in rows if item.physical_id and is_nested(item.plugin)]
-    names = nesting.names(conn, children) if children else {}
+    parents = [item for item in rows if is_nested(item.plugin)]
+    children = nesting.children(conn, homes, [item.id for item in parents]) if parents else {}
     return views.Surroundings(
         required_by=required_by,
         stacks=urls,
         parents=nesting.parent_resources(conn, nested) if nested else {},
-        children={child: url_of(request, stack.project_id, names[child], child) for child in names},
+        children={
+            owner: url_of(request, stack.project_id, name, child) for owner, (child, name) in children.items()
+        },
         held={item.resource_id: item for traversal in working for item in held_of(conn, traversal)},
         reasons=request.services.guests.reasons(conn, rows) if is_busy else {},
     )

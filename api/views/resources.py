@@ -97,7 +97,7 @@ class Surroundings:
 
     stacks: Mapping[StackId, str]
     parents: Mapping[StackId, str]
-    children: Mapping[StackId, str]
+    children: Mapping[ResourceId, str]
     required_by: Mapping[ResourceId, Iterable[str]]
     held: Mapping[ResourceId, HeldTask]
     reasons: Mapping[ResourceId, str]
@@ -119,7 +119,7 @@ def resource_summary(item: Resource | ListedResource, around: Surroundings) -> d
         "required_by": sorted(around.required_by.get(item.id, ())),
         "links": [link(f"{url_of_stack}/resources/{quoted(name)}"), link(url_of_stack, "stack")],
     }
-    if (nested := around.children.get(StackId(item.physical_id or ""))) is not None:
+    if (nested := around.children.get(item.id)) is not None:
         view["links"].append(link(nested, "nested"))
     if (parent := around.parents.get(item.stack_id)) is not None:
         view["parent_resource"] = parent

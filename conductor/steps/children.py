@@ -1,13 +1,12 @@
 """The nested stacks that a step may create, change and read, as its resource type sees them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 
-from ...db.ids import StackId
 from ...db.rows import Resource, Stack
 from ...db.states import Status, TaskKind
 from ...db.work.claim import Claim
-from ...engine.parent_resource import ParentResource, child_id
+from ...engine.parent_resource import ParentResource
 from ...planning.goal import SECRET_TEMPLATE, secret_parameters, template_is_secret
 from ...planning.plan import TaskDefinition
 from ...resources.contract.children import (
@@ -30,10 +29,21 @@ from .secrets import SealedLookup, Secrets, failing_outputs, open_outputs
 from .target import kept_properties
 
 
+@dataclass
+class _ReadChild:
+    """The child as the step has read it.
+
+    :ivar rows: its resources but those that were replaced; None: they were not read yet.
+    """
+
+    stack: Stack | None
+    rows: list[Resource] | None = None
+
+
 class StepChildren(Children):
     """Implements Children for one step of one claim.
 
-    What the step has read of a child is kept until the step changes one.
+    What the step has read of the child is kept until the step changes it.
 
     :param database: compares the claim in each transaction that changes a child.
     """
@@ -45,37 +55,32 @@ class StepChildren(Children):
         self._writes = database.writes_of(claim)
         self._nested = nested
         self._secrets = secrets
-        self._stacks: dict[StackId, Stack | None] = {}
-        self._rows: dict[StackId, list[Resource]] = {}
+        self._read: _ReadChild | None = None
 
     def create(self, key: str, goal: ChildGoal, adopted: JsonMap | None = None) -> str:
         return self._forget().create(self._parent(key), self._with_secrets(goal), adopted)
 
-    def update(self, child: str, goal: ChildGoal) -> None:
-        self._forget().update(self._parent(), StackId(child), self._with_secrets(goal))
+    def update(self, goal: ChildGoal) -> str:
+        return self._forget().update(self._parent(), self._with_secrets(goal))
 
-    def delete(self, child: str) -> None:
-        self._forget().delete(self._parent(), StackId(child))
+    def delete(self) -> None:
+        self._forget().delete(self._parent())
 
-    def act(self, child: str, action: str) -> None:
-        self._forget().act(self._parent(), StackId(child), TaskKind(action))
+    def act(self, action: str) -> str:
+        return self._forget().act(self._parent(), TaskKind(action))
 
-    def snapshot(self, child: str, key: str) -> None:
-        self._forget().snapshot(self._parent(key), StackId(child))
+    def snapshot(self, key: str) -> str:
+        return self._forget().snapshot(self._parent(key))
 
-    def snapshot_state(self, child: str, key: str) -> ChildState | None:
-        snapshot = self._nested.snapshot_of(self._parent(key), StackId(child))
+    def snapshot_state(self, key: str) -> ChildState | None:
+        snapshot = self._nested.snapshot_of(self._parent(key))
         return None if snapshot is None else ChildState(snapshot.action, snapshot.status, snapshot.reason)
 
-    def delete_snapshot(self, child: str, key: str) -> None:
-        self._forget().delete_snapshot(self._parent(key), StackId(child))
+    def delete_snapshot(self, key: str) -> None:
+        self._forget().delete_snapshot(self._parent(key))
 
-    def find(self, key: str) -> str | None:
-        stack = self._stack(child_id(key))
-        return None if stack is None else stack.id
-
-    def state(self, child: str) -> ChildState | None:
-        stack = self._stack(StackId(child))
+    def state(self) -> ChildState | None:
+        stack = self._stack()
         if stack is None:
             return None
         cause = stack.failure_cause
@@ -86,13 +91,14 @@ class StepChildren(Children):
             name=stack.name,
             traversal=stack.traversal,
             failure=None if cause is None else ChildFailure(**asdict(cause)),
+            id=stack.id,
         )
 
-    def inner_values(self, child: str, requested: Sequence[Sequence[str | int]]) -> JsonMap:
-        stack = self._stack(StackId(child))
+    def inner_values(self, requested: Sequence[Sequence[str | int]]) -> JsonMap:
+        stack = self._stack()
         if stack is None:
             return {}
-        rows = {row.name: row for row in self._present_rows(stack)}
+        rows = {row.name: row for row in self._present_rows()}
         outputs = {}
         for parts in requested:
             _, name, *attribute = str(parts[0]).split(".", 2)
@@ -102,26 +108,26 @@ class StepChildren(Children):
                 outputs[output_name(parts)] = {"value": value}
         return open_outputs(outputs, rows, self._secrets)
 
-    def output_errors(self, child: str) -> Mapping[str, str]:
-        stack = self._stack(StackId(child))
+    def output_errors(self) -> Mapping[str, str]:
+        stack = self._stack()
         if stack is None:
             return {}
-        rows = {row.name: row for row in self._present_rows(stack)}
+        rows = {row.name: row for row in self._present_rows()}
         return failing_outputs(stack.outputs, rows, self._secrets)
 
-    def outputs(self, child: str) -> JsonMap:
-        stack = self._stack(StackId(child))
+    def outputs(self) -> JsonMap:
+        stack = self._stack()
         if stack is None:
             return {}
-        rows = {row.name: row for row in self._present_rows(stack)}
+        rows = {row.name: row for row in self._present_rows()}
         return open_outputs(stack.outputs, rows, self._secrets)
 
-    def members(self, child: str) -> Sequence[GroupMember]:
-        stack = self._stack(StackId(child))
+    def members(self) -> Sequence[GroupMember]:
+        stack = self._stack()
         if stack is None:
             return []
         bodies = self._nested.bodies(stack, self._secrets.open)
-        rows = self._present_rows(stack)
+        rows = self._present_rows()
         members = [
             GroupMember(
                 name=row.name,
@@ -147,21 +153,26 @@ class StepChildren(Children):
         return self._nested.inputs(claim.task.stack_id, resource, self._secrets.open)
 
     def _forget(self) -> NestedStackOperations:
-        """Return the operations, for one that changes a child."""
-        self._stacks.clear()
-        self._rows.clear()
+        """Return the operations, for one that changes the child."""
+        self._read = None
         return self._nested
 
-    def _stack(self, child: StackId) -> Stack | None:
-        if child not in self._stacks:
-            self._stacks[child] = self._nested.find(child, self._claim.root_id)
-        return self._stacks[child]
+    def _child(self) -> _ReadChild:
+        if self._read is None:
+            claim = self._claim
+            self._read = _ReadChild(self._nested.find(claim.task.stack_id, claim.resource.id))
+        return self._read
 
-    def _present_rows(self, stack: Stack) -> list[Resource]:
+    def _stack(self) -> Stack | None:
+        return self._child().stack
+
+    def _present_rows(self) -> list[Resource]:
         """Return the child's resources but those that were replaced."""
-        if stack.id not in self._rows:
-            self._rows[stack.id] = [row for row in self._nested.rows(stack.id) if row.replaced_by is None]
-        return self._rows[stack.id]
+        child = self._child()
+        if child.rows is None:
+            rows = [] if child.stack is None else self._nested.rows(child.stack.id)
+            child.rows = [row for row in rows if row.replaced_by is None]
+        return child.rows
 
     def _with_secrets(self, goal: ChildGoal) -> ChildGoal:
         """Return the goal with the names of its secret parameters.

@@ -3,7 +3,7 @@
 import typing
 from collections.abc import Callable, Mapping
 
-from ...db.ids import StackId
+from ...db.ids import ResourceId, StackId
 from ...db.rows import Resource, Snapshot, Stack
 from ...db.states import TaskKind
 from ...engine.parent_resource import ParentResource
@@ -18,28 +18,28 @@ class NestedStackOperations(typing.Protocol):
     """
 
     def create(self, nest: ParentResource, goal: ChildGoal, adopted: JsonMap | None = None) -> StackId:
-        """Start to create the child, or find it if an earlier attempt did."""
+        """Start to create the child, or find the one that the resource has."""
 
-    def update(self, nest: ParentResource, key: StackId, goal: ChildGoal) -> None:
+    def update(self, nest: ParentResource, goal: ChildGoal) -> StackId:
         """Start to bring the child to another goal, whatever it does now."""
 
-    def delete(self, nest: ParentResource, key: StackId) -> None:
-        """Start to delete the child, whatever it does now."""
+    def delete(self, nest: ParentResource) -> None:
+        """Start to delete the child, whatever it does now; nothing happens where there is none."""
 
-    def act(self, nest: ParentResource, key: StackId, kind: TaskKind) -> None:
+    def act(self, nest: ParentResource, kind: TaskKind) -> StackId:
         """Start to check, suspend or resume the child."""
 
-    def snapshot(self, nest: ParentResource, key: StackId) -> None:
+    def snapshot(self, nest: ParentResource) -> StackId:
         """Start a snapshot of the child, or find the one that an earlier attempt has started."""
 
-    def snapshot_of(self, nest: ParentResource, key: StackId) -> Snapshot | None:
+    def snapshot_of(self, nest: ParentResource) -> Snapshot | None:
         """Return the child's snapshot that a step with the parent resource's key has started."""
 
-    def delete_snapshot(self, nest: ParentResource, key: StackId) -> None:
+    def delete_snapshot(self, nest: ParentResource) -> None:
         """Start to delete that snapshot, whatever the child does."""
 
-    def find(self, key: StackId, root_id: StackId) -> Stack | None:
-        """Return the child of a resource of a tree; None: the tree has no such stack."""
+    def find(self, stack_id: StackId, resource_id: ResourceId) -> Stack | None:
+        """Return the child of a resource; None: it has none."""
 
     def rows(self, key: StackId) -> list[Resource]:
         """Return the child's resources."""

@@ -1,13 +1,12 @@
 """Queries for the fields that the views of a nested stack take from the stacks around it."""
 
-import typing
 from collections.abc import Iterable
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..bulk import BATCH, OneOf
-from ..ids import StackId
+from ..ids import ResourceId, StackId
 from ..schema import tables
 
 _S = tables.stack.c
@@ -17,32 +16,41 @@ _PARENTS = (
     .join_from(tables.stack, tables.resource, _R.id == _S.parent_resource_id)
     .where(OneOf(_S.id))
 )
-_NAMES = sa.select(_S.id, _S.name).where(OneOf(_S.id))
+_CHILDREN = sa.select(_S.parent_resource_id, _S.id, _S.name).where(
+    OneOf(_S.parent_id), OneOf(_S.parent_resource_id, "resources"), _S.deleted_at.is_(None)
+)
 _TIMEOUT = sa.select(_S.timeout_mins).where(_S.id == sa.bindparam("root"))
 
 
 def parent_resources(conn: Connection, stack_ids: Iterable[StackId]) -> dict[StackId, str]:
     """Return the name of the resource that each of the nested stacks belongs to."""
-    return _pairs(conn, _PARENTS, stack_ids)
+    pairs: dict[StackId, str] = {}
+    ids = sorted(set(stack_ids))
+    for start in range(0, len(ids), BATCH):
+        rows = conn.execute(_PARENTS, {"ids": ids[start : start + BATCH]})
+        pairs.update((StackId(stack_id), name) for stack_id, name in rows)
+    return pairs
 
 
-def names(conn: Connection, stack_ids: Iterable[StackId]) -> dict[StackId, str]:
-    """Return the names of the stacks that exist."""
-    return _pairs(conn, _NAMES, stack_ids)
+def children(
+    conn: Connection, stack_ids: Iterable[StackId], resource_ids: Iterable[ResourceId]
+) -> dict[ResourceId, tuple[StackId, str]]:
+    """Return id and name of the nested stacks that resources have, by the resources' ids.
+
+    They are found as `stacks.of_resource` finds one.
+
+    :param stack_ids: the stacks of the resources.
+    """
+    nested: dict[ResourceId, tuple[StackId, str]] = {}
+    parents = sorted(set(stack_ids))
+    ids = sorted(set(resource_ids))
+    for start in range(0, len(ids), BATCH):
+        rows = conn.execute(_CHILDREN, {"ids": parents, "resources": ids[start : start + BATCH]})
+        nested.update((ResourceId(owner), (StackId(key), name)) for owner, key, name in rows)
+    return nested
 
 
 def timeout_mins(conn: Connection, root_id: StackId) -> int | None:
     """Return the timeout of a root, which limits the stacks in it, too."""
     minutes: int | None = conn.execute(_TIMEOUT, {"root": root_id}).scalar()
     return minutes
-
-
-def _pairs(
-    conn: Connection, query: sa.Select[typing.Any], stack_ids: Iterable[StackId]
-) -> dict[StackId, str]:
-    pairs: dict[StackId, str] = {}
-    ids = sorted(set(stack_ids))
-    for start in range(0, len(ids), BATCH):
-        rows = conn.execute(query, {"ids": ids[start : start + BATCH]})
-        pairs.update((StackId(stack_id), name) for stack_id, name in rows)
-    return pairs

@@ -235,7 +235,7 @@ stack = sa.Table(
     sa.Index("ix_stack_rollback", "rollback_at"),
     sa.Index("ix_stack_deleted", "deleted_at"),
     sa.Index("ix_stack_root", "root_id"),
-    sa.Index("ix_stack_parent", "parent_id"),
+    sa.Index("ix_stack_parent", "parent_id", "parent_resource_id"),
     sa.Index("ix_stack_name", "project_id", "name"),
 )
 STACK_COLUMNS = tuple(column.label(column.key) for column in stack.c)

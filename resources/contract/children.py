@@ -54,6 +54,7 @@ class ChildFailure:
 class ChildState:
     """The present state of a nested stack.
 
+    :ivar id: its id, for users and for waiting.  No call takes it: a step reaches its own child only.
     :ivar traversal: id of its current traversal.
     :ivar failure: the cause, if the child FAILED; None: only the reason is known.
     """
@@ -64,6 +65,7 @@ class ChildState:
     name: str = ""
     traversal: str = ""
     failure: ChildFailure | None = None
+    id: str = ""
 
     @property
     def is_over(self) -> bool:
@@ -101,65 +103,70 @@ class ChildInputs:
 
 
 class Children(typing.Protocol):
-    """Calls for the nested stacks of a resource, which a conductor offers to steps."""
+    """Calls for the nested stack of a resource, which a conductor offers to steps.
+
+    A resource has one child at most, and no call takes an id: the child is the stack whose own row names the
+    resource.
+    """
 
     def create(self, key: str, goal: ChildGoal, adopted: JsonMap | None = None) -> str:
-        """Start to create a child; return its id, the same for the same `ResourceView.key`.
+        """Start to create the child, or find the one that the resource has; return its id.
 
+        :param key: the `ResourceView.key`, from which name and id of a new child follow.
         :param adopted: things that the child takes over, by resource, as in the document of an exported
             stack; None: everything is created.
         :raises PermanentError: the goal is wrong, or too deep.
         """
 
-    def update(self, child: str, goal: ChildGoal) -> None:
-        """Start to update a child to another goal, also while an action of it is in progress.
+    def update(self, goal: ChildGoal) -> str:
+        """Start to update the child to another goal, also while an action is in progress; return its id.
 
+        :raises ChildGone: there is no child.
         :raises PermanentError: the goal is wrong, or the child is being deleted.
         """
 
-    def delete(self, child: str) -> None:
-        """Start to delete a child; one that does not exist is ignored."""
+    def delete(self) -> None:
+        """Start to delete the child; one that does not exist is ignored."""
 
-    def act(self, child: str, action: str) -> None:
-        """Start ``suspend``, ``resume`` or ``check``.
+    def act(self, action: str) -> str:
+        """Start ``suspend``, ``resume`` or ``check``; return the id of the child.
 
+        :raises ChildGone: there is no child.
         :raises PermanentError: the child is not in a state for it.
         """
 
-    def snapshot(self, child: str, key: str) -> None:
-        """Start a snapshot of a child, or find the snapshot that a step with this key has started.
+    def snapshot(self, key: str) -> str:
+        """Start a snapshot of the child, or find that of a step with this key; return the id of the child.
 
+        :raises ChildGone: there is no child.
         :raises PermanentError: the child is not in a state for it.
         """
 
-    def snapshot_state(self, child: str, key: str) -> ChildState | None:
+    def snapshot_state(self, key: str) -> ChildState | None:
         """Return the state of the snapshot that a step with this key has started; None: it does not exist."""
 
-    def delete_snapshot(self, child: str, key: str) -> None:
+    def delete_snapshot(self, key: str) -> None:
         """Start to delete the snapshot with this key, in any state of the child; a missing one is ignored.
 
         :raises PermanentError: the snapshot is being taken.
         """
 
-    def find(self, key: str) -> str | None:
-        """Return the id of the child that a step with this key has created; None: there is none."""
+    def state(self) -> ChildState | None:
+        """Return the state of the child; None: it is deleted, or has never existed."""
 
-    def state(self, child: str) -> ChildState | None:
-        """Return the state of a child; None: it is deleted, or has never existed."""
-
-    def inner_values(self, child: str, requested: Sequence[Sequence[str | int]]) -> JsonMap:
-        """Return the attributes of a child's resources to which others refer, by name.
+    def inner_values(self, requested: Sequence[Sequence[str | int]]) -> JsonMap:
+        """Return the attributes of the child's resources to which others refer, by name.
 
         :param requested: paths, which begin with ``resource.NAME`` or ``resource.NAME.ATTRIBUTE``.
         """
 
-    def output_errors(self, child: str) -> Mapping[str, str]:
-        """Return the errors of a child's outputs that can never be computed, by name of the output."""
+    def output_errors(self) -> Mapping[str, str]:
+        """Return the errors of the child's outputs that can never be computed, by name of the output."""
 
-    def outputs(self, child: str) -> JsonMap:
-        """Return the outputs of a child by name; an output that cannot be computed is None."""
+    def outputs(self) -> JsonMap:
+        """Return the outputs of the child by name; an output that cannot be computed is None."""
 
-    def members(self, child: str) -> Sequence[GroupMember]:
+    def members(self) -> Sequence[GroupMember]:
         """Return the members of a generated child: failed ones first, then by age and name."""
 
     def file(self, name: str) -> str:

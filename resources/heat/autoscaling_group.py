@@ -157,7 +157,7 @@ class ScalingGroup(SizedGroup):
 
     def handle_scale(self, target: ResourceView, scaling: Scaling, context: StepContext) -> Step:
         """Start to scale the group, as an update does."""
-        _, state = child_of(target, context)
+        state = child_of(context)
         data = {"cooldown": scaling.cooldown}
         return self.start_rollout(target, state, Rollout([Batch(scaling.size, 0)], data=data), context)
 
@@ -165,11 +165,9 @@ class ScalingGroup(SizedGroup):
         """Continue with the next step, if the last one is complete."""
         return self.check_update_complete(target, progress, context)
 
-    def child_data(
-        self, target: ResourceView, child: str, state: ChildState, context: StepContext
-    ) -> JsonMap:
+    def child_data(self, target: ResourceView, state: ChildState, context: StepContext) -> JsonMap:
         """Add the end of the cooldown."""
-        data = dict(super().child_data(target, child, state, context))
+        data = dict(super().child_data(target, state, context))
         cooldown = data.pop("cooldown", None)
         if cooldown is None:
             cooldown = self.size_rules(target).cooldown

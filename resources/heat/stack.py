@@ -136,11 +136,9 @@ class AwsStack(NestedType):
             properties["TimeoutInMinutes"],
         )
 
-    def child_data(
-        self, target: ResourceView, child: str, state: ChildState, context: StepContext
-    ) -> JsonMap:
+    def child_data(self, target: ResourceView, state: ChildState, context: StepContext) -> JsonMap:
         """Name the outputs that can never be computed as the attributes are named."""
-        data = super().child_data(target, child, state, context)
+        data = super().child_data(target, state, context)
         errors = {f"{OUTPUTS}{name}": text for name, text in data.get(OUTPUT_ERRORS, {}).items()}
         return {**data, OUTPUT_ERRORS: errors} if errors else data
 

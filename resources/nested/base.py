@@ -98,103 +98,97 @@ class NestedType(ResourceType):
 
     def check_scale_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the child."""
-        return self._poll(target, progress, context)
+        return self._poll(target, context)
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Create the child."""
-        child = target.physical_id or context.children.create(target.key, self.child_goal(target, context))
-        return wait_for_child(child)
+        return wait_for_child(context.children.create(target.key, self.child_goal(target, context)))
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the child."""
-        return self._poll(target, progress, context)
+        return self._poll(target, context)
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Update the child, which detects the changes."""
-        child = target.physical_id
-        if child is None:
-            raise PermanentError("the nested stack was never created")
-        context.children.update(child, self.child_goal(target, context))
-        return wait_for_child(child)
+        return wait_for_child(context.children.update(self.child_goal(target, context)))
 
     def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the child."""
-        return self._poll(target, progress, context)
+        return self._poll(target, context)
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         """Delete the child."""
-        child = target.physical_id
-        if child is None or context.children.state(child) is None:
+        state = context.children.state()
+        if state is None:
             return Done()
-        context.children.delete(child)
-        return wait_for_child(child)
+        context.children.delete()
+        return wait_for_child(state.id)
 
     def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether the child is deleted."""
-        state = context.children.state(progress["child"])
-        return Done() if state is None else self._wait_or_fail(state, progress)
+        state = context.children.state()
+        return Done() if state is None else self._wait_or_fail(state)
 
     def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
         """Suspend the child."""
-        return self._act(target, "suspend", context)
+        return self._act("suspend", context)
 
     def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the child."""
-        return self._poll(target, progress, context)
+        return self._poll(target, context)
 
     def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
         """Resume the child."""
-        return self._act(target, "resume", context)
+        return self._act("resume", context)
 
     def check_resume_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the child."""
-        return self._poll(target, progress, context)
+        return self._poll(target, context)
 
     def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         """Check the child."""
-        return self._act(target, "check", context)
+        return self._act("check", context)
 
     def check_check_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the child."""
-        return self._poll(target, progress, context)
+        return self._poll(target, context)
 
     def handle_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Start a snapshot of the child."""
-        child, _ = child_of(target, context)
-        context.children.snapshot(child, target.key)
-        return wait_for_child(child)
+        return wait_for_child(context.children.snapshot(target.key))
 
     def check_snapshot_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the snapshot."""
-        child = progress["child"]
-        snapshot = context.children.snapshot_state(child, target.key)
-        state = context.children.state(child)
+        snapshot = context.children.snapshot_state(target.key)
+        state = context.children.state()
         if snapshot is None or state is None:
             raise PermanentError("the snapshot of the nested stack is gone")
         if snapshot.status == "COMPLETE":
             return Done()
         if snapshot.status == "IN_PROGRESS":
-            return wait_for_child(child)
+            return wait_for_child(state.id)
         raise failure_of(state) if state.status == "FAILED" else PermanentError(snapshot.reason)
 
     def handle_delete_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Delete the child's snapshot, without waiting for it."""
-        child = target.physical_id
-        if child is not None and context.children.state(child) is not None:
-            context.children.delete_snapshot(child, target.key)
+        context.children.delete_snapshot(target.key)
         return Done()
 
     def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
-        """Create a child that adopts the resources of another stack."""
-        child = target.physical_id
+        """Create a child that adopts the resources of another stack.
+
+        An id in the document, or an ``external_id``, is ignored: nobody takes over a stack that exists.
+        """
         data = dict(target.data)
         document = data.pop(ADOPTED, None)
-        if child is None and document is None:
+        state = context.children.state()
+        if state is None and document is None:
             raise PermanentError("The document says nothing of the stack that it was.", kind="Exception")
         target = replace(target, data=data)
-        if child is None:
-            goal = self.adopted_goal(target, document, context)
-            child = context.children.create(target.key, goal, document["resources"])
+        if state is not None:
+            return self.wait_for_adoption(target, state.id)
+        goal = self.adopted_goal(target, document, context)
+        child = context.children.create(target.key, goal, document["resources"])
         return self.wait_for_adoption(target, child)
 
     def check_adopt_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
@@ -213,44 +207,42 @@ class NestedType(ResourceType):
         return replace(wait_for_child(child), data=target.data)
 
     def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
-        """Return the child that a lost step created."""
-        return context.children.find(key)
+        """Return the child that a lost step created, by whatever key."""
+        state = context.children.state()
+        return None if state is None else state.id
 
     def needs_replace_failed(self, target: ResourceView, context: StepContext) -> bool:
         """Return whether the child is gone; a failed one is repaired by an update of its own."""
-        return target.physical_id is None or context.children.state(target.physical_id) is None
+        return context.children.state() is None
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the outputs, each by its name and all as ``outputs``."""
         outputs = target.data.get("outputs") or {}
         return {**(target.data.get(INNER) or {}), **outputs, "outputs": outputs}
 
-    def child_data(
-        self, target: ResourceView, child: str, state: ChildState, context: StepContext
-    ) -> JsonMap:
+    def child_data(self, target: ResourceView, state: ChildState, context: StepContext) -> JsonMap:
         """Return the data that the resource stores of a child whose action succeeded."""
-        errors = dict(context.children.output_errors(child))
-        data: dict[str, Json] = {"outputs": dict(context.children.outputs(child)), "name": state.name}
+        errors = dict(context.children.output_errors())
+        data: dict[str, Json] = {"outputs": dict(context.children.outputs()), "name": state.name}
         if self.shows_resources and target.requested_attributes:
-            data[INNER] = dict(context.children.inner_values(child, target.requested_attributes))
+            data[INNER] = dict(context.children.inner_values(target.requested_attributes))
         return {**data, OUTPUT_ERRORS: errors} if errors else data
 
-    def _act(self, target: ResourceView, action: str, context: StepContext) -> Step:
-        child, state = child_of(target, context)
+    def _act(self, action: str, context: StepContext) -> Step:
+        state = child_of(context)
         if action != "check" and (state.action, state.status) == (action.upper(), "COMPLETE"):
             return Done()
-        context.children.act(child, action)
-        return wait_for_child(child)
+        return wait_for_child(context.children.act(action))
 
-    def _poll(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        state = state_of(progress["child"], context)
+    def _poll(self, target: ResourceView, context: StepContext) -> Step:
+        state = child_of(context)
         if state.is_over and state.status == "COMPLETE":
-            return Done(data=self.child_data(target, progress["child"], state, context))
-        return self._wait_or_fail(state, progress)
+            return Done(data=self.child_data(target, state, context))
+        return self._wait_or_fail(state)
 
-    def _wait_or_fail(self, state: ChildState, progress: Json) -> Step:
+    def _wait_or_fail(self, state: ChildState) -> Step:
         if not state.is_over:
-            return wait_for_child(progress["child"])
+            return wait_for_child(state.id)
         raise failure_of(state)
 
 
@@ -264,22 +256,12 @@ def output_error(resource: str, data: Json, output: str) -> str | None:
     return None if text is None else f"Error in {resource} output {output}: {text}"
 
 
-def child_of(target: ResourceView, context: StepContext) -> tuple[str, ChildState]:
-    """Return the nested stack of a resource, with its state.
+def child_of(context: StepContext) -> ChildState:
+    """Return the state of the resource's child.
 
     :raises ChildGone: the child does not exist.
     """
-    if target.physical_id is None:
-        raise ChildGone
-    return target.physical_id, state_of(target.physical_id, context)
-
-
-def state_of(child: str, context: StepContext) -> ChildState:
-    """Return the state of a child.
-
-    :raises ChildGone: the child does not exist.
-    """
-    state = context.children.state(child)
+    state = context.children.state()
     if state is None:
         raise ChildGone
     return state

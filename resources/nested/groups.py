@@ -18,7 +18,7 @@ from ..contract.children import ChildGoal, ChildState, GroupMember
 from ..contract.context import StepContext
 from ..contract.views import ResourceView
 from ..steps import Done, Poll, Step
-from .base import NestedType, child_of, failure_of, state_of, wait_for_child
+from .base import NestedType, child_of, failure_of, wait_for_child
 from .members import REFS_MAP, RequestedAttribute
 
 
@@ -121,9 +121,8 @@ class GroupResource(NestedType):
         """Create the child with the first step."""
         rollout = self.create_rollout(target)
         target = dataclasses.replace(target, data={**target.data, **rollout.data})
-        child, first, *steps = target.physical_id, *rollout.steps
-        if child is None:
-            child = context.children.create(target.key, self.step_goal(target, first, ()))
+        first, *steps = rollout.steps
+        child = context.children.create(target.key, self.step_goal(target, first, ()))
         return _in_progress(child, _stored(steps), rollout.pause, data=target.data)
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
@@ -142,28 +141,25 @@ class GroupResource(NestedType):
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Decide on the steps, which are stored before the first one starts."""
-        child, state = child_of(target, context)
-        rollout = self.update_rollout(target, changed, context.children.members(child), context)
+        state = child_of(context)
+        rollout = self.update_rollout(target, changed, context.children.members(), context)
         return self.start_rollout(target, state, rollout, context)
 
     def start_rollout(
         self, target: ResourceView, state: ChildState, rollout: Rollout, context: StepContext
     ) -> Step:
         """Return the step that stores the rollout before its first step starts."""
-        child = str(target.physical_id)
         data = {**target.data, **rollout.data}
-        return _next(child, state, _stored(rollout.steps), rollout.pause, due=context.now(), data=data)
+        return _next(state, _stored(rollout.steps), rollout.pause, due=context.now(), data=data)
 
     def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Continue with the next step, if the last one is complete."""
         return self._continue(target, progress, context)
 
-    def child_data(
-        self, target: ResourceView, child: str, state: ChildState, context: StepContext
-    ) -> JsonMap:
+    def child_data(self, target: ResourceView, state: ChildState, context: StepContext) -> JsonMap:
         """Add the names of the members that did not fail, oldest first."""
-        names = [member.name for member in context.children.members(child) if not member.is_failed]
-        return {**target.data, **super().child_data(target, child, state, context), "names": names}
+        names = [member.name for member in context.children.members() if not member.is_failed]
+        return {**target.data, **super().child_data(target, state, context), "names": names}
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the requested attributes, and the references of the members."""
@@ -173,24 +169,23 @@ class GroupResource(NestedType):
         return {**outputs, "refs": [references[name] for name in names], REFS_MAP: references}
 
     def _continue(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        child = progress["child"]
         steps = progress["left"]
         pause = progress["pause"]
-        state = state_of(child, context)
+        state = child_of(context)
         if "after" in progress:
             if state.traversal == progress["after"]:
                 if progress["due"] > context.now():
                     return Poll(progress, after=progress["due"] - context.now())
-                goal = self.step_goal(target, _step(steps[0]), context.children.members(child))
-                context.children.update(child, goal)
-            return _in_progress(child, steps[1:], pause)
+                goal = self.step_goal(target, _step(steps[0]), context.children.members())
+                context.children.update(goal)
+            return _in_progress(state.id, steps[1:], pause)
         if not state.is_over:
-            return _in_progress(child, steps, pause)
+            return _in_progress(state.id, steps, pause)
         if state.status != "COMPLETE":
             raise failure_of(state)
         if steps:
-            return _next(child, state, steps, pause, due=context.now() + pause)
-        return Done(data=self.child_data(target, child, state, context))
+            return _next(state, steps, pause, due=context.now() + pause)
+        return Done(data=self.child_data(target, state, context))
 
 
 def _stored(steps: Sequence[Batch | None]) -> list[Json]:
@@ -207,7 +202,6 @@ def _in_progress(child: str, steps: Sequence[Json], pause: float, data: JsonMap 
 
 
 def _next(
-    child: str,
     state: ChildState,
     steps: Sequence[Json],
     pause: float,
@@ -215,5 +209,5 @@ def _next(
     due: float,
     data: JsonMap | None = None,
 ) -> Step:
-    progress = {"child": child, "left": steps, "pause": pause, "after": state.traversal, "due": due}
+    progress = {"child": state.id, "left": steps, "pause": pause, "after": state.traversal, "due": due}
     return Poll(progress, after=pause if data is None else 0.0, data=data)

@@ -173,15 +173,22 @@ class Target:
             self.outputs[name] = self._settled(self.stacks[name], party)
         self._fill()
 
-    def _settled(self, path: str, party: Party) -> Json:
+    def ended(self, path: str, party: Party | None = None) -> Json:
+        """Wait until the action of a stack has ended, and return the stack.
+
+        :raises Unexpected: it does not end.
+        """
         end = time.monotonic() + PATIENCE
         while True:
             stack = self.send("GET", path, party=party).json()["stack"]
             if not stack["stack_status"].endswith("IN_PROGRESS"):
-                break
+                return stack
             if time.monotonic() > end:
                 raise Unexpected(f"{path} does not end: {stack['stack_status']}")
             time.sleep(0.2)
+
+    def _settled(self, path: str, party: Party) -> Json:
+        stack = self.ended(path, party)
         if stack["stack_status"] != "CREATE_COMPLETE":
             raise Unexpected(f"{path}: {stack['stack_status_reason']}")
         return {output["output_key"]: output["output_value"] for output in stack["outputs"]}

@@ -3,6 +3,7 @@
 import itertools
 import typing
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from stoker.engine.signal_urls import SignalAddresses
 from stoker.resources.contract.children import ChildGoal, ChildInputs, ChildState, GroupMember
@@ -16,7 +17,7 @@ from stoker.resources.contract.views import (
     Sibling,
     StackFacts,
 )
-from stoker.resources.errors import Cancelled, PermanentError
+from stoker.resources.errors import Cancelled, ChildGone, PermanentError
 from stoker.resources.plugin import ResourceType
 from stoker.resources.properties import resolve_properties
 from stoker.resources.steps import Done, Park, Poll, Step
@@ -27,10 +28,10 @@ START = 1_700_000_000.0
 
 
 class FakeChildren:
-    """Implements resources.children.Children: stacks that stay as they were begun.
+    """Implements resources.children.Children: one child, which stays as it was begun.
 
     :ivar goals: last requested goals by the child's id.
-    :ivar states: states by the child's id.
+    :ivar states: states by the child's id, at most one.
     :ivar requests: actions and ids of the children, in the order of the calls.
     """
 
@@ -43,46 +44,45 @@ class FakeChildren:
         self.failed: set[str] = set()
 
     def create(self, key: str, goal: ChildGoal, adopted: Mapping[str, Json] | None = None) -> str:
-        child = f"child-{key}"[:36]
-        self._begin(child, "CREATE", goal)
-        return child
+        if (state := self.state()) is not None:
+            return state.id
+        return self._begin("CREATE", goal, f"child-{key}"[:36])
 
-    def update(self, child: str, goal: ChildGoal) -> None:
-        self._begin(child, "UPDATE", goal)
+    def update(self, goal: ChildGoal) -> str:
+        return self._begin("UPDATE", goal)
 
-    def delete(self, child: str) -> None:
-        self._begin(child, "DELETE")
+    def delete(self) -> None:
+        if self.state() is not None:
+            self._begin("DELETE")
 
-    def act(self, child: str, action: str) -> None:
-        self._begin(child, action.upper())
+    def act(self, action: str) -> str:
+        return self._begin(action.upper())
 
-    def snapshot(self, child: str, key: str) -> None:
-        self._begin(child, "SNAPSHOT")
+    def snapshot(self, key: str) -> str:
+        return self._begin("SNAPSHOT")
 
-    def snapshot_state(self, child: str, key: str) -> ChildState | None:
-        return self.states.get(child)
+    def snapshot_state(self, key: str) -> ChildState | None:
+        return self.state()
 
-    def delete_snapshot(self, child: str, key: str) -> None:
-        self.requests.append(("DELETE_SNAPSHOT", child))
+    def delete_snapshot(self, key: str) -> None:
+        self.requests.append(("DELETE_SNAPSHOT", key))
 
-    def find(self, key: str) -> str | None:
-        child = f"child-{key}"[:36]
-        return child if child in self.states else None
+    def state(self) -> ChildState | None:
+        return next((replace(state, id=child) for child, state in self.states.items()), None)
 
-    def state(self, child: str) -> ChildState | None:
-        return self.states.get(child)
-
-    def inner_values(self, child: str, requested: Sequence[Sequence[str | int]]) -> Mapping[str, Json]:
+    def inner_values(self, requested: Sequence[Sequence[str | int]]) -> Mapping[str, Json]:
         return {}
 
-    def output_errors(self, child: str) -> Mapping[str, str]:
+    def output_errors(self) -> Mapping[str, str]:
         return {}
 
-    def outputs(self, child: str) -> Mapping[str, Json]:
+    def outputs(self) -> Mapping[str, Json]:
         return self.values
 
-    def members(self, child: str) -> Sequence[GroupMember]:
-        bodies = self.goals[child].template["resources"] if child in self.goals else {}
+    def members(self) -> Sequence[GroupMember]:
+        state = self.state()
+        goal = None if state is None else self.goals.get(state.id)
+        bodies = {} if goal is None else goal.template["resources"]
         group_members = [
             GroupMember(name, body, f"ref-{name}", name in self.failed) for name, body in bodies.items()
         ]
@@ -107,12 +107,17 @@ class FakeChildren:
         else:
             self.states[child] = ChildState(state.action, status, reason, traversal=state.traversal)
 
-    def _begin(self, child: str, action: str, goal: ChildGoal | None = None) -> None:
+    def _begin(self, action: str, goal: ChildGoal | None = None, child: str | None = None) -> str:
+        if child is None:
+            if (state := self.state()) is None:
+                raise ChildGone
+            child = state.id
         self.requests.append((action, child))
         traversal = str(len(self.requests))
         self.states[child] = ChildState(action, "IN_PROGRESS", f"Stack {action} started", traversal=traversal)
         if goal is not None:
             self.goals[child] = goal
+        return child
 
 
 class FakeSoftware:
@@ -162,8 +167,18 @@ class FakeContext:
         self.referred: dict[str, ReferencedResource] = {}
         self.to_delete: list[DeletionView] = []
         self.paused: list[float] = []
-        self.children = FakeChildren()
+        self._children: dict[int, FakeChildren] = {}
         self.software = FakeSoftware()
+
+    @property
+    def children(self) -> FakeChildren:
+        """The nested stack of the resource; all resources are in one stack, and so have the same files."""
+        if self.row not in self._children:
+            self._children[self.row] = FakeChildren()
+            for others in self._children.values():
+                self._children[self.row].files = others.files
+                break
+        return self._children[self.row]
 
     def now(self) -> float:
         return self.time

@@ -297,10 +297,10 @@ def test_an_update_in_the_middle_supersedes_all_levels(world: World) -> None:
     assert len(world.cloud.objects) == 4
 
 
-def test_a_child_whose_parents_step_hangs_is_deleted_when_the_step_was_detached(
+def test_a_child_whose_parents_step_hangs_stays_with_its_resource_and_goes_with_it(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It belongs to nobody then, but is an orphan of the step."""
+    """The step was detached before it could store the child's id."""
     create = world.nesting.create
 
     def slow(*args: Json) -> StackId:
@@ -318,9 +318,13 @@ def test_a_child_whose_parents_step_hangs_is_deleted_when_the_step_was_detached(
     assert world.stack(stack.id).status == Status.FAILED
     [conductor] = [each for each in world.awake() if each.hanging]
     conductor.go_on()
+    world.calm()
+    assert set(children(world, stack)) == {"n"}
+    world.operations.delete(world.stack(stack.id))
+    assert settled(world, stack).status == Status.COMPLETE
     s = tables.stack.c
-    alive = sa.select(s.id).where(s.parent_id.is_not(None), s.deleted_at.is_(None))
-    assert world.settle(lambda: not world.database.read(lambda c: c.execute(alive).all()), within=60)
+    alive = sa.select(s.id).where(s.deleted_at.is_(None))
+    assert world.database.read(lambda conn: conn.execute(alive).all()) == []
     assert world.cloud.objects == {}
 
 

@@ -440,6 +440,43 @@ def test_a_step_writes_under_its_claim_only(modules: list[Module]) -> None:
     _assert_none(offenders)
 
 
+MADE_IDS = {
+    "StackId": {
+        "api/handlers/events.py": "of the path whose stack was read and checked before",
+        "api/handlers/stack_list.py": "a marker, which the list compares with the caller's project",
+        "api/request.py": "of the path: whose it is is compared before anything else",
+        "api/stack_names.py": "in the place of a name: whose it is is compared before anything else",
+        "engine/parent_resource.py": "a new nested stack's, made of a key",
+        "engine/previews.py": "of a stack that is not there",
+        "engine/signal_urls.py": "of an address or a key whose signature was verified",
+        "engine/stacks.py": "a new stack's",
+        "heat_export/stoker_rows.py": "of rows below a root, by the column parent_id",
+        "heat_import/resource_rows.py": "of the row of Heat that is moved",
+        "heat_import/snapshot_rows.py": "of the row of Heat that is moved",
+        "heat_import/stack_rows.py": "of the row of Heat that is moved",
+        "keystone/delegations.py": "the key of a new delegation",
+    }
+}
+"""Modules that may turn a text into an id of what lies in the own database, each with the reason.
+
+Elsewhere ids come from rows, so that none that a document carries reaches what belongs to others."""
+
+
+def test_ids_of_what_is_ours_come_from_rows(modules: list[Module]) -> None:
+    offenders = []
+    for kind, reasons in MADE_IDS.items():
+        makers = {
+            module.name: node.lineno
+            for module in modules
+            for node in module.nodes(ast.Call)
+            if isinstance(node.func, ast.Name) and node.func.id == kind
+            if not module.name.startswith("db/")
+        }
+        offenders += [f"{name}:{makers[name]} makes a {kind}" for name in sorted(makers.keys() - reasons)]
+        offenders += [f"{name} makes no {kind} any more" for name in sorted(reasons.keys() - makers)]
+    _assert_none(offenders)
+
+
 def test_everything_is_caught_only_at_the_top_of_a_thread(modules: list[Module]) -> None:
     offenders = []
     for module in modules:

@@ -41,7 +41,6 @@ def test_the_names_for_authors_of_plugins_are_listed():
 
 def fake_context():
     context = FakeContext()
-    context.children.states["there"] = ChildState("CREATE", "COMPLETE", "")
     context.children.files["https://templates.test/inner.yaml"] = "heat_template_version: 2018-08-31"
     context.siblings["handle"] = Sibling(id=7, name="handle", physical_id="h", metadata={}, generation=0)
     context.referred["user"] = ReferencedResource("AWS::IAM::User")
@@ -186,6 +185,7 @@ def test_steps_are_steps_that_can_be_stored(subtests, tmp_path):
     for (name, plugin), action in itertools.product(OFFLINE.items(), ACTIONS):
         with subtests.test(name, action=action):
             context = fake_context()
+            context.children.states["there"] = ChildState("CREATE", "COMPLETE", "")
             target = target_of(plugin, sample(plugin, tmp_path, context), physical_id="there")
             begin = getattr(plugin, f"handle_{action}")
             step = begin(target, frozenset(), context) if action == "update" else begin(target, context)
@@ -245,6 +245,7 @@ def test_nothing_is_adopted_without_an_id_but_what_has_none(plugin, context, pro
     if plugin.handle_create(target, context).physical_id is None:
         assert isinstance(plugin.handle_adopt(target, context), Done)
     else:
+        context.row += 1
         with pytest.raises(PermanentError, match="Resource ID was not provided|says nothing of the stack"):
             plugin.handle_adopt(target, context)
 

@@ -139,10 +139,10 @@ def test_a_failed_member_is_given_the_new_definition_whatever_its_turn():
     context = FakeContext()
     plugin = ResourceGroup()
     target = target_of(plugin, group(count=3))
-    child = plugin.handle_create(target, context).physical_id
+    plugin.handle_create(target, context)
     context.children.failed = {"0"}
     target = target_of(plugin, {"resource_def": {"type": "U"}, "count": 3}, data={"removed": []})
-    goal = plugin.step_goal(target, Batch(3, 1), context.children.members(child))
+    goal = plugin.step_goal(target, Batch(3, 1), context.children.members())
     assert {name: body["type"] for name, body in goal.template["resources"].items()} == {
         "0": "U", "1": "T", "2": "T",
     }  # fmt: skip

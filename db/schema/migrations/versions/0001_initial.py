@@ -370,7 +370,7 @@ def _stack() -> None:
     op.create_index("ix_stack_deadline", "stack", ["deadline_at"])
     op.create_index("ix_stack_deleted", "stack", ["deleted_at"])
     op.create_index("ix_stack_name", "stack", ["tenant", "name"])
-    op.create_index("ix_stack_parent", "stack", ["parent_id"])
+    op.create_index("ix_stack_parent", "stack", ["parent_id", "parent_resource_id"])
     op.create_index("ix_stack_rollback", "stack", ["rollback_at"])
     op.create_index("ix_stack_root", "stack", ["root_id"])
     op.create_index("ix_stack_tenant_created", "stack", ["tenant", "created_at", "id"])
