@@ -13,9 +13,9 @@ from ..db.rows import ReadyTasks, Resource
 from ..db.software import StoredConfig, StoredDeployment
 from ..db.work import due_tasks
 from ..resources.heat.software_io import declared_inputs, declared_outputs, result_of
+from ..sealing.redaction import redacted
 from ..sealing.sealer import Sealer
 from ..sealing.software import SoftwareValue, config_body, opened, stored
-from ..sealing.stored import redacted
 from ..shapes import Json, JsonMap
 from ..template.budget import json_size
 from ..template.errors import LimitExceeded
@@ -239,10 +239,9 @@ def store_result(
     derived = opened(place, config.body)
     before = opened(place, current.output_values)
     result = result_of(derived.value["outputs"], before.value or {}, details)
-    longest_first = sorted(derived.secrets, key=len, reverse=True)
     changes = {
         "status": result.status,
-        "reason": redacted(result.reason, longest_first)[:LONGEST_REASON],
+        "reason": redacted(result.reason, derived.secrets)[:LONGEST_REASON],
         "output_values": stored(place, result.outputs, derived.secrets | before.secrets),
         "output_size": json_size(result.outputs),
     }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..resources.properties import changed, property_of, renamed, replacement_needed
 from ..resources.schema import Property
-from ..sealing.stored import MASK
+from ..sealing.redaction import MASK
 from ..shapes import Json, JsonMap
 from ..template.language import Residual
 from ..template.residual import ARGS, FN, holds_secret, is_node, members

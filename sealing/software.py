@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from ..shapes import Json, JsonMap
 from ..template.residual import sealed, token_of
+from .redaction import MASK, SecretTexts
 from .sealer import BoundSealer
-from .stored import MASK, redacted
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,7 @@ class SoftwareValue:
 
     def masked(self) -> Json:
         """Return the value without its secrets."""
-        longest_first = sorted(self.secrets, key=len, reverse=True)
-        return _masked(self.value, longest_first) if longest_first else self.value
+        return _masked(self.value, SecretTexts(self.secrets)) if self.secrets else self.value
 
 
 NOTHING = SoftwareValue(None)
@@ -63,13 +62,13 @@ def opened(sealer: BoundSealer, row_value: Json) -> SoftwareValue:
     return SoftwareValue(document["value"], frozenset(document["secrets"]))
 
 
-def _masked(value: Json, secrets: Collection[str]) -> Json:
+def _masked(value: Json, secrets: SecretTexts) -> Json:
     if isinstance(value, str):
-        return redacted(value, secrets)
+        return secrets.redacted(value)
     if isinstance(value, Mapping):
-        return {redacted(key, secrets): _masked(item, secrets) for key, item in value.items()}
+        return {secrets.redacted(key): _masked(item, secrets) for key, item in value.items()}
     if isinstance(value, list):
         return [_masked(item, secrets) for item in value]
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return MASK if str(value) in secrets else value
+        return MASK if secrets.has(str(value)) else value
     return value

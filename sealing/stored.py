@@ -19,7 +19,7 @@ all other JSON                             literal, read as it is
 ========================================== ============================================================
 """
 
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 
 from ..db.rows import Resource
@@ -38,10 +38,8 @@ from ..template.residual import (
     token_of,
     unquoted,
 )
+from .redaction import MASK
 
-MASK = "******"
-SHORTEST_REDACTED = 3
-"""Characters: where shorter secrets were cut out of a text, the gaps would show them."""
 Unseal = Callable[[str], Json]
 """Opens the token of a secret."""
 
@@ -212,19 +210,6 @@ class Masked:
     def metadata(self, row: Resource) -> Json:
         """Return the resource's metadata."""
         return masked(row.metadata or {})
-
-
-def redacted(text: str, secrets: Collection[str]) -> str:
-    """Return a text without secrets that are in it, or are it.
-
-    :param secrets: the longest first.
-    """
-    if text in secrets:
-        return MASK
-    for secret in secrets:
-        if len(secret) >= SHORTEST_REDACTED:
-            text = text.replace(secret, MASK)
-    return text
 
 
 def _is_made(metadata: Json) -> bool:

@@ -10,8 +10,9 @@ from ...db.work.breakpoint_rules import reached_reason
 from ...db.work.breakpoints import HeldTask
 from ...observe.instants import iso
 from ...resources.nested.base import output_error
+from ...sealing.redaction import MASK
 from ...sealing.sealer import BoundSealer, SealError
-from ...sealing.stored import MASK, in_clear
+from ...sealing.stored import in_clear
 from ...shapes import Json
 from ...template.language import is_template_name
 from ...template.residual import ResidualError

@@ -8,7 +8,7 @@ from ...planning.property_changes import GivenProperties, property_changes
 from ...resources.contract.views import ResourceView
 from ...resources.plugin import ResourceType
 from ...resources.properties import immutable_changed, replacement_needed, resolve_reported
-from ...sealing.stored import MASK
+from ...sealing.redaction import MASK
 from ...shapes import Json, JsonMap
 from ...template.drift import DriftPolicy
 from ...template.residual import holds_secret, is_node, members, sealed

@@ -11,8 +11,9 @@ from ...db.rows import Resource
 from ...db.work.claim import Claim, InputValue
 from ...resources.errors import PermanentError
 from ...resources.nested.base import output_error
+from ...sealing.redaction import SecretTexts
 from ...sealing.sealer import BoundSealer
-from ...sealing.stored import RowLookup, as_residual, in_clear, redacted
+from ...sealing.stored import RowLookup, as_residual, in_clear
 from ...shapes import Json, JsonMap
 from ...template.budget import Budget
 from ...template.errors import TemplateError
@@ -22,8 +23,9 @@ from ...template.residual import ARGS, FN, evaluate, is_node, mapping, nodes, qu
 class Secrets:
     """Opens sealed values, remembers their secrets, and finds these again.  For one step.
 
-    It finds a secret within a longer text, but not a value that a plugin made of a secret in another way.
-    Then the type's schema has to call that attribute sensitive, or name the property that it passes on.
+    It finds a secret within a longer text, in all forms of sealing/redaction.py, but not a value that a
+    plugin made of a secret in another way.  Then the type's schema has to call that attribute sensitive, or
+    name the property that it passes on.
 
     :ivar properties: names of the resource's properties that hold secrets.
     """
@@ -31,6 +33,7 @@ class Secrets:
     def __init__(self, sealer: BoundSealer) -> None:
         self._sealer = sealer
         self._texts: set[str] = set()
+        self._cached: SecretTexts | None = None
         self.properties: frozenset[str] = frozenset()
 
     def open(self, token: str) -> Json:
@@ -53,6 +56,13 @@ class Secrets:
     def add(self, value: Json) -> None:
         """Remember a value as a secret."""
         self._texts.update(_texts(value, keys=False))
+        self._cached = None
+
+    @property
+    def _secret_texts(self) -> SecretTexts:
+        if self._cached is None:
+            self._cached = SecretTexts(self._texts)
+        return self._cached
 
     def seal(self, value: Json) -> Json:
         """Return a value sealed, as it is stored."""
@@ -70,18 +80,18 @@ class Secrets:
 
     def holds(self, value: Json) -> bool:
         """Return whether a secret is in a value."""
-        if not self._texts:
-            return False
-        return any(secret in text for text in _texts(value, keys=True) for secret in self._texts)
+        return bool(self._texts) and any(map(self._secret_texts.is_in, _texts(value, keys=True)))
 
     def redact(self, text: str) -> str:
         """Return the text without the secrets."""
-        return redacted(text, sorted(self._texts, key=len, reverse=True))
+        return self._secret_texts.redacted(text, may_be_cut=True)
 
     def found_in(self, value: Json) -> frozenset[str]:
         """Return the secrets that are in a value, or are it."""
+        if not self.holds(value):
+            return frozenset()
         texts = list(_texts(value, keys=True))
-        return frozenset(secret for secret in self._texts if any(secret in text for text in texts))
+        return frozenset(secret for secret in self._texts if any(map(SecretTexts([secret]).is_in, texts)))
 
 
 def _texts(value: Json, *, keys: bool) -> Iterator[str]:

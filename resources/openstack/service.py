@@ -5,6 +5,7 @@ A reason carries the service, the status code, the service's own text, and its r
 
 import contextlib
 import json
+import os.path
 import re
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ QUOTA = re.compile(r"quota|over ?limit|maximum number of \w+ exceeded", re.IGNOR
 """The words of a refusal for a quota; Nova has the last ones for a quota of ports at Neutron."""
 MOST_TEXT = 1000
 """Characters of a service's text that become part of a reason."""
+LONGEST_ECHO = 60
+"""Characters of a value of the request that a service may repeat in its text; a longer value is left out."""
 MOST_USERS = 5
 """Users of a thing that a reason names."""
 QUOTA_PAUSE = 60.0
@@ -345,7 +348,42 @@ def _text(error: exceptions.HttpError) -> str:
         text = None
     if text is None and error.response is not None and error.response.text.lstrip().startswith("<"):
         text = " ".join(TAG.sub(" ", error.response.text).split())  # Glance answers with a page.
-    return str(text or error.details or error.message or type(error).__name__)[:MOST_TEXT]
+    text = str(text or error.details or error.message or type(error).__name__)
+    request = error.response.request if error.response is not None else None
+    body = request.body if request is not None else None
+    return own_words(text, body if isinstance(body, str | bytes) else None)[:MOST_TEXT]
+
+
+def own_words(text: str, body: str | bytes | None) -> str:
+    """Return a service's text without the long values that it repeats from the request.
+
+    Nova writes ``Invalid input for field/attribute user_data. Value: …``, with all of the value.
+
+    :param body: the body of the request; None: it has none.
+    """
+    if not body:
+        return text
+    try:
+        values = list(_long_texts(json.loads(body)))
+    except ValueError:
+        values = [body.decode(errors="replace") if isinstance(body, bytes) else body]
+    for value in values:
+        # Within a map or a list a service writes a value as Python or JSON does.
+        for form in (value, repr(value)[1:-1], json.dumps(value)[1:-1]):
+            start = 0
+            while len(form) > LONGEST_ECHO and (start := text.find(form[:LONGEST_ECHO], start)) >= 0:
+                length = len(os.path.commonprefix([text[start : start + len(form)], form]))
+                text = f"{text[:start]}…{text[start + length :]}"
+    return text
+
+
+def _long_texts(value: Json) -> Iterator[str]:
+    """Yield the texts in a value that are longer than a service may repeat."""
+    if isinstance(value, str) and len(value) > LONGEST_ECHO:
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _long_texts(item)
 
 
 def _innermost(body: Json) -> str | None:

@@ -1,5 +1,6 @@
 """The table of errors: what each service's refusal means to a step, in the service's own words."""
 
+import json
 import typing
 from collections.abc import Iterator
 
@@ -74,6 +75,32 @@ def test_refusals_for_good(
     error = _refused(scripted, service, Answer(status, body))
     assert isinstance(error, PermanentError)
     assert (error.kind, str(error)) == (kind, f"{service} {status}: {text} [req-1]")
+
+
+ECHOED = {"a": 'echo "a"\n' * 20, "b": "short"}
+USER_DATA = "IyEvYmluL2Jhc2gK" * 6000
+SCRIPT = 'echo "a"\n' * 20
+
+
+@pytest.mark.parametrize(
+    ("echo", "own"),
+    [
+        (
+            f"Invalid input for field/attribute user_data. Value: {USER_DATA}. '{USER_DATA}' is too long",
+            "Invalid input for field/attribute user_data. Value: …. '…' is too long",
+        ),
+        (f"Value: {USER_DATA[:900]}", "Value: …"),
+        (f"Value: {ECHOED}", "Value: {'a': '…', 'b': 'short'}"),
+        (f"Value: {json.dumps([SCRIPT])}", 'Value: ["…"]'),
+        (f"the flavor {'m' * 60} is unknown", f"the flavor {'m' * 60} is unknown"),
+    ],
+)
+def test_a_refusal_is_cut_to_the_services_own_words(scripted: ScriptedService, echo: str, own: str) -> None:
+    scripted.answers["POST /servers"] = Answer(400, _nova("badRequest", 400, echo))
+    body = {"server": {"user_data": USER_DATA, "files": [SCRIPT], "flavor": "m" * 60}}
+    with pytest.raises(PermanentError) as caught:
+        Service(scripted.adapter("compute")).post("/servers", body)
+    assert str(caught.value) == f"compute 400: {own} [req-1]"
 
 
 @pytest.mark.parametrize(
