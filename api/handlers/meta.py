@@ -122,5 +122,5 @@ def health(request: Request) -> Reply:
     if request.services.draining():
         raise Fault(503, "ServiceUnavailable", "draining: this service is about to end.")
     if (problem := request.services.health_problem()) is not None:
-        raise Fault(503, "ServiceUnavailable", f"database unavailable: {problem}.")
+        raise Fault(503, "ServiceUnavailable", f"{problem}.")
     return Reply("OK")

@@ -24,10 +24,10 @@ from ..config import files as config_files
 from ..config import options
 from ..config.client_options import client_options
 from ..config.errors import WrongConfiguration
+from ..wiring.configured_servers import unreachable
 from ..wiring.coordination import check_backend, make_timing
 from ..wiring.keystone import SECTION, make_enforcer
 from ..wiring.messaging import make_bus, make_notifier
-from ..wiring.probes import unreachable
 from ..wiring.secrets import make_sealer
 from ..wiring.trusts import SECTION as TRUSTEE
 

@@ -23,6 +23,7 @@ from ..commands.config import problems
 from ..config.about import description, epilog
 from ..config.errors import WrongConfiguration
 from ..daemon.main_loop import run_command
+from ..wiring.configured_servers import optional_servers
 from ..wiring.database import open_database
 from ..wiring.probes import SERVERS, answers
 from ..wiring.secrets import make_sealer
@@ -69,6 +70,15 @@ class Checks(upgradecheck.UpgradeCommands):
         """Check that the coordination backend answers."""
         return self._server("coordination backend")
 
+    def others(self) -> Result:
+        """Check that the accounts at Keystone get tokens, and that all else that is configured answers."""
+        if self._conf is None:
+            return NOT_ASKED
+        conf = self._conf
+        faults = [answers(conf, option, check) for option, check in optional_servers(conf).values()]
+        wrong = "; ".join(fault for fault in faults if fault is not None)
+        return Result(Code.FAILURE, wrong) if wrong else DONE
+
     def sealing_keys(self) -> Result:
         """Check that the configured keys open all sealed values."""
         return self._on_database(_keys)
@@ -90,6 +100,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ("database and its schema", database),
         ("message bus", message_bus),
         ("coordination backend", coordination),
+        ("accounts at Keystone and other servers", others),
         ("sealing keys", sealing_keys),
         ("conductors that run", conductors),
     )

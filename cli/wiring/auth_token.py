@@ -4,7 +4,14 @@ import importlib.util
 import logging
 import typing
 
-from keystoneauth1.exceptions import ClientException, MissingRequiredOptions, NoMatchingPlugin
+from keystoneauth1.exceptions import (
+    ClientException,
+    ConnectFailure,
+    DiscoveryFailure,
+    MissingRequiredOptions,
+    NoMatchingPlugin,
+    RequestTimeout,
+)
 from keystonemiddleware import auth_token
 from keystonemiddleware.opts import list_auth_token_opts
 from oslo_config import cfg
@@ -13,9 +20,38 @@ from ...api.presigned import is_presigned
 from ..config.errors import WrongConfiguration
 from ..http.request import Refusal
 
-AWAY = Refusal(503, "Keystone is not available; try again later", "ServiceUnavailable")
+AWAY = Refusal(
+    503,
+    "The token was not checked: Keystone is not available, or refuses the account of this service; "
+    "try again later",
+    "ServiceUnavailable",
+)
+_UNANSWERED = (ConnectFailure, DiscoveryFailure, RequestTimeout)
 WsgiApp = typing.Any
 LOG = logging.getLogger(__name__)
+
+
+class TokenUnchecked(Exception):
+    """Keystone did not say whether a token is valid."""
+
+
+class _Middleware(auth_token.AuthProtocol):  # type: ignore[misc]
+    """Keystone's middleware, which takes no token for a wrong one that Keystone has not judged.
+
+    With a delayed decision the original marks both alike, and its user would read that a good token is wrong.
+    """
+
+    def fetch_token(self, token: str, **options: typing.Any) -> typing.Any:
+        """Return what Keystone says of a token.
+
+        :raises TokenUnchecked: Keystone does not answer, or refuses the service's own account.
+        """
+        try:
+            return super().fetch_token(token, **options)
+        except auth_token.InvalidToken as error:
+            if isinstance(error.__context__, (*_UNANSWERED, auth_token.ServiceError)):
+                raise TokenUnchecked(str(error)) from error
+            raise
 
 
 def register_options(conf: cfg.ConfigOpts) -> None:
@@ -39,7 +75,7 @@ def in_front_of(app: WsgiApp, conf: cfg.ConfigOpts, section: str) -> WsgiApp:
         "service_token_roles_required": True,
     }
     try:
-        guarded = auth_token.AuthProtocol(app, settings)
+        guarded = _Middleware(app, settings)
     except (MissingRequiredOptions, NoMatchingPlugin, cfg.Error, ValueError) as error:
         raise WrongConfiguration(f"[{section}]: {error}") from error
 
@@ -54,8 +90,9 @@ def in_front_of(app: WsgiApp, conf: cfg.ConfigOpts, section: str) -> WsgiApp:
         if not is_presigned(environ.get("PATH_INFO", "")):
             try:
                 return guarded(environ, start_response)
-            except ClientException as error:  # The middleware does not catch errors of its own account.
-                LOG.warning("Keystone is unavailable, the request is refused: %s", error)
+            # The middleware does not catch each error of its own account.
+            except (ClientException, TokenUnchecked) as error:
+                LOG.warning("Keystone does not check tokens, the request is refused: %s", error)
                 status, headers, body = AWAY.to_response()
                 start_response(status, headers)
                 return [body]

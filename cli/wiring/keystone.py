@@ -5,6 +5,8 @@ import types
 import typing
 
 from keystoneauth1 import loading
+from keystoneauth1.plugin import BaseAuthPlugin
+from keystoneauth1.session import Session
 from oslo_config import cfg
 from oslo_policy import opts as policy_opts
 from oslo_policy import policy
@@ -78,6 +80,17 @@ def register_options(conf: cfg.ConfigOpts) -> None:
             "that everybody may use, set [api] auth_strategy to none"
         )
     _middleware().register_options(conf)
+
+
+def make_session(conf: cfg.ConfigOpts, auth: BaseAuthPlugin | None) -> Session:
+    """Make a session with Keystone, by the certificates of the service's own account.
+
+    :param auth: the account.
+    """
+    options = conf[SECTION]
+    certificate = (options.certfile, options.keyfile) if options.certfile and options.keyfile else None
+    verify = False if options.insecure else options.cafile or True
+    return Session(auth=auth, verify=verify, cert=certificate, timeout=KEYSTONE_ANSWERS_WITHIN)
 
 
 def behind_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:

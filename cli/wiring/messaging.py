@@ -85,14 +85,17 @@ def make_level(conf: cfg.ConfigOpts, database: Database) -> Level:
     return Level(spoken, pin=lambda: conf.upgrade_levels.conductor)
 
 
-def make_bus(conf: cfg.ConfigOpts, recorder: Recorder = SILENT, level: Level | None = None) -> Bus:
+def make_bus(
+    conf: cfg.ConfigOpts, recorder: Recorder = SILENT, level: Level | None = None, *, url: str | None = None
+) -> Bus:
     """Open the message bus.
 
     :param level: the choice of messages' version; None: the oldest.
+    :param url: address of the broker; None: that of the configuration.
     :raises WrongConfiguration: the URL is malformed, or an option that another one needs is missing.
     """
     try:
-        bus = open_bus(conf, conf.transport_url, recorder, level)
+        bus = open_bus(conf, url or conf.transport_url, recorder, level)
     except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure) as error:
         raise WrongConfiguration(f"transport_url: {error}") from error
     managed = "oslo_messaging_rabbit" in conf and conf.oslo_messaging_rabbit.use_queue_manager

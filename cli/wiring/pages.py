@@ -1,17 +1,16 @@
 """The pages of the console, from the configuration."""
 
+import functools
 import logging
 
 from keystoneauth1 import loading
 from keystoneauth1.exceptions import MissingRequiredOptions, NoMatchingPlugin
-from keystoneauth1.identity.generic.base import BaseGenericPlugin
-from keystoneauth1.session import Session
 from oslo_config import cfg
 
 from ...console.pages import Console
 from ...keystone.login import KeystoneLogin
 from ..config.errors import WrongConfiguration
-from .keystone import KEYSTONE_ANSWERS_WITHIN, SECTION, register_options
+from .keystone import SECTION, make_session, register_options
 
 LOG = logging.getLogger(__name__)
 
@@ -29,14 +28,8 @@ def make_pages(conf: cfg.ConfigOpts, version: str) -> Console | None:
     if auth_url is None:
         LOG.warning("[%s] auth_url is missing: the console is off, for nobody could log in", SECTION)
         return None
-    options = conf[SECTION]
-
-    def make_session(auth: BaseGenericPlugin) -> Session:
-        certificate = (options.certfile, options.keyfile) if options.certfile and options.keyfile else None
-        verify = False if options.insecure else options.cafile or True
-        return Session(auth=auth, verify=verify, cert=certificate, timeout=KEYSTONE_ANSWERS_WITHIN)
-
-    return Console(version, KeystoneLogin(auth_url, make_session), horizon=conf.api.horizon_url)
+    login = KeystoneLogin(auth_url, functools.partial(make_session, conf))
+    return Console(version, login, horizon=conf.api.horizon_url)
 
 
 def _keystone(conf: cfg.ConfigOpts) -> str | None:

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 
 import tooz
 from oslo_config import cfg
@@ -62,24 +62,18 @@ def check_coordination(conf: cfg.ConfigOpts) -> None:
         raise WrongConfiguration(fault) from error
 
 
-SERVERS: dict[str, tuple[str, Check]] = {
+SERVERS: Mapping[str, tuple[str, Check]] = {
     "database": ("[database] connection", check_database),
     "message bus": ("transport_url", check_bus),
     "coordination backend": ("[coordination] backend_url", check_coordination),
 }
-"""The servers, each with its option and its check."""
+"""The servers of each installation, each with its option and its check."""
 
 
 def silence_libraries() -> None:
     """Silence the libraries' logs about an unavailable server: Stoker reports it once."""
     for name in ("oslo.messaging", "oslo_messaging", "kombu", "amqp", "tooz", "urllib3"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-
-
-def unreachable(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str | None]]:
-    """Yield each server with its fault, None if it answers; one after the other."""
-    for name, (option, check) in SERVERS.items():
-        yield name, answers(conf, option, check)
 
 
 def answers(conf: cfg.ConfigOpts, option: str, check: Check, within: float = WITHIN) -> str | None:

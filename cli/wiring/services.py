@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from oslo_config import cfg
+
 from ...api.operations import Services
 from ...engine.breakpoints import BreakpointOperations
 from ...engine.context import EngineContext
@@ -12,6 +14,7 @@ from ...engine.snapshots import Snapshots
 from ...engine.stacks import StackOperations
 from ...engine.updates import Updates
 from ...engine.validate import Validation
+from .accounts import account_health
 from .cloud import make_cloud_checks, make_downloads
 from .health import database_health
 from .keystone import make_auth, make_ec2
@@ -52,7 +55,7 @@ def make_services(
         auth=make_auth(conf),
         clock=parts.database.clock,
         build={"revision": version},
-        health_problem=database_health(conf).problem,
+        health_problem=_health_problem(conf),
         metrics=metrics_text,
         cloud=make_cloud_checks(conf, parts.database.clock).of,
         downloads=make_downloads(conf),
@@ -60,3 +63,10 @@ def make_services(
         ec2=make_ec2(conf),
         poll_ring=parts.messaging.outbox.poll_now,
     )
+
+
+def _health_problem(conf: cfg.ConfigOpts) -> Callable[[], str | None]:
+    """Return a function that returns why the API cannot do its work; None: it can."""
+    database = database_health(conf)
+    keystone = account_health(conf)
+    return lambda: database.problem() or keystone.problem()

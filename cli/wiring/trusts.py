@@ -89,6 +89,11 @@ def own_catalog(conf: cfg.ConfigOpts, options: ClientOptions) -> Callable[[str],
     return has_service
 
 
+def trustee_session(conf: cfg.ConfigOpts) -> Session:
+    """Return a session of the service's account that acts for users, for its own project."""
+    return _sessions(conf)(None)
+
+
 def _sessions(conf: cfg.ConfigOpts) -> Callable[[str | None], Session]:
     """Return a function that makes sessions of the service's account, scoped to a trust if it has an id."""
     _register(conf)

@@ -6,10 +6,10 @@ import time
 import pytest
 from harness.waiting import wait_for
 from stoker.api import health
-from stoker.api.health import KEPT, PATIENCE, DatabaseHealth
+from stoker.api.health import KEPT, PATIENCE, UNAVAILABLE, DatabaseHealth
 from stoker.db.errors import Unavailable
 
-AWAY = "the database is not available"
+AWAY = f"{UNAVAILABLE}: the database is not available"
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +64,7 @@ def test_one_that_hangs_is_asked_once_and_is_away_after_a_while(monkeypatch: pyt
     began = time.monotonic()
     assert server.health.problem() is None
     server.now += PATIENCE
-    assert server.health.problem() == f"the database has not answered for {PATIENCE:.1f} s"
+    assert server.health.problem() == f"{UNAVAILABLE}: the database has not answered for {PATIENCE:.1f} s"
     assert server.pings == 2
     assert time.monotonic() - began < 30, "it did not wait for the database"
     server.free.set()
@@ -75,6 +75,6 @@ def test_one_that_has_never_answered_is_away(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(health, "WAIT", 0.1)
     server = Server()
     server.free.clear()
-    assert server.health.problem() == "the database has not answered for 0.0 s"
+    assert server.health.problem() == f"{UNAVAILABLE}: the database has not answered for 0.0 s"
     server.free.set()
     wait_for(lambda: server.health.problem() is None)
