@@ -57,6 +57,9 @@ class ObservationContext:
         """Return the seconds since the epoch, UTC."""
         return self._services.clock()
 
+    def checkpoint(self) -> None:
+        """Do nothing: an observation is not cancelled, and a list has bounds."""
+
     def session(self) -> "Session":
         """Return a session with the rights of the user whose credential the stack has.
 

@@ -8,7 +8,7 @@ import json
 import os.path
 import re
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from keystoneauth1 import exceptions
@@ -18,6 +18,7 @@ from requests import Response
 from ...shapes import Json, JsonMap
 from ..contract.context import StepContext
 from ..errors import PermanentError, RetryableError
+from ..list_pages import EndlessList, ListReader
 
 TAG = re.compile(r"<title>.*?</title>|<[^>]*>", re.DOTALL)
 QUOTA = re.compile(r"quota|over ?limit|maximum number of \w+ exceeded", re.IGNORECASE)
@@ -119,10 +120,12 @@ class Service:
     """Calls of one service with the rights of the stack's user; what they raise, a step may raise.
 
     :param adapter: the service's endpoint, with its version.
+    :param checkpoint: called between the pages of a list; raises whatever is to end the step.
     """
 
-    def __init__(self, adapter: Adapter) -> None:
+    def __init__(self, adapter: Adapter, checkpoint: Callable[[], None] = lambda: None) -> None:
         self._adapter = adapter
+        self._checkpoint = checkpoint
         self.name = str(adapter.service_type)
 
     def get(self, path: str, **query: str | int | bool | Sequence[str]) -> Json:
@@ -226,20 +229,33 @@ class Service:
         self._request("DELETE", path, params=query)
 
     def list_all(self, path: str, items: str, **query: str | int | bool | Sequence[str]) -> list[Json]:
-        """Return all members of a collection, page by page.
+        """Return all members of a collection, page by page, within the bounds of list_pages.py.
 
         :param items: key of the members in an answer; links to further pages are ``ITEMS_links`` or ``next``.
         :raises PermanentError, RetryableError: the errors of `step_error`.
+        :raises Cancelled: the step is to end.
         """
-        answer = object_of(self.get(path, **query))
-        members = objects_of(answer, items)
-        while (following := _next_page(answer, items)) is not None:
-            answer = object_of(self._request("GET", following))
-            members += objects_of(answer, items)
-        return members
+
+        def read(address: str) -> tuple[JsonMap, int]:
+            answer = self._send("GET", address, **({"params": query} if address == path else {}))
+            page = self._json(answer)
+            if not isinstance(page, Mapping):
+                raise UnreadableAnswer(self.name, "it is no object")
+            return page, len(answer.content)
+
+        def following(answer: JsonMap) -> str | None:
+            return _next_page(answer, items)
+
+        reader = ListReader(read, following, self._checkpoint, self.address)
+        try:
+            return [member for answer in reader.pages(path) for member in objects_of(answer, items)]
+        except EndlessList as error:
+            raise UnreadableAnswer(self.name, str(error)) from error
 
     def _request(self, method: str, path: str, **arguments: typing.Any) -> Json:
-        answer = self._send(method, path, **arguments)
+        return self._json(self._send(method, path, **arguments))
+
+    def _json(self, answer: Response) -> Json:
         try:
             return json.loads(answer.content, object_hook=RemoteMap) if answer.content else None
         except (ValueError, RecursionError) as error:
@@ -270,11 +286,12 @@ def _late_call(method: str) -> Iterator[None]:
 
 def _next_page(answer: JsonMap, items: str) -> str | None:
     """Return the address of the next page, None for the last one: the services have two forms of it."""
-    for link in answer.get(f"{items}_links") or ():
-        if object_of(link)["rel"] == "next":
+    links = f"{items}_links"
+    for link in objects_of(answer, links) if links in answer else ():
+        if link["rel"] == "next":
             return str(link["href"])
     following = answer.get("next")  # Glance's form: a path from the root of the service.
-    return str(following).removeprefix("/v2") if isinstance(following, str) and answer[items] else None
+    return following.removeprefix("/v2") if isinstance(following, str) and answer[items] else None
 
 
 def _unreached(service: str, error: exceptions.ClientException) -> PermanentError | RetryableError:
@@ -457,4 +474,4 @@ def service_of(
     adapter = context.adapter(service, interface.version, microversion or interface.microversion)
     if headers:
         adapter.additional_headers = {**adapter.additional_headers, **headers}
-    return Service(adapter)
+    return Service(adapter, context.checkpoint)

@@ -1,5 +1,6 @@
 """The table of errors: what each service's refusal means to a step, in the service's own words."""
 
+import itertools
 import json
 import typing
 from collections.abc import Iterator
@@ -10,7 +11,8 @@ from harness.scripted_service import Answer, ScriptedService, serving
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
-from stoker.resources.errors import PermanentError, RetryableError
+from stoker.resources import list_pages
+from stoker.resources.errors import Cancelled, PermanentError, RetryableError
 from stoker.resources.openstack.service import (
     QUOTA_PAUSE,
     TOO_LONG,
@@ -215,6 +217,88 @@ def test_an_answer_that_cannot_be_read_may_be_right_later(scripted: ScriptedServ
     scripted.answers["GET /things"] = Answer(200, body)
     with pytest.raises(UnreadableAnswer, match=r"^network: the answer cannot be read: it is "):
         Service(scripted.adapter("network")).list_all("/things", "things")
+
+
+def test_a_list_whose_pages_go_round_is_refused(scripted: ScriptedService) -> None:
+    link = [{"rel": "next", "href": f"{scripted.url}/ports?marker=a"}]
+    scripted.answers["GET /ports"] = Answer(body={"ports": [{"id": "a"}], "ports_links": link})
+    with pytest.raises(UnreadableAnswer, match="a page of its list follows itself"):
+        Service(scripted.adapter("network")).list_all("/ports", "ports")
+    assert scripted.requests == ["GET /ports", "GET /ports?marker=a"]
+
+
+def endless(scripted: ScriptedService, padding: str = "") -> Iterator[Answer]:
+    """Pages without an end."""
+    for number in itertools.count(1):
+        link = [{"rel": "next", "href": f"{scripted.url}/ports?marker={number}"}]
+        yield Answer(body={"ports": [{"id": f"{number}{padding}"}], "ports_links": link})
+
+
+def serve_endless(scripted: ScriptedService, count: int, padding: str = "") -> None:
+    for number, answer in enumerate(itertools.islice(endless(scripted, padding), count)):
+        scripted.answers[f"GET /ports?marker={number}"] = answer
+
+
+def test_a_list_has_a_limit_of_pages(scripted: ScriptedService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(list_pages, "MOST_PAGES", 5)
+    serve_endless(scripted, 8)
+    with pytest.raises(UnreadableAnswer, match="more than 5 pages"):
+        Service(scripted.adapter("network")).list_all("/ports?marker=0", "ports")
+    assert len(scripted.requests) == 5
+
+
+def test_a_list_has_a_limit_of_bytes(scripted: ScriptedService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(list_pages, "MOST_BYTES", 2500)
+    serve_endless(scripted, 8, "x" * 1000)
+    with pytest.raises(UnreadableAnswer, match="more than 2500 bytes"):
+        Service(scripted.adapter("network")).list_all("/ports?marker=0", "ports")
+    assert len(scripted.requests) == 3
+
+
+def test_a_list_has_a_deadline(scripted: ScriptedService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(list_pages, "LONGEST", -1.0)
+    serve_endless(scripted, 3)
+    with pytest.raises(UnreadableAnswer, match="takes more than"):
+        Service(scripted.adapter("network")).list_all("/ports?marker=0", "ports")
+    assert len(scripted.requests) == 1
+
+
+def test_a_cancel_ends_a_list_between_its_pages(scripted: ScriptedService) -> None:
+    serve_endless(scripted, 3)
+
+    def checkpoint() -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        Service(scripted.adapter("network"), checkpoint).list_all("/ports?marker=0", "ports")
+    assert len(scripted.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "href",
+    [
+        "http://other.example/ports?marker=a",
+        "https://127.0.0.1/ports",
+        "//other.example/ports",
+        "http://127.0.0.1:1/ports",
+        "http://[::1/ports",
+    ],
+)
+def test_a_page_elsewhere_is_not_asked(scripted: ScriptedService, href: str) -> None:
+    link = [{"rel": "next", "href": href}]
+    scripted.answers["GET /ports"] = Answer(body={"ports": [], "ports_links": link})
+    with pytest.raises(UnreadableAnswer, match="at another host, port or scheme"):
+        Service(scripted.adapter("network")).list_all("/ports", "ports")
+    scripted.answers["GET /ports"] = Answer(body={"ports": [{}], "next": href})
+    with pytest.raises(UnreadableAnswer, match="at another host, port or scheme"):
+        Service(scripted.adapter("network")).list_all("/ports", "ports")
+
+
+@pytest.mark.parametrize("links", [7, "next", [7], [{"rel": "next"}], {"rel": "next"}])
+def test_odd_links_are_an_answer_that_cannot_be_read(scripted: ScriptedService, links: Json) -> None:
+    scripted.answers["GET /ports"] = Answer(body={"ports": [], "ports_links": links})
+    with pytest.raises(UnreadableAnswer):
+        Service(scripted.adapter("network")).list_all("/ports", "ports")
 
 
 @pytest.mark.parametrize("body", [{}, {"things": None, "next": 1}, {"things": "x"}, {"things": [1]}])
