@@ -15,7 +15,7 @@ import threading
 import time
 import typing
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import falcon
@@ -27,16 +27,17 @@ from ..observe.metrics import CONTENT_TYPE
 from ..observe.recorder import SILENT, Recorder
 from ..sandbox.evaluator import charged_to
 from ..shapes import Json
-from .errors import Fault, bad_request, fault_of, not_found
+from .ec2_signatures import SignedRequest, key_in_sight
+from .errors import NO_SNIFFING, Fault, bad_request, fault_of, not_found
 from .operations import Operation, Request, Routes, Services
 from .origins import OriginGuard
 from .pages import ROUTES as PAGES
 from .pages import Pages
-from .parse import read_body, read_raw
+from .parse import read_body
 from .presigned import signed_by
 from .reply import Reply, json_text
 from .shared_answers import SharedAnswers
-from .signed import signed_request
+from .signed import MOST_UNKNOWN, SignedBodies, signed_request
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 UNROUTED = "none"
@@ -110,6 +111,7 @@ class RequestLog:
         self._recorder.observe(metrics.REQUEST, watched.route, watched.method, value=seconds)
         level = logging.DEBUG if watched.route in QUIET else logging.INFO
         LOG.log(level, "%s %s %s %.3f s", watched.method, watched.route, status, seconds)
+        resp.set_header(*NO_SNIFFING)
         req.context.lines.close()
 
 
@@ -126,6 +128,8 @@ def _plain(value: str | None) -> str | None:
 
 LOG = logging.getLogger(__name__)
 TENANT_LENGTH = 64
+BY_KEY = "key "
+"""Before an access key, whose requests are counted apart from those of the project: anybody can name it."""
 METRICS = "/metrics"
 IDENTIFIER = "X-Openstack-Request-Id"
 NAMED = "/v1/{tenant_id}/stacks/{stack_name}"
@@ -147,6 +151,7 @@ class _Api:
     addresses: SignalAddresses
     lookup: Operation
     answers: SharedAnswers
+    bodies: SignedBodies
 
 
 def make_app(
@@ -172,7 +177,7 @@ def make_app(
     app.req_options.auto_parse_qs_csv = False
     app.req_options.keep_blank_qs_values = True
     lookup = routes[NAMED]["GET"]
-    api = _Api(services, addresses, lookup, SharedAnswers())
+    api = _Api(services, addresses, lookup, SharedAnswers(), SignedBodies())
     for path, operations in routes.items():
         app.add_route(path, _resource(api, operations))
     if pages is not None:
@@ -243,38 +248,49 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
         project_id = None if operation.everywhere else path.get("tenant_id", "")
         caller = services.auth.identify(project_id, req.headers)
     req.context.caller = caller
-    signed = None
-    body = None
-    if operation.signed:
-        raw = read_raw(req, services.limits.body_bytes)
-        signed = signed_request(req.method, _sent_path(req), query, req.headers, raw)
-    else:
-        body = read_body(req, services.limits.body_bytes, any_type=bool(operation.presigned))
-    if not operation.signed:  # The signer of the others is known to their handler only.
-        services.count_request(caller.project_id)
-    if operation.rule is not None:
-        services.auth.authorize(caller, operation.rule)
-    request = Request(
-        services=services,
-        caller=caller,
-        auth=services.auth,
-        limits=services.limits,
-        path=path,
-        query=query,
-        body=body,
-        base_url=_base_url(req),
-        query_string=req.query_string,
-        cloud=None if caller.access is None else services.cloud(caller.access),
-        method=req.method,
-        headers=req.headers,
-        signed=signed,
-        request_id=request_id(req),
-        downloads=services.downloads,
-    )
-    with charged_to(caller.project_id):
-        is_shared = operation.shared is not None and "CACHE-CONTROL" in req.headers
-        reply = api.answers.answer(request, operation) if is_shared else operation.handler(request)
-        return reply.with_text()
+    with _body(api, operation, req, query) as (body, signed):
+        if not operation.signed:  # The signer of the others is known to their handler only.
+            services.count_request(caller.project_id)
+        if operation.rule is not None:
+            services.auth.authorize(caller, operation.rule)
+        request = Request(
+            services=services,
+            caller=caller,
+            auth=services.auth,
+            limits=services.limits,
+            path=path,
+            query=query,
+            body=body,
+            base_url=_base_url(req),
+            query_string=req.query_string,
+            cloud=None if caller.access is None else services.cloud(caller.access),
+            method=req.method,
+            headers=req.headers,
+            signed=signed,
+            request_id=request_id(req),
+            downloads=services.downloads,
+        )
+        with charged_to(caller.project_id):
+            is_shared = operation.shared is not None and "CACHE-CONTROL" in req.headers
+            reply = api.answers.answer(request, operation) if is_shared else operation.handler(request)
+            return reply.with_text()
+
+
+@contextlib.contextmanager
+def _body(
+    api: _Api, operation: Operation, req: falcon.Request, query: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[Json, SignedRequest | None]]:
+    """Yield the parsed body of a request, or the signed request as it was sent."""
+    services = api.services
+    most = services.limits.body_bytes
+    if not operation.signed:
+        yield read_body(req, most, any_type=bool(operation.presigned)), None
+        return
+    with api.bodies.body(req, query, most if operation.templates else min(most, MOST_UNKNOWN)) as raw:
+        key = key_in_sight(query, req.get_header("Authorization") or "", raw[:MOST_UNKNOWN])
+        if key is not None:
+            services.count_request(f"{BY_KEY}{key}")
+        yield None, signed_request(req.method, _sent_path(req), query, req.headers, raw)
 
 
 def _base_url(req: falcon.Request) -> str:

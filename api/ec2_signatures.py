@@ -27,12 +27,16 @@ LONGEST_EXPIRY = 604800
 MOST_PARAMETERS = 1000
 LONGEST_KEY = 128
 """Characters of an access key."""
+MOST_AUTHORIZATION = 4096
+"""Characters of the header Authorization in which its access key has to be."""
 MOST_HEADERS = 50
 """Headers that a request may sign."""
 
 V2_METHOD = "HmacSHA256"
 V4_METHOD = "AWS4-HMAC-SHA256"
 _ACCESS_KEY = re.compile(rf"[\w.-]{{1,{LONGEST_KEY}}}", re.ASCII)
+_CREDENTIAL = re.compile(rf"Credential=([\w.-]{{1,{LONGEST_KEY}}})/", re.ASCII)
+_KEY_IN_FORM = re.compile(rb"(?:^|&)AWSAccessKeyId=([\w.-]{1,%d})&" % LONGEST_KEY, re.ASCII)
 _SCOPE = re.compile(r"\d{8}/[\w-]{1,64}/[\w-]{1,64}/aws4_request", re.ASCII)
 _HEADER_NAME = re.compile(r"[a-z0-9-]{1,64}")
 _SECONDS = re.compile(r"[0-9]{1,6}")
@@ -95,6 +99,33 @@ class SignatureClaim:
     stamp: str = ""
 
 
+@dataclass(frozen=True)
+class _Canonical:
+    """The part of what is signed that is the same for each form of the host and the path; made once.
+
+    :ivar parameters: the parameters as both versions sign them, sorted by their bytes.
+    :ivar body_hash: the body's hash, which version 4 signs.
+    """
+
+    parameters: str
+    body_hash: str
+
+
+def key_in_sight(query: Mapping[str, Sequence[str]], authorization: str, start: bytes) -> str | None:
+    """Return the access key that a request names before the end of its body has arrived; None: none yet.
+
+    :param authorization: the header Authorization.
+    :param start: the beginning of a body that may be a form.
+    """
+    credential = [*query.get("X-Amz-Credential", ()), ""][0].partition("/")[0]
+    if match := _CREDENTIAL.search(authorization[:MOST_AUTHORIZATION]):
+        credential = match[1]
+    if in_form := _KEY_IN_FORM.search(start):
+        credential = credential or in_form[1].decode()
+    key = credential or [*query.get("AWSAccessKeyId", ()), ""][0]
+    return key if _ACCESS_KEY.fullmatch(key) else None
+
+
 def read_claim(request: SignedRequest) -> SignatureClaim:
     """Return the signature that a request carries.
 
@@ -126,9 +157,10 @@ def verify(claim: SignatureClaim, request: SignedRequest, secret: str, now: floa
     """
     make = _signature_2 if claim.version == 2 else _signature_4
     signature = claim.signature.encode(errors="replace")
+    text = _canonical(request, claim.version)
     is_right = False
     for host, path in itertools.product(_hosts(request.host), _paths(claim.version, request.path)):
-        is_right |= hmac.compare_digest(make(claim, request, secret, host, path).encode(), signature)
+        is_right |= hmac.compare_digest(make(claim, request, text, secret, host, path).encode(), signature)
     if not is_right:
         raise SignatureError(
             "SignatureDoesNotMatch",
@@ -169,14 +201,11 @@ def _time_2(text: str) -> float:
     return _time(match[1], _V2_STAMP)
 
 
-def _signature_2(claim: SignatureClaim, request: SignedRequest, secret: str, host: str, path: str) -> str:
-    signed = [pair for pair in (*request.query, *request.form) if pair[0] != "Signature"]
-    return _v2(request.method, host.lower(), path, signed, secret)
-
-
-def _v2(method: str, host: str, path: str, params: Pairs, secret: str) -> str:
-    text = "\n".join([method.upper(), host, path, _canonical(params)])
-    return base64.b64encode(_hmac(secret.encode(), text)).decode()
+def _signature_2(
+    claim: SignatureClaim, request: SignedRequest, text: _Canonical, secret: str, host: str, path: str
+) -> str:
+    lines = "\n".join([request.method.upper(), host.lower(), path, text.parameters])
+    return base64.b64encode(_hmac(secret.encode(), lines)).decode()
 
 
 # -- version 4 -------------------------------------------------------------------------------------
@@ -238,7 +267,9 @@ def _claim_4(
     )
 
 
-def _signature_4(claim: SignatureClaim, request: SignedRequest, secret: str, host: str, path: str) -> str:
+def _signature_4(
+    claim: SignatureClaim, request: SignedRequest, text: _Canonical, secret: str, host: str, path: str
+) -> str:
     headers = {**request.headers, "host": host}
     missing = [name for name in claim.signed_headers if name not in headers]
     if missing:
@@ -247,11 +278,11 @@ def _signature_4(claim: SignatureClaim, request: SignedRequest, secret: str, hos
         [
             request.method.upper(),
             path,
-            _canonical([pair for pair in request.query if pair[0] != "X-Amz-Signature"]),
+            text.parameters,
             *(f"{name}:{' '.join(headers[name].split())}" for name in claim.signed_headers),
             "",
             ";".join(claim.signed_headers),
-            hashlib.sha256(request.body).hexdigest(),
+            text.body_hash,
         ]
     )
     digest = hashlib.sha256(canonical.encode(errors="replace")).hexdigest()
@@ -281,10 +312,15 @@ def _paths(version: int, path: str) -> Iterator[str]:
     return iter(dict.fromkeys(forms))
 
 
-def _canonical(params: Pairs) -> str:
-    """Return the parameters as both versions sign them, sorted by their bytes."""
-    pairs = sorted((_quoted(name), _quoted(value)) for name, value in params)
-    return "&".join(f"{name}={value}" for name, value in pairs)
+def _canonical(request: SignedRequest, version: int) -> _Canonical:
+    if version == 2:
+        pairs = [pair for pair in (*request.query, *request.form) if pair[0] != "Signature"]
+        body_hash = ""
+    else:
+        pairs = [pair for pair in request.query if pair[0] != "X-Amz-Signature"]
+        body_hash = hashlib.sha256(request.body).hexdigest()
+    quoted = sorted((_quoted(name), _quoted(value)) for name, value in pairs)
+    return _Canonical("&".join(f"{name}={value}" for name, value in quoted), body_hash)
 
 
 def _quoted(text: str) -> str:

@@ -35,6 +35,9 @@ from ..template.errors import InvalidDeclaration, LimitExceeded, TemplateError, 
 _LONGEST_LINE = 300
 """Characters of a further error in a message; ``error.errors`` has all of it."""
 
+NO_SNIFFING = ("X-Content-Type-Options", "nosniff")
+"""The header with which browsers take an answer for nothing but what its type says."""
+
 
 class Fault(Exception):
     """An answer other than success.

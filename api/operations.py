@@ -129,6 +129,7 @@ class Operation:
         signature is in the path.
     :ivar everywhere: whether it concerns the whole installation; its path has no project, the token's counts.
     :ivar signed: whether the handler verifies a signature of the whole request, whose body is not parsed.
+    :ivar templates: whether users sign it, too, whose templates may be larger than what guests may send.
     :ivar shared: the names of the query's parameters, where the answer depends on nothing of the caller
         but their project and their rights, so that requests share it (shared_answers.py).  None: they
         do not share it.
@@ -138,6 +139,7 @@ class Operation:
     rule: str | None
     presigned: str = ""
     signed: bool = False
+    templates: bool = False
     everywhere: bool = False
     shared: Set[str] | None = None
 

@@ -1,13 +1,10 @@
-"""Reads the bodies of requests within their limit, and turns them into the values that the use cases take.
+"""Turns the bodies of requests into the values that the use cases take.
 
-It refuses texts that no database or answer can hold.  oslo.middleware's sizelimit is no replacement.  It
-answers 413 as plain text, not in Heat's shape.  It does not read the rest of the body, so a client that still
-sends sees a broken pipe in place of the reason.
+It refuses texts that no database or answer can hold.
 """
 
 import json
 import re
-import typing
 from collections.abc import Iterator, Mapping, Sequence
 
 import falcon
@@ -17,6 +14,7 @@ from ..shapes import Json, JsonMap
 from ..template.budget import Budget, charged_at
 from ..template.errors import TemplateError
 from ..template.load import load_document
+from .bodies import read_raw
 from .collaborators import Downloads
 from .errors import Fault, bad_request
 from .request import HttpRequest, boolean_word, shortened, validated, whole_number
@@ -25,19 +23,7 @@ from .schemas import ADOPTED, CREATE, NAME_PATTERN, UPDATE
 MAX_DEPTH = 128
 """Most levels of objects and lists in each other: a template's own limit, and those around a template."""
 
-DRAINED = 8
-"""A body up to this many times the limit is read to its end before it is refused.
-
-A client that still sends when the connection closes would see a broken pipe in place of the reason.
-"""
-
 TOKEN_HEADER = "X-Auth-Token"
-_PIECE = 65536
-_TOO_LARGE = "RequestLimitExceeded"
-
-
-class _Readable(typing.Protocol):
-    def read(self, size: int = ..., /) -> bytes: ...
 
 
 def read_body(req: falcon.Request, most: int, *, any_type: bool = False) -> Json:
@@ -57,38 +43,6 @@ def read_body(req: falcon.Request, most: int, *, any_type: bool = False) -> Json
         sent = kind or "of no type: send Content-Type: application/json"
         raise Fault(415, "HTTPUnsupportedMediaType", f"The body must be application/json, not {sent}")
     return parse(raw)
-
-
-def read_raw(req: falcon.Request, most: int) -> bytes:
-    """Return the body of a POST, PUT or PATCH as it was sent; empty without one.
-
-    :raises Fault: 400, 408 or 413.
-    """
-    if req.method not in ("POST", "PUT", "PATCH"):
-        return b""
-    try:
-        length = req.content_length
-        if length is not None and length > most:
-            if length <= DRAINED * most:
-                _drain(req.bounded_stream, length)
-            raise Fault(413, _TOO_LARGE, f"The body has {length} bytes, above the limit of {most}")
-        # A chunked body has no length; the server marks that its stream ends where the body does.
-        chunked = length is None and req.env.get("wsgi.input_terminated")
-        stream: _Readable = req.stream if chunked else req.bounded_stream
-        raw = stream.read(most + 1)
-        if len(raw) > most:
-            _drain(stream, DRAINED * most)
-            raise Fault(413, _TOO_LARGE, f"The body is above the limit of {most} bytes")
-        return raw
-    except OSError as error:
-        raise Fault(408, "HTTPRequestTimeout", "The body did not arrive in time") from error
-    except ValueError as error:  # Another WSGI server's, for a malformed chunk.
-        raise bad_request("The body is malformed") from error
-
-
-def _drain(stream: _Readable, most: int) -> None:
-    while most > 0 and (piece := stream.read(_PIECE)):
-        most -= len(piece)
 
 
 def parse(raw: bytes) -> Json:

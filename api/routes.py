@@ -68,7 +68,7 @@ ROUTES: Routes = {
     "/v1/openapi.json": {"GET": Operation(_DESCRIPTION.show, None)},
     "/v1": {
         "GET": Operation(_CLOUDFORMATION.root, None, signed=True),
-        "POST": Operation(_CLOUDFORMATION.query, None, signed=True),
+        "POST": Operation(_CLOUDFORMATION.query, None, signed=True, templates=True),
     },
     "/v1/signal/{arn:path}": {"POST": Operation(signals.signed_signal, None, signed=True)},
     "/v1/waitcondition/{arn:path}": {"PUT": Operation(signals.wait_condition, None, signed=True)},

@@ -3,14 +3,19 @@
 The addresses and the answers are those of Heat's CloudFormation API.
 """
 
+import contextlib
 import re
+import threading
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+
+import falcon
 
 from ..db.queries.guests import GuestServer
 from ..engine.signal_urls import row_of_key
 from ..resources.guests import POLL_SERVER_CFN
+from .bodies import read_raw
 from .collaborators import GuestPolls
 from .context import RequestContext
 from .ec2_signatures import (
@@ -18,11 +23,17 @@ from .ec2_signatures import (
     SignatureClaim,
     SignatureError,
     SignedRequest,
+    key_in_sight,
     read_claim,
     verify,
 )
 from .errors import Fault
 
+MOST_UNKNOWN = 64 * 1024
+"""Bytes of a body that are read before it is known who has signed it; all that guests may send."""
+MOST_LARGE = 2
+"""Larger bodies that are read and verified at the same time, in one process."""
+_PIECE = 64 * 1024
 STACK_USER = "heat_stack_user"
 """Role of the accounts that Heat makes for resources."""
 FORM = "application/x-www-form-urlencoded"
@@ -47,12 +58,63 @@ def signed_request(
     return SignedRequest(method, lower.get("host", ""), path, pairs, form, lower, body)
 
 
+class SignedBodies:
+    """Reads the bodies of requests whose signer is not known before the whole body is there.  Thread-safe.
+
+    Whoever reaches the API can send them.  Only a user's template may be larger than MOST_UNKNOWN; then the
+    access key has to come first, and few such bodies are in memory at a time.
+    """
+
+    def __init__(self, most_large: int = MOST_LARGE) -> None:
+        self._large = threading.BoundedSemaphore(most_large)
+
+    @contextlib.contextmanager
+    def body(self, req: falcon.Request, query: Mapping[str, Sequence[str]], most: int) -> Iterator[bytes]:
+        """Yield the body of a request; it may be in memory until the end of the context.
+
+        :param most: bytes that the request may have; more than MOST_UNKNOWN where users send templates.
+        :raises Fault: 413, it is too large; 429, there are too many such requests now.
+        """
+        with contextlib.ExitStack() as held:
+
+            def check(start: bytes) -> None:
+                key = key_in_sight(query, req.get_header("Authorization") or "", start)
+                if key is None or row_of_key(key) is not None:
+                    raise _too_large()
+                if not self._large.acquire(blocking=False):
+                    text = "Too many large signed requests are in progress; try again later"
+                    raise Fault(429, "TooManyRequests", text)
+                held.callback(self._large.release)
+
+            if most <= MOST_UNKNOWN:
+                yield read_raw(req, most)
+            else:
+                yield read_raw(req, most, first=MOST_UNKNOWN, check=check)
+
+
+def _too_large() -> Fault:
+    text = f"The body is above the limit of {MOST_UNKNOWN} bytes for requests whose signer is not known"
+    return Fault(413, "RequestLimitExceeded", text)
+
+
 def _form(body: bytes) -> Sequence[tuple[str, str]]:
-    text = body.decode("utf-8", errors="replace")
-    try:
-        return urllib.parse.parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_PARAMETERS)
-    except ValueError as error:
-        raise Fault(400, "IncompleteSignature", "The form has too many parameters") from error
+    if body.count(b"&") >= MOST_PARAMETERS:
+        raise Fault(400, "IncompleteSignature", "The form has too many parameters")
+    pairs = (part.partition(b"=") for part in body.split(b"&") if part)
+    return [(_decoded(name), _decoded(value)) for name, _, value in pairs]
+
+
+def _decoded(text: bytes) -> str:
+    """Return a name or value of a form, decoded in pieces: the library takes 80 times a piece's size."""
+    pieces = []
+    start = 0
+    while start < len(text):
+        end = start + _PIECE
+        escape = text.rfind(b"%", end - 2, end)
+        end = end if escape < 0 else escape  # Which is not cut in two.
+        pieces.append(urllib.parse.unquote_to_bytes(text[start:end].replace(b"+", b" ")))
+        start = end
+    return b"".join(pieces).decode("utf-8", errors="replace")
 
 
 def guest_of(signed: SignedRequest | None, guests: GuestPolls, now: float) -> GuestServer:
@@ -64,6 +126,8 @@ def guest_of(signed: SignedRequest | None, guests: GuestPolls, now: float) -> Gu
     :raises Fault: 400 or 403, with Amazon's name of the error.
     """
     assert signed is not None
+    if len(signed.body) > MOST_UNKNOWN:
+        raise _too_large()
     try:
         claim = read_claim(signed)
         row = row_of_key(claim.access_key)

@@ -10,7 +10,7 @@ from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.receiver import ChunkedReceiver
 from waitress.utilities import BadRequest, Error
 
-from ...api.errors import Fault
+from ...api.errors import NO_SNIFFING, Fault
 from .limits import RequestLimits
 
 SINGLE = frozenset({b"host", b"content-length", b"transfer-encoding", b"content-type"})
@@ -35,6 +35,7 @@ class Refusal(Error):
         headers = [
             ("Content-Type", "application/json"),
             ("X-Openstack-Request-Id", f"req-{uuid.uuid4()}"),
+            NO_SNIFFING,
         ]
         body = json.dumps(Fault(self.code, self.kind, self.message).body()).encode("ascii")
         return f"{self.code} {self.reason}", headers, body

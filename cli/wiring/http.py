@@ -10,7 +10,10 @@ from ..http.limits import Fairness
 from ..http.memory import trimming
 from ..http.server import HttpServer
 
-_PROJECT = re.compile(r"/+v1/+([^/]+)/")
+_PROJECT = re.compile(r"/+v1/+(?:guest/+)?([^/]+)/")
+_SIGNED = frozenset({"signal", "waitcondition", "identity"})
+"""Path segments in the place of a project: of requests whose signer nobody knows yet.  All of them, and those
+to the CloudFormation API, have the share of one project."""
 
 
 def make_http(app: typing.Any, conf: cfg.ConfigOpts, host: str, port: int) -> HttpServer:
@@ -32,4 +35,4 @@ def make_http(app: typing.Any, conf: cfg.ConfigOpts, host: str, port: int) -> Ht
 
 def _project_of(path: str) -> str:
     match = _PROJECT.match(path)
-    return "" if match is None else match[1]
+    return "" if match is None or match[1] in _SIGNED else match[1]

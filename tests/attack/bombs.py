@@ -122,6 +122,25 @@ def files_of_the_host(target: Target) -> None:
         _refused(target, {**_value("x"), "environment_files": [path]})
 
 
+@case("bomb", "8 MB of a form, signal, wait condition or login, from nobody that is known", "413")
+def large_bodies_of_strangers(target: Target) -> None:
+    key = "AWSAccessKeyId=00000000-0000-4000-8000-000000000000.1"
+    form = f"Action=DescribeStackResource&{key}&SignatureVersion=2&SignatureMethod=HmacSHA256&Signature=x&a="
+    data = form.encode() + b"%F0%9F" * 1_300_000
+    arn = "arn:openstack:heat::p:stacks/s/1/resources/r"
+    for method, path in (
+        ("POST", "/v1"),
+        ("POST", f"/v1/signal/{arn}"),
+        ("PUT", f"/v1/waitcondition/{arn}"),
+        ("POST", "/v1/identity/v3/auth/tokens"),
+    ):
+        began = time.monotonic()
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        expect(target.send(method, path, data=data, headers=headers), 413)
+        if (seconds := time.monotonic() - began) > SECONDS:
+            raise Unexpected(f"it took {seconds:.0f} s")
+
+
 @case("bomb", "a body above the limit, too deep, no JSON, with NUL or half a character", "400, 413, 415")
 def broken_bodies(target: Target) -> None:
     path = target.path(target.attacker, "stacks", "preview")

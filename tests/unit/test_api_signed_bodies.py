@@ -1,0 +1,175 @@
+"""Requests whose signer nobody knows yet: how much of them is read, and what of them is computed."""
+
+import dataclasses
+import tracemalloc
+import typing
+import urllib.parse
+
+import falcon.testing
+import pytest
+from harness.bare_api import ADDRESSES, bare_services
+from stoker.api import ec2_signatures, signed
+from stoker.api.app import make_app
+from stoker.api.ec2_signatures import (
+    MOST_PARAMETERS,
+    SignatureClaim,
+    SignatureError,
+    SignedRequest,
+    key_in_sight,
+    verify,
+)
+from stoker.api.errors import Fault
+from stoker.api.request import ApiLimits
+from stoker.api.routes import ROUTES
+from stoker.api.signed import FORM, MOST_UNKNOWN, signed_request
+from stoker.cli.wiring.http import _project_of
+
+KEY = "0123456789abcdef0123456789abcdef"
+LIMITS = ApiLimits(body_bytes=8 * MOST_UNKNOWN)
+V2 = "SignatureVersion=2&SignatureMethod=HmacSHA256&Signature=x"
+
+
+def client(**changes: typing.Any) -> falcon.testing.TestClient:
+    """Return the client of an API that has nothing but its addresses."""
+    return falcon.testing.TestClient(
+        make_app(dataclasses.replace(bare_services(), limits=LIMITS, **changes), ROUTES, ADDRESSES)
+    )
+
+
+def kind_of(answer: falcon.testing.Result) -> str:
+    """Return the name of an error, of either API."""
+    text = answer.text
+    return next(
+        word for word in ("RequestLimitExceeded", "TooManyRequests", "Unauthorized", "") if word in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v1/signal/arn:openstack:heat::p:stacks/s/1/resources/r"),
+        ("PUT", "/v1/waitcondition/arn:openstack:heat::p:stacks/s/1/resources/r"),
+        ("POST", "/v1/identity/v3/auth/tokens"),
+        ("POST", "/v1"),
+    ],
+)
+def test_of_a_stranger_64_kib_are_read(method: str, path: str) -> None:
+    answer = client().simulate_request(method, path, body="x" * (MOST_UNKNOWN + 1))
+    assert (answer.status_code, kind_of(answer)) == (413, "RequestLimitExceeded")
+    assert client().simulate_request(method, path, body="x" * MOST_UNKNOWN).status_code != 413
+
+
+def large_form(start: str, end: str = "") -> bytes:
+    return f"{start}&Action=ValidateTemplate&TemplateBody={'x' * 2 * MOST_UNKNOWN}{end}".encode()
+
+
+def test_a_users_template_may_be_larger_where_the_key_comes_first() -> None:
+    seen = []
+
+    def count(project: str) -> None:
+        seen.append(project)
+        raise Fault(429, "TooManyRequests", "enough")
+
+    headers = {"Content-Type": FORM}
+    api = client(count_request=count)
+    answer = api.simulate_post("/v1", headers=headers, body=large_form(f"AWSAccessKeyId={KEY}&{V2}"))
+    assert (answer.status_code, seen) == (429, [f"key {KEY}"])
+    last = large_form(V2, f"&AWSAccessKeyId={KEY}")
+    assert api.simulate_post("/v1", headers=headers, body=last).status_code == 413
+    credential = {**headers, "Authorization": f"AWS4-HMAC-SHA256 Credential={KEY}/20300101/r/s/aws4_request,"}
+    assert api.simulate_post("/v1", headers=credential, body=large_form("a=b")).status_code == 429
+    assert api.simulate_post(f"/v1?AWSAccessKeyId={KEY}", headers=headers, body=last).status_code == 429
+
+
+def test_few_large_bodies_are_read_at_a_time() -> None:
+    bodies = signed.SignedBodies(most_large=1)
+    env = falcon.testing.create_environ("/v1", method="POST", body="x" * 2 * MOST_UNKNOWN)
+    query = {"AWSAccessKeyId": [KEY]}
+    with bodies.body(falcon.Request(dict(env)), query, LIMITS.body_bytes) as raw:
+        assert len(raw) == 2 * MOST_UNKNOWN
+        again = falcon.testing.create_environ("/v1", method="POST", body="x" * 2 * MOST_UNKNOWN)
+        with pytest.raises(Fault) as refused, bodies.body(falcon.Request(again), query, LIMITS.body_bytes):
+            pass
+        assert refused.value.status == 429
+        small = falcon.testing.create_environ("/v1", method="POST", body="x")
+        with bodies.body(falcon.Request(small), query, LIMITS.body_bytes) as raw:
+            assert raw == b"x"
+    third = falcon.testing.create_environ("/v1", method="POST", body="x" * 2 * MOST_UNKNOWN)
+    with bodies.body(falcon.Request(third), query, LIMITS.body_bytes) as raw:
+        assert len(raw) == 2 * MOST_UNKNOWN
+
+
+def test_requests_of_a_key_have_a_rate() -> None:
+    counted: list[str] = []
+    api = client(count_request=counted.append)
+    api.simulate_get("/v1", query_string=f"Action=DescribeStackResource&AWSAccessKeyId={KEY}&{V2}")
+    assert counted == [f"key {KEY}"]
+
+
+@pytest.mark.parametrize("version", [2, 4])
+def test_one_canonical_text_is_made_for_all_forms_of_an_address(
+    version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quoted: list[str] = []
+    real = ec2_signatures._quoted
+    monkeypatch.setattr(ec2_signatures, "_quoted", lambda text: (quoted.append(text), real(text))[1])
+    request = SignedRequest("POST", "host:8004", "/v1/ü", [("a", "1")], headers={"host": "host:8004"})
+    claim = SignatureClaim(version, KEY, "x", scope="20300101/r/s/aws4_request", signed_headers=("host",))
+    with pytest.raises(SignatureError):
+        verify(claim, request, "secret", 0.0)
+    assert quoted == ["a", "1"]
+
+
+def test_the_key_is_found_where_clients_put_it() -> None:
+    assert key_in_sight({}, "", b"Action=a&AWSAccessKeyId=abc&x=1") == "abc"
+    assert key_in_sight({}, "", b"Action=a&AWSAccessKeyId=abc") is None, "it may be longer"
+    assert key_in_sight({"X-Amz-Credential": ["abc/2030/r"]}, "", b"") == "abc"
+    assert key_in_sight({"AWSAccessKeyId": ["abc"]}, "", b"") == "abc"
+    assert key_in_sight({}, "AWS4-HMAC-SHA256 Credential=abc/2030/r", b"") == "abc"
+    assert key_in_sight({}, "x" * 5000 + "Credential=abc/2030/r", b"xAWSAccessKeyId=abc&") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "project"),
+    [
+        ("/v1/p/stacks", "p"),
+        ("/v1/guest/p/5/stacks/s/1/resources/r/metadata", "p"),
+        ("/v1/signal/arn:x", ""),
+        ("/v1/waitcondition/arn:x", ""),
+        ("/v1/identity/v3/auth/tokens", ""),
+        ("/v1", ""),
+    ],
+)
+def test_all_strangers_have_the_share_of_one_project(path: str, project: str) -> None:
+    assert _project_of(path) == project
+
+
+@pytest.mark.parametrize("path", ["/", "/v1/p/stacks/x", "/none", "/v1/signal/x", "/healthcheck"])
+def test_no_browser_takes_an_answer_for_something_else(path: str) -> None:
+    assert client().simulate_get(path).headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 10, 11, 12, 13, 50])
+def test_a_form_is_decoded_in_pieces_as_the_library_decodes_it(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signed, "_PIECE", 12)
+    body = f"{'x' * size}%C3%BC+%2B&b=&c&&d=ü%e2%82%ac%zz%4&{'%41' * size}=%".encode()
+    expected = urllib.parse.parse_qsl(body.decode(), keep_blank_values=True)
+    assert signed_request("POST", "/v1", {}, {"CONTENT-TYPE": FORM}, body).form == expected
+
+
+def test_a_form_takes_a_small_multiple_of_its_size() -> None:
+    body = b"a=" + b"%F0%9F%98%80" * 100_000
+    tracemalloc.start()
+    try:
+        signed_request("POST", "/v1", {}, {"CONTENT-TYPE": FORM}, body)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 5 * len(body) + 2**23
+
+
+def test_a_form_has_few_parameters() -> None:
+    with pytest.raises(Fault, match="too many parameters"):
+        signed_request("POST", "/v1", {}, {"CONTENT-TYPE": FORM}, b"a=1&" * MOST_PARAMETERS)
