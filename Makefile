@@ -13,6 +13,8 @@ SERVERS ?= 100
 # For `make fuzz`: inputs for all subjects together.
 INPUTS ?= 20000
 CHAOS ?= 1200
+# The Debian of `make fresh`: the oldest that is supported.
+SUITE ?= bookworm
 # What `make check` has run.
 ARCHITECTURE := tests/unit/test_architecture.py tests/unit/test_names.py
 CHECKED := $(ARCHITECTURE:%=--ignore %) --deselect tests/doc/test_prose.py::test_everything_else_is_clean
@@ -25,7 +27,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: guests heat horizon demo demo-cloud serve cloud templates pictures cloud-databases test test-full test-rest test-long test-cloud chaos chaos-cloud fuzz attack quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers images simulate bench bench-check docs dist image constraints clean
+.PHONY: guests heat horizon demo demo-cloud serve cloud templates pictures cloud-databases test test-full test-rest test-long fresh test-cloud chaos chaos-cloud fuzz attack quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers images simulate bench bench-check docs dist image constraints clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -67,6 +69,12 @@ test-rest: prepared
 
 test-long: test-deps images .venv/ansible.stamp
 	$(BIN)/python -m pytest -q -m long $(PYTEST_ARGS)
+	$(if $(PYTEST_ARGS),,$(MAKE) --no-print-directory fresh SUITE=trixie)
+
+# The first two commands of the README, on a machine that has nothing: a minimal Debian in a folder, as root only.
+fresh: .venv/test.stamp
+	tools/install-test-deps fresh
+	tools/fresh/run $(SUITE) $(if $(PYTEST_ARGS),PYTEST_ARGS="$(PYTEST_ARGS)")
 
 # All types of clouds on a real one, with the tests that `make test` leaves out.
 test-cloud: prepared
@@ -116,11 +124,16 @@ console: .venv/node/installed.stamp
 	$(QUIET) "Checking the console's style" $(NODE)/eslint --cache --cache-strategy content --cache-location .check/console.eslint --config console/eslint.config.js console
 	$(QUIET) "Checking the console's types" $(NODE)/tsc --project console --incremental --tsBuildInfoFile .check/console.tsbuildinfo
 
+# Users who are not root cannot install packages: they are told once, before anything else is done, which are missing.
+ASK = test $$(id -u) -eq 0 || { $(MAKE) --no-print-directory .venv/test.stamp && tools/install-test-deps $(1); }
+
 # Side by side, for what installs waits for the network most of the time.
 ready: .venv/bin/python
+	$(call ASK,test)
 	$(MAKE) --no-print-directory -j4 servers check .venv/compiled.stamp
 
 prepared: .venv/bin/python
+	$(call ASK,test full)
 	$(MAKE) --no-print-directory -j4 test-deps check .venv/compiled.stamp .venv/ansible.stamp guests heat horizon
 
 # All tests at first, once, instead of once in each of their processes; later only what changes is compiled, by each.

@@ -18,6 +18,7 @@ BIN = pathlib.Path(sys.executable).parent
 CHECKOUT = os.environ.get("DEVSTACK_DIR")
 LIBRARIES = ["contract", *([CHECKOUT] if CHECKOUT else [])]
 SCRIPTS = ["devstack/plugin.sh", "devstack/settings", "tools/install-test-deps", "tests/deploy/boot"]
+SCRIPTS += ["tools/fresh/run", "tools/fresh/machine", ".ci/run"]
 SCRIPTS += ["tests/deploy/devstack/run", "tests/deploy/devstack/contract.sh"]
 RECORDED = ["openstack", "systemctl", "a2ensite", "a2dissite", "apachectl", "systemd-tmpfiles"]
 RECORDER = '#!/bin/sh\n(IFS="\t"; echo "$(basename "$0")\t$*" >> "$RECORD")\n'
